@@ -1,0 +1,46 @@
+# Every target creates what it needs in .venv and reuses it: the second run starts at once.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint types unit docs bench clean
+
+demo: .venv/core.stamp  ## the main job on embedded data
+	@$(BIN)/snugdp demo
+
+test: lint types unit  ## everything that decides whether a change lands
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+
+types: .venv/dev.stamp
+	$(BIN)/mypy
+
+unit: .venv/dev.stamp
+	$(BIN)/pytest -q -n 2 --dist worksteal
+
+docs: .venv/docs.stamp  ## the documentation site, in site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
+	$(BIN)/snugdp bench noise
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/core.stamp: pyproject.toml | .venv/bin/python
+	$(PIP) -e .
+	@touch $@
+
+.venv/dev.stamp: pyproject.toml | .venv/bin/python
+	$(PIP) -e ".[dev]"
+	@touch $@ .venv/core.stamp
+
+.venv/docs.stamp: pyproject.toml | .venv/bin/python
+	$(PIP) -e ".[docs]"
+	@touch $@ .venv/core.stamp
+
+clean:
+	rm -rf .venv site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
