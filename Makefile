@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types unit docs bench clean
+.PHONY: demo test lint types unit docs bench proofs clean
 
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
@@ -41,6 +41,9 @@ bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
 .venv/docs.stamp: pyproject.toml | .venv/bin/python
 	$(PIP) -e ".[docs]"
 	@touch $@ .venv/core.stamp
+
+proofs: .venv/core.stamp  ## after reading the proofs again against changed code
+	$(BIN)/python tools/proofs.py
 
 clean:
 	rm -rf .venv site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

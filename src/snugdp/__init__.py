@@ -1,1 +1,47 @@
 """snugdp: propose, test, release. Data-adaptive differential privacy with proofs beside the code."""
+
+from snugdp.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
+from snugdp.ledger import BudgetExceededError, MemoryLedger
+from snugdp.noise import Exact, Simulation
+from snugdp.outcome import Ledger, NotPrivate, Outcome, Receipt, Refused, Released
+from snugdp.ptr.certify.statistics import Statistic
+from snugdp.ptr.propose import Plan
+from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics
+from snugdp.queries.labels import Mode, Vote, mode, vote
+from snugdp.queries.robust import Median, Quantile, TrimmedMean, median, quantile, trimmed_mean
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Budget",
+    "BudgetExceededError",
+    "Cost",
+    "Exact",
+    "Guarantee",
+    "Ledger",
+    "Median",
+    "MemoryLedger",
+    "Mode",
+    "Neighbours",
+    "NotPrivate",
+    "Outcome",
+    "Plan",
+    "PrivateAlgorithm",
+    "Quantile",
+    "Receipt",
+    "Refused",
+    "Released",
+    "RelationMismatchError",
+    "Simulation",
+    "Statistic",
+    "TrimmedMean",
+    "Vote",
+    "calibrated",
+    "from_distance",
+    "from_statistics",
+    "median",
+    "mode",
+    "quantile",
+    "trimmed_mean",
+    "vote",
+]

@@ -1,0 +1,10 @@
+"""Accounting: what a pair of distributions leaks, as pure functions of public numbers.
+
+Every answer is the safe end of a proved bracket: deltas and epsilons are rounded up, an affordable mu is
+rounded down. Numbers are read exactly as typed. Each module's statements are proved in the file beside it.
+
+- ``gaussian``: Gaussian DP. ``triple``: how a Gaussian, a pure and a failure part and atoms compose.
+- ``pairs``: hockey sticks of single pairs. ``renyi``: Renyi curves and their conversion.
+- ``discrete``: integer noise and its thresholds. ``variation``: the charge for inexact sampling or solving.
+- ``calibration``, ``balls``, ``rational``: the tools they stand on.
+"""

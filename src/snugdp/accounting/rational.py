@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +12,8 @@ from typing import TypeAlias
 Real: TypeAlias = int | float | str | Decimal | Fraction
 
 _LONGEST = 400  # characters of a number given as text: beyond this it is not a number a person typed
+_FARTHEST = 5000  # powers of ten: beyond this the exact number is too long to write out
+_EXPONENT = re.compile(r"[eE]([-+]?[0-9_]+)\s*$")
 
 
 def rational(value: Real, name: str) -> Fraction:
@@ -26,12 +29,36 @@ def rational(value: Real, name: str) -> Fraction:
     if isinstance(value, (Fraction, int)):
         return Fraction(value)
     try:
-        if isinstance(value, (str, Decimal)):
-            return Fraction(value)
-        return Fraction(repr(float(value)))
+        if abs(_power_of_ten(value)) <= _FARTHEST:
+            return Fraction(value if isinstance(value, (str, Decimal)) else repr(float(value)))
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         pass
     raise ValueError(f'{name} must be a finite number, such as 0.5, "1/3" or Decimal("1e-6")')
+
+
+def typed_up(value: Fraction) -> float:
+    """The smallest float that is not below ``value``, whether it is read in binary or as it is printed.
+
+    >>> typed_up(Fraction(3, 10)), typed_up(Fraction(1, 10))
+    (0.30000000000000004, 0.1)
+    """
+    number = float_up(value)
+    while math.isfinite(number) and min(readings(number)) < value:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
+def typed_down(value: Fraction) -> float:
+    """The largest float that is not above ``value``, whether it is read in binary or as it is printed."""
+    return -typed_up(-value)
+
+
+def readings(number: float) -> tuple[Fraction, Fraction]:
+    """The two exact values that a finite float may stand for: its bits, and the decimal it prints as.
+
+    ``rational`` reads the decimal; other programs read the bits. A safe answer must be safe for both.
+    """
+    return Fraction(number), Fraction(repr(number))
 
 
 def float_up(value: Fraction) -> float:
@@ -44,10 +71,7 @@ def float_up(value: Fraction) -> float:
 
 def float_down(value: Fraction) -> float:
     """The largest float that is not above ``value``."""
-    nearest = _nearest(value)
-    if math.isinf(nearest):
-        return sys.float_info.max if nearest > 0 else -math.inf
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+    return -float_up(-value)
 
 
 def _nearest(value: Fraction) -> float:
@@ -55,3 +79,12 @@ def _nearest(value: Fraction) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def _power_of_ten(value: str | Decimal | float) -> int:
+    """How far from the units the written number reaches: 0 unless it carries an exponent."""
+    if isinstance(value, Decimal):
+        exponent = value.as_tuple().exponent
+        return exponent if isinstance(exponent, int) else 0
+    written = _EXPONENT.search(value) if isinstance(value, str) else None
+    return int(written.group(1)) if written else 0

@@ -1,0 +1,1 @@
+"""Side-by-side runs against peers, in one process and on one thread."""

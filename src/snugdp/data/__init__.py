@@ -1,0 +1,1 @@
+"""From any table to exact numbers."""

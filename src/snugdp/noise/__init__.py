@@ -1,0 +1,42 @@
+"""The only room with randomness: exact noise for releases, and a seeded stand-in for experiments.
+
+``Exact`` draws from the operating system and has exactly the law it is asked for; ``Simulation`` has a seed
+and protects nothing. Both speak the same ``Noise`` interface.
+"""
+
+from snugdp.noise.laws import (
+    Continuous,
+    Discrete,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    Law,
+    cdf,
+    grid_below,
+    pmf,
+    rounded_pmf,
+    tail,
+)
+from snugdp.noise.simulate import Simulation
+from snugdp.noise.source import Exact, Noise
+
+__all__ = [
+    "Continuous",
+    "Discrete",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Exact",
+    "Gaussian",
+    "Gumbel",
+    "Laplace",
+    "Law",
+    "Noise",
+    "Simulation",
+    "cdf",
+    "grid_below",
+    "pmf",
+    "rounded_pmf",
+    "tail",
+]

@@ -1,0 +1,113 @@
+"""One column from any container, row by row and without a look at the values.
+
+Whether a call is refused depends on the container and its declared type alone. Inside, every row has an image:
+what is not a number is missing, and what is not in the public list counts for nobody.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+_LABELS = (str, bytes, bool, int, float, np.generic, Decimal, Fraction, tuple, frozenset, type(None))
+_ACCEPTED = "a list, a tuple, a one-dimensional numpy array, or a pandas, polars or pyarrow column"
+
+
+def numbers(data: object) -> NDArray[np.float64]:
+    """The column as floats; missing and unreadable rows are NaN."""
+    column = _column(data)
+    if isinstance(column, nw.Series):
+        return _series_numbers(column)
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64)
+    if column.dtype.kind == "O":
+        return _object_numbers(column)
+    raise TypeError(f"the column must hold numbers, not {column.dtype}; convert it first")
+
+
+def counts(data: object, categories: Sequence[Hashable]) -> list[int]:
+    """How often each public category occurs. Rows in no category count for nobody."""
+    column = _column(data)
+    if isinstance(column, nw.Series):
+        if column.dtype.is_nested():
+            raise TypeError(f"the column must hold labels, not {column.dtype}")
+        table = column.value_counts(sort=False, name="count")
+        labels, sizes = table.get_column(table.columns[0]).to_list(), table.get_column("count").to_list()
+    elif column.dtype.kind == "O":
+        return _object_counts(column, categories)
+    else:
+        values, number = np.unique(column, return_counts=True)
+        labels, sizes = values.tolist(), number.tolist()
+    tally = dict(zip(labels, sizes, strict=True))
+    return [int(tally.get(category, 0)) for category in categories]
+
+
+def _object_counts(column: NDArray[Any], categories: Sequence[Hashable]) -> list[int]:
+    rows = column.tolist()
+    try:
+        tally = Counter(rows)
+    except Exception:  # a row that cannot be compared with a category is nobody's
+        tally = Counter(row for row in rows if isinstance(row, _LABELS))
+    return [tally[category] for category in categories]
+
+
+def _column(data: object) -> NDArray[Any] | nw.Series[Any]:
+    if isinstance(data, np.ndarray):
+        if data.ndim != 1:
+            raise ValueError(f"the column must be one-dimensional, not {data.ndim}-dimensional")
+        return data
+    if isinstance(data, (list, tuple, range)):
+        return _from_list(data)
+    if getattr(data, "dtype", None) == object:  # pandas without a declared type: like a list
+        return np.fromiter(data, dtype=object)  # type: ignore[call-overload, no-any-return]
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(data, arrow.Array):
+        data = arrow.chunked_array([data])
+    series: Any = nw.from_native(data, series_only=True, pass_through=True)  # type: ignore[call-overload]
+    if not isinstance(series, nw.Series):
+        raise TypeError(f"cannot read a column from {type(data).__name__}; give {_ACCEPTED}")
+    return series
+
+
+def _from_list(rows: Sequence[Any]) -> NDArray[Any]:
+    """An array of numbers if numpy sees nothing else, otherwise an array of objects: a list has no declared type."""
+    try:
+        array = np.asarray(rows)
+    except (ValueError, TypeError, OverflowError):
+        array = np.empty(0, dtype=object)
+    if array.ndim == 1 and len(array) == len(rows) and (array.dtype.kind in "biuf" or not len(rows)):
+        return array
+    return np.fromiter(rows, dtype=object, count=len(rows))
+
+
+def _object_numbers(column: NDArray[Any]) -> NDArray[np.float64]:
+    if len(column) and all(isinstance(row, (str, bytes)) for row in column):
+        raise TypeError("the column holds text; convert it to numbers first")
+    return np.fromiter((_number(row) for row in column), dtype=np.float64, count=len(column))
+
+
+def _series_numbers(series: nw.Series[Any]) -> NDArray[np.float64]:
+    if series.dtype in (nw.Object, nw.Unknown):
+        return _object_numbers(np.fromiter(series.to_list(), dtype=object))
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        raise TypeError(f"the column must hold numbers, not {series.dtype}; convert it first")
+    return np.asarray(series.cast(nw.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
+
+
+def _number(row: object) -> float:
+    if not isinstance(row, (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)):
+        return float("nan")
+    try:
+        return float(row)
+    except OverflowError:
+        return float("inf") if row > 0 else float("-inf")
+    except ValueError:  # Decimal("sNaN")
+        return float("nan")

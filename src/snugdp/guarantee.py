@@ -1,0 +1,230 @@
+"""Who is protected (Neighbours), how much may be spent (Budget), and how costs add (Cost).
+
+A cost is the triple (mu, epsilon, delta) of ``accounting/triple.proof.md``: a Gaussian part, a pure part and a
+failure part. ``+`` composes, adaptively. Two extensions do not fit the triple and are carried along: atoms (the
+one-sided alternatives of objective perturbation) and a total-variation part.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from snugdp.accounting import triple
+from snugdp.accounting.rational import Real, float_up, rational
+from snugdp.accounting.triple import Atom
+
+
+class RelationMismatchError(ValueError):
+    """Two objects speak of different neighbouring relations: their numbers must not be combined."""
+
+
+class Neighbours(enum.Enum):
+    """Which two data sets must look alike. Every cost, test and ledger carries one of these.
+
+    ``ADD_REMOVE``: one row more or less; the number of rows is private.
+    ``REPLACE``: one row changed; the number of rows is public.
+    """
+
+    ADD_REMOVE = "add_remove"
+    REPLACE = "replace"
+
+    @classmethod
+    def of(cls, value: Neighbours | str) -> Neighbours:
+        """The relation itself, or the one with this name."""
+        try:
+            return cls(value)
+        except ValueError:
+            pass
+        raise ValueError('neighbours must be "add_remove" or "replace" (see snugdp.Neighbours)')
+
+    def require(self, other: Neighbours) -> None:
+        """Raise unless ``other`` is the same relation."""
+        if self is not other:
+            raise RelationMismatchError(
+                f"cannot combine {self.value} with {other.value}: a sensitivity computed for one neighbouring "
+                "relation says nothing about the other. Use one relation throughout"
+            )
+
+
+@dataclass(frozen=True, init=False)
+class Budget:
+    """The (epsilon, delta) that a caller is willing to spend, and the neighbouring relation.
+
+    Numbers are kept as typed: ``Budget(0.3)`` is three tenths exactly.
+
+    >>> Budget(epsilon=0.3, delta=1e-6)
+    Budget(epsilon=0.3, delta=1e-06, neighbours='add_remove')
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbours: Neighbours
+
+    def __init__(
+        self, epsilon: Real, delta: Real = 0, neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+    ) -> None:
+        spend, failure = rational(epsilon, "epsilon"), rational(delta, "delta")
+        if spend <= 0:
+            raise ValueError("epsilon must be greater than 0; typical values are 0.1 to 4")
+        if not 0 <= failure < 1:
+            raise ValueError("delta must be at least 0 and less than 1; typical values are 1e-6 to 1e-9")
+        object.__setattr__(self, "epsilon", spend)
+        object.__setattr__(self, "delta", failure)
+        object.__setattr__(self, "neighbours", Neighbours.of(neighbours))
+
+    def __repr__(self) -> str:
+        return (
+            f"Budget(epsilon={float(self.epsilon):g}, delta={float(self.delta):g}, "
+            f"neighbours={self.neighbours.value!r})"
+        )
+
+
+@dataclass(frozen=True, init=False)
+class Cost:
+    """What a release spends: Gaussian part ``mu``, pure part ``epsilon``, failure part ``delta``.
+
+    Guarantee: a mechanism of this cost satisfies ``delta_at(e)`` at every real ``e`` (Theorem T), and costs
+    add under adaptive composition: ``mu`` in squares, the rest plainly. All sums are exact rationals.
+
+    >>> a = Cost(epsilon=0.1) + Cost(epsilon=0.2)
+    >>> a.fits(Budget(0.3))
+    True
+    >>> Cost(mu=0.5, epsilon=0.5).epsilon_at(1e-6)  # doctest: +ELLIPSIS
+    2.7026...
+    """
+
+    mu_squared: Fraction
+    epsilon: Fraction
+    delta: Fraction
+    variation: Fraction
+    atoms: tuple[Atom, ...]
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        *,
+        mu: Real = 0,
+        epsilon: Real = 0,
+        delta: Real = 0,
+        variation: Real = 0,
+        atoms: tuple[Atom, ...] = (),
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        mu_squared: Fraction | None = None,
+    ) -> None:
+        parts = {
+            "mu_squared": rational(mu, "mu") ** 2 if mu_squared is None else mu_squared,
+            "epsilon": rational(epsilon, "epsilon"),
+            "delta": rational(delta, "delta"),
+            "variation": rational(variation, "variation"),
+        }
+        if rational(mu, "mu") < 0 or min(parts.values()) < 0:
+            raise ValueError("the parts of a cost must not be negative")
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "atoms", tuple(sorted(atoms, key=repr)))
+        object.__setattr__(self, "neighbours", Neighbours.of(neighbours))
+
+    @property
+    def mu(self) -> float:
+        """The Gaussian part, rounded up."""
+        root = math.sqrt(float_up(self.mu_squared))
+        return root if Fraction(root) ** 2 >= self.mu_squared else math.nextafter(root, math.inf)
+
+    def __add__(self, other: Cost | Literal[0]) -> Cost:
+        if not isinstance(other, Cost):
+            return self if other == 0 else NotImplemented
+        self.neighbours.require(other.neighbours)
+        return Cost(
+            mu_squared=self.mu_squared + other.mu_squared,
+            epsilon=self.epsilon + other.epsilon,
+            delta=self.delta + other.delta,
+            variation=self.variation + other.variation,
+            atoms=self.atoms + other.atoms,
+            neighbours=self.neighbours,
+        )
+
+    __radd__ = __add__  # so that sum(costs) works
+
+    def delta_at(self, epsilon: Real) -> float:
+        """The delta of this cost at any real epsilon, rounded up and capped at 1."""
+        return triple.delta(
+            mu_squared=self.mu_squared,
+            pure=self.epsilon,
+            failure=self.delta,
+            variation=self.variation,
+            atoms=self.atoms,
+            epsilon=rational(epsilon, "epsilon"),
+        )
+
+    def epsilon_at(self, delta: Real) -> float:
+        """The smallest epsilon at this delta, rounded up; infinity when there is none."""
+        at = rational(delta, "delta")
+        if not 0 <= at <= 1:
+            raise ValueError("delta must be between 0 and 1")
+        return triple.epsilon(
+            mu_squared=self.mu_squared,
+            pure=self.epsilon,
+            failure=self.delta,
+            variation=self.variation,
+            atoms=self.atoms,
+            delta=at,
+        )
+
+    def fits(self, budget: Budget) -> bool:
+        """Whether this cost satisfies the budget. Pure parts and failures are compared exactly."""
+        self.neighbours.require(budget.neighbours)
+        left = budget.delta - self.delta
+        if left < 0:
+            return False
+        if self._is_pure and self.epsilon <= budget.epsilon:
+            return True
+        rest = Cost(
+            mu_squared=self.mu_squared,
+            epsilon=self.epsilon,
+            variation=self.variation,
+            atoms=self.atoms,
+            neighbours=self.neighbours,
+        )
+        return Fraction(rest.delta_at(budget.epsilon)) <= left
+
+    @property
+    def _is_pure(self) -> bool:
+        return not (self.mu_squared or self.variation or self.atoms)
+
+    def __repr__(self) -> str:
+        shown = {
+            "mu": self.mu,
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            "variation": float(self.variation),
+        }
+        parts = [f"{name}={value:g}" for name, value in shown.items() if value]
+        parts += [f"atoms={len(self.atoms)}"] if self.atoms else []
+        return f"Cost({', '.join([*parts, f'neighbours={self.neighbours.value!r}'])})"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one refusing release promises on its own: its failure enters by the larger, not by the sum.
+
+    Guarantee: Theorem A1 with a two-sided certificate (``ptr/spine.proof.md``), at every epsilon >= 0. In
+    company with other releases use ``composable``.
+    """
+
+    cost: Cost
+    failure: Fraction
+
+    def delta_at(self, epsilon: Real) -> float:
+        """The larger of the released part's delta and the test's failure probability, rounded up."""
+        if rational(epsilon, "epsilon") < 0:
+            raise ValueError("the stand-alone form holds for epsilon >= 0; use composable.delta_at below 0")
+        return max(self.cost.delta_at(epsilon), float_up(self.failure))
+
+    @property
+    def composable(self) -> Cost:
+        """The cost to add to others: the failure joins the delta part."""
+        return self.cost + Cost(delta=self.failure, neighbours=self.cost.neighbours)

@@ -1,0 +1,211 @@
+"""Two candidates, Laplace noise on both counts, the larger wins: what the answer gives away.
+
+The noise has scale 1 / ``noise_epsilon``; the gap is the winner's count minus the loser's. Every value that
+serves a guarantee is rounded up: the logarithm of a losing probability at u is computed within
+2**-50 * (2 + |u|), and four times that much is conceded on either side of every ratio (vote.proof.md, Lemma 3).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Relation: TypeAlias = Literal["add_remove", "replace"]
+Floats: TypeAlias = NDArray[np.float64]
+
+_SLACK = 2.0**-48
+_DOUBT = 2.0**-38  # about where the loss peaks: costs 4 * _DOUBT of a step's loss at most (Lemma 3)
+_LONGEST = 10**7  # entries of a table
+
+
+def losing_probability(u: float) -> float:
+    """The chance that the noise of a vote with gap u, in units of the noise scale, turns the answer round.
+
+    >>> losing_probability(0.0), round(losing_probability(-3.0) + losing_probability(3.0), 12)
+    (0.5, 1.0)
+    """
+    tail = (2 + abs(u)) / 4 * math.exp(-abs(u))
+    return tail if u >= 0 else 1 - tail
+
+
+def log_losing_probability(u: float) -> float:
+    """The natural logarithm of ``losing_probability``, also where that underflows.
+
+    >>> log_losing_probability(1e6)
+    -999987.5707...
+    """
+    return float(_log_losing(u))
+
+
+def pure_epsilon(noise_epsilon: float, gap: float) -> float:
+    """What the answer gives away at this gap with no failure probability, when one row may come or go.
+
+    It grows with the gap, towards ``noise_epsilon``: a clear majority does not help (vote.proof.md, Theorem 1).
+
+    >>> [round(pure_epsilon(10, gap), 4) for gap in (0, 1, 5, 20)]
+    [8.2082, 9.3939, 9.8241, 9.9517]
+    """
+    _check(noise_epsilon, 0)
+    loss = noise_epsilon - math.log1p(noise_epsilon / (2 + noise_epsilon * abs(gap)))
+    return min(noise_epsilon, loss * (1 + _SLACK))
+
+
+def epsilon_at(noise_epsilon: float, gap: int, delta: float, relation: Relation) -> float:
+    """The least epsilon at which the vote with this gap and all its neighbours are (epsilon, delta)-close.
+
+    It is not monotone in the gap: a test must use ``envelope`` (vote.proof.md, Theorem 2).
+
+    >>> [round(epsilon_at(1, gap, 1e-6, "add_remove"), 4) for gap in (0, 10, 14, 16)]
+    [0.5945, 0.9126, 0.8099, 0.0]
+    """
+    _check(noise_epsilon, delta)
+    return float(_epsilons(noise_epsilon, np.array([float(abs(gap))]), delta, relation)[0])
+
+
+def envelope(noise_epsilon: float, gap_lower_bound: float, delta: float, relation: Relation) -> float:
+    """The largest ``epsilon_at`` over all whole gaps of at least ``gap_lower_bound``.
+
+    Formal guarantee: an upper bound, found where the concave loss peaks (vote.proof.md, Theorem 3).
+
+    >>> round(envelope(1, 0, 1e-6, "add_remove"), 4), envelope(1, 16, 1e-6, "add_remove")
+    (0.9136, 0.0)
+    """
+    _check(noise_epsilon, delta)
+    pure = step(relation) * noise_epsilon
+    if delta == 0:
+        return pure  # 1
+    gap = max(0, math.ceil(gap_lower_bound))
+    start = max(0, gap - step(relation))
+    worst = _peak(noise_epsilon, start, delta, pure)
+    if relation == "replace" and gap <= 1:
+        worst = max(worst, float(_loss(-noise_epsilon, noise_epsilon, delta)))  # 5
+    return min(pure, worst)
+
+
+def envelope_table(noise_epsilon: float, delta: float, relation: Relation) -> Floats:
+    """The envelope at the gaps 0, 1, 2, ... up to the first where it vanishes; delta must be positive.
+
+    >>> envelope_table(1, 1e-6, "add_remove").size
+    17
+    """
+    _check(noise_epsilon, delta)
+    if delta == 0:
+        raise ValueError("with delta = 0 the envelope never vanishes: it is the pure epsilon at every gap")
+    size = vanishing_gap(noise_epsilon, delta, relation) + 1
+    if size > _LONGEST:
+        raise ValueError(f"the table would have more than {_LONGEST} entries: use envelope")
+    values = _epsilons(noise_epsilon, np.arange(size, dtype=np.float64), delta, relation)
+    table: Floats = np.maximum.accumulate(values[::-1])[::-1]
+    return table[: np.count_nonzero(table) + 1]
+
+
+def worst_case_epsilon(noise_epsilon: float, delta: float, relation: Relation) -> float:
+    """The epsilon of the plain noisy vote, over all data, at this delta: better than the noise's own.
+
+    >>> round(worst_case_epsilon(0.0239727598728087, 1e-6, "add_remove"), 6)
+    0.020848
+    """
+    return envelope(noise_epsilon, 0, delta, relation)
+
+
+def distance(gap: int, least_gap: float, relation: Relation) -> int | float:
+    """How many rows must change before the gap falls below ``least_gap``, from where on the test may fail.
+
+    Formal guarantee: 1-Lipschitz, 0 exactly below ``least_gap`` (vote.proof.md, Theorem 4); infinite when
+    every gap is good.
+
+    >>> distance(20, 16, "add_remove"), distance(20, 16, "replace"), distance(15, 16, "replace")
+    (5, 3, 0)
+    """
+    if least_gap <= 0:
+        return math.inf
+    if gap < least_gap:
+        return 0
+    return -(-(gap - int(least_gap) + 1) // step(relation))
+
+
+def step(relation: Relation) -> int:
+    """How far one row can move the gap.
+
+    >>> step("replace")
+    2
+    """
+    return {"add_remove": 1, "replace": 2}[relation]
+
+
+def vanishing_gap(noise_epsilon: float, delta: float, relation: Relation) -> int:
+    """A gap from which on the vote is (0, delta)-close to all its neighbours.
+
+    >>> vanishing_gap(1, 1e-6, "add_remove")
+    17
+    """
+    return _beyond(noise_epsilon, delta) + step(relation)
+
+
+def _log_losing(u: ArrayLike) -> Floats:
+    size = np.abs(u)
+    tail = np.log((2 + size) / 4) - size
+    return np.where(np.asarray(u) >= 0, tail, np.log1p(-np.exp(tail)))
+
+
+def _loss(u: ArrayLike, v: ArrayLike, delta: float) -> Floats:
+    """Not below ln((p(u) - delta) / p(v)), nor below 0: an answer of chance p(u) that a neighbour gives with p(v)."""
+    top = _log_losing(u) + _SLACK * (2 + np.abs(u))
+    bottom = _log_losing(v) - _SLACK * (2 + np.abs(v))
+    if delta == 0:
+        return np.maximum(top - bottom, 0.0)
+    over = np.maximum(top - math.log(delta), 0.0)
+    kept = np.log(-np.expm1(-np.where(over > 0, over, 1.0)))
+    return np.where(over > 0, np.maximum(top + kept - bottom, 0.0), 0.0)
+
+
+def _epsilons(noise_epsilon: float, gaps: Floats, delta: float, relation: Relation) -> Floats:
+    """``epsilon_at`` as defined: both neighbours, both answers, both directions."""
+    u, pure = noise_epsilon * gaps, step(relation) * noise_epsilon
+    losses = [
+        _loss(sign * a, sign * b, delta)
+        for near in (noise_epsilon * (gaps + step(relation)), noise_epsilon * (gaps - step(relation)))
+        for a, b in ((u, near), (near, u))
+        for sign in (1, -1)
+    ]
+    return np.minimum(np.max(losses, axis=0), pure)
+
+
+def _beyond(noise_epsilon: float, delta: float) -> int:
+    """The least whole v >= 0 with p(noise_epsilon * v) <= delta, on the far side of rounding."""
+    top = math.ceil((4 - 2 * math.log(delta)) / noise_epsilon) + 1
+    return bisect_left(
+        range(top), True, key=lambda v: float(_log_losing(noise_epsilon * v)) * (1 - _SLACK) <= math.log(delta)
+    )
+
+
+def _peak(noise_epsilon: float, start: int, delta: float, move: float) -> float:
+    """Not below the largest loss ln((p(u) - delta) / p(u + move)) over u = noise_epsilon * v, whole v >= start."""
+    stop = _beyond(noise_epsilon, delta)  # 2
+    if start >= stop:
+        return 0.0
+
+    def falling(v: int) -> bool:
+        u = noise_epsilon * v
+        over = float(_log_losing(u)) - math.log(delta)
+        if over <= 0:
+            return True
+        rise = move / ((2 + u) * (2 + u + move)) * -math.expm1(-over)
+        fall = (1 + u) / (2 + u) * math.exp(-over)
+        return rise * (1 + _DOUBT * (2 + u)) <= fall * (1 - _DOUBT * (2 + u))
+
+    turn = bisect_left(range(stop), True, lo=start, key=falling)  # 3
+    points = noise_epsilon * np.array([max(start, turn - 1), turn], dtype=np.float64)
+    doubt = 4 * _DOUBT * move if turn - 1 > start else 0.0
+    return float(_loss(points, points + move, delta).max()) + doubt  # 4
+
+
+def _check(noise_epsilon: float, delta: float) -> None:
+    if not 1e-12 <= noise_epsilon <= 1e12:
+        raise ValueError("the epsilon of the noise must lie between 1e-12 and 1e12")
+    if not 0 <= delta < 1:
+        raise ValueError("delta must be at least 0 and below 1")

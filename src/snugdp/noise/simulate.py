@@ -1,0 +1,115 @@
+"""Seeded noise for experiments: fast, repeatable, and no protection at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor, isfinite, isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.accounting.rational import Real, rational
+from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
+from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
+from snugdp.secret import Secret
+
+_FAR = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
+
+
+class Simulation:
+    """The interface of ``Exact`` with a seed: the same laws up to floating point, and NOT PRIVATE.
+
+    >>> from snugdp.noise import Laplace, Simulation
+    >>> Simulation(1)
+    <simulated noise, NOT PRIVATE>
+    >>> Simulation(1).add(Secret(5), Laplace(1)) == Simulation(1).add(Secret(5), Laplace(1))
+    True
+    """
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def __repr__(self) -> str:
+        return "<simulated noise, NOT PRIVATE>"
+
+    def add(
+        self,
+        value: Secret[int] | Secret[Fraction],
+        law: Law,
+        *,
+        grid: int = 0,
+        stretch: Secret[int] | Secret[Fraction] | None = None,
+    ) -> Fraction:
+        """The value plus noise (times a private stretch), rounded to the nearest multiple of ``2**grid``."""
+        known(law)
+        check_grid(law, grid, stretch is not None)
+        inside: int | Fraction = opened(value)
+        if isinstance(law, DiscreteLaplace | DiscreteGaussian):
+            inside = whole(inside)
+        step = Fraction(2) ** grid
+        factor = exact(opened(stretch)) if stretch is not None else 1
+        return step * floor((exact(inside) + factor * Fraction(self._one(law))) / step + Fraction(1, 2))
+
+    def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
+        """Every value plus noise of its own, rounded to whole numbers."""
+        known(law)
+        inside = integers(opened(values))
+        noise = np.floor(self._many(law, len(inside)) + 0.5).tolist()
+        return [value + int(drawn) for value, drawn in zip(inside, noise, strict=True)]
+
+    def at_least(
+        self, value: Secret[int] | Secret[Fraction] | Secret[float], law: Law, threshold: Real
+    ) -> bool:
+        """Whether the value plus noise reaches the threshold. The value may be infinite."""
+        known(law)
+        at = rational(threshold, "threshold")
+        inside: int | Fraction | float = opened(value)
+        finite = not isinstance(inside, float) or isfinite(inside)
+        reaches = exact(inside if finite else 0) + Fraction(self._one(law)) >= at
+        return reaches if finite else inside > 0
+
+    def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
+        """The position of the largest score after every score has got noise of its own."""
+        known(law, Continuous)
+        values = check_scores(opened(scores))
+        top = max(values)
+        gaps = np.array([float(max(value - top, _FAR)) for value in values])
+        return int(np.argmax(gaps + self._many(law, len(values))))
+
+    def choice(self, n: int) -> int:
+        """A uniform position among ``n``."""
+        check_count(n)
+        return int(self._generator.integers(n))
+
+    def _one(self, law: Law) -> float:
+        return float(self._many(law, 1)[0])
+
+    def _many(self, law: Law, n: int) -> NDArray[np.float64]:
+        generator = self._generator
+        if isinstance(law, Gaussian):
+            return generator.normal(0.0, float(law.sigma), n)
+        if isinstance(law, DiscreteLaplace):
+            return self._discrete_laplace(float(law.scale), n)
+        if isinstance(law, DiscreteGaussian):
+            return self._discrete_gaussian(float(law.variance), n)
+        if isinstance(law, Gumbel):
+            return generator.gumbel(0.0, float(law.scale), n)
+        return generator.laplace(0.0, float(law.scale), n)
+
+    def _discrete_laplace(self, scale: float, n: int) -> NDArray[np.float64]:
+        """The difference of two geometric draws."""
+        one, other = np.floor(scale * self._generator.exponential(size=(2, n)))
+        difference: NDArray[np.float64] = one - other
+        return difference
+
+    def _discrete_gaussian(self, variance: float, n: int) -> NDArray[np.float64]:
+        scale = isqrt(floor(variance)) + 1
+        kept: list[NDArray[np.float64]] = []
+        while sum(map(len, kept)) < n or not kept:
+            candidates = self._discrete_laplace(scale, 2 * n)
+            gap = np.abs(candidates) - variance / scale
+            kept.append(candidates[self._generator.exponential(size=2 * n) > gap * gap / (2 * variance)])
+        return np.concatenate(kept)[:n]

@@ -1,0 +1,204 @@
+"""Where private values meet noise: what comes out of here is a release, and nothing else is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from snugdp.accounting.rational import Real, rational
+from snugdp.noise import discrete, entropy
+from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
+from snugdp.noise.deviate import Deviate, deviate
+from snugdp.noise.filtered import draw, rounded
+from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
+from snugdp.noise.refine import START, exactly, floor, negative, refine
+from snugdp.noise.shapes import EXPONENTIAL, HALF_NORMAL, Shape
+from snugdp.secret import Secret
+
+_HALF = Fraction(1, 2)
+
+
+class Noise(Protocol):
+    """A source of noise. Mechanisms take one as an argument and never make their own."""
+
+    @property
+    def private(self) -> bool:
+        """Whether what this source releases is protected."""
+
+    def add(
+        self,
+        value: Secret[int] | Secret[Fraction],
+        law: Law,
+        *,
+        grid: int = 0,
+        stretch: Secret[int] | Secret[Fraction] | None = None,
+    ) -> Fraction:
+        """The value plus noise (times a private stretch), rounded to the nearest multiple of ``2**grid``."""
+
+    def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
+        """Every value plus noise of its own, rounded to whole numbers."""
+
+    def at_least(
+        self, value: Secret[int] | Secret[Fraction] | Secret[float], law: Law, threshold: Real
+    ) -> bool:
+        """Whether the value plus noise reaches the threshold. The value may be infinite."""
+
+    def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
+        """The position of the largest score after every score has got noise of its own."""
+
+    def choice(self, n: int) -> int:
+        """A uniform position among ``n``."""
+
+
+class Exact:
+    """Noise for releases: exact laws from the operating system's random bits.
+
+    Guarantee: every result is distributed exactly as its method says, for every value, if the operating
+    system's generator is ideal and Arb's balls are correct. The time it takes is not covered. Nothing that
+    depends on a private value raises or warns; errors speak of public parameters and come before any draw.
+
+    >>> from snugdp.noise import Exact, Gaussian
+    >>> released = Exact().add(Secret(1000), Gaussian(3), grid=-4)
+    >>> released.denominator <= 16
+    True
+    """
+
+    private = True
+
+    def __repr__(self) -> str:
+        return "Exact()"
+
+    def add(
+        self,
+        value: Secret[int] | Secret[Fraction],
+        law: Law,
+        *,
+        grid: int = 0,
+        stretch: Secret[int] | Secret[Fraction] | None = None,
+    ) -> Fraction:
+        """Exactly ``round(value + Z)`` to the grid of multiples of ``2**grid``, halves upwards.
+
+        With a private ``stretch`` S it is ``round(value + S Z)``: noise whose spread follows the data.
+        A discrete law takes a whole number, the grid of whole numbers and no stretch.
+        """
+        known(law)
+        check_grid(law, grid, stretch is not None)
+        if isinstance(law, DiscreteLaplace | DiscreteGaussian):
+            return Fraction(whole(opened(value)) + _integer(law))
+        step = Fraction(2) ** grid
+        cells, within = divmod(exact(opened(value)) / step, 1)
+        factor = (exact(opened(stretch)) if stretch is not None else 1) / step
+        return step * (cells + _rounded_sum(within, factor, law, _standard(law)))
+
+    def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
+        """Exactly ``round(value + Z)`` for every value, with independent Z, as Python integers.
+
+        A value is whole, so the noise can be rounded by itself: round(s + z) = s + round(z).
+        """
+        known(law)
+        inside = integers(opened(values))
+        return [value + noise for value, noise in zip(inside, _integers(law, len(inside)), strict=True)]
+
+    def at_least(
+        self, value: Secret[int] | Secret[Fraction] | Secret[float], law: Law, threshold: Real
+    ) -> bool:
+        """The exact decision ``value + Z >= threshold``; plus infinity always reaches it.
+
+        The noise is drawn in the same way whether or not the value is finite.
+        """
+        known(law)
+        at = rational(threshold, "threshold")
+        inside: int | Fraction | float = opened(value)
+        finite = not isinstance(inside, float) or math.isfinite(inside)
+        gap = exact(inside if finite else 0) - at
+        if isinstance(law, DiscreteLaplace | DiscreteGaussian):
+            reaches = gap + _integer(law) >= 0
+        else:
+            drawn = _standard(law)
+            reaches = not refine(lambda p: exactly(gap) + _ball(law, drawn, p), negative)
+        return reaches if finite else inside > 0
+
+    def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
+        """The exact position of the largest ``score + Z``, with independent Z from a continuous law."""
+        known(law, Continuous)
+        values = check_scores(opened(scores))
+        shape, _ = _shape(law)
+        drawn = draw(shape, len(values))
+        sums = [(value, drawn[lane]) for lane, value in enumerate(values)]
+        return _largest(sums, law)
+
+    def choice(self, n: int) -> int:
+        """An exactly uniform position among ``0 .. n - 1``."""
+        check_count(n)
+        while (position := entropy.bits((n - 1).bit_length())) >= n:
+            pass
+        return position
+
+
+def _shape(law: Continuous) -> tuple[Shape, Fraction]:
+    return (HALF_NORMAL, law.sigma) if isinstance(law, Gaussian) else (EXPONENTIAL, law.scale)
+
+
+def _standard(law: Continuous) -> Deviate:
+    return deviate(_shape(law)[0])
+
+
+def _ball(law: Continuous, drawn: Deviate, accuracy: int) -> arb:
+    """A ball around the noise itself. Minus the logarithm of an exponential is a Gumbel."""
+    _, scale = _shape(law)
+    standard = -drawn.magnitude(accuracy).log() if isinstance(law, Gumbel) else drawn.ball(accuracy)
+    return exactly(scale) * standard
+
+
+def _rounded_sum(shift: Fraction, factor: Fraction, law: Continuous, drawn: Deviate) -> int:
+    """The whole part of ``shift + factor * Z + 1/2``, decided exactly; without noise there is no tie to break."""
+    if not factor:
+        return math.floor(shift + _HALF)
+    widest = factor * _shape(law)[1]
+    spare = max(0, widest.numerator.bit_length() - widest.denominator.bit_length())
+    return refine(
+        lambda p: exactly(shift + _HALF) + exactly(factor) * _ball(law, drawn, p), floor, START + spare
+    )
+
+
+def _integer(law: DiscreteLaplace | DiscreteGaussian) -> int:
+    if isinstance(law, DiscreteLaplace):
+        return discrete.laplace(law.scale)
+    return discrete.gaussian(law.variance)
+
+
+def _integers(law: Law, n: int) -> list[int]:
+    if isinstance(law, DiscreteLaplace):
+        values: list[int] = discrete.laplaces(law.scale, n).tolist()
+    elif isinstance(law, DiscreteGaussian):
+        values = discrete.gaussians(law.variance, n).tolist()
+    elif isinstance(law, Gumbel):
+        drawn = draw(EXPONENTIAL, n)
+        values = [_rounded_sum(Fraction(0), Fraction(1), law, drawn[lane]) for lane in range(n)]
+    else:
+        values = rounded(*_shape(law), n).tolist()
+    return values
+
+
+def _largest(sums: list[tuple[Fraction, Deviate]], law: Continuous) -> int:
+    """The position of the largest sum. A position is dropped only when it is certainly beaten."""
+    running = list(range(len(sums)))
+
+    def enclose(accuracy: int) -> list[arb]:
+        return [exactly(sums[i][0]) + _ball(law, sums[i][1], accuracy) for i in running]
+
+    def decide(balls: list[arb]) -> int | None:
+        nonlocal running
+        leader = balls[0]
+        for ball in balls:
+            leader = ball if ball > leader else leader
+        running = [i for i, ball in zip(running, balls, strict=True) if not ball < leader]
+        return running[0] if len(running) == 1 else None
+
+    return refine(enclose, decide)

@@ -1,0 +1,108 @@
+"""The test by statistics: Gaussian bounds on numbers of known sensitivity, then a monotone loss.
+
+Proof: ``statistics.proof.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Literal, TypeVar
+
+from snugdp.accounting import gaussian
+from snugdp.accounting.rational import Real, rational
+from snugdp.guarantee import Cost, Neighbours
+from snugdp.noise import Gaussian, Noise
+from snugdp.noise.grid import grid_below
+from snugdp.secret import Secret
+
+Data = TypeVar("Data")
+PROOF = "ptr/certify/statistics.proof.md#theorem-1"
+
+
+@dataclass(frozen=True)
+class Statistic(Generic[Data]):
+    """A number of known sensitivity, and the side from which the loss needs it bounded.
+
+    ``side="lower"``: the loss falls as the statistic grows (rows, an eigenvalue). ``"upper"``: it grows (a norm).
+    ``between`` is the public range: values outside are clipped, and what is not a number counts as its lower end.
+    """
+
+    name: str
+    of: Callable[[Data], float | Fraction]
+    sensitivity: Real
+    side: Literal["lower", "upper"]
+    between: tuple[float, float] = (-math.inf, math.inf)
+
+    def __post_init__(self) -> None:
+        if rational(self.sensitivity, "sensitivity") <= 0:
+            raise ValueError(f"the sensitivity of {self.name!r} must be greater than 0")
+        if self.side not in ("lower", "upper"):
+            raise ValueError(f'the side of {self.name!r} must be "lower" or "upper"')
+        if not self.between[0] < self.between[1]:
+            raise ValueError(f"the range of {self.name!r} is the wrong way round: give (lower, upper)")
+
+    def value(self, data: Data) -> Fraction:
+        """The statistic as an exact number within its public range. Total: every value has an image."""
+        number = self.of(data)
+        if number != number:  # not a number
+            number = self.between[0]
+        clipped = min(max(number, self.between[0]), self.between[1])
+        return Fraction(clipped) if abs(clipped) != math.inf else Fraction(0)
+
+
+@dataclass(frozen=True)
+class GaussianBounds(Generic[Data]):
+    """One-sided bounds on several statistics, each with its own mu and failure probability.
+
+    Guarantee: releases of joint cost ``cost``; every bound holds except with total probability ``cost.delta``.
+    """
+
+    statistics: tuple[Statistic[Data], ...]
+    mus: tuple[Fraction, ...]
+    failures: tuple[Fraction, ...]
+    neighbours: Neighbours
+
+    @property
+    def cost(self) -> Cost:
+        """Gaussian parts add in squares, failures plainly."""
+        return Cost(
+            mu_squared=sum((mu**2 for mu in self.mus), Fraction(0)),
+            delta=sum(self.failures, Fraction(0)),
+            neighbours=self.neighbours,
+        )
+
+    def certify(self, data: Secret[Data], noise: Noise) -> Mapping[str, float]:
+        """Draw the bounds. The value released for each name is a safe bound, clipped to its public range."""
+        return {
+            statistic.name: _bound(statistic, mu, failure, data, noise)
+            for statistic, mu, failure in zip(self.statistics, self.mus, self.failures, strict=True)
+        }
+
+
+def gaussian_bounds(
+    statistics: tuple[Statistic[Data], ...], *, mu: Real, delta: Real, neighbours: Neighbours
+) -> GaussianBounds[Data]:
+    """Split one ``mu`` (in squares) and one failure probability evenly over the statistics."""
+    if not statistics:
+        raise ValueError("give at least one statistic")
+    total, failure, count = rational(mu, "mu"), rational(delta, "delta"), len(statistics)
+    if total <= 0 or not 0 < failure < 1:
+        raise ValueError("mu must be greater than 0 and the failure probability delta in (0, 1)")
+    share = total * Fraction(math.isqrt(10**30 // count), 10**15)  # not above total / sqrt(count)
+    return GaussianBounds(statistics, (share,) * count, (failure / count,) * count, neighbours)
+
+
+def _bound(
+    statistic: Statistic[Data], mu: Fraction, failure: Fraction, data: Secret[Data], noise: Noise
+) -> float:
+    sigma = rational(statistic.sensitivity, "sensitivity") / mu
+    grid = grid_below(sigma)
+    noisy = noise.add(data.map(statistic.value), Gaussian(sigma), grid=grid)
+    margin = Fraction(gaussian.threshold(sigma, failure)) + Fraction(2) ** (grid - 1)  # half a cell for the rounding
+    low, high = statistic.between
+    if statistic.side == "lower":
+        return max(min(math.nextafter(float(noisy - margin), -math.inf), high), low)
+    return max(min(math.nextafter(float(noisy + margin), math.inf), high), low)

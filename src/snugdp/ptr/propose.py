@@ -1,0 +1,48 @@
+"""A plan: what will be done, what it costs and what to expect, before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from snugdp.guarantee import Cost
+
+
+@dataclass(frozen=True)
+class Step:
+    """One noisy step of a plan and its share of the cost."""
+
+    name: str
+    noise: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Public from beginning to end: made without touching data, printed for free."""
+
+    what: str
+    proof: str
+    proposal: Mapping[str, float]
+    steps: tuple[Step, ...]
+    forecast: tuple[str, ...] = field(default=())
+
+    @property
+    def cost(self) -> Cost:
+        """What the whole plan spends, whether it ends in a release or in a refusal."""
+        return sum((step.cost for step in self.steps[1:]), self.steps[0].cost)
+
+    def __str__(self) -> str:
+        proposal = ", ".join(f"{name} = {value:.6g}" for name, value in self.proposal.items())
+        width = max(len(step.name) for step in self.steps)
+        lines = [f"Plan: {self.what}"]
+        lines += [f"  propose  {proposal}"] if proposal else []
+        lines += [f"  {step.name:<{width}}  {step.noise}  [{_short(step.cost)}]" for step in self.steps]
+        lines += [f"  total    {_short(self.cost)}, neighbours: {self.cost.neighbours.value}"]
+        lines += [f"  expect   {line}" for line in self.forecast]
+        return "\n".join([*lines, f"  proof    {self.proof}"])
+
+
+def _short(cost: Cost) -> str:
+    parts = {"mu": cost.mu, "epsilon": float(cost.epsilon), "delta": float(cost.delta)}
+    return ", ".join(f"{name} {value:.4g}" for name, value in parts.items() if value) or "free"

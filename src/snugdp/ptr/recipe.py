@@ -1,0 +1,186 @@
+"""From a data-dependent privacy analysis to a private algorithm: the entry point for researchers.
+
+You bring a mechanism, a bound on its privacy loss *on the data at hand*, and a budget. You get an algorithm that
+pays, tests and releases or refuses. The worked example is in ``docs/your-own-mechanism.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Literal, TypeVar
+
+from snugdp.accounting.rational import Real, rational
+from snugdp.guarantee import Budget, Cost
+from snugdp.noise import Exact, Noise
+from snugdp.outcome import Ledger, Outcome
+from snugdp.ptr.certify.bound import BoundTest
+from snugdp.ptr.certify.distance import Distance, integer_laplace
+from snugdp.ptr.certify.statistics import Statistic, gaussian_bounds
+from snugdp.ptr.propose import Plan, Step
+from snugdp.ptr.spine import PrivateTest, Purse, certify_and_release, release_or_refuse
+from snugdp.secret import Secret
+
+Data = TypeVar("Data")
+Output = TypeVar("Output")
+Draw = Callable[[Secret[Data], Noise], Output]
+Measure = Literal["epsilon", "mu"]
+PROOF = "ptr/recipe.proof.md#theorem-1"
+
+
+@dataclass(frozen=True)
+class PrivateAlgorithm(Generic[Data, Output]):
+    """A test, a mechanism and the plan that pays for both. Call it on data; print ``plan`` for free.
+
+    Guarantee: the plan's cost (``ptr/spine.proof.md``, Theorem A1), if the loss or distance you gave is what it claims.
+    """
+
+    plan: Plan
+    limit: Fraction
+    _run: Callable[[Plan, Secret[Data], Purse], Outcome[Output]]
+
+    def __call__(
+        self, data: Data, *, ledger: Ledger | None = None, noise: Noise | None = None
+    ) -> Outcome[Output]:
+        """Pay, test, release or refuse."""
+        return self._run(self.plan, Secret(data), Purse(noise or Exact(), ledger))
+
+
+def from_statistics(
+    *,
+    loss: Callable[..., float],
+    statistics: tuple[Statistic[Data], ...],
+    draw: Draw[Data, Output],
+    budget: Budget,
+    measure: Measure = "epsilon",
+    test_share: Real = 0.5,
+    what: str = "your mechanism",
+) -> PrivateAlgorithm[Data, Output]:
+    """Private algorithm from a loss that is a monotone function of statistics of known sensitivity.
+
+    ``loss(**bounds)`` bounds, in both orders, the privacy loss of ``draw`` on data with these statistics: pure
+    epsilon or Gaussian mu, as ``measure`` says. Half of delta pays for the test's failure.
+    """
+    share, failure = _share(test_share), _half(budget)
+    mu, limit = _split(budget, failure, measure, share)
+    certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    test = BoundTest(certifier, lambda bounds: loss(**bounds), limit)
+    steps = (
+        Step("test", f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {float(limit):.4g}", test.cost),
+        Step("release", "your draw", _spent(measure, limit, budget)),
+    )
+    return _refusing(Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps), limit, test, draw)
+
+
+def from_distance(
+    *,
+    distance: Distance[Data],
+    draw: Draw[Data, Output],
+    budget: Budget,
+    test_share: Real = 0.5,
+    what: str = "your mechanism",
+) -> PrivateAlgorithm[Data, Output]:
+    """Private algorithm from an integer distance to the data sets on which the mechanism is not private enough.
+
+    ``draw`` must be ``algorithm.limit``-DP, in both orders, on every data set with distance at least 1: with
+    ``limit = (1 - test_share) * epsilon``. ``distance`` must change by at most 1 between neighbours.
+    """
+    share = _share(test_share)
+    limit = (1 - share) * budget.epsilon
+    test = integer_laplace(
+        distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours
+    )
+    steps = (
+        Step("test", f"distance + discrete Laplace >= {test.threshold}", test.cost),
+        Step("release", "your draw", _spent("epsilon", limit, budget)),
+    )
+    return _refusing(Plan(what, PROOF, {"epsilon_limit": float(limit)}, steps), limit, test, draw)
+
+
+def calibrated(
+    *,
+    statistics: tuple[Statistic[Data], ...],
+    draw: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None],
+    budget: Budget,
+    measure: Measure = "epsilon",
+    test_share: Real = 0.5,
+    what: str = "your mechanism",
+) -> PrivateAlgorithm[Data, Output]:
+    """Private algorithm that chooses its noise from private bounds, and so never needs to refuse.
+
+    ``draw(data, bounds, noise)`` must cost at most ``algorithm.limit`` (pure epsilon or Gaussian mu, as ``measure``
+    says) whenever the bounds hold for the data; it may return ``None`` to refuse. The bounds are released too.
+    """
+    share, failure = _share(test_share), _half(budget)
+    mu, limit = _split(budget, failure, measure, share)
+    certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    steps = (
+        Step("certify", f"Gaussian bounds on {_names(statistics)}, released", certifier.cost),
+        Step("release", "your draw, scaled by the bounds", _spent(measure, limit, budget)),
+    )
+    plan = Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps)
+    return PrivateAlgorithm(
+        plan, limit, lambda plan, data, purse: certify_and_release(plan, certifier, _Calibrated(draw), data, purse)
+    )
+
+
+@dataclass(frozen=True)
+class _Drawn(Generic[Data, Output]):
+    draw: Draw[Data, Output]
+
+
+@dataclass(frozen=True)
+class _Calibrated(Generic[Data, Output]):
+    draw: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None]
+
+
+def _refusing(
+    plan: Plan, limit: Fraction, test: PrivateTest[Data], draw: Draw[Data, Output]
+) -> PrivateAlgorithm[Data, Output]:
+    return PrivateAlgorithm(
+        plan, limit, lambda plan, data, purse: release_or_refuse(plan, test, _Drawn(draw), data, purse)
+    )
+
+
+def _split(budget: Budget, failure: Fraction, measure: Measure, share: Fraction) -> tuple[Fraction, Fraction]:
+    """The largest Gaussian part for the test, and the limit on the mechanism's loss, that the budget affords."""
+    if measure == "epsilon":
+        limit = (1 - share) * budget.epsilon
+        return _largest(lambda mu: Cost(mu=mu, epsilon=limit, delta=failure, neighbours=budget.neighbours), budget), limit
+    total = _largest(lambda mu: Cost(mu=mu, delta=failure, neighbours=budget.neighbours), budget)
+    mu = Fraction(str(float(share) ** 0.5)) * total
+    limit = Fraction(str((1 - float(share)) ** 0.5)) * total * (1 - Fraction(1, 10**12))
+    return mu, limit
+
+
+def _largest(cost: Callable[[Fraction], Cost], budget: Budget) -> Fraction:
+    """Bisection for the largest part (a multiple of 2^-30 of epsilon) whose cost still fits."""
+    low, high = 0, 2**34
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if cost(budget.epsilon * middle / 2**30).fits(budget) else (low, middle)
+    return budget.epsilon * low / 2**30
+
+
+def _spent(measure: Measure, limit: Fraction, budget: Budget) -> Cost:
+    if measure == "epsilon":
+        return Cost(epsilon=limit, neighbours=budget.neighbours)
+    return Cost(mu=limit, neighbours=budget.neighbours)
+
+
+def _names(statistics: tuple[Statistic[Data], ...]) -> str:
+    return ", ".join(statistic.name for statistic in statistics)
+
+
+def _half(budget: Budget) -> Fraction:
+    if budget.delta == 0:
+        raise ValueError("a test by statistics needs delta > 0 in the budget; 1e-6 is typical")
+    return budget.delta / 2
+
+
+def _share(test_share: Real) -> Fraction:
+    share = rational(test_share, "test_share")
+    if not 0 < share < 1:
+        raise ValueError("test_share, the part of the budget that pays for the test, must be between 0 and 1")
+    return share

@@ -1,0 +1,272 @@
+"""The mode of a column, and votes between candidates. Proofs: ``mechanisms/mode.proof.md``, ``vote.proof.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.accounting import gaussian
+from snugdp.accounting.rational import Real, float_down, float_up, rational
+from snugdp.data.column import counts
+from snugdp.guarantee import Budget, Cost, Neighbours
+from snugdp.mechanisms import mode as _mode
+from snugdp.mechanisms import vote as _vote
+from snugdp.mechanisms import vote_inverse as _inverse
+from snugdp.mechanisms.stable import Stable
+from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
+from snugdp.outcome import Ledger, Outcome
+from snugdp.ptr.certify.distance import DistanceTest, integer_laplace
+from snugdp.ptr.propose import Plan, Step
+from snugdp.queries.face import Shown, budget_for, require_delta, run, share_of
+from snugdp.secret import Secret
+
+Label = TypeVar("Label", bound=Hashable)
+Counts = NDArray[np.int64]
+LawName = Literal["auto", "gumbel", "laplace", "gaussian"]
+_BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mode(Generic[Label]):
+    """The most frequent of the public ``categories``, exactly, if it leads by a safe margin; otherwise a refusal.
+
+    Of equals the one listed first counts as the mode. Rows in no category count for nobody.
+    """
+
+    categories: Sequence[Label]
+    epsilon: Real
+    delta: Real
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        _check_labels(self.categories, "categories")
+        require_delta(self._budget)
+
+    @property
+    def _budget(self) -> Budget:
+        return budget_for(self.epsilon, self.delta, self.neighbours, _BOTH)
+
+    @property
+    def _mechanism(self) -> Stable[Counts]:
+        relation = self._budget.neighbours.value
+        return Stable(_mode.winner, lambda tally: _mode.distance(tally, relation), 0, self._budget, Fraction(1, 2))
+
+    def plan(self) -> Plan:
+        """What will be done, what it costs, what to expect. No data are read."""
+        mechanism = self._mechanism
+        lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.value)
+        forecast = (f"released in 19 of 20 cases if the mode leads by at least {lead} rows",)
+        return Plan("mode", "mechanisms/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast)
+
+    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
+        """Pay, test, release or refuse.
+
+        Guarantee: the plan's cost, for neighbours in the chosen relation.
+        """
+        tally = Secret(np.array(counts(data, self.categories), dtype=np.int64))
+        shown = Shown(self._mechanism, lambda index: self.categories[index])
+        return run(
+            self.plan(), self._mechanism.test(), shown, tally, self._budget, ledger=ledger, noise=noise
+        )
+
+
+@dataclass(frozen=True)
+class NoisyMax:
+    """Which count is largest after noise on each of them."""
+
+    law: Continuous
+
+    def passes(self, data: Secret[Counts], noise: Noise) -> bool:
+        """There is nothing to test."""
+        return True
+
+    def draw(self, data: Secret[Counts], noise: Noise) -> int:
+        """The position of the winner."""
+        return noise.argmax(data.map(lambda tally: [int(count) for count in tally]), self.law)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vote(Generic[Label]):
+    """The winner among public ``candidates`` after noise on every count: report noisy max.
+
+    ``law="auto"`` takes Laplace noise with its exact (epsilon, delta) loss for two candidates and delta > 0, and
+    Gumbel noise, which is pure, otherwise. Giving ``noise_epsilon`` proposes less noise than the budget affords on
+    all data; then a private test on the lead decides (two candidates), and the vote may be refused. At equal
+    privacy the plain vote is the better one: see the errata.
+    """
+
+    candidates: Sequence[Label]
+    epsilon: Real
+    delta: Real = 0
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+    law: LawName = "auto"
+    noise_epsilon: Real | None = None
+    test_share: Real = 0.5
+
+    def __post_init__(self) -> None:
+        _check_labels(self.candidates, "candidates")
+        if self.law not in ("auto", "gumbel", "laplace", "gaussian"):
+            raise ValueError('law must be "auto", "gumbel", "laplace" or "gaussian"')
+        if self.noise_epsilon is not None:
+            if len(self.candidates) != 2 or self.law not in ("auto", "laplace"):
+                raise ValueError("noise_epsilon, a proposal to be tested, is for two candidates and Laplace noise")
+            if rational(self.noise_epsilon, "noise_epsilon") <= 0:
+                raise ValueError("noise_epsilon must be greater than 0")
+            require_delta(self._budget)
+        if self.law == "gaussian" and not self._budget.delta:
+            raise ValueError("Gaussian noise needs delta > 0; use law='gumbel' for delta = 0")
+        self._prepare()
+
+    @property
+    def _budget(self) -> Budget:
+        return budget_for(self.epsilon, self.delta, self.neighbours, _BOTH)
+
+    def plan(self) -> Plan:
+        """What will be done, what it costs, what to expect. No data are read."""
+        return self._prepare()[2]
+
+    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
+        """Pay, draw (or test, then draw), release.
+
+        Guarantee: the plan's cost, for neighbours in the chosen relation.
+        """
+        tally = Secret(np.array(counts(data, self.candidates), dtype=np.int64))
+        mechanism, test, plan = self._prepare()
+        shown = Shown(mechanism, lambda index: self.candidates[index])
+        return run(plan, test or mechanism, shown, tally, self._budget, ledger=ledger, noise=noise)
+
+    def _prepare(self) -> tuple[NoisyMax, DistanceTest[Counts] | None, Plan]:
+        if self.noise_epsilon is not None:
+            return self._tested(rational(self.noise_epsilon, "noise_epsilon"))
+        law, cost = self._plain()
+        name = type(law).__name__
+        spread = law.sigma if isinstance(law, Gaussian) else law.scale
+        steps = (Step("release", f"largest count after {name} noise of scale {float(spread):.4g}", cost),)
+        forecast = (f"a lead of {_usual_lead(law, len(self.candidates))} rows wins in 19 of 20 cases",)
+        return NoisyMax(law), None, Plan("vote", "mechanisms/vote.proof.md#theorem-5", {}, steps, forecast)
+
+    def _plain(self) -> tuple[Continuous, Cost]:
+        """The least noise that the budget affords on all data."""
+        budget, relation = self._budget, self._budget.neighbours
+        moved = _vote.step(relation.value)
+        pure = Cost(epsilon=budget.epsilon, neighbours=relation)
+        if self.law == "gaussian":
+            mu = Fraction(gaussian.mu(budget.epsilon, budget.delta))
+            sigma = Fraction(math.isqrt(moved * 10**40) + 1, 10**20) / mu
+            return Gaussian(sigma), Cost(mu=mu, neighbours=relation)
+        if self.law == "gumbel" or (self.law == "auto" and not (len(self.candidates) == 2 and budget.delta)):
+            return Gumbel(moved / budget.epsilon), pure
+        if len(self.candidates) != 2 or not budget.delta:
+            return Laplace(moved / budget.epsilon), pure
+        strength = _inverse.noise_epsilon_for(
+            float_down(budget.epsilon), min(float_down(budget.delta), 0.49), relation.value
+        )
+        return Laplace(1 / Fraction(strength)), pure + Cost(delta=budget.delta, neighbours=relation)
+
+    def _tested(self, proposal: Fraction) -> tuple[NoisyMax, DistanceTest[Counts], Plan]:
+        """The generalized form: test that the lead is large enough for the proposed noise."""
+        budget, relation = self._budget, self._budget.neighbours.value
+        share, half = share_of(self.test_share), budget.delta / 2
+        left = budget.epsilon * (1 - share)
+        least = _inverse.least_gap(float_up(proposal), float_down(left), float_down(half), relation)
+        if math.isinf(least):
+            raise ValueError("no lead makes this noise_epsilon private enough: propose a smaller one")
+        test = integer_laplace(
+            _gap_distance(least, relation), epsilon=budget.epsilon * share, delta=half, neighbours=budget.neighbours
+        )
+        law = Laplace(1 / Fraction(float_up(proposal)))
+        steps = (
+            Step("test", f"pass if lead is safely above {least} (discrete Laplace, >= {test.threshold})", test.cost),
+            Step(
+                "release",
+                f"larger count after Laplace noise of scale {float(law.scale):.4g}",
+                Cost(epsilon=left, delta=half, neighbours=budget.neighbours),
+            ),
+        )
+        lead = least + _vote.step(relation) * math.ceil(test.threshold + Fraction(math.log(20)) / test.law.scale**-1)
+        forecast = (f"released in 19 of 20 cases if the lead is at least {lead} rows",)
+        plan = Plan(
+            "vote", "mechanisms/vote.proof.md#theorem-4", {"noise_epsilon": float(proposal)}, steps, forecast
+        )
+        return NoisyMax(law), test, plan
+
+
+def _gap_distance(least: int | float, relation: _vote.Relation) -> Callable[[Counts], int | float]:
+    return lambda tally: _vote.distance(abs(int(tally[0]) - int(tally[1])), least, relation)
+
+
+def _usual_lead(law: Continuous, candidates: int) -> int:
+    """A lead over everybody else that wins in 19 of 20 cases, by a union bound over the others."""
+    scale = float(law.sigma if isinstance(law, Gaussian) else law.scale)
+    return math.ceil(scale * (math.log(20 * max(candidates - 1, 1)) + 2))
+
+
+def _check_labels(labels: Sequence[Hashable], name: str) -> None:
+    if isinstance(labels, str) or not isinstance(labels, Sequence):
+        raise TypeError(f"{name} must be a list of labels, known without the data")
+    if not labels:
+        raise ValueError(f"{name} is empty: give the public list of labels")
+    if len(set(labels)) != len(labels):
+        raise ValueError(f"{name} must not repeat a label")
+
+
+def mode(
+    data: object,
+    *,
+    categories: Sequence[Label],
+    epsilon: Real,
+    delta: Real,
+    neighbours: Neighbours | str = "add_remove",
+    ledger: Ledger | None = None,
+    noise: Noise | None = None,
+) -> Outcome[Label]:
+    """The most frequent category, exactly, or a refusal; the parameters are those of ``Mode``.
+
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/mode.proof.md``).
+
+    >>> import snugdp
+    >>> answers = ["yes"] * 200 + ["no"] * 90
+    >>> snugdp.mode(answers, categories=["yes", "no"], epsilon=1, delta=1e-6).value
+    'yes'
+    """
+    query = Mode(categories=categories, epsilon=epsilon, delta=delta, neighbours=neighbours)
+    return query.release(data, ledger=ledger, noise=noise)
+
+
+def vote(
+    data: object,
+    *,
+    candidates: Sequence[Label],
+    epsilon: Real,
+    delta: Real = 0,
+    neighbours: Neighbours | str = "add_remove",
+    law: LawName = "auto",
+    noise_epsilon: Real | None = None,
+    test_share: Real = 0.5,
+    ledger: Ledger | None = None,
+    noise: Noise | None = None,
+) -> Outcome[Label]:
+    """The winner after noise on every count; the parameters are those of ``Vote``.
+
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/vote.proof.md``).
+
+    >>> import snugdp
+    >>> snugdp.vote(["cat"] * 80 + ["dog"] * 10, candidates=["cat", "dog", "fox"], epsilon=2).value
+    'cat'
+    """
+    query = Vote(
+        candidates=candidates,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        law=law,
+        noise_epsilon=noise_epsilon,
+        test_share=test_share,
+    )
+    return query.release(data, ledger=ledger, noise=noise)

@@ -1,0 +1,1 @@
+"""Numerical evidence for docs/errata.md: one test per erratum."""

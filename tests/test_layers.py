@@ -1,0 +1,79 @@
+"""The rooms: imports point one way, only noise/ touches randomness or opens a secret, only the spine pays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import snugdp
+
+ROOT = Path(snugdp.__file__).parent
+ORDER = (
+    "accounting", "guarantee", "outcome", "secret", "noise", "data", "ptr", "mechanisms", "ledger",
+    "queries", "audit", "paper", "bench", "report", "cli",
+)  # fmt: skip
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down(path: Path) -> None:
+    here = room(path)
+    if here == "__init__":
+        return
+    assert here in ORDER, f"{here} is not a room of the house"
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "snugdp" and parts[1] in ORDER:
+            assert ORDER.index(parts[1]) <= ORDER.index(here), f"{here} must not import {parts[1]}"
+
+
+def test_only_the_noise_room_has_randomness() -> None:
+    for path in MODULES:
+        random = [n for n in imports(path) if n.split(".")[0] in ("random", "secrets") or "random" in n.split(".")]
+        uses = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute) and n.attr in ("random", "urandom")]
+        if random or uses:
+            assert room(path) == "noise", path
+
+
+def test_only_the_simulation_has_a_seed() -> None:
+    for path in MODULES:
+        if path.name != "simulate.py":
+            assert "default_rng" not in path.read_text(), path
+            assert "seed(" not in path.read_text(), path
+
+
+def test_only_the_noise_room_opens_a_secret() -> None:
+    for path in MODULES:
+        if any(name == "snugdp.secret.unwrap" for name in imports(path)):
+            assert room(path) == "noise", path
+        if "._value" in path.read_text():
+            assert room(path) == "secret", path
+
+
+def test_only_the_spine_and_the_ledger_make_outcomes_and_receipts() -> None:
+    makers = {"Released": {"ptr/spine.py"}, "Refused": {"ptr/spine.py"}, "NotPrivate": {"ptr/spine.py"}, "Receipt": {"ledger/memory.py"}}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers:
+                assert str(path.relative_to(ROOT)) in makers[node.func.id], path
+
+
+def test_modules_stay_small() -> None:
+    for path in MODULES:
+        assert len(path.read_text().splitlines()) <= 400, path

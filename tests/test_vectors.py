@@ -1,0 +1,53 @@
+"""The vector suite: given answers, and others of the same form from the folder in SNUGDP_VECTORS."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vector_adapters import BUILT, is_later, number
+
+FOLDER = Path(os.environ.get("SNUGDP_VECTORS", Path(__file__).parent / "vectors"))
+FILES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
+CASES = [pytest.param(name, case, id=f"{name}-{case['id']}") for name, file in FILES.items() for case in file["cases"]]
+
+
+def agrees(found: Any, expected: Any, case: dict[str, Any]) -> bool:
+    """Within the case's tolerances, number by number; parts that a file leaves open (null) agree with anything."""
+    if expected is None:
+        return True
+    if isinstance(expected, dict):
+        return all(key in found and agrees(found[key], value, case) for key, value in expected.items())
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(agrees(a, b, case) for a, b in zip(found, expected, strict=True))
+    if case.get("exact"):
+        return bool(number(found) == number(expected))
+    goal, value = number(expected), number(found)
+    return value == goal or abs(value - goal) <= case.get("atol", 0) + case.get("rtol", 0) * abs(goal)
+
+
+@pytest.mark.parametrize(("file", "case"), CASES)
+def test_vector(file: str, case: dict[str, Any]) -> None:
+    adapter = BUILT.get(file, {}).get(case["kind"])
+    if adapter is None and is_later(file, case["kind"]):
+        pytest.skip(f"vectors not built yet: {file}, {case['kind']}")
+    assert adapter is not None, f"no adapter for {case['kind']} of {file}"
+    found = adapter(**case["inputs"])
+    assert agrees(found, case["expected"], case), f"{found} instead of {case['expected']}"
+
+
+def test_there_are_vectors() -> None:
+    assert CASES, "the folder of vectors has no cases"
+
+
+def test_a_wrong_answer_disagrees() -> None:
+    case = {"rtol": 1e-8}
+    assert agrees(1.0, 1.0, case)
+    assert not agrees(1.0 + 1e-7, 1.0, case)
+    assert not agrees([1.0], [1.0, 2.0], case)
+    assert agrees(float("inf"), "inf", {"exact": True})
+    assert not agrees(3, 4, {"exact": True})
