@@ -47,12 +47,16 @@ def test_proof_covers_the_present_source(proof: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("source", sorted(ROOT.rglob("*.py")), ids=lambda source: str(source.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "source", sorted(ROOT.rglob("*.py")), ids=lambda source: str(source.relative_to(ROOT))
+)
 def test_named_theorems_exist(source: Path) -> None:
     named = {
         node.value
         for node in ast.walk(ast.parse(source.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"\S+\.proof\.md#\S+", node.value)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"\S+\.proof\.md#\S+", node.value)
     }
     for name in named:
         file, anchor = name.split("#")

@@ -51,8 +51,12 @@ def _calibrate(mu_test: float, mu_mech: float, delta_fail: float, eps: float) ->
     return (_gaussians(mu_test, mu_mech) + Cost(delta=delta_fail)).delta_at(eps)
 
 
-def _objective_composition(eps: float, m: list[float], kappa: list[float], mu_gaussian: float) -> dict[str, float]:
-    atoms = [triple.objective_perturbation(a, pairs.objective_limit(a, b)) for a, b in zip(m, kappa, strict=True)]
+def _objective_composition(
+    eps: float, m: list[float], kappa: list[float], mu_gaussian: float
+) -> dict[str, float]:
+    atoms = [
+        triple.objective_perturbation(a, pairs.objective_limit(a, b)) for a, b in zip(m, kappa, strict=True)
+    ]
     sides = {
         "add": tuple(triple.Atom(add=atom.add, remove=atom.add) for atom in atoms),
         "remove": tuple(triple.Atom(add=atom.remove, remove=atom.remove) for atom in atoms),
@@ -79,9 +83,13 @@ FRAMEWORK: Mapping[str, Adapter] = {
     "triple_eps": lambda delta, **parts: _triple(**parts).epsilon_at(delta),
     "triple_compose": _compose,
     "laplace_threshold": lambda eps, delta: discrete.laplace_threshold(eps, delta),
-    "discrete_laplace_threshold": lambda eps, delta, rule: _threshold(discrete.discrete_laplace_threshold(eps, delta)),
+    "discrete_laplace_threshold": lambda eps, delta, rule: _threshold(
+        discrete.discrete_laplace_threshold(eps, delta)
+    ),
     "gaussian_threshold": lambda sigma, delta: gaussian.threshold(sigma, delta),
-    "discrete_gaussian_threshold": lambda sigma, delta, rule: _threshold(discrete.discrete_gaussian_threshold(sigma, delta)),
+    "discrete_gaussian_threshold": lambda sigma, delta, rule: _threshold(
+        discrete.discrete_gaussian_threshold(sigma, delta)
+    ),
     "discrete_gaussian_gdp": lambda sigma: discrete.discrete_gaussian_mu(sigma),
     "cks_eps": lambda alpha, rho, delta: renyi.epsilon(alpha, rho, delta),
     "cks_delta": lambda alpha, rho, eps: renyi.delta(alpha, rho, eps),
@@ -93,11 +101,13 @@ FRAMEWORK: Mapping[str, Adapter] = {
 QUERIES: Mapping[str, Adapter] = {
     "quantile_replace": lambda x, rank, lo, hi, beta: quantile.distance(_ordered(x), rank, lo, hi, beta),
     "median_addremove": lambda x, lo, hi, beta: median.distance(_ordered(x), lo, hi, beta),
-    "trimmed_mean_replace": lambda x, trim, lo, hi, beta: trimmed_mean.distance(_ordered(x), trim, lo, hi, beta),
+    "trimmed_mean_replace": lambda x, trim, lo, hi, beta: trimmed_mean.distance(
+        _ordered(x), trim, lo, hi, beta
+    ),
     "mode_addremove": lambda counts: mode.distance(np.array(counts), "add_remove"),
     "mode_replace": lambda counts: mode.distance(np.array(counts), "replace"),
-    "iqr_surrogate_replace": lambda x, rank_low, rank_high, lo, hi, beta_low, beta_high: quantile.interquartile_distance(
-        _ordered(x), (rank_low, rank_high), lo, hi, (beta_low, beta_high)
+    "iqr_surrogate_replace": lambda x, rank_low, rank_high, lo, hi, beta_low, beta_high: (
+        quantile.interquartile_distance(_ordered(x), (rank_low, rank_high), lo, hi, (beta_low, beta_high))
     ),
 }
 
@@ -105,12 +115,16 @@ VOTE: Mapping[str, Adapter] = {
     "p_lose": lambda u: vote.losing_probability(u),
     "pure_eps": lambda eps, gap: vote.pure_epsilon(eps, gap),
     "eps_delta": lambda eps, gap, delta, relation: vote.epsilon_at(eps, gap, delta, _relation(relation)),
-    "envelope": lambda eps, gap_lower_bound, delta, relation: vote.envelope(eps, gap_lower_bound, delta, _relation(relation)),
+    "envelope": lambda eps, gap_lower_bound, delta, relation: vote.envelope(
+        eps, gap_lower_bound, delta, _relation(relation)
+    ),
     "laplace_eps_for_error": lambda gap, error: vote_inverse.noise_epsilon_for_error(gap, error),
     "laplace_eps_delta_for_error": lambda gap, error, delta: vote.worst_case_epsilon(
         vote_inverse.noise_epsilon_for_error(gap, error), delta, "add_remove"
     ),
-    "classic_eps_for_error": lambda gap, distance, error, delta: vote_inverse.classic_epsilon_for_error(gap, distance, error, delta),
+    "classic_eps_for_error": lambda gap, distance, error, delta: vote_inverse.classic_epsilon_for_error(
+        gap, distance, error, delta
+    ),
     "rnm_probs": lambda counts, noise, scale: vote_law.probabilities(np.array(counts), noise, scale).tolist(),
     "rnm_dd_delta": lambda counts, noise, scale, eps, relation: vote_law.data_dependent_delta(
         np.array(counts), noise, scale, eps, _relation(relation)
@@ -126,7 +140,9 @@ NUMERICS: Mapping[str, Adapter] = {
     },
     "tv_unimodal": lambda eta, grid_exponent, gaussian_sd_exponents: {
         "tau": variation.unimodal(
-            eta, Fraction(2) ** grid_exponent, [variation.gaussian_peak(Fraction(2) ** k) for k in gaussian_sd_exponents]
+            eta,
+            Fraction(2) ** grid_exponent,
+            [variation.gaussian_peak(Fraction(2) ** k) for k in gaussian_sd_exponents],
         )
     },
     "tv_random_offset": lambda eta2, d, grid_exponent, offset_bits: {

@@ -41,6 +41,11 @@ class Neighbours(enum.Enum):
             pass
         raise ValueError('neighbours must be "add_remove" or "replace" (see snugdp.Neighbours)')
 
+    @property
+    def relation(self) -> Literal["add_remove", "replace"]:
+        """The name of the relation."""
+        return "add_remove" if self is Neighbours.ADD_REMOVE else "replace"
+
     def require(self, other: Neighbours) -> None:
         """Raise unless ``other`` is the same relation."""
         if self is not other:

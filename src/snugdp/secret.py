@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
@@ -17,7 +18,7 @@ class PrivateComputationError(RuntimeError):
     """A computation on private values failed. The message never says which values."""
 
 
-class Secret(Generic[T]):
+class Secret(Generic[T_co]):
     """A private value. Compute on it with ``map``; release it through noise.
 
     >>> from snugdp.secret import Secret
@@ -32,10 +33,10 @@ class Secret(Generic[T]):
 
     __slots__ = ("_value",)
 
-    def __init__(self, value: T) -> None:
+    def __init__(self, value: T_co) -> None:
         self._value = value
 
-    def map(self, function: Callable[[T], U]) -> Secret[U]:
+    def map(self, function: Callable[[T_co], U]) -> Secret[U]:
         """Apply a pure function; the result is as private as the argument."""
         failed = False
         try:
@@ -43,7 +44,7 @@ class Secret(Generic[T]):
         except Exception:
             failed = True
         # Raised outside the handler, so that no traceback, cause or context carries private values.
-        assert failed  # noqa: S101
+        assert failed
         raise PrivateComputationError(
             "a computation on private values failed; the cause is withheld because it may depend on them. "
             "Test the function on made-up data"
@@ -71,7 +72,7 @@ class Secret(Generic[T]):
     def __reduce__(self) -> NoReturn:
         raise TypeError("a private value cannot be pickled or copied: release it through a mechanism first")
 
-    __copy__ = __deepcopy__ = __getstate__ = __reduce__  # type: ignore[assignment]
+    __copy__ = __deepcopy__ = __getstate__ = __reduce__
 
 
 def unwrap(secret: Secret[T]) -> T:

@@ -171,11 +171,15 @@ def test_f7_conditioning_on_the_good_event_is_no_argument() -> None:
 
 def _arb_gdp_delta(mu: float, eps: float) -> float:
     """The same profile with 200 bits, to certify the double-precision ratio."""
+    before = ctx.prec
     ctx.prec = 200
-    m, e, two = arb(mu), arb(eps), arb(2)
-    first = (-(m / 2 - e / m) / two.sqrt()).erfc() / 2
-    second = ((m / 2 + e / m) / two.sqrt()).erfc() / 2
-    return float(first - e.exp() * second)
+    try:
+        m, e, two = arb(mu), arb(eps), arb(2)
+        first = (-(m / 2 - e / m) / two.sqrt()).erfc() / 2
+        second = ((m / 2 + e / m) / two.sqrt()).erfc() / 2
+        return float(first - e.exp() * second)
+    finally:
+        ctx.prec = before
 
 
 def test_f8_gaussian_scales_miss_a_factor_two_under_the_root() -> None:

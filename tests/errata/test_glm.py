@@ -24,7 +24,7 @@ def _remark(alpha: float, gamma: float, delta: float) -> float:
 
 def test_g1_data_dependent_theorem_is_false() -> None:
     n, lam = 200_000, 1e-3
-    positive = n * sigmoid(5.0)
+    positive = round(n * sigmoid(5.0))
     th, h = logistic_fit(positive, n - positive, lam)
     gamma = 0.25 * h
     tt, hh = logistic_fit(positive, n - positive + 1, lam)
@@ -144,7 +144,7 @@ def test_g8_sensitivity_of_the_smallest_eigenvalue() -> None:
     rng = np.random.default_rng(8)
     worst = 0.0
     for _ in range(700):
-        positive, negative = 10 ** rng.uniform(-1, 3), 10 ** rng.uniform(-3, 3)
+        positive, negative = int(10 ** rng.uniform(0, 4)), int(10 ** rng.uniform(-0.5, 4))
         lam = 10 ** rng.uniform(-4, 2)  # no condition lam >= R L
         _, h = logistic_fit(positive, negative, lam)
         for a, b in ((positive + 1, negative), (positive, negative + 1)):

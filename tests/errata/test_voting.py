@@ -1,5 +1,6 @@
 """Evidence for the errata V1..V7 (binary vote)."""
 
+import itertools
 import math
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_v3_pure_loss_grows_with_the_gap() -> None:
     values = [vote_loss(t, 10.0, 0.0) for t in (0, 1, 5, 20)]
     assert values == pytest.approx([8.2082, 9.3939, 9.8241, 9.9517], abs=5e-5)
     series = [vote_loss(t, 10.0, 0.0) for t in range(60)]
-    assert all(a < b < 10 for a, b in zip(series[:-1], series[1:], strict=True))
+    assert all(a < b < 10 for a, b in itertools.pairwise(series))
     for t in range(60):
         assert series[t] == pytest.approx(10 - math.log1p(10 / (2 + 10 * t)), rel=1e-9)
     # with delta > 0 the loss vanishes only where the answer is already deterministic up to delta
@@ -70,6 +71,11 @@ def test_v4_plugging_in_a_lower_bound_needs_the_envelope() -> None:
     )
     # private lower bound 0, true gap 10: the plugged-in value is too small by a third
     assert vote_loss(0, 1.0, DELTA) < 0.66 * vote_loss(10, 1.0, DELTA)
+    # test with eps~ = 1 and budget .6: it passes on the gap 10 (loss .91) about 1e4 times too often
+    margin = math.log(1 / DELTA)
+    near_tie = laplace_tail(margin - 10.5, 1.0) - laplace_tail(margin - 9.5, 1.0)  # private bound rounds to 0
+    assert vote_loss(0, 1.0, DELTA) < 0.6 < vote_loss(10, 1.0, DELTA)
+    assert near_tie == pytest.approx(0.0115, abs=5e-5)
     env = _envelope(1.0)
     assert all(env[low] >= vote_loss(t, 1.0, DELTA) for t in range(17) for low in range(min(t + 1, len(env))))
     assert vote_loss(17, 1.0, DELTA, 2) > 0 == vote_loss(18, 1.0, DELTA, 2)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
 
-from queries_by_hand import Neighbours, Rows
+from tests.mechanisms.queries_by_hand import Neighbours, Rows
 
 ONE = Fraction(1)
 
@@ -23,7 +23,7 @@ def passing(distance: float, tau: int, p: Fraction) -> Fraction:
 
 @cache
 def released(t: Fraction, s: Fraction, shift: int, w: Fraction, alpha: Fraction) -> Fraction:
-    """The hockey stick of t * (discrete Laplace) against s * (the same, moved by shift): an infinite sum, closed."""
+    """The hockey stick of t * (discrete Laplace) against s * (the same, moved): an infinite sum, closed."""
     mass, outside = (1 - w) / (1 + w), w / (1 + w)
     tails = max(ONE * 0, t - alpha * s * w**shift) + max(ONE * 0, t * w**shift - alpha * s)
     middle = (max(ONE * 0, mass * (t * w**z - alpha * s * w ** (shift - z))) for z in range(shift + 1))
@@ -38,12 +38,13 @@ def worst_delta(
     states: Iterable[Rows],
     near: Neighbours,
     law: Callable[[Rows], tuple[float, int]],
+    *,
     tau: int,
     p: Fraction,
     w: Fraction,
     alpha: Fraction,
 ) -> Fraction:
-    """The largest delta over every ordered pair of neighbours; ``law`` gives the distance and the exact answer."""
+    """The largest delta over all ordered pairs of neighbours; ``law`` gives the distance and the answer."""
     known = {rows: law(rows) for rows in states}
     kinds = {
         (known[rows][0], known[other][0], abs(known[rows][1] - known[other][1]))
@@ -51,11 +52,11 @@ def worst_delta(
         for other in near(rows)
         if other in known
     }
-    return max(pair_delta(*kind, tau, p, w, alpha) for kind in kinds)
+    return max(pair_delta(*kind, tau=tau, p=p, w=w, alpha=alpha) for kind in kinds)
 
 
 def pair_delta(
-    here: float, there: float, shift: int, tau: int, p: Fraction, w: Fraction, alpha: Fraction
+    here: float, there: float, shift: int, *, tau: int, p: Fraction, w: Fraction, alpha: Fraction
 ) -> Fraction:
     t, s = passing(here, tau, p), passing(there, tau, p)
     return refused(t, s, alpha) + released(t, s, shift, w, alpha)

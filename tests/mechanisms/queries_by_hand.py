@@ -73,9 +73,7 @@ def added_or_removed(universe: Sequence[int]) -> Neighbours:
 
 def replaced(universe: Sequence[int]) -> Neighbours:
     def near(rows: Rows) -> set[Rows]:
-        changed = {
-            tuple(sorted((*rows[:i], v, *rows[i + 1 :]))) for i in range(len(rows)) for v in universe
-        }
+        changed = {tuple(sorted((*rows[:i], v, *rows[i + 1 :]))) for i in range(len(rows)) for v in universe}
         return changed - {rows}
 
     return near

@@ -7,12 +7,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_laws import ONE, passing, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from queries_by_hand import Neighbours, Rows, added_or_removed, all_rows, replaced, sensitive, walked
 
 from snugdp.mechanisms import mode
+from tests.mechanisms.exact_laws import ONE, passing, refused
+from tests.mechanisms.queries_by_hand import (
+    Neighbours,
+    Rows,
+    added_or_removed,
+    all_rows,
+    replaced,
+    sensitive,
+    walked,
+)
 
 UNLISTED = -1
 
@@ -69,7 +77,9 @@ def test_one_row_moves_the_distance_by_one(counts: list[int], data: st.DataObjec
     changed[j] += 1
     assert abs(mode.distance(here, "add_remove") - mode.distance(gone, "add_remove")) <= 1
     assert abs(mode.distance(here, "replace") - mode.distance(changed, "replace")) <= 1
-    assert abs(mode.distance(here, "replace") - mode.distance(gone, "replace")) <= 1  # to an unlisted category
+    assert (
+        abs(mode.distance(here, "replace") - mode.distance(gone, "replace")) <= 1
+    )  # to an unlisted category
 
 
 def test_a_mode_that_gets_an_edit_wrong_is_found_out() -> None:
@@ -106,6 +116,6 @@ def test_the_whole_law_of_the_exact_release(relation: mode.Relation, p: Fraction
 
 def test_bad_counts_are_refused() -> None:
     with pytest.raises(ValueError, match="whole number"):
-        mode.winner(np.array([0.5, 1.0]))  # type: ignore[arg-type]
+        mode.winner(np.array([0.5, 1.0]))
     with pytest.raises(ValueError, match="whole number"):
         mode.winner(np.array([], dtype=np.int64))

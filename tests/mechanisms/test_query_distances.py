@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from queries_by_hand import (
+
+from snugdp.mechanisms import median, quantile, trimmed_mean
+from snugdp.mechanisms.quantile_windows import least
+from tests.mechanisms.queries_by_hand import (
     added_or_removed,
     all_rows,
     as_rows,
@@ -20,9 +23,6 @@ from queries_by_hand import (
     trimmed_by_definition,
     walked,
 )
-
-from snugdp.mechanisms import median, quantile, trimmed_mean
-from snugdp.mechanisms.quantile_windows import least
 
 UNIVERSE = (0, 1, 3, 7)
 BETAS = (0, 1, 2, 3.5, 5, 6, 7)
@@ -53,7 +53,9 @@ def test_median_is_the_exact_distance(beta: float) -> None:
         assert median.value(as_rows(rows), 0) == lower_median(rows)
 
 
-@pytest.mark.parametrize(("size", "trim"), [(1, 0), (2, 0), (3, 0), (3, 1), (4, 1), (5, 0), (5, 1), (5, 2), (6, 2)])
+@pytest.mark.parametrize(
+    ("size", "trim"), [(1, 0), (2, 0), (3, 0), (3, 1), (4, 1), (5, 0), (5, 1), (5, 2), (6, 2)]
+)
 def test_trimmed_mean_is_the_exact_distance(size: int, trim: int) -> None:
     near, states, kept = replaced(UNIVERSE), all_rows(UNIVERSE, [size]), size - 2 * trim
 
@@ -106,7 +108,9 @@ def test_integers_agree_with_the_formulas(rows: list[int], beta: float, data: st
     rank = data.draw(st.integers(1, len(rows)))
     trim = data.draw(st.integers(0, (len(rows) - 1) // 2))
     shuffled = as_rows(data.draw(st.permutations(rows)))
-    assert quantile.distance(shuffled, rank, -30, 30, beta) == quantile_two_pointers(rows, rank, -30, 30, beta)
+    assert quantile.distance(shuffled, rank, -30, 30, beta) == quantile_two_pointers(
+        rows, rank, -30, 30, beta
+    )
     assert median.distance(shuffled, -30, 30, beta) == median_two_pointers(rows, -30, 30, beta)
     exact = Fraction(beta)
     assert trimmed_mean.distance(shuffled, trim, -30, 30, exact) == trimmed_by_definition(
@@ -126,7 +130,9 @@ def test_floats_agree_with_the_formulas(rows: list[float], beta: float, data: st
     ordered = as_rows(rows, np.float64)
     assert quantile.distance(ordered, rank, -3.0, 3.0, beta) == quantile_two_pointers(rows, rank, -3, 3, beta)
     assert median.distance(ordered, -3.0, 3.0, beta) == median_two_pointers(rows, -3, 3, beta)
-    assert trimmed_mean.distance(ordered, trim, -3.0, 3.0, beta) == trimmed_by_definition(rows, trim, -3, 3, beta)
+    assert trimmed_mean.distance(ordered, trim, -3.0, 3.0, beta) == trimmed_by_definition(
+        rows, trim, -3, 3, beta
+    )
 
 
 @settings(max_examples=300, deadline=None)

@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import pytest
-from exact_laws import worst_delta
-from queries_by_hand import Neighbours, Rows, added_or_removed, all_rows, as_rows, replaced
 
 from snugdp.mechanisms import median, quantile, trimmed_mean
+from tests.mechanisms.exact_laws import worst_delta
+from tests.mechanisms.queries_by_hand import Neighbours, Rows, added_or_removed, all_rows, as_rows, replaced
 
 P, TAU, R = Fraction(1, 3), 3, Fraction(1, 2)
 CLAIM = P**TAU / (1 + P)
@@ -28,7 +28,7 @@ class Query(NamedTuple):
 
     def delta(self, tau: int = TAU, w: Fraction = R**4, p: Fraction = P) -> Fraction:
         alpha = R ** (-4 * self.beta) / P
-        return worst_delta(self.states, self.near, self.law, tau, p, w, alpha)
+        return worst_delta(self.states, self.near, self.law, tau=tau, p=p, w=w, alpha=alpha)
 
 
 def quantile_query(size: int, rank: int, beta: int) -> Query:
@@ -84,6 +84,8 @@ QUERIES = {
     "trimmed to one row": trimmed_query(7, 3, 1),
     "interquartile range": interquartile_query(),
 }
+# One row is never far from Bad, and the surrogate distance is not tight: less noise does not show there.
+LOOSE = {"maximum of one row", "interquartile range"}
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -96,7 +98,7 @@ def test_a_lower_threshold_breaks_it(name: str) -> None:
     assert QUERIES[name].delta(tau=TAU - 1) > CLAIM
 
 
-@pytest.mark.parametrize("name", ["quantile", "median", "wide median", "trimmed mean", "trimmed to one row"])
+@pytest.mark.parametrize("name", sorted(QUERIES.keys() - LOOSE))
 def test_less_noise_on_the_answer_breaks_it(name: str) -> None:
     assert QUERIES[name].delta(w=R**5) > CLAIM
 

@@ -55,7 +55,9 @@ def show(console: Console) -> None:
     console.print(answers)
 
     torn = [0.0] * 50 + [500_000.0] * 50
-    refused = Median(bounds=(0, 500_000), epsilon=0.1, delta=2e-7, neighbours=relation, beta=50).release(torn, ledger=budget)
+    refused = Median(bounds=(0, 500_000), epsilon=0.1, delta=2e-7, neighbours=relation, beta=50).release(
+        torn, ledger=budget
+    )
     console.print(
         f"\nA hundred people, half with nothing and half with everything: {_money(refused)}.\n"
         "One person could move that median by 500,000; the test noticed, and gave no reason.\n"

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-_LABELS = (str, bytes, bool, int, float, np.generic, Decimal, Fraction, tuple, frozenset, type(None))
+_NOBODY = object()
 _ACCEPTED = "a list, a tuple, a one-dimensional numpy array, or a pandas, polars or pyarrow column"
 
 
@@ -54,9 +54,17 @@ def _object_counts(column: NDArray[Any], categories: Sequence[Hashable]) -> list
     rows = column.tolist()
     try:
         tally = Counter(rows)
-    except Exception:  # a row that cannot be compared with a category is nobody's
-        tally = Counter(row for row in rows if isinstance(row, _LABELS))
+    except Exception:  # some row cannot be compared with a category: go row by row, and leave it out
+        places = {category: category for category in categories}
+        tally = Counter(_matched(row, places) for row in rows)
     return [tally[category] for category in categories]
+
+
+def _matched(row: Any, places: dict[Hashable, Hashable]) -> object:
+    try:
+        return places.get(row, _NOBODY)
+    except Exception:
+        return _NOBODY
 
 
 def _column(data: object) -> NDArray[Any] | nw.Series[Any]:
@@ -67,11 +75,11 @@ def _column(data: object) -> NDArray[Any] | nw.Series[Any]:
     if isinstance(data, (list, tuple, range)):
         return _from_list(data)
     if getattr(data, "dtype", None) == object:  # pandas without a declared type: like a list
-        return np.fromiter(data, dtype=object)  # type: ignore[call-overload, no-any-return]
+        return _from_list(list(data))  # type: ignore[call-overload]
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(data, arrow.Array):
         data = arrow.chunked_array([data])
-    series: Any = nw.from_native(data, series_only=True, pass_through=True)  # type: ignore[call-overload]
+    series: Any = nw.from_native(data, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         raise TypeError(f"cannot read a column from {type(data).__name__}; give {_ACCEPTED}")
     return series

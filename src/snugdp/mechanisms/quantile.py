@@ -44,7 +44,7 @@ def distance(ordered: Ordered, rank: int, lower: Number, upper: Number, beta: Bo
     if ordered.size == 0:
         return float("inf")
     _check_rank(ordered, rank)
-    return window_distance(ordered, lower, upper, rank - 1, 1, exceeds)
+    return window_distance(ordered, lower, upper, first=rank - 1, span=1, exceeds=exceeds)
 
 
 def interquartile_distance(
@@ -63,9 +63,7 @@ def interquartile_distance(
     >>> interquartile_distance(np.array([2, 3, 4, 5, 6]), (2, 4), 0, 9, (2, 2))
     1
     """
-    return min(
-        distance(ordered, rank, lower, upper, beta) for rank, beta in zip(ranks, betas, strict=True)
-    )
+    return min(distance(ordered, rank, lower, upper, beta) for rank, beta in zip(ranks, betas, strict=True))
 
 
 def _check_rank(ordered: Ordered, rank: int) -> None:

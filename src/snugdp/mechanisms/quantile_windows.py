@@ -20,9 +20,15 @@ _BLOCK = 1 << 15  # windows compared at a time, so that the differences stay in 
 
 
 def window_distance(
-    ordered: Ordered, lower: Number, upper: Number, first: int, span: int, exceeds: Callable[[Number], bool]
+    ordered: Ordered,
+    lower: Number,
+    upper: Number,
+    *,
+    first: int,
+    span: int,
+    exceeds: Callable[[Number], bool],
 ) -> Distance:
-    """The least k such that some window of ``span + k`` steps, starting at rank first - k to first + 1, is too wide.
+    """The least k for which a window of ``span + k`` steps, from a rank in first - k..first + 1, is too wide.
 
     Ranks run from 0 (``lower``) over 1..n (the rows) to n + 1 (``upper``). See quantile.proof.md, Lemma 1.
 
@@ -34,7 +40,7 @@ def window_distance(
         return math.inf
 
     def bad(k: int) -> bool:
-        return exceeds(_widest(ordered, lower, upper, first - k, first + 1, span + k))
+        return exceeds(_widest(ordered, lower, upper, (first - k, first + 1), span + k))
 
     return least(bad, most)  # 3
 
@@ -85,14 +91,14 @@ def check_range(ordered: Ordered, lower: Number, upper: Number) -> None:
         raise TypeError("the rows must be one column of int64 or float64")
     if not lower <= upper:
         raise ValueError("lower must not exceed upper")
-    if ordered.dtype.kind == "i" and not (-(2**62) <= lower and upper <= 2**62):
+    if ordered.dtype.kind == "i" and max(-lower, upper) > 2**62:
         raise ValueError("integer bounds must lie within 2**62 of zero, so that differences cannot overflow")
 
 
-def _widest(ordered: Ordered, lower: Number, upper: Number, start: int, stop: int, length: int) -> Number:
-    """The widest window of ``length`` steps that starts at rank start..stop, within ranks 0..n + 1."""
+def _widest(ordered: Ordered, lower: Number, upper: Number, starts: tuple[int, int], length: int) -> Number:
+    """The widest window of ``length`` steps that starts at one of these ranks, within ranks 0..n + 1."""
     size = ordered.size
-    start, stop = max(start, 0), min(stop, size + 1 - length)
+    start, stop = max(starts[0], 0), min(starts[1], size + 1 - length)
     widths = [  # 2: the two windows that may touch an end
         value_at(ordered, rank + length, lower, upper) - value_at(ordered, rank, lower, upper)
         for rank in {start, stop}

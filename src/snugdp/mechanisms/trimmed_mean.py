@@ -29,7 +29,8 @@ def total(ordered: Ordered, trim: int) -> int:
     kept = ordered[trim : trim + remaining(ordered, trim)]
     if kept.dtype.kind != "i":
         raise TypeError("an exact sum needs integer rows: round them to a public grid first")
-    high, low = int((kept >> _HALF).sum()), int((kept & (2**_HALF - 1)).sum())  # 1
+    whole = kept.astype(np.int64, copy=False)
+    high, low = int((whole >> _HALF).sum()), int((whole & (2**_HALF - 1)).sum())  # 1
     return (high << _HALF) + low
 
 
@@ -61,7 +62,7 @@ def distance(ordered: Ordered, trim: int, lower: Number, upper: Number, beta: Bo
     else:
         ratio = above(ordered, beta)
         exceeds = lambda width: ratio(width / count)  # noqa: E731
-    return window_distance(ordered, lower, upper, trim, count, exceeds)  # 3
+    return window_distance(ordered, lower, upper, first=trim, span=count, exceeds=exceeds)  # 3
 
 
 def total_bound(beta: Bound, count: int) -> int:

@@ -2,7 +2,7 @@
 
 The noise has scale 1 / ``noise_epsilon``; the gap is the winner's count minus the loser's. Every value that
 serves a guarantee is rounded up: the logarithm of a losing probability at u is computed within
-2**-50 * (2 + |u|), and four times that much is conceded on either side of every ratio (vote.proof.md, Lemma 3).
+2**-50 * (2 + |u|), and four times that is conceded on either side of every ratio (vote.proof.md, Lemma 2).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Relation: TypeAlias = Literal["add_remove", "replace"]
 Floats: TypeAlias = NDArray[np.float64]
 
 _SLACK = 2.0**-48
-_DOUBT = 2.0**-38  # about where the loss peaks: costs 4 * _DOUBT of a step's loss at most (Lemma 3)
+_DOUBT = 2.0**-38  # about where the loss peaks: costs 4 * _DOUBT of a step's loss at most (Lemma 2)
 _LONGEST = 10**7  # entries of a table
 
 
@@ -44,7 +44,7 @@ def log_losing_probability(u: float) -> float:
 def pure_epsilon(noise_epsilon: float, gap: float) -> float:
     """What the answer gives away at this gap with no failure probability, when one row may come or go.
 
-    It grows with the gap, towards ``noise_epsilon``: a clear majority does not help (vote.proof.md, Theorem 1).
+    It grows with the gap, towards ``noise_epsilon``: a clear majority is no help (vote.proof.md, Theorem 1).
 
     >>> [round(pure_epsilon(10, gap), 4) for gap in (0, 1, 5, 20)]
     [8.2082, 9.3939, 9.8241, 9.9517]
@@ -72,7 +72,7 @@ def envelope(noise_epsilon: float, gap_lower_bound: float, delta: float, relatio
     Formal guarantee: an upper bound, found where the concave loss peaks (vote.proof.md, Theorem 3).
 
     >>> round(envelope(1, 0, 1e-6, "add_remove"), 4), envelope(1, 16, 1e-6, "add_remove")
-    (0.9136, 0.0)
+    (0.9126, 0.0)
     """
     _check(noise_epsilon, delta)
     pure = step(relation) * noise_epsilon
@@ -152,9 +152,13 @@ def _log_losing(u: ArrayLike) -> Floats:
     return np.where(np.asarray(u) >= 0, tail, np.log1p(-np.exp(tail)))
 
 
+def _top(u: ArrayLike) -> Floats:
+    return _log_losing(u) + _SLACK * (2 + np.abs(u))
+
+
 def _loss(u: ArrayLike, v: ArrayLike, delta: float) -> Floats:
-    """Not below ln((p(u) - delta) / p(v)), nor below 0: an answer of chance p(u) that a neighbour gives with p(v)."""
-    top = _log_losing(u) + _SLACK * (2 + np.abs(u))
+    """Not below ln((p(u) - delta) / p(v)), nor below 0: chance p(u) here, p(v) at the neighbour."""
+    top = _top(u)
     bottom = _log_losing(v) - _SLACK * (2 + np.abs(v))
     if delta == 0:
         return np.maximum(top - bottom, 0.0)
@@ -164,27 +168,21 @@ def _loss(u: ArrayLike, v: ArrayLike, delta: float) -> Floats:
 
 
 def _epsilons(noise_epsilon: float, gaps: Floats, delta: float, relation: Relation) -> Floats:
-    """``epsilon_at`` as defined: both neighbours, both answers, both directions."""
-    u, pure = noise_epsilon * gaps, step(relation) * noise_epsilon
-    losses = [
-        _loss(sign * a, sign * b, delta)
-        for near in (noise_epsilon * (gaps + step(relation)), noise_epsilon * (gaps - step(relation)))
-        for a, b in ((u, near), (near, u))
-        for sign in (1, -1)
-    ]
-    return np.minimum(np.max(losses, axis=0), pure)
+    """``epsilon_at``, where of both neighbours only the rarer answer counts (vote.proof.md, Theorem 2)."""
+    u, move = noise_epsilon * gaps, step(relation) * noise_epsilon
+    near = noise_epsilon * np.maximum(gaps, step(relation) - gaps)  # the pair (gap, gap - step), turned round
+    losses = np.maximum(_loss(u, u + move, delta), _loss(near - move, near, delta))
+    return np.minimum(losses, move)
 
 
 def _beyond(noise_epsilon: float, delta: float) -> int:
     """The least whole v >= 0 with p(noise_epsilon * v) <= delta, on the far side of rounding."""
     top = math.ceil((4 - 2 * math.log(delta)) / noise_epsilon) + 1
-    return bisect_left(
-        range(top), True, key=lambda v: float(_log_losing(noise_epsilon * v)) * (1 - _SLACK) <= math.log(delta)
-    )
+    return bisect_left(range(top), True, key=lambda v: float(_top(noise_epsilon * v)) <= math.log(delta))
 
 
 def _peak(noise_epsilon: float, start: int, delta: float, move: float) -> float:
-    """Not below the largest loss ln((p(u) - delta) / p(u + move)) over u = noise_epsilon * v, whole v >= start."""
+    """Not below any loss ln((p(u) - delta) / p(u + move)) with u = noise_epsilon * v, whole v >= start."""
     stop = _beyond(noise_epsilon, delta)  # 2
     if start >= stop:
         return 0.0

@@ -52,7 +52,7 @@ def noise_epsilon_for(epsilon: float, delta: float, relation: Relation) -> float
 
     if delta == 0:
         return pure
-    # 1: a tied vote alone loses at least noise_epsilon * step - ln((2 + noise_epsilon * step) / (2 - 4 delta)).
+    # 1: a tied vote alone loses more than epsilon beyond this.
     top = _tied_limit(epsilon, delta) / step(relation)
     if top <= pure or fits(top):
         return max(top, pure)
@@ -65,7 +65,7 @@ def least_gap(noise_epsilon: float, epsilon: float, delta: float, relation: Rela
     """The smallest gap from which on the vote stays within (epsilon, delta); infinite when there is none.
 
     >>> least_gap(1, 0.9, 1e-6, "add_remove"), least_gap(1, 0.9, 0, "add_remove")
-    (14, inf)
+    (13, inf)
     """
     if worst_case_epsilon(noise_epsilon, delta, relation) <= epsilon:
         return 0

@@ -45,7 +45,7 @@ def probabilities(counts: Counts, noise: Noise, scale: float) -> Floats:
 
 
 def data_dependent_delta(
-    counts: Counts, noise: Noise, scale: float, epsilon: float, relation: Relation, unlisted: bool = False
+    counts: Counts, noise: Noise, scale: float, epsilon: float, relation: Relation, *, unlisted: bool = False
 ) -> float:
     """The largest delta(epsilon) between the answer here and at any neighbour, in both directions.
 
@@ -106,11 +106,13 @@ def _law(z: Floats, noise: Noise) -> tuple[Floats, Floats]:
 
 
 def _neighbours(counts: Counts, relation: Relation, unlisted: bool) -> Iterator[Counts]:
-    """One neighbour of each kind: candidates with equal counts are interchangeable. No count falls below 0."""
+    """One neighbour of each kind: candidates with equal counts are alike. No count falls below 0."""
     _, first = np.unique(counts, return_index=True)
     second = [int(np.flatnonzero(counts == counts[i])[-1]) for i in first]
     if relation == "add_remove" or unlisted:
-        yield from (_moved(counts, {int(i): change}) for i in first for change in (1, -1) if counts[i] + change >= 0)
+        yield from (
+            _moved(counts, {int(i): change}) for i in first for change in (1, -1) if counts[i] + change >= 0
+        )
     if relation == "replace":
         for i in map(int, first):
             for j in {*map(int, first), *second} - {i}:

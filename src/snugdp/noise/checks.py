@@ -26,9 +26,7 @@ def check_grid(law: Law, grid: int, stretched: bool) -> None:
     if isinstance(grid, bool) or not isinstance(grid, int):
         raise TypeError("grid must be a whole number g, for multiples of 2**g")
     if (grid or stretched) and isinstance(law, DiscreteLaplace | DiscreteGaussian):
-        raise ValueError(
-            "a discrete law lives on whole numbers: its grid must be 0, and it cannot be stretched"
-        )
+        raise ValueError("a discrete law lives on whole numbers: its grid must be 0, without a stretch")
 
 
 def check_count(n: int) -> None:

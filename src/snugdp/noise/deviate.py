@@ -31,7 +31,7 @@ class Deviate:
     def floor(self, scale: Fraction, shift: Fraction) -> int:
         """The whole part of ``scale * (whole + fraction) + shift``, reading as many bits as it takes.
 
-        Guarantee: exact for positive ``scale`` (``filtered.proof.md``, Theorem 3), from whole numbers alone.
+        Guarantee: exact for positive ``scale`` (``filtered.proof.md``, Theorem 2), from whole numbers alone.
         """
         slope = scale.numerator * shift.denominator
         offset = shift.numerator * scale.denominator
@@ -48,7 +48,7 @@ class Deviate:
 def deviate(shape: Shape) -> Deviate:
     """A draw from the shape with a fair sign; every choice is made on balls.
 
-    Guarantee: exactly the standard normal or the standard Laplace law (``filtered.proof.md``, Theorem 2).
+    Guarantee: exactly the standard normal or the standard Laplace law (``filtered.proof.md``, Theorem 1).
     """
     while True:
         k = whole_part(shape, Bits())

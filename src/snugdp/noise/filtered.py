@@ -32,7 +32,7 @@ _FLOAT_SCALES = (Fraction(1, 1 << 1000), Fraction(1 << 50))
 
 @dataclass(frozen=True)
 class Batch:
-    """Exact draws side by side. A fraction that was read beyond its 64 bits is kept in ``further``."""
+    """Exact draws side by side; ``further`` keeps the fractions that may have been read beyond 64 bits."""
 
     negative: NDArray[np.bool_]
     whole: NDArray[np.int64]
@@ -43,15 +43,17 @@ class Batch:
         return len(self.whole)
 
     def __getitem__(self, lane: int) -> Deviate:
-        bits = self.further.get(lane) or Bits(int(self.fraction[lane]), FRACTION_BITS)
-        return Deviate(bool(self.negative[lane]), int(self.whole[lane]), bits)
+        """One draw by itself; asking again gives the same bits, however far they were read."""
+        if lane not in self.further:
+            self.further[lane] = Bits(int(self.fraction[lane]), FRACTION_BITS)
+        return Deviate(bool(self.negative[lane]), int(self.whole[lane]), self.further[lane])
 
 
 def draw(shape: Shape, n: int, margins: Margins = PROVED) -> Batch:
     """``n`` independent draws from the shape, each with a fair sign.
 
     Guarantee: exactly the standard normal or Laplace law, whatever the margins at or above the proved ones
-    (``filtered.proof.md``, Theorem 2).
+    (``filtered.proof.md``, Theorem 1).
     """
     parts: list[Batch] = []
     have = 0
@@ -124,7 +126,7 @@ def _joined(parts: list[Batch], n: int) -> Batch:
 def floors(batch: Batch, scale: Fraction, shift: Fraction, margins: Margins = PROVED) -> Integers:
     """floor(scale * |draw| + shift) in every lane, for a shift of 0 or 1/2.
 
-    Guarantee: exact, lane by lane (``filtered.proof.md``, Theorem 3).
+    Guarantee: exact, lane by lane (``filtered.proof.md``, Theorem 2).
     """
     if not _FLOAT_SCALES[0] <= scale <= _FLOAT_SCALES[1]:
         return _integers([batch[lane].floor(scale, shift) for lane in range(len(batch))])

@@ -96,7 +96,7 @@ def refine(expression: Callable[[int], B], decide: Callable[[B], D | None], star
     Guarantee: the result is the decision on the true real value, so it has exactly the law of that decision
     (``refine.proof.md``, Theorem 1). There is no last attempt: a cap would fail depending on the data.
     """
-    revealed = start
+    revealed = start  # line 1
     while True:
         with precision(revealed + GUARD):
             decision = decide(expression(revealed))  # line 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, isfinite, isqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gau
 from snugdp.secret import Secret
 
 _FAR = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
+
+T = TypeVar("T")
 
 
 class Simulation:
@@ -37,11 +40,11 @@ class Simulation:
 
     def add(
         self,
-        value: Secret[int] | Secret[Fraction],
+        value: Secret[int | Fraction],
         law: Law,
         *,
         grid: int = 0,
-        stretch: Secret[int] | Secret[Fraction] | None = None,
+        stretch: Secret[int | Fraction] | None = None,
     ) -> Fraction:
         """The value plus noise (times a private stretch), rounded to the nearest multiple of ``2**grid``."""
         known(law)
@@ -60,9 +63,7 @@ class Simulation:
         noise = np.floor(self._many(law, len(inside)) + 0.5).tolist()
         return [value + int(drawn) for value, drawn in zip(inside, noise, strict=True)]
 
-    def at_least(
-        self, value: Secret[int] | Secret[Fraction] | Secret[float], law: Law, threshold: Real
-    ) -> bool:
+    def at_least(self, value: Secret[int | Fraction | float], law: Law, threshold: Real) -> bool:
         """Whether the value plus noise reaches the threshold. The value may be infinite."""
         known(law)
         at = rational(threshold, "threshold")
@@ -78,6 +79,10 @@ class Simulation:
         top = max(values)
         gaps = np.array([float(max(value - top, _FAR)) for value in values])
         return int(np.argmax(gaps + self._many(law, len(values))))
+
+    def reveal(self, value: Secret[T]) -> T:
+        """The value as it is."""
+        return opened(value)  # type: ignore[no-any-return]
 
     def choice(self, n: int) -> int:
         """A uniform position among ``n``."""

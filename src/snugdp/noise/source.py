@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from flint import arb
@@ -21,6 +21,7 @@ from snugdp.noise.refine import START, exactly, floor, negative, refine
 from snugdp.noise.shapes import EXPONENTIAL, HALF_NORMAL, Shape
 from snugdp.secret import Secret
 
+T = TypeVar("T")
 _HALF = Fraction(1, 2)
 
 
@@ -33,20 +34,18 @@ class Noise(Protocol):
 
     def add(
         self,
-        value: Secret[int] | Secret[Fraction],
+        value: Secret[int | Fraction],
         law: Law,
         *,
         grid: int = 0,
-        stretch: Secret[int] | Secret[Fraction] | None = None,
+        stretch: Secret[int | Fraction] | None = None,
     ) -> Fraction:
         """The value plus noise (times a private stretch), rounded to the nearest multiple of ``2**grid``."""
 
     def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
         """Every value plus noise of its own, rounded to whole numbers."""
 
-    def at_least(
-        self, value: Secret[int] | Secret[Fraction] | Secret[float], law: Law, threshold: Real
-    ) -> bool:
+    def at_least(self, value: Secret[int | Fraction | float], law: Law, threshold: Real) -> bool:
         """Whether the value plus noise reaches the threshold. The value may be infinite."""
 
     def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
@@ -54,6 +53,9 @@ class Noise(Protocol):
 
     def choice(self, n: int) -> int:
         """A uniform position among ``n``."""
+
+    def reveal(self, value: Secret[T]) -> T:
+        """The value without noise: only for what a test has certified to be the same on all neighbours."""
 
 
 class Exact:
@@ -76,11 +78,11 @@ class Exact:
 
     def add(
         self,
-        value: Secret[int] | Secret[Fraction],
+        value: Secret[int | Fraction],
         law: Law,
         *,
         grid: int = 0,
-        stretch: Secret[int] | Secret[Fraction] | None = None,
+        stretch: Secret[int | Fraction] | None = None,
     ) -> Fraction:
         """Exactly ``round(value + Z)`` to the grid of multiples of ``2**grid``, halves upwards.
 
@@ -105,9 +107,7 @@ class Exact:
         inside = integers(opened(values))
         return [value + noise for value, noise in zip(inside, _integers(law, len(inside)), strict=True)]
 
-    def at_least(
-        self, value: Secret[int] | Secret[Fraction] | Secret[float], law: Law, threshold: Real
-    ) -> bool:
+    def at_least(self, value: Secret[int | Fraction | float], law: Law, threshold: Real) -> bool:
         """The exact decision ``value + Z >= threshold``; plus infinity always reaches it.
 
         The noise is drawn in the same way whether or not the value is finite.
@@ -133,6 +133,10 @@ class Exact:
         sums = [(value, drawn[lane]) for lane, value in enumerate(values)]
         return _largest(sums, law)
 
+    def reveal(self, value: Secret[T]) -> T:
+        """The value as it is. It costs nothing only where no neighbour has another one."""
+        return opened(value)  # type: ignore[no-any-return]
+
     def choice(self, n: int) -> int:
         """An exactly uniform position among ``0 .. n - 1``."""
         check_count(n)
@@ -157,7 +161,7 @@ def _ball(law: Continuous, drawn: Deviate, accuracy: int) -> arb:
 
 
 def _rounded_sum(shift: Fraction, factor: Fraction, law: Continuous, drawn: Deviate) -> int:
-    """The whole part of ``shift + factor * Z + 1/2``, decided exactly; without noise there is no tie to break."""
+    """The whole part of ``shift + factor * Z + 1/2``, decided exactly; no noise means nothing to decide."""
     if not factor:
         return math.floor(shift + _HALF)
     widest = factor * _shape(law)[1]

@@ -67,7 +67,10 @@ def from_statistics(
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
     test = BoundTest(certifier, lambda bounds: loss(**bounds), limit)
     steps = (
-        Step("test", f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {float(limit):.4g}", test.cost),
+        Step(
+            "test",
+            f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {float(limit):.4g}", certifier.cost,
+        ),
         Step("release", "your draw", _spent(measure, limit, budget)),
     )
     return _refusing(Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps), limit, test, draw)
@@ -121,7 +124,9 @@ def calibrated(
     )
     plan = Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps)
     return PrivateAlgorithm(
-        plan, limit, lambda plan, data, purse: certify_and_release(plan, certifier, _Calibrated(draw), data, purse)
+        plan,
+        limit,
+        lambda plan, data, purse: certify_and_release(plan, certifier, _Calibrated(draw), data, purse),
     )
 
 
@@ -147,7 +152,9 @@ def _split(budget: Budget, failure: Fraction, measure: Measure, share: Fraction)
     """The largest Gaussian part for the test, and the limit on the mechanism's loss, that the budget affords."""
     if measure == "epsilon":
         limit = (1 - share) * budget.epsilon
-        return _largest(lambda mu: Cost(mu=mu, epsilon=limit, delta=failure, neighbours=budget.neighbours), budget), limit
+        return _largest(
+            lambda mu: Cost(mu=mu, epsilon=limit, delta=failure, neighbours=budget.neighbours), budget
+        ), limit
     total = _largest(lambda mu: Cost(mu=mu, delta=failure, neighbours=budget.neighbours), budget)
     mu = Fraction(str(float(share) ** 0.5)) * total
     limit = Fraction(str((1 - float(share)) ** 0.5)) * total * (1 - Fraction(1, 10**12))

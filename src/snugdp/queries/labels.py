@@ -54,17 +54,21 @@ class Mode(Generic[Label]):
 
     @property
     def _mechanism(self) -> Stable[Counts]:
-        relation = self._budget.neighbours.value
-        return Stable(_mode.winner, lambda tally: _mode.distance(tally, relation), 0, self._budget, Fraction(1, 2))
+        relation = self._budget.neighbours.relation
+        return Stable(
+            _mode.winner, lambda tally: _mode.distance(tally, relation), 0, self._budget, Fraction(1, 2)
+        )
 
     def plan(self) -> Plan:
         """What will be done, what it costs, what to expect. No data are read."""
         mechanism = self._mechanism
-        lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.value)
+        lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.relation)
         forecast = (f"released in 19 of 20 cases if the mode leads by at least {lead} rows",)
         return Plan("mode", "mechanisms/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast)
 
-    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
+    def release(
+        self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None
+    ) -> Outcome[Label]:
         """Pay, test, release or refuse.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
@@ -115,7 +119,9 @@ class Vote(Generic[Label]):
             raise ValueError('law must be "auto", "gumbel", "laplace" or "gaussian"')
         if self.noise_epsilon is not None:
             if len(self.candidates) != 2 or self.law not in ("auto", "laplace"):
-                raise ValueError("noise_epsilon, a proposal to be tested, is for two candidates and Laplace noise")
+                raise ValueError(
+                    "noise_epsilon, a proposal to be tested, is for two candidates and Laplace noise"
+                )
             if rational(self.noise_epsilon, "noise_epsilon") <= 0:
                 raise ValueError("noise_epsilon must be greater than 0")
             require_delta(self._budget)
@@ -131,7 +137,9 @@ class Vote(Generic[Label]):
         """What will be done, what it costs, what to expect. No data are read."""
         return self._prepare()[2]
 
-    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
+    def release(
+        self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None
+    ) -> Outcome[Label]:
         """Pay, draw (or test, then draw), release.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
@@ -154,7 +162,7 @@ class Vote(Generic[Label]):
     def _plain(self) -> tuple[Continuous, Cost]:
         """The least noise that the budget affords on all data."""
         budget, relation = self._budget, self._budget.neighbours
-        moved = _vote.step(relation.value)
+        moved = _vote.step(relation.relation)
         pure = Cost(epsilon=budget.epsilon, neighbours=relation)
         if self.law == "gaussian":
             mu = Fraction(gaussian.mu(budget.epsilon, budget.delta))
@@ -165,31 +173,40 @@ class Vote(Generic[Label]):
         if len(self.candidates) != 2 or not budget.delta:
             return Laplace(moved / budget.epsilon), pure
         strength = _inverse.noise_epsilon_for(
-            float_down(budget.epsilon), min(float_down(budget.delta), 0.49), relation.value
+            float_down(budget.epsilon), min(float_down(budget.delta), 0.49), relation.relation
         )
         return Laplace(1 / Fraction(strength)), pure + Cost(delta=budget.delta, neighbours=relation)
 
     def _tested(self, proposal: Fraction) -> tuple[NoisyMax, DistanceTest[Counts], Plan]:
         """The generalized form: test that the lead is large enough for the proposed noise."""
-        budget, relation = self._budget, self._budget.neighbours.value
+        budget, relation = self._budget, self._budget.neighbours.relation
         share, half = share_of(self.test_share), budget.delta / 2
         left = budget.epsilon * (1 - share)
         least = _inverse.least_gap(float_up(proposal), float_down(left), float_down(half), relation)
         if math.isinf(least):
             raise ValueError("no lead makes this noise_epsilon private enough: propose a smaller one")
         test = integer_laplace(
-            _gap_distance(least, relation), epsilon=budget.epsilon * share, delta=half, neighbours=budget.neighbours
+            _gap_distance(least, relation),
+            epsilon=budget.epsilon * share,
+            delta=half,
+            neighbours=budget.neighbours,
         )
         law = Laplace(1 / Fraction(float_up(proposal)))
         steps = (
-            Step("test", f"pass if lead is safely above {least} (discrete Laplace, >= {test.threshold})", test.cost),
+            Step(
+                "test",
+                f"pass if lead is safely above {least} (discrete Laplace, >= {test.threshold})",
+                test.cost,
+            ),
             Step(
                 "release",
                 f"larger count after Laplace noise of scale {float(law.scale):.4g}",
                 Cost(epsilon=left, delta=half, neighbours=budget.neighbours),
             ),
         )
-        lead = least + _vote.step(relation) * math.ceil(test.threshold + Fraction(math.log(20)) / test.law.scale**-1)
+        lead = least + _vote.step(relation) * math.ceil(
+            test.threshold + Fraction(math.log(20)) / (budget.epsilon * share)
+        )
         forecast = (f"released in 19 of 20 cases if the lead is at least {lead} rows",)
         plan = Plan(
             "vote", "mechanisms/vote.proof.md#theorem-4", {"noise_epsilon": float(proposal)}, steps, forecast
@@ -203,8 +220,10 @@ def _gap_distance(least: int | float, relation: _vote.Relation) -> Callable[[Cou
 
 def _usual_lead(law: Continuous, candidates: int) -> int:
     """A lead over everybody else that wins in 19 of 20 cases, by a union bound over the others."""
-    scale = float(law.sigma if isinstance(law, Gaussian) else law.scale)
-    return math.ceil(scale * (math.log(20 * max(candidates - 1, 1)) + 2))
+    rare = math.log(20 * max(candidates - 1, 1))
+    if isinstance(law, Gaussian):
+        return math.ceil(float(law.sigma) * 2 * math.sqrt(rare))
+    return math.ceil(float(law.scale) * (rare if isinstance(law, Gumbel) else rare + 1))
 
 
 def _check_labels(labels: Sequence[Hashable], name: str) -> None:

@@ -64,7 +64,9 @@ class RobustQuery(ABC):
     def __post_init__(self) -> None:
         self._budget, self._grid  # noqa: B018  a bad parameter is refused here, before any data are seen
         share_of(self.test_share)
-        if self.rows is not None and (isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1):
+        if self.rows is not None and (
+            isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1
+        ):
             raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
         if self.beta is not None and rational(self.beta, "beta") < 0:
             raise ValueError("beta, the proposed bound on the sensitivity, must not be negative")
@@ -77,7 +79,9 @@ class RobustQuery(ABC):
             raise ValueError("give rows=..., the number of rows: it is public when neighbours replace a row")
         return self._prepare(self.rows)[1]
 
-    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[float]:
+    def release(
+        self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None
+    ) -> Outcome[float]:
         """Pay, test, release or refuse.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
@@ -139,12 +143,12 @@ class RobustQuery(ABC):
         return self._default(statistic, rows)
 
     def _default(self, statistic: Statistic, rows: int | None) -> int:
-        """Passes if around the answer the rows lie at least half as dense as spread evenly over the bounds."""
+        """Wide enough for rows that lie around the answer as dense as if spread evenly over the bounds, and half more."""
         if rows is None:
             return statistic.largest // 100
         require_delta(self._budget)
         trial = Stable(statistic.value, lambda _: 0, 1, self._budget, share_of(self.test_share))
-        return math.ceil(Fraction(2 * statistic.largest * trial.safe_distance(), rows))
+        return math.ceil(Fraction(3 * statistic.largest * trial.safe_distance(), 2 * rows))
 
 
 @dataclass(frozen=True, kw_only=True)

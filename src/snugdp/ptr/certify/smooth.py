@@ -81,9 +81,14 @@ class SmoothBound(Generic[Data]):
         log_scale = noise.add(scale.map(_log), Gaussian(spread), grid=grid)  # 2
         noisy = noise.add(data.map(self._loss), Gaussian(self.sigma), grid=fine, stretch=scale)  # 3
         top = log_scale + Fraction(gaussian.threshold(spread, half)) + Fraction(2) ** (grid - 1) + _SLACK
-        largest = min(math.exp(min(float(top), 709.0)), self.ceiling)  # S is at most this, but for probability half
+        largest = min(
+            math.exp(min(float(top), 709.0)), self.ceiling
+        )  # S is at most this, but for probability half
         width = gaussian.threshold(self.sigma, half) * largest
-        return float(noisy + Fraction(2) ** (fine - 1) + Fraction(width) * (1 + _SLACK)) + abs(float(noisy)) * 1e-15
+        return (
+            float(noisy + Fraction(2) ** (fine - 1) + Fraction(width) * (1 + _SLACK))
+            + abs(float(noisy)) * 1e-15
+        )
 
     def _scale(self, data: Data) -> Fraction:
         """S, clipped to the public range [floor, ceiling] and kept as an exact number."""

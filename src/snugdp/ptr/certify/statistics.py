@@ -101,7 +101,9 @@ def _bound(
     sigma = rational(statistic.sensitivity, "sensitivity") / mu
     grid = grid_below(sigma)
     noisy = noise.add(data.map(statistic.value), Gaussian(sigma), grid=grid)
-    margin = Fraction(gaussian.threshold(sigma, failure)) + Fraction(2) ** (grid - 1)  # half a cell for the rounding
+    margin = Fraction(gaussian.threshold(sigma, failure)) + Fraction(2) ** (
+        grid - 1
+    )  # half a cell for the rounding
     low, high = statistic.between
     if statistic.side == "lower":
         return max(min(math.nextafter(float(noisy - margin), -math.inf), high), low)

@@ -1,0 +1,1 @@
+"""The accounting room: independent computations, cross-checks and attacks."""

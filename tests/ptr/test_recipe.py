@@ -1,0 +1,195 @@
+"""The researcher's entry point: the worked example of the documentation, its law and its mistakes."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import snugdp
+from snugdp import Budget, MemoryLedger, Neighbours, Simulation, Statistic
+from snugdp.noise import DiscreteLaplace, Laplace, Noise
+from snugdp.noise.grid import grid_below
+from snugdp.secret import Secret
+
+BUDGET = Budget(1, 1e-6)
+COUNT = Statistic[list[float]]("rows", len, 1, "lower", (0, 1e12))
+
+
+def mean(rows: list[float]) -> Fraction:
+    total = sum((Fraction(min(max(row, 0.0), 1.0)) for row in rows), Fraction(0))
+    return total / len(rows) if rows else Fraction(1, 2)
+
+
+def mean_with(scale: Fraction) -> Any:
+    def draw(data: Secret[list[float]], noise: Noise) -> float:
+        return float(noise.add(data.map(mean), Laplace(scale), grid=grid_below(scale)))
+
+    return draw
+
+
+def data_dependent_loss(scale: Fraction) -> Any:
+    return lambda rows: math.inf if rows <= 1 else 1 / (float(scale) * (rows - 1))
+
+
+def refusing(scale: Fraction, measure: Any = "epsilon") -> snugdp.PrivateAlgorithm[list[float], float]:
+    return snugdp.from_statistics(
+        loss=data_dependent_loss(scale),
+        statistics=(COUNT,),
+        draw=mean_with(scale),
+        budget=BUDGET,
+        measure=measure,
+    )
+
+
+def test_the_local_sensitivity_of_the_example_is_a_bound() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        rows = [float(x) for x in generator.choice([0.0, 1.0, 0.3], generator.integers(2, 9))]
+        limit = Fraction(1, len(rows) - 1)
+        assert abs(mean(rows) - mean(rows[1:])) <= limit
+        assert abs(mean(rows) - mean([*rows, 1.0])) <= limit
+
+
+@pytest.mark.parametrize("measure", ["epsilon", "mu"])
+@pytest.mark.parametrize("budget", [Budget(1, 1e-6), Budget(0.1, 1e-9, "replace"), Budget(5, 0.01)])
+def test_plans_fit_their_budget_and_waste_little(measure: Any, budget: Budget) -> None:
+    algorithm = snugdp.from_statistics(
+        loss=lambda rows: 0.0,
+        statistics=(COUNT,),
+        draw=mean_with(Fraction(1)),
+        budget=budget,
+        measure=measure,
+    )
+    assert algorithm.plan.cost.fits(budget)
+    larger = algorithm.plan.cost + snugdp.Cost(mu=budget.epsilon / 50, neighbours=budget.neighbours)
+    assert not larger.fits(budget)
+
+
+def test_many_rows_are_released_and_few_refused() -> None:
+    algorithm = refusing(Fraction(1, 500))
+    ledger = MemoryLedger(3, 3e-6)
+    many = algorithm([0.25] * 5000, ledger=ledger)
+    assert isinstance(many, snugdp.Released)
+    assert many.value == pytest.approx(0.25, abs=0.1)
+    few = algorithm([0.25] * 50, ledger=ledger)
+    assert isinstance(few, snugdp.Refused)
+    assert ledger.spent == algorithm.plan.cost + algorithm.plan.cost
+    assert "rows" in str(algorithm.plan)
+
+
+def test_the_calibrated_form_scales_its_noise_with_the_bound() -> None:
+    def draw(data: Secret[list[float]], bounds: Any, noise: Noise) -> float | None:
+        if bounds["rows"] <= 1:
+            return None
+        scale = 1 / (Fraction(bounds["rows"]) - 1) / algorithm.limit
+        return mean_with(scale)(data, noise)  # type: ignore[no-any-return]
+
+    algorithm: snugdp.PrivateAlgorithm[list[float], float] = snugdp.calibrated(
+        statistics=(COUNT,), draw=draw, budget=BUDGET
+    )
+    assert algorithm.plan.cost.fits(BUDGET)
+    outcome = algorithm([0.75] * 3000, ledger=MemoryLedger(1, 1e-6))
+    assert isinstance(outcome, snugdp.Released)
+    assert outcome.certificate["rows"] < 3000
+    assert outcome.value == pytest.approx(0.75, abs=0.1)
+    assert algorithm([], ledger=MemoryLedger(1, 1e-6)).refused
+    assert algorithm([0.75] * 3000, noise=Simulation(1)) == algorithm([0.75] * 3000, noise=Simulation(1))
+
+
+def test_the_distance_form() -> None:
+    def gap(votes: list[int]) -> int:
+        return max(abs(2 * sum(votes) - len(votes)) - 1, 0)
+
+    def draw(data: Secret[list[int]], noise: Noise) -> bool:
+        return bool(noise.reveal(data.map(lambda votes: 2 * sum(votes) > len(votes))))
+
+    algorithm = snugdp.from_distance(distance=gap, draw=draw, budget=BUDGET)
+    assert algorithm.limit == Fraction(1, 2)
+    assert algorithm.plan.cost.fits(BUDGET)
+    assert algorithm([1] * 90, ledger=MemoryLedger(1, 1e-6)).value is True
+    assert algorithm([1, 0] * 45, ledger=MemoryLedger(1, 1e-6)).refused
+
+
+def test_the_example_keeps_its_guarantee_at_the_edge() -> None:
+    """One row apart, at every number of rows: test and release together, by their exact laws."""
+    algorithm, scale = refusing(Fraction(1, 20)), 1 / 20
+    epsilon, delta = float(BUDGET.epsilon), float(BUDGET.delta)
+    sigma = 1 / math.sqrt(algorithm.plan.steps[0].cost.mu_squared)
+    least = 1 + 1 / (scale * float(algorithm.limit))  # the bound on the rows must reach this
+    margin = sigma * _quantile(float(algorithm.plan.steps[0].cost.delta))
+
+    def passing(rows: int) -> float:
+        return 0.5 * math.erfc((least + margin - rows) / (sigma * math.sqrt(2)))
+
+    for rows in range(2, 200):
+        t, s, loss = passing(rows), passing(rows + 1), 1 / (rows * scale)
+        for one, two in ((t, s), (s, t)):
+            assert _refusing_delta(one, two, loss, epsilon) <= delta * (1 + 1e-6)
+    assert (
+        max(_refusing_delta(passing(n), passing(n + 1), 1 / (n * scale), epsilon / 4) for n in range(2, 200))
+        > delta
+    )
+
+
+def _quantile(failure: float) -> float:
+    low, high = 0.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if 0.5 * math.erfc(middle / math.sqrt(2)) > failure else (low, middle)
+    return high
+
+
+def _refusing_delta(t: float, s: float, loss: float, epsilon: float) -> float:
+    a = math.exp(epsilon)
+    if t <= 0:
+        return max((1 - t) - a * (1 - s), 0)
+    x = math.log(max(a * s / t, 1e-300))
+    stick = 0.0 if x >= loss else 1 - math.exp((x - loss) / 2) if x > -loss else 1 - math.exp(x)
+    return max((1 - t) - a * (1 - s), 0) + t * stick
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: snugdp.from_statistics(
+                loss=lambda: 0, statistics=(), draw=mean_with(Fraction(1)), budget=BUDGET
+            ),
+            "statistic",
+        ),
+        (
+            lambda: snugdp.from_statistics(
+                loss=lambda: 0, statistics=(COUNT,), draw=mean_with(Fraction(1)), budget=Budget(1)
+            ),
+            "delta > 0",
+        ),
+        (lambda: snugdp.from_distance(distance=len, draw=mean_with(Fraction(1)), budget=Budget(1)), "delta"),
+        (
+            lambda: snugdp.from_distance(
+                distance=len, draw=mean_with(Fraction(1)), budget=BUDGET, test_share=1
+            ),
+            "test_share",
+        ),
+        (lambda: refusing(Fraction(1, 500))([1.0]), "ledger"),
+    ],
+)
+def test_mistakes_are_explained(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_the_relation_of_the_budget_is_carried() -> None:
+    algorithm = snugdp.from_distance(
+        distance=len, draw=mean_with(Fraction(1)), budget=Budget(1, 1e-6, "replace")
+    )
+    assert algorithm.plan.cost.neighbours is Neighbours.REPLACE
+    with pytest.raises(snugdp.RelationMismatchError):
+        algorithm([1.0], ledger=MemoryLedger(1, 1e-6))
+
+
+def test_discrete_noise_is_at_hand_too() -> None:
+    assert snugdp.Exact().add(Secret(5), DiscreteLaplace(1)).denominator == 1

@@ -1,0 +1,218 @@
+"""Bad input: what is public is refused before anything is charged; what is private is mapped and never noticed."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import math
+import warnings
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import snugdp
+from snugdp import Cost, MemoryLedger, Simulation
+
+GOOD: dict[str, Any] = {"bounds": (0, 10), "epsilon": 1, "delta": 1e-6}
+ROWS = [1.0, 2.0, 3.0] * 100
+
+
+def refused_before_charging(
+    call: Callable[[MemoryLedger], Any], error: type[Exception], message: str
+) -> None:
+    for relation in ("add_remove", "replace"):
+        ledger = MemoryLedger(100, 0.1, relation)
+        with pytest.raises(error, match=message):
+            call(ledger)
+        assert ledger.spent == Cost(neighbours=relation)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": math.inf}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"delta": 1}, "delta"),
+        ({"delta": 2}, "delta"),
+        ({"delta": -1e-9}, "delta"),
+        ({"delta": 0, "beta": 0.001}, "delta"),
+        ({"bounds": (10, 0)}, "lower bound must be less"),
+        ({"bounds": (5, 5)}, "lower bound must be less"),
+        ({"bounds": (0, math.inf)}, "finite"),
+        ({"bounds": (math.nan, 1)}, "finite"),
+        ({"bounds": None}, "bounds are required"),
+        ({"bounds": 10}, "pair"),
+        ({"bounds": (0, 1, 2)}, "pair"),
+        ({"bounds": ("low", "high")}, "finite"),
+        ({"neighbours": "swap"}, "neighbours"),
+        ({"beta": -1}, "beta"),
+        ({"beta": math.nan}, "beta"),
+        ({"rows": 0}, "rows"),
+        ({"rows": 2.5}, "rows"),
+        ({"test_share": 0}, "test_share"),
+        ({"test_share": 1}, "test_share"),
+        ({"missing": 11}, "missing"),
+    ],
+)
+@pytest.mark.parametrize("query", ["median", "quantile", "trimmed_mean"])
+def test_bad_parameters(query: str, changes: dict[str, Any], message: str) -> None:
+    function = getattr(snugdp, query)
+    extra = {"q": 0.5} if query == "quantile" else {}
+    refused_before_charging(
+        lambda ledger: function(ROWS, **extra, **{**GOOD, **changes}, ledger=ledger), ValueError, message
+    )
+
+
+def test_parameters_of_one_query() -> None:
+    refused_before_charging(
+        lambda ledger: snugdp.quantile(ROWS, 1.5, **GOOD, ledger=ledger), ValueError, "q must be"
+    )
+    refused_before_charging(
+        lambda ledger: snugdp.trimmed_mean(ROWS, trim=0.5, **GOOD, ledger=ledger), ValueError, "trim"
+    )
+    for query in (snugdp.quantile, snugdp.trimmed_mean):
+        extra = {"q": 0.5} if query is snugdp.quantile else {}
+        refused_before_charging(
+            lambda ledger, query=query, extra=extra: query(
+                ROWS, **extra, **GOOD, neighbours="add_remove", ledger=ledger
+            ),  # type: ignore[misc]
+            ValueError,
+            "proved for",
+        )
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        (3.5, TypeError, "cannot read a column"),
+        ("salary", TypeError, "cannot read a column"),
+        (None, TypeError, "cannot read a column"),
+        ({"a": 1}, TypeError, "cannot read a column"),
+        ({1, 2}, TypeError, "cannot read a column"),
+        ((x for x in ROWS), TypeError, "cannot read a column"),
+        (np.ones((2, 2)), ValueError, "one-dimensional"),
+        (np.array(["x", "y"]), TypeError, "numbers"),
+        (np.array([1 + 2j]), TypeError, "numbers"),
+        (np.array(["2020-01-01"], dtype="datetime64[D]"), TypeError, "numbers"),
+        (["x", "y"], TypeError, "text"),
+        (pd.Series(["x", "y"]), TypeError, "numbers|text"),
+        (pd.Series(["x", "y"], dtype=object), TypeError, "text"),
+        (pl.Series(["x", "y"]), TypeError, "numbers"),
+        (pl.Series([datetime.date(2020, 1, 1)]), TypeError, "numbers"),
+        (pa.array(["x", "y"]), TypeError, "numbers"),
+        (pd.DataFrame({"a": ROWS}), TypeError, "cannot read a column"),
+        (pl.DataFrame({"a": ROWS}), TypeError, "cannot read a column"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_bad_containers(data: Any, error: type[Exception], message: str) -> None:
+    refused_before_charging(lambda ledger: snugdp.median(data, **GOOD, ledger=ledger), error, message)
+
+
+def test_a_ledger_of_another_relation() -> None:
+    ledger = MemoryLedger(10, 1e-3, "replace")
+    with pytest.raises(snugdp.RelationMismatchError):
+        snugdp.median(ROWS, **GOOD, ledger=ledger)
+    assert ledger.spent == Cost(neighbours="replace")
+
+
+STRANGE: list[Any] = [
+    math.nan, math.inf, -math.inf, None, "text", b"bytes", [1, 2], {"a": 1}, object(), 1j, 10**400, -(10**400),
+    Decimal("NaN"), Decimal("sNaN"), Decimal("1e9999"), Fraction(10**400, 3), np.float32("nan"), np.datetime64("NaT"), 1e308, 5e-324,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=repr)
+@pytest.mark.parametrize("where", [0, 150, -1])
+def test_strange_rows_never_raise_warn_or_log(
+    strange: Any, where: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows: list[Any] = list(ROWS)
+    rows[where] = strange
+    with warnings.catch_warnings(), caplog.at_level(logging.DEBUG):
+        warnings.simplefilter("error")
+        for relation in ("add_remove", "replace"):
+            for data in (
+                rows,
+                tuple(rows),
+                np.array([*rows, None], dtype=object)[:-1],
+                pd.Series(rows, dtype=object),
+            ):
+                outcome = snugdp.median(data, **GOOD, neighbours=relation, noise=Simulation(0))
+                assert outcome.value is None or 0 <= outcome.value <= 10
+                snugdp.mode(
+                    data,
+                    categories=[1.0, 2.0],
+                    epsilon=1,
+                    delta=1e-6,
+                    neighbours=relation,
+                    noise=Simulation(0),
+                )
+                snugdp.vote(data, candidates=[1.0, 2.0], epsilon=1, neighbours=relation, noise=Simulation(0))
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("rows", [[], [5.0], [5.0, 5.0], [math.nan]])
+def test_few_rows_are_private_under_add_remove(rows: list[float]) -> None:
+    for container in (rows, np.array(rows), pl.Series(rows, dtype=pl.Float64), pd.Series(rows, dtype=float)):
+        assert snugdp.median(container, **GOOD, noise=Simulation(0)).refused in (True, False)
+        snugdp.mode(container, categories=[5.0, 6.0], epsilon=1, delta=1e-6, noise=Simulation(0))
+        snugdp.vote(container, candidates=[5.0, 6.0], epsilon=1, noise=Simulation(0))
+
+
+def test_an_empty_column_is_a_public_mistake_under_replace() -> None:
+    refused_before_charging(
+        lambda ledger: snugdp.median([], **GOOD, neighbours="replace", ledger=ledger), ValueError, "empty"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"categories": []}, ValueError, "empty"),
+        ({"categories": "abc"}, TypeError, "list of labels"),
+        ({"categories": ["a", "a"]}, ValueError, "repeat"),
+        ({"categories": {"a", "b"}}, TypeError, "list of labels"),
+        ({"delta": 0}, ValueError, "delta"),
+        ({"delta": 0.7}, ValueError, "delta"),
+        ({"epsilon": 0}, ValueError, "epsilon"),
+    ],
+)
+def test_bad_mode(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    query = {"categories": ["a", "b"], "epsilon": 1, "delta": 1e-6, **arguments}
+    refused_before_charging(lambda ledger: snugdp.mode(["a"], **query, ledger=ledger), error, message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"law": "uniform"}, "law"),
+        ({"law": "gaussian"}, "delta"),
+        ({"noise_epsilon": 2}, "delta"),
+        ({"noise_epsilon": 2, "delta": 1e-6, "candidates": ["a", "b", "c"]}, "two candidates"),
+        ({"noise_epsilon": -2, "delta": 1e-6}, "greater than 0"),
+        ({"candidates": []}, "empty"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"delta": 1}, "delta"),
+    ],
+)
+def test_bad_vote(arguments: dict[str, Any], message: str) -> None:
+    query = {"candidates": ["a", "b"], "epsilon": 1, **arguments}
+    refused_before_charging(lambda ledger: snugdp.vote(["a"], **query, ledger=ledger), ValueError, message)
+
+
+def test_no_error_speaks_of_a_private_value() -> None:
+    for data in (np.array(["secret-77"]), ["secret-77"], pd.Series(["secret-77"]), pl.Series(["secret-77"])):
+        with pytest.raises(TypeError) as caught:
+            snugdp.median(data, **GOOD)
+        assert "secret" not in str(caught.value)

@@ -1,0 +1,216 @@
+"""The exact law of what the public functions release, for every pair of neighbours on a small universe.
+
+A witness stands in for the noise and records the distance, the thresholds, the values and the laws that a query asks
+for; from these the law of the output follows in closed form, and its hockey stick is compared with the guarantee.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import snugdp
+from snugdp.mechanisms.vote_law import probabilities
+from snugdp.noise import DiscreteLaplace, Gaussian, Gumbel, Laplace
+from tests.queries.witness import Witness
+
+Rows = tuple[Any, ...]
+EPSILON, DELTA = 1.2, 0.1  # a large delta, so that tests pass on a few rows
+VALUES = (0, 1, 4)
+LABELS = ("a", "b", "c", "nobody")
+
+
+def replaced(rows: Rows, universe: Rows) -> Iterator[Rows]:
+    for i, value in itertools.product(range(len(rows)), universe):
+        yield tuple(sorted((*rows[:i], value, *rows[i + 1 :])))
+
+
+def added(rows: Rows, universe: Rows) -> Iterator[Rows]:
+    return (tuple(sorted((*rows, value))) for value in universe)
+
+
+def pairs(universe: Rows, relation: str) -> Iterator[tuple[Rows, Rows]]:
+    """Every ordered pair of neighbouring multisets of a few rows."""
+    most = 9 if universe == VALUES else 4
+    for size in range(relation == "replace", most + (relation == "replace")):
+        for rows in itertools.combinations_with_replacement(universe, size):
+            near = replaced(rows, universe) if relation == "replace" else added(rows, universe)
+            for other in set(near):
+                yield rows, other
+                yield other, rows
+
+
+def passing(witness: Witness) -> float:
+    """The probability that the test passes: discrete Laplace noise on the recorded distance."""
+    if not witness.tests:
+        return 1.0
+    distance, law, threshold = witness.tests[0]
+    assert isinstance(law, DiscreteLaplace)
+    if distance == math.inf:
+        return 1.0
+    p, need = math.exp(-1 / law.scale), int(threshold - distance)
+    return p**need / (1 + p) if need > 0 else 1 - p ** (1 - need) / (1 + p)
+
+
+def laplace_stick(t: float, s: float, shift: int, scale: float | None, epsilon: float) -> float:
+    """H of t (discrete Laplace) against s (the same, moved): far beyond both centres the ratio is constant."""
+    a = math.exp(epsilon)
+    if scale is None:  # released as it is
+        return max(t - a * s, 0.0) if shift == 0 else t
+    if t == 0:
+        return 0.0
+    # The loss |z - shift| - |z| is linear between the centres: integrate as for the continuous law, which a
+    # discrete law on this fine grid (2**40 cells and more) cannot be told from, at the ratio a s / t.
+    if s == 0:
+        return t
+    loss, x = shift / scale, math.log(a * s / t)
+    if x >= loss:
+        return 0.0
+    return t * (1 - math.exp((x - loss) / 2) if x > -loss else 1 - math.exp(x))
+
+
+def number_delta(run: Callable[[Rows, Witness], Any], relation: str, epsilon: float) -> float:
+    """The largest delta over all ordered pairs for a query that releases a number."""
+    known: dict[Rows, tuple[float, Any, Any]] = {}
+
+    def law(rows: Rows) -> tuple[float, Any, Any]:
+        if rows not in known:
+            witness = Witness()
+            run(rows, witness)
+            value, noise = witness.sums[0]
+            assert noise is None or isinstance(noise, DiscreteLaplace)
+            known[rows] = (passing(witness), value, None if noise is None else noise.scale)
+        return known[rows]
+
+    worst = 0.0
+    for rows, other in pairs(VALUES, relation):
+        (t, value, scale), (s, moved, same) = law(rows), law(other)
+        assert scale == same or len(rows) != len(other)
+        refused = max((1 - t) - math.exp(epsilon) * (1 - s), 0.0)
+        worst = max(worst, refused + laplace_stick(t, s, abs(value - moved), scale and float(scale), epsilon))
+    return worst
+
+
+NUMBERS: dict[str, tuple[Callable[[Rows, Witness], Any], str]] = {
+    f"{name}-{beta}": (run, relation)
+    for beta in (0, 1, 3)
+    for name, run, relation in [
+        (
+            "median",
+            lambda rows, noise, b=beta: snugdp.median(
+                list(rows), bounds=(0, 4), epsilon=EPSILON, delta=DELTA, beta=b, noise=noise
+            ),
+            "add_remove",
+        ),
+        (
+            "median-replace",
+            lambda rows, noise, b=beta: snugdp.median(
+                list(rows),
+                bounds=(0, 4),
+                epsilon=EPSILON,
+                delta=DELTA,
+                beta=b,
+                neighbours="replace",
+                noise=noise,
+            ),
+            "replace",
+        ),
+        (
+            "quantile",
+            lambda rows, noise, b=beta: snugdp.quantile(
+                list(rows), 0.7, bounds=(0, 4), epsilon=EPSILON, delta=DELTA, beta=b, noise=noise
+            ),
+            "replace",
+        ),
+        (
+            "trimmed",
+            lambda rows, noise, b=beta: snugdp.trimmed_mean(
+                list(rows), trim=0.3, bounds=(0, 4), epsilon=EPSILON, delta=DELTA, beta=b / 2, noise=noise
+            ),
+            "replace",
+        ),
+    ]
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_keep_their_guarantee(name: str) -> None:
+    run, relation = NUMBERS[name]
+    assert number_delta(run, relation, EPSILON) <= DELTA * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("query", ["median", "median-replace", "quantile", "trimmed"])
+def test_a_smaller_epsilon_would_not_be_true(query: str) -> None:
+    deltas = [number_delta(*NUMBERS[f"{query}-{beta}"], 0.4 * EPSILON) for beta in (0, 1, 3)]
+    assert max(deltas) > DELTA
+
+
+@pytest.mark.parametrize("bounds", [(0, 4), (-3, 9)])
+def test_without_a_test_the_release_is_pure(bounds: tuple[int, int]) -> None:
+    def run(rows: Rows, noise: Witness) -> Any:
+        return snugdp.trimmed_mean(list(rows), bounds=bounds, epsilon=EPSILON, noise=noise)
+
+    assert number_delta(run, "replace", EPSILON) <= 1e-12
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_mode_keeps_its_guarantee(relation: str) -> None:
+    known = {}
+    for rows in {rows for pair in pairs(LABELS, relation) for rows in pair}:
+        witness = Witness()
+        snugdp.mode(
+            list(rows),
+            categories=LABELS[:3],
+            epsilon=EPSILON,
+            delta=DELTA,
+            neighbours=relation,
+            noise=witness,
+        )
+        known[rows] = (passing(witness), witness.sums[0][0])
+    worst = max(stick(*known[rows], *known[other], EPSILON) for rows, other in pairs(LABELS, relation))
+    assert worst <= DELTA * (1 + 1e-9)
+    assert max(stick(*known[r], *known[o], 0.4 * EPSILON) for r, o in pairs(LABELS, relation)) > DELTA
+
+
+def stick(t: float, winner: int, s: float, other: int, epsilon: float) -> float:
+    a = math.exp(epsilon)
+    released = max(t - a * s, 0.0) if winner == other else t
+    return max((1 - t) - a * (1 - s), 0.0) + released
+
+
+VOTES = [
+    {"epsilon": EPSILON},
+    {"epsilon": EPSILON, "law": "laplace"},
+    {"epsilon": EPSILON, "delta": DELTA},
+    {"epsilon": EPSILON, "delta": DELTA, "law": "gaussian"},
+    {"epsilon": EPSILON, "delta": DELTA, "noise_epsilon": 3},
+]
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("candidates", [2, 3])
+@pytest.mark.parametrize("query", VOTES, ids=str)
+def test_votes_keep_their_guarantee(query: dict[str, Any], candidates: int, relation: str) -> None:
+    if "noise_epsilon" in query and candidates != 2:
+        return
+    names = {Laplace: "laplace", Gaussian: "gaussian", Gumbel: "gumbel"}
+    vote = snugdp.Vote(candidates=LABELS[:candidates], neighbours=relation, **query)
+
+    def law(rows: Rows) -> Any:
+        witness = Witness()
+        vote.release(list(rows), noise=witness)
+        scores, noise = witness.contests[0]
+        spread = noise.sigma if isinstance(noise, Gaussian) else noise.scale  # type: ignore[union-attr]
+        won = probabilities(np.array(scores), names[type(noise)], float(spread))  # type: ignore[arg-type]
+        t = passing(witness)
+        return np.append(t * won, 1 - t)
+
+    known = {rows: law(rows) for rows in {rows for pair in pairs(LABELS, relation) for rows in pair}}
+    a = math.exp(EPSILON)
+    worst = max(float(np.maximum(known[r] - a * known[o], 0).sum()) for r, o in pairs(LABELS, relation))
+    assert worst <= float(query.get("delta", 0)) + 1e-9
