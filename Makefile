@@ -25,7 +25,8 @@ docs: .venv/docs.stamp  ## the documentation site, in site/
 	@echo "site/index.html"
 
 bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
-	$(BIN)/snugdp bench noise
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench noise
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench queries
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

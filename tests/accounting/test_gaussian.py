@@ -62,13 +62,9 @@ def test_delta_at_the_ends_of_its_range() -> None:
     assert gaussian.delta(0, 0) == 0
     assert gaussian.delta(0, 5) == 0
     assert gaussian.delta(0, "-0.5") == pytest.approx(-math.expm1(-0.5), rel=1e-15)
-    assert (
-        gaussian.delta("1e300", 1) == gaussian.delta(1, "-1e300") == gaussian.delta("1e300", "1e599") == 1.0
-    )
+    assert gaussian.delta("1e300", 1) == gaussian.delta(1, "-1e300") == gaussian.delta("1e300", "1e599") == 1.0
     assert gaussian.delta("1e-300", "1e300") == math.ulp(0.0)
-    assert gaussian.delta("1e10", Fraction(10**20, 2)) == pytest.approx(
-        0.5 - 1e-10 / math.sqrt(2 * math.pi), rel=1e-14
-    )
+    assert gaussian.delta("1e10", Fraction(10**20, 2)) == pytest.approx(0.5 - 1e-10 / math.sqrt(2 * math.pi), rel=1e-14)
     assert gaussian.delta("1e200", Fraction(10**400, 2)) == pytest.approx(0.5, rel=1e-14)
     assert gaussian.delta(2000, 2_000_000 + 60_000) == pytest.approx(norm.sf(30), rel=0.02)
 
@@ -107,10 +103,8 @@ def test_epsilon_is_proved_and_tight(mu: float, delta: float) -> None:
         for reading in readings(value):
             assert _exact(size, reading) <= balls.ball(goal)
         if value > 0:
-            step = Fraction(1, 10**14) * max(1, Fraction(mu))
-            assert _exact(
-                size, max(Fraction(0), Fraction(value) * (1 - Fraction(1, 10**14)) - step)
-            ) > balls.ball(goal)
+            step = Fraction(1, 10**14) * max(Fraction(1), Fraction(mu))
+            assert _exact(size, max(Fraction(0), Fraction(value) * (1 - Fraction(1, 10**14)) - step)) > balls.ball(goal)
 
 
 @settings(max_examples=80, deadline=None)

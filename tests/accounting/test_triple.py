@@ -90,12 +90,9 @@ def test_composition_agrees_with_a_loss_distribution() -> None:
     cost = _cost(math.sqrt(0.32), 0.5)
     cost["mu_squared"] = Fraction(32, 100)
     for epsilon in (0.0, 0.5, 1.0, 2.0):
-        assert _delta(cost, epsilon) == pytest.approx(both.get_delta_for_epsilon(epsilon), rel=2e-3)
-    noise = (
-        pld.from_laplace_mechanism(2.0, value_discretization_interval=grid)
-        .compose(gaussians)
-        .compose(gaussians)
-    )
+        theirs = both.get_delta_for_epsilon(epsilon)  # rounds every loss up to its grid
+        assert theirs / 1.01 <= _delta(cost, epsilon) <= theirs * (1 + 1e-9)
+    noise = pld.from_laplace_mechanism(2.0, value_discretization_interval=grid).compose(gaussians).compose(gaussians)
     for epsilon in (0.0, 0.5, 1.0, 2.0):
         assert _delta(cost, epsilon) >= noise.get_delta_for_epsilon(epsilon) * (1 - 2e-3)
 
@@ -112,9 +109,7 @@ def test_mixture_is_below_the_shift_and_above_the_gaussian(
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.floats(0, 3), st.floats(0, 3), st.sampled_from([0, 1e-9]), st.floats(-12, -0.3).map(lambda x: 10.0**x)
-)
+@given(st.floats(0, 3), st.floats(0, 3), st.sampled_from([0, 1e-9]), st.floats(-12, -0.3).map(lambda x: 10.0**x))
 def test_epsilon_is_the_smallest(mu: float, pure: float, failure: float, delta: float) -> None:
     cost = _cost(mu, pure, failure)
     value = triple.epsilon(**cost, delta=rational(delta, "delta"))
@@ -218,9 +213,7 @@ def test_equal_atoms_are_counted_together() -> None:
 
 
 def test_too_many_distinct_atoms_are_refused() -> None:
-    atoms = tuple(
-        triple.objective_perturbation(Fraction(1, 10 + k), Fraction(1, 3 + 2**k)) for k in range(14)
-    )
+    atoms = tuple(triple.objective_perturbation(Fraction(1, 10 + k), Fraction(1, 3 + 2**k)) for k in range(14))
     with pytest.raises(ValueError, match="more than 4096 distinct combinations"):
         _delta(_cost(atoms=atoms), 1.0)
 

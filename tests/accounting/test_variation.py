@@ -55,8 +55,9 @@ def test_teeth_defeat_a_density_bound_alone() -> None:
 def test_the_charge_is_never_exceeded(epsilon: float, delta: float, tau: float) -> None:
     w = math.exp(epsilon)
     p = np.array([delta + (1 - delta) * w / (1 + w), (1 - delta) / (1 + w)])
+    shift = np.array([tau, -tau])
     q = np.array([(p[0] - delta) / w, 1 - (p[0] - delta) / w])
-    moved_p, moved_q = p + [tau, -tau], q - [tau, -tau]
+    moved_p, moved_q = p + shift, q - shift
     if (moved_p >= 0).all() and (moved_q >= 0).all():
         bound = variation.charge(epsilon, delta, tau)
         exact = hockey_stick(moved_p, moved_q, epsilon)

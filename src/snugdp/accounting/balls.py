@@ -144,11 +144,17 @@ def below(function: Function) -> float:
     return lower(enclose(function))
 
 
-def rational_above(function: Function) -> Fraction:
-    """A rational that is not below ``function()`` and close to it."""
-    value = enclose(function)
-    with precision(2 * FIRST):
+def rational_above(function: Function, bits: int = ENOUGH) -> Fraction:
+    """A rational that is not below ``function()`` and agrees with it to ``bits`` bits."""
+    value = enclose(function, bits)
+    with precision(bits + FIRST):
         return exact(value.upper())
+
+
+def integer_above(function: Function) -> int:
+    """The smallest integer that is not below ``function()``, or the next one."""
+    size = abs(math.ceil(rational_above(function))).bit_length()
+    return math.ceil(rational_above(function, size + 16))
 
 
 def exp(x: arb) -> arb:

@@ -6,7 +6,6 @@ probability of passing at D = 0. Statements and proofs: discrete.proof.md.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -53,8 +52,8 @@ def discrete_laplace_threshold(epsilon: Real, delta: Real) -> Threshold:
     def passing(tau: int) -> arb:
         return balls.exp(balls.ball(-rate * tau)) / (1 + balls.exp(balls.ball(-rate)))
 
-    start = balls.rational_above(lambda: (passing(0) / balls.ball(goal)).log() / balls.ball(rate))
-    return _smallest(passing, goal, math.ceil(start))
+    start = balls.integer_above(lambda: (passing(0) / balls.ball(goal)).log() / balls.ball(rate))
+    return _smallest(passing, goal, start)
 
 
 def discrete_gaussian_threshold(sigma: Real, delta: Real) -> Threshold:
@@ -73,8 +72,8 @@ def discrete_gaussian_threshold(sigma: Real, delta: Real) -> Threshold:
             return tail(scale**2, tau)
         return gaussian.cdf(-balls.ball((tau - Fraction(1, 2)) / scale))
 
-    start = balls.rational_above(lambda: balls.ball(scale) * gaussian.tail_quantile(goal))
-    return _smallest(passing, goal, math.ceil(start + Fraction(1, 2)))
+    start = balls.integer_above(lambda: balls.ball(scale) * gaussian.tail_quantile(goal) + arb(0.5))
+    return _smallest(passing, goal, start)
 
 
 def discrete_gaussian_mu(sigma: Real, sensitivity: int = 1) -> float:

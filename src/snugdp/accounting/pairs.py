@@ -82,10 +82,7 @@ def discrete_gaussian(variance: Real, sensitivity: int, epsilon: Real) -> float:
     middle = level * spread / distance
     first = (middle - Fraction(distance, 2)).__floor__() + 1
     return _delta(
-        lambda: (
-            discrete.tail(spread, first)
-            - balls.exp(balls.ball(level)) * discrete.tail(spread, first + distance)
-        )
+        lambda: discrete.tail(spread, first) - balls.exp(balls.ball(level)) * discrete.tail(spread, first + distance)
     )
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import TypeAlias
 
 Real: TypeAlias = int | float | str | Decimal | Fraction
@@ -26,8 +27,8 @@ def rational(value: Real, name: str) -> Fraction:
         raise TypeError(f"{name} must be a number, not a truth value")
     if isinstance(value, str) and len(value) > _LONGEST:
         raise ValueError(f"{name} is longer than {_LONGEST} characters; give a shorter decimal or fraction")
-    if isinstance(value, (Fraction, int)):
-        return Fraction(value)
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
     try:
         if abs(_power_of_ten(value)) <= _FARTHEST:
             return Fraction(value if isinstance(value, (str, Decimal)) else repr(float(value)))

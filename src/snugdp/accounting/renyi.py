@@ -95,9 +95,7 @@ def compose(*curves: Curve) -> Curve:
 
     def total(alpha: Fraction) -> float:
         parts = [curve(alpha) for curve in curves]
-        return (
-            math.inf if math.inf in parts else typed_up(sum((rational(p, "rho") for p in parts), Fraction()))
-        )
+        return math.inf if math.inf in parts else typed_up(sum((rational(p, "rho") for p in parts), Fraction()))
 
     return total
 

@@ -72,9 +72,7 @@ class _Cost:
         if not self.pure:
             return _sum(combinations, epsilon)
         down = balls.exp(-balls.ball(self.pure))
-        return (_sum(combinations, epsilon - self.pure) + down * _sum(combinations, epsilon + self.pure)) / (
-            1 + down
-        )
+        return (_sum(combinations, epsilon - self.pure) + down * _sum(combinations, epsilon + self.pure)) / (1 + down)
 
 
 def delta(

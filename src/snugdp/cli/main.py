@@ -35,9 +35,23 @@ def demo() -> None:
 @bench.command()
 def noise(repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender.")] = 15) -> None:
     """5,050 exact draws of each law, beside OpenDP's vectors and numpy's unprotected normals."""
-    from snugdp.bench import noise as contest
+    import snugdp.bench.noise as contest
 
     table = Table("5,050 draws", "fastest, ms", "median, ms", "relative to the exact Gaussian")
     for row in contest.run(repeats):
         table.add_row(row.name, f"{row.min_ms:.2f}", f"{row.median_ms:.2f}", f"{row.relative:.2f}")
+    Console().print(table)
+
+
+@bench.command()
+def queries(
+    rows: Annotated[int, typer.Option(min=1000, help="Rows of the made-up column.")] = 5_000_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender.")] = 5,
+) -> None:
+    """Every query on millions of rows, beside numpy's sort of the same column."""
+    import snugdp.bench.queries as contest
+
+    table = Table(f"{rows:,} rows", "fastest, s", "median, s", "relative to numpy.sort")
+    for row in contest.run(rows, repeats):
+        table.add_row(row.name, f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}")
     Console().print(table)

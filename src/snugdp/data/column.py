@@ -27,7 +27,7 @@ def numbers(data: object) -> NDArray[np.float64]:
     if isinstance(column, nw.Series):
         return _series_numbers(column)
     if column.dtype.kind in "biuf":
-        return column.astype(np.float64)
+        return column.astype(np.float64, copy=False)
     if column.dtype.kind == "O":
         return _object_numbers(column)
     raise TypeError(f"the column must hold numbers, not {column.dtype}; convert it first")

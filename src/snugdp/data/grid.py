@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
 
+_BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
 _BITS = 52  # the largest bound has this many bits on the grid: float resolution, and exact as a float
 
 
@@ -47,11 +48,17 @@ class Grid:
 
     def integers(self, values: NDArray[np.float64], missing: int) -> NDArray[np.int64]:
         """Row by row: scale (exactly), round to even, clip to the bounds; what is not a number becomes ``missing``."""
+        cells = np.empty(values.shape, dtype=np.int64)
+        scale = math.ldexp(1.0, -self.exponent)
         with np.errstate(all="ignore"):  # a warning would depend on private values
-            cells = np.rint(np.ldexp(values, -self.exponent))
-            np.clip(cells, self.lower, self.upper, out=cells)
-            np.copyto(cells, float(missing), where=np.isnan(cells))
-            return cells.astype(np.int64)
+            for start in range(0, len(values), _BLOCK):
+                block = values[start : start + _BLOCK] * scale
+                if missing != self.lower:
+                    np.copyto(block, float(missing), where=np.isnan(block))
+                np.rint(block, out=block)
+                np.fmin(np.fmax(block, self.lower, out=block), self.upper, out=block)  # not a number: the lower end
+                cells[start : start + _BLOCK] = block
+        return cells
 
     def nearest(self, value: Real, name: str) -> int:
         """The cell of a public number inside the bounds."""

@@ -19,6 +19,7 @@ from snugdp.secret import Secret
 
 Data = TypeVar("Data")
 PROOF = "mechanisms/stable.proof.md#theorem-1"
+BOUNDED_PROOF = "mechanisms/stable.proof.md#lemma-1"
 _OFTEN = 20  # forecasts are for 19 cases in 20
 
 

@@ -19,7 +19,7 @@ from snugdp.guarantee import Budget, Neighbours
 from snugdp.mechanisms import median as _median
 from snugdp.mechanisms import quantile as _quantile
 from snugdp.mechanisms import trimmed_mean as _trimmed
-from snugdp.mechanisms.stable import Bounded, Stable, usual_error
+from snugdp.mechanisms.stable import BOUNDED_PROOF, Bounded, Stable, usual_error
 from snugdp.noise import Noise
 from snugdp.outcome import Ledger, Outcome
 from snugdp.ptr.propose import Plan
@@ -58,7 +58,7 @@ class RobustQuery(ABC):
     missing: Real | None = None
 
     name: ClassVar[str]
-    proof: ClassVar[str]
+    proof: ClassVar[str]  # of the distance; the release itself is mechanisms/stable.proof.md
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.REPLACE,)
 
     def __post_init__(self) -> None:
@@ -106,6 +106,10 @@ class RobustQuery(ABC):
     def _grid(self) -> Grid:
         return Grid.between(self.bounds)
 
+    @property
+    def _theorem(self) -> str:
+        return self.proof
+
     @abstractmethod
     def _statistic(self, rows: int | None) -> Statistic:
         """The query on ordered cells."""
@@ -119,7 +123,7 @@ class RobustQuery(ABC):
             bounded = Bounded(statistic.value, statistic.largest, self._budget)
             proposal = {"beta": float(statistic.largest * scale)}
             error = usual_error(bounded.scale * scale)
-            return bounded, Plan(self.name, self.proof, proposal, bounded.steps(), (_within(error),))
+            return bounded, Plan(self.name, BOUNDED_PROOF, proposal, bounded.steps(), (_within(error),))
         require_delta(self._budget)
         stable = Stable(
             statistic.value,
@@ -133,7 +137,7 @@ class RobustQuery(ABC):
             f"released in 19 of 20 cases if at least {stable.safe_distance()} rows would have to change before one row "
             "could move the answer by more than beta",
         )
-        plan = Plan(self.name, self.proof, {"beta": float(beta * scale)}, stable.steps(), forecast)
+        plan = Plan(self.name, self._theorem, {"beta": float(beta * scale)}, stable.steps(), forecast)
         return stable, plan
 
     def _proposal(self, statistic: Statistic, rows: int | None) -> int:
@@ -159,6 +163,10 @@ class Median(RobustQuery):
     name = "median"
     proof = "mechanisms/median.proof.md#theorem-1"
     covered = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+
+    @property
+    def _theorem(self) -> str:
+        return self.proof if self._budget.neighbours is Neighbours.ADD_REMOVE else Quantile.proof
 
     def _statistic(self, rows: int | None) -> Statistic:
         if self._budget.neighbours is Neighbours.REPLACE:
@@ -231,7 +239,7 @@ def _rank_statistic(grid: Grid, rank: int) -> Statistic:
 
 
 def _within(error: float) -> str:
-    return f"the noise moves the answer by less than {error:.4g} in 19 of 20 cases"
+    return f"the noise moves the answer by less than {error:,.4g} in 19 of 20 cases"
 
 
 def median(
@@ -291,7 +299,7 @@ def quantile(
 
     >>> import snugdp
     >>> waits = [i % 60 for i in range(5000)]
-    >>> snugdp.quantile(waits, 0.9, bounds=(0, 60), epsilon=1, delta=1e-6).refused
+    >>> snugdp.quantile(waits, 0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5).refused
     False
     """
     return Quantile(
