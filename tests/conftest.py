@@ -9,7 +9,7 @@ import pytest
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = Counter(
-        reason.split("vectors not built yet: ", 1)[1].split(",")[0]
+        reason.split("vectors not built yet: ", 1)[1].split(",", 1)[0]
         for report in terminalreporter.stats.get("skipped", [])
         if "vectors not built yet: " in (reason := str(report.longrepr))
     )

@@ -16,9 +16,7 @@ from snugdp import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
 from snugdp.accounting.triple import objective_perturbation
 
 small = st.decimals(min_value=0, max_value=2, places=3)
-costs = st.builds(
-    lambda mu, epsilon, delta: Cost(mu=mu, epsilon=epsilon, delta=delta / 10**4), small, small, small
-)
+costs = st.builds(lambda mu, epsilon, delta: Cost(mu=mu, epsilon=epsilon, delta=delta / 10**4), small, small, small)
 
 
 def test_decimals_are_what_was_typed() -> None:

@@ -45,9 +45,7 @@ def test_imports_point_down(path: Path) -> None:
 
 def test_only_the_noise_room_has_randomness() -> None:
     for path in MODULES:
-        random = [
-            n for n in imports(path) if n.split(".")[0] in ("random", "secrets") or "random" in n.split(".")
-        ]
+        random = [n for n in imports(path) if n.split(".")[0] in ("random", "secrets") or "random" in n.split(".")]
         uses = [
             n
             for n in ast.walk(ast.parse(path.read_text()))

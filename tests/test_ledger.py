@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import pickle
@@ -35,10 +36,8 @@ def test_threads_share_one_budget() -> None:
 
     def spend() -> None:
         for _ in range(20):
-            try:
+            with contextlib.suppress(BudgetExceededError):
                 granted.append(ledger.charge(Cost(epsilon=0.1), "x").sequence)
-            except BudgetExceededError:
-                pass
 
     threads = [threading.Thread(target=spend) for _ in range(8)]
     for thread in threads:

@@ -47,9 +47,7 @@ def test_proof_covers_the_present_source(proof: Path) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "source", sorted(ROOT.rglob("*.py")), ids=lambda source: str(source.relative_to(ROOT))
-)
+@pytest.mark.parametrize("source", sorted(ROOT.rglob("*.py")), ids=lambda source: str(source.relative_to(ROOT)))
 def test_named_theorems_exist(source: Path) -> None:
     named = {
         node.value

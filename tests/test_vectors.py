@@ -13,11 +13,7 @@ from tests.vector_adapters import BUILT, is_later, number
 
 FOLDER = Path(os.environ.get("SNUGDP_VECTORS", Path(__file__).parent / "vectors"))
 FILES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
-CASES = [
-    pytest.param(name, case, id=f"{name}-{case['id']}")
-    for name, file in FILES.items()
-    for case in file["cases"]
-]
+CASES = [pytest.param(name, case, id=f"{name}-{case['id']}") for name, file in FILES.items() for case in file["cases"]]
 
 
 def agrees(found: Any, expected: Any, case: dict[str, Any]) -> bool:
@@ -27,9 +23,7 @@ def agrees(found: Any, expected: Any, case: dict[str, Any]) -> bool:
     if isinstance(expected, dict):
         return all(key in found and agrees(found[key], value, case) for key, value in expected.items())
     if isinstance(expected, list):
-        return len(found) == len(expected) and all(
-            agrees(a, b, case) for a, b in zip(found, expected, strict=True)
-        )
+        return len(found) == len(expected) and all(agrees(a, b, case) for a, b in zip(found, expected, strict=True))
     if case.get("exact"):
         return bool(number(found) == number(expected))
     goal, value = number(expected), number(found)

@@ -51,12 +51,8 @@ def _calibrate(mu_test: float, mu_mech: float, delta_fail: float, eps: float) ->
     return (_gaussians(mu_test, mu_mech) + Cost(delta=delta_fail)).delta_at(eps)
 
 
-def _objective_composition(
-    eps: float, m: list[float], kappa: list[float], mu_gaussian: float
-) -> dict[str, float]:
-    atoms = [
-        triple.objective_perturbation(a, pairs.objective_limit(a, b)) for a, b in zip(m, kappa, strict=True)
-    ]
+def _objective_composition(eps: float, m: list[float], kappa: list[float], mu_gaussian: float) -> dict[str, float]:
+    atoms = [triple.objective_perturbation(a, pairs.objective_limit(a, b)) for a, b in zip(m, kappa, strict=True)]
     sides = {
         "add": tuple(triple.Atom(add=atom.add, remove=atom.add) for atom in atoms),
         "remove": tuple(triple.Atom(add=atom.remove, remove=atom.remove) for atom in atoms),
@@ -83,9 +79,7 @@ FRAMEWORK: Mapping[str, Adapter] = {
     "triple_eps": lambda delta, **parts: _triple(**parts).epsilon_at(delta),
     "triple_compose": _compose,
     "laplace_threshold": lambda eps, delta: discrete.laplace_threshold(eps, delta),
-    "discrete_laplace_threshold": lambda eps, delta, rule: _threshold(
-        discrete.discrete_laplace_threshold(eps, delta)
-    ),
+    "discrete_laplace_threshold": lambda eps, delta, rule: _threshold(discrete.discrete_laplace_threshold(eps, delta)),
     "gaussian_threshold": lambda sigma, delta: gaussian.threshold(sigma, delta),
     "discrete_gaussian_threshold": lambda sigma, delta, rule: _threshold(
         discrete.discrete_gaussian_threshold(sigma, delta)
@@ -101,9 +95,7 @@ FRAMEWORK: Mapping[str, Adapter] = {
 QUERIES: Mapping[str, Adapter] = {
     "quantile_replace": lambda x, rank, lo, hi, beta: quantile.distance(_ordered(x), rank, lo, hi, beta),
     "median_addremove": lambda x, lo, hi, beta: median.distance(_ordered(x), lo, hi, beta),
-    "trimmed_mean_replace": lambda x, trim, lo, hi, beta: trimmed_mean.distance(
-        _ordered(x), trim, lo, hi, beta
-    ),
+    "trimmed_mean_replace": lambda x, trim, lo, hi, beta: trimmed_mean.distance(_ordered(x), trim, lo, hi, beta),
     "mode_addremove": lambda counts: mode.distance(np.array(counts), "add_remove"),
     "mode_replace": lambda counts: mode.distance(np.array(counts), "replace"),
     "iqr_surrogate_replace": lambda x, rank_low, rank_high, lo, hi, beta_low, beta_high: (

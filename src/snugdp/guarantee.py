@@ -69,9 +69,7 @@ class Budget:
     delta: Fraction
     neighbours: Neighbours
 
-    def __init__(
-        self, epsilon: Real, delta: Real = 0, neighbours: Neighbours | str = Neighbours.ADD_REMOVE
-    ) -> None:
+    def __init__(self, epsilon: Real, delta: Real = 0, neighbours: Neighbours | str = Neighbours.ADD_REMOVE) -> None:
         spend, failure = rational(epsilon, "epsilon"), rational(delta, "delta")
         if spend <= 0:
             raise ValueError("epsilon must be greater than 0; typical values are 0.1 to 4")

@@ -66,6 +66,23 @@ def test_randomised_response_with_a_gaussian_is_exact() -> None:
         assert _delta(_cost(mu, pure), epsilon) == pytest.approx(exact, rel=1e-6)
 
 
+def test_an_approximate_part_is_a_pure_part_and_a_failure() -> None:
+    """Lemma 4: any pair that is (e, f)-close in both orders, composed with a Gaussian chosen to hurt."""
+    rng = np.random.default_rng(2)
+    closest = 0.0
+    for _ in range(300):
+        p, q = (rng.dirichlet(np.ones(5) * rng.choice([0.3, 1, 3])) for _ in range(2))
+        pure, mu = rng.uniform(0, 2), rng.uniform(0.05, 2)
+        failure = max(hockey_stick(p, q, pure), hockey_stick(q, p, pure))
+        a, b = gaussian_bins(mu, np.linspace(-4, 6, 60))
+        for epsilon in (-0.5, 0.0, 0.7, 2.0):
+            exact = hockey_stick(np.outer(p, a).ravel(), np.outer(q, b).ravel(), epsilon)
+            bound = _delta(_cost(mu, pure, failure), epsilon)
+            assert exact <= bound + 1e-12
+            closest = max(closest, exact / bound)
+    assert closest > 0.95
+
+
 def test_domination_from_one_on_is_not_enough() -> None:
     """The pair (m, m') is dominated by (A, B) for all orders >= 1, and composition still breaks."""
     m, m2 = np.array([1.0, 0.0]), np.array([0.8, 0.2])

@@ -176,9 +176,7 @@ def log_q(votes: Sequence[int], sigma: float) -> float:
     return min(value, math.log1p(-1 / n.size))
 
 
-def theorem6(
-    lq: float, sigma: float, alpha: float, sigma2: float | None = None, check: bool = True
-) -> float | None:
+def theorem6(lq: float, sigma: float, alpha: float, sigma2: float | None = None, check: bool = True) -> float | None:
     """Data-dependent RDP of one noisy vote. None when its conditions fail.
 
     ``sigma2`` replaces sigma in eps_2 (the misprint); ``check=False`` tests only the two printed conditions.

@@ -63,9 +63,7 @@ def _smoothness(sigma: float, alpha: float) -> tuple[float, float]:
         return float(np.max(np.abs(np.diff(np.log(values))))) / beta
 
     n = gaps.size
-    return steepest(np.array([published(i) for i in range(n)])), steepest(
-        np.array([enveloped(i) for i in range(n)])
-    )
+    return steepest(np.array([published(i) for i in range(n)])), steepest(np.array([enveloped(i) for i in range(n)]))
 
 
 def test_c3_conditions_checked_at_another_noise_level() -> None:
@@ -102,9 +100,7 @@ def test_c7_halved_standard_deviation() -> None:
 
 
 def _published_gnss(alpha: float, beta: float, s: float) -> float:
-    return alpha * math.exp(2 * beta) / s**2 + (beta * alpha - 0.5 * math.log(1 - 2 * alpha * beta)) / (
-        alpha - 1
-    )
+    return alpha * math.exp(2 * beta) / s**2 + (beta * alpha - 0.5 * math.log(1 - 2 * alpha * beta)) / (alpha - 1)
 
 
 def test_c8_smooth_sensitivity_formula_below_the_truth() -> None:

@@ -100,8 +100,7 @@ def test_g5_no_mean_value_theorem_for_matrices() -> None:
     assert first == pytest.approx(0.4535, abs=5e-5)
     assert second == pytest.approx(0.5651, abs=5e-5)
     gap = min(
-        max(abs(_curvature(4 * t) - average(4.0)), abs(_curvature(t) - average(1.0)))
-        for t in np.linspace(0, 1, 2001)
+        max(abs(_curvature(4 * t) - average(4.0)), abs(_curvature(t) - average(1.0))) for t in np.linspace(0, 1, 2001)
     )
     assert gap > 1e-3
     # what is true and enough: the average dominates (1-e^{-z})/z times the Hessian at either end
@@ -128,9 +127,7 @@ def test_g7_terms_lost_on_the_way() -> None:
     alpha, gamma, log = 10.0, 1.0, math.log(2 / DELTA)
     beta = 0.25
     e = math.exp(1 / alpha)
-    per_instance = (e - 1 + 4 * beta / alpha) * (1 + log) + e * (
-        gamma / (2 * alpha) + math.sqrt(gamma / alpha * log)
-    )
+    per_instance = (e - 1 + 4 * beta / alpha) * (1 + log) + e * (gamma / (2 * alpha) + math.sqrt(gamma / alpha * log))
     assert per_instance == pytest.approx(4.568, abs=5e-4)
     assert _remark(alpha, gamma, DELTA) == pytest.approx(3.243, abs=5e-4)  # claimed to follow from it
     # P(|W| <= sqrt(log(2/delta))) <= delta is reversed, and the other tail is 140 delta

@@ -15,9 +15,7 @@ def _formula(gamma: float, lip: float, lam_star: float, delta: float) -> float:
     """The printed data-dependent eps of one posterior sample, rows of norm at most 1."""
     log = math.log(2 / delta)
     return (
-        math.sqrt(gamma * lip**2 * log / lam_star)
-        + gamma * lip**2 / (2 * (lam_star + 1))
-        + (1 + log) / (2 * lam_star)
+        math.sqrt(gamma * lip**2 * log / lam_star) + gamma * lip**2 / (2 * (lam_star + 1)) + (1 + log) / (2 * lam_star)
     )
 
 
@@ -27,9 +25,7 @@ def _posterior(ys: list[float], lam: float) -> tuple[float, float]:
     return sum(ys) / h, h
 
 
-def _pair(
-    ys: list[float], others: list[float], lam: float, gamma: float
-) -> tuple[float, float, float, float]:
+def _pair(ys: list[float], others: list[float], lam: float, gamma: float) -> tuple[float, float, float, float]:
     (th, h), (tt, hh) = _posterior(ys, lam), _posterior(others, lam)
     return th, (gamma * h) ** -0.5, tt, (gamma * hh) ** -0.5
 
@@ -230,9 +226,7 @@ def test_l10_utility_claim_not_reproduced() -> None:
         errors = []
         for _ in range(40):
             w = rng.normal(size=(d, d)) * sd
-            low = max(
-                0.0, float(np.linalg.eigvalsh(gram)[0]) + (rng.normal() - 1.64) / (mu * math.sqrt(0.04))
-            )
+            low = max(0.0, float(np.linalg.eigvalsh(gram)[0]) + (rng.normal() - 1.64) / (mu * math.sqrt(0.04)))
             lam = max(0.0, sd * math.sqrt(d * math.log(2 * d * d / 0.05)) - low)
             theta = np.linalg.solve(gram + (w + w.T) / 2 + lam * np.eye(d), moment + sd * rng.normal(size=d))
             errors.append(float(np.mean((y - x @ theta) ** 2)))

@@ -67,9 +67,7 @@ def _gaussian_renyi(m: float, s1: float, s2: float, alpha: float) -> float:
     x = np.linspace(-30 * s1 * alpha**0.5, 30 * s1 * alpha**0.5, 400_001)
     lp = -(x**2) / (2 * s1**2) - math.log(s1)
     lq = -((x - m) ** 2) / (2 * s2**2) - math.log(s2)
-    total = float(special.logsumexp(alpha * lp + (1 - alpha) * lq)) + math.log(
-        (x[1] - x[0]) / math.sqrt(2 * math.pi)
-    )
+    total = float(special.logsumexp(alpha * lp + (1 - alpha) * lq)) + math.log((x[1] - x[0]) / math.sqrt(2 * math.pi))
     return total / (alpha - 1)
 
 

@@ -77,9 +77,7 @@ def test_one_row_moves_the_distance_by_one(counts: list[int], data: st.DataObjec
     changed[j] += 1
     assert abs(mode.distance(here, "add_remove") - mode.distance(gone, "add_remove")) <= 1
     assert abs(mode.distance(here, "replace") - mode.distance(changed, "replace")) <= 1
-    assert (
-        abs(mode.distance(here, "replace") - mode.distance(gone, "replace")) <= 1
-    )  # to an unlisted category
+    assert abs(mode.distance(here, "replace") - mode.distance(gone, "replace")) <= 1  # to an unlisted category
 
 
 def test_a_mode_that_gets_an_edit_wrong_is_found_out() -> None:

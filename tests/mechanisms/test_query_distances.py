@@ -53,9 +53,7 @@ def test_median_is_the_exact_distance(beta: float) -> None:
         assert median.value(as_rows(rows), 0) == lower_median(rows)
 
 
-@pytest.mark.parametrize(
-    ("size", "trim"), [(1, 0), (2, 0), (3, 0), (3, 1), (4, 1), (5, 0), (5, 1), (5, 2), (6, 2)]
-)
+@pytest.mark.parametrize(("size", "trim"), [(1, 0), (2, 0), (3, 0), (3, 1), (4, 1), (5, 0), (5, 1), (5, 2), (6, 2)])
 def test_trimmed_mean_is_the_exact_distance(size: int, trim: int) -> None:
     near, states, kept = replaced(UNIVERSE), all_rows(UNIVERSE, [size]), size - 2 * trim
 
@@ -108,9 +106,7 @@ def test_integers_agree_with_the_formulas(rows: list[int], beta: float, data: st
     rank = data.draw(st.integers(1, len(rows)))
     trim = data.draw(st.integers(0, (len(rows) - 1) // 2))
     shuffled = as_rows(data.draw(st.permutations(rows)))
-    assert quantile.distance(shuffled, rank, -30, 30, beta) == quantile_two_pointers(
-        rows, rank, -30, 30, beta
-    )
+    assert quantile.distance(shuffled, rank, -30, 30, beta) == quantile_two_pointers(rows, rank, -30, 30, beta)
     assert median.distance(shuffled, -30, 30, beta) == median_two_pointers(rows, -30, 30, beta)
     exact = Fraction(beta)
     assert trimmed_mean.distance(shuffled, trim, -30, 30, exact) == trimmed_by_definition(
@@ -130,9 +126,7 @@ def test_floats_agree_with_the_formulas(rows: list[float], beta: float, data: st
     ordered = as_rows(rows, np.float64)
     assert quantile.distance(ordered, rank, -3.0, 3.0, beta) == quantile_two_pointers(rows, rank, -3, 3, beta)
     assert median.distance(ordered, -3.0, 3.0, beta) == median_two_pointers(rows, -3, 3, beta)
-    assert trimmed_mean.distance(ordered, trim, -3.0, 3.0, beta) == trimmed_by_definition(
-        rows, trim, -3, 3, beta
-    )
+    assert trimmed_mean.distance(ordered, trim, -3.0, 3.0, beta) == trimmed_by_definition(rows, trim, -3, 3, beta)
 
 
 @settings(max_examples=300, deadline=None)
@@ -157,9 +151,7 @@ def test_many_windows_cross_the_blocks() -> None:
     ordered = np.sort(rng.integers(0, 10**6, 200_001))
     for beta in (10**3, 3 * 10**5, 7 * 10**5):
         rows = ordered.tolist()
-        assert quantile.distance(ordered, 90_000, 0, 10**6, beta) == quantile_two_pointers(
-            rows, 90_000, 0, 10**6, beta
-        )
+        assert quantile.distance(ordered, 90_000, 0, 10**6, beta) == quantile_two_pointers(rows, 90_000, 0, 10**6, beta)
 
 
 def test_totals_do_not_overflow() -> None:

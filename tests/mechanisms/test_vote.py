@@ -111,9 +111,7 @@ def test_envelope_without_delta_is_pure() -> None:
 
 
 def test_envelope_of_very_small_noise_epsilons() -> None:
-    assert (
-        vote.worst_case_epsilon(1e-9, 1e-6, "add_remove") == 0
-    )  # one row moves the answer by less than delta
+    assert vote.worst_case_epsilon(1e-9, 1e-6, "add_remove") == 0  # one row moves the answer by less than delta
     assert 0 < vote.worst_case_epsilon(1e-5, 1e-9, "replace") < 2e-5
     with pytest.raises(ValueError, match="entries"):
         vote.envelope_table(1e-9, 1e-6, "replace")
@@ -122,10 +120,7 @@ def test_envelope_of_very_small_noise_epsilons() -> None:
 def test_worst_case_is_not_monotone_in_the_noise() -> None:
     """So that an inverse found by bisection alone would prove nothing."""
     assert as_written(15.0, 0, 1e-6, "add_remove") < as_written(14.5, 1, 1e-6, "add_remove")
-    assert (
-        vote.worst_case_epsilon(15.0, 1e-6, "add_remove")
-        < vote.worst_case_epsilon(14.5, 1e-6, "add_remove") - 0.3
-    )
+    assert vote.worst_case_epsilon(15.0, 1e-6, "add_remove") < vote.worst_case_epsilon(14.5, 1e-6, "add_remove") - 0.3
 
 
 @settings(max_examples=60, deadline=None)
@@ -169,11 +164,7 @@ def test_printed_error_table(error: float) -> None:
         vote_inverse.classic_epsilon_for_error(100, 99, error, 1e-6),
     )
     assert tuple(round(v, 4) for v in row) == TABLE[error]
-    assert (
-        vote.log_losing_probability(noise * 100)
-        <= math.log(error)
-        <= vote.log_losing_probability(noise * 99.99)
-    )
+    assert vote.log_losing_probability(noise * 100) <= math.log(error) <= vote.log_losing_probability(noise * 99.99)
 
 
 def fail_log10(gap: int, test_epsilon: float, least: float, delta: float) -> float:
@@ -230,9 +221,7 @@ def test_distance_is_lipschitz_in_the_votes(relation: vote.Relation) -> None:
                     assert here == there or abs(here - there) <= 1
 
 
-def worst_law(
-    relation: vote.Relation, noise: float, least: float, *, tau: int, ratio: Fraction, alpha: float
-) -> float:
+def worst_law(relation: vote.Relation, noise: float, least: float, *, tau: int, ratio: Fraction, alpha: float) -> float:
     """The largest delta over every ordered pair of neighbouring votes, whole law: refused, first, second."""
     moves = [1, -1] if relation == "add_remove" else [1, -1, 2, -2]
     worst = 0.0
@@ -249,12 +238,8 @@ def worst_law(
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(
-    ("noise", "epsilon", "delta"), [(1.0, 0.3, 1e-3), (3.0, 0.5, 1e-2), (1.0, 0.0, 1e-2)]
-)
-def test_the_whole_law_of_test_and_vote(
-    relation: vote.Relation, noise: float, epsilon: float, delta: float
-) -> None:
+@pytest.mark.parametrize(("noise", "epsilon", "delta"), [(1.0, 0.3, 1e-3), (3.0, 0.5, 1e-2), (1.0, 0.0, 1e-2)])
+def test_the_whole_law_of_test_and_vote(relation: vote.Relation, noise: float, epsilon: float, delta: float) -> None:
     ratio, tau = Fraction(1, 2), 5
     claim = max(delta, float(ratio**tau / (1 + ratio)))
     alpha = math.exp(epsilon) / float(ratio)
@@ -292,13 +277,10 @@ def test_plain_vote_keeps_its_worst_case_and_no_better(relation: vote.Relation, 
         inside = worst_law(relation, noise, 0, tau=0, ratio=Fraction(1, 2), alpha=math.exp(epsilon))
         assert inside <= delta * (1 + 1e-9)
         if epsilon > 0:
-            beyond = worst_law(
-                relation, noise, 0, tau=0, ratio=Fraction(1, 2), alpha=math.exp(epsilon * 0.999)
-            )
+            beyond = worst_law(relation, noise, 0, tau=0, ratio=Fraction(1, 2), alpha=math.exp(epsilon * 0.999))
             assert beyond > delta
             assert (
-                worst_law(relation, noise / 0.8, 0, tau=0, ratio=Fraction(1, 2), alpha=math.exp(epsilon))
-                > delta
+                worst_law(relation, noise / 0.8, 0, tau=0, ratio=Fraction(1, 2), alpha=math.exp(epsilon)) > delta
                 or noise > 10
             )
 

@@ -70,9 +70,7 @@ def test_printed_deltas_depend_on_all_gaps() -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("unlisted", [False, True])
-def test_neighbours_by_enumeration(
-    noise: vote_law.Noise, relation: vote_law.Relation, unlisted: bool
-) -> None:
+def test_neighbours_by_enumeration(noise: vote_law.Noise, relation: vote_law.Relation, unlisted: bool) -> None:
     for counts in (np.array([2, 2, 0]), np.array([0, 0, 0]), np.array([3, 1, 1, 3]), np.array([1, 0])):
         here, worst = vote_law.probabilities(counts, noise, 1.5), 0.0
         moves = [move for move in product((-1, 0, 1), repeat=counts.size) if any(move)]
@@ -94,10 +92,7 @@ def test_pure_worst_case_over_all_small_counts(noise: vote_law.Noise, relation: 
     epsilon = vote_law.worst_case(noise, scale, relation).epsilon
 
     def worst(true_scale: float) -> float:
-        return max(
-            vote_law.data_dependent_delta(c, noise, true_scale, epsilon, relation, unlisted=True)
-            for c in SMALL
-        )
+        return max(vote_law.data_dependent_delta(c, noise, true_scale, epsilon, relation, unlisted=True) for c in SMALL)
 
     assert worst(scale) < 1e-12
     assert worst(0.8 * scale) > 1e-5
@@ -113,9 +108,7 @@ def test_gaussian_worst_case_over_all_small_counts(relation: vote_law.Relation) 
         for counts in SMALL:
             law = vote_law.data_dependent_delta(counts, "gaussian", scale, epsilon, relation, unlisted=True)
             assert law <= claim + 1e-12
-            broken |= (
-                vote_law.data_dependent_delta(counts, "gaussian", 0.7 * scale, epsilon, relation) > claim
-            )
+            broken |= vote_law.data_dependent_delta(counts, "gaussian", 0.7 * scale, epsilon, relation) > claim
     assert broken
 
 

@@ -129,10 +129,7 @@ def test_the_example_keeps_its_guarantee_at_the_edge() -> None:
         t, s, loss = passing(rows), passing(rows + 1), 1 / (rows * scale)
         for one, two in ((t, s), (s, t)):
             assert _refusing_delta(one, two, loss, epsilon) <= delta * (1 + 1e-6)
-    assert (
-        max(_refusing_delta(passing(n), passing(n + 1), 1 / (n * scale), epsilon / 4) for n in range(2, 200))
-        > delta
-    )
+    assert max(_refusing_delta(passing(n), passing(n + 1), 1 / (n * scale), epsilon / 4) for n in range(2, 200)) > delta
 
 
 def _quantile(failure: float) -> float:
@@ -156,9 +153,7 @@ def _refusing_delta(t: float, s: float, loss: float, epsilon: float) -> float:
     ("call", "message"),
     [
         (
-            lambda: snugdp.from_statistics(
-                loss=lambda: 0, statistics=(), draw=mean_with(Fraction(1)), budget=BUDGET
-            ),
+            lambda: snugdp.from_statistics(loss=lambda: 0, statistics=(), draw=mean_with(Fraction(1)), budget=BUDGET),
             "statistic",
         ),
         (
@@ -169,9 +164,7 @@ def _refusing_delta(t: float, s: float, loss: float, epsilon: float) -> float:
         ),
         (lambda: snugdp.from_distance(distance=len, draw=mean_with(Fraction(1)), budget=Budget(1)), "delta"),
         (
-            lambda: snugdp.from_distance(
-                distance=len, draw=mean_with(Fraction(1)), budget=BUDGET, test_share=1
-            ),
+            lambda: snugdp.from_distance(distance=len, draw=mean_with(Fraction(1)), budget=BUDGET, test_share=1),
             "test_share",
         ),
         (lambda: refusing(Fraction(1, 500))([1.0]), "ledger"),
@@ -183,9 +176,7 @@ def test_mistakes_are_explained(call: Any, message: str) -> None:
 
 
 def test_the_relation_of_the_budget_is_carried() -> None:
-    algorithm = snugdp.from_distance(
-        distance=len, draw=mean_with(Fraction(1)), budget=Budget(1, 1e-6, "replace")
-    )
+    algorithm = snugdp.from_distance(distance=len, draw=mean_with(Fraction(1)), budget=Budget(1, 1e-6, "replace"))
     assert algorithm.plan.cost.neighbours is Neighbours.REPLACE
     with pytest.raises(snugdp.RelationMismatchError):
         algorithm([1.0], ledger=MemoryLedger(1, 1e-6))

@@ -116,9 +116,7 @@ def blurred(generator: np.random.Generator, loss: float) -> tuple[Any, Any]:
     return p @ channel, q @ channel
 
 
-def refusing_laws(
-    generator: np.random.Generator, good: bool, e_test: float, e_mech: float, failure: float
-) -> Any:
+def refusing_laws(generator: np.random.Generator, good: bool, e_test: float, e_mech: float, failure: float) -> Any:
     """The laws of the refusing form on two neighbours; the first is good, or neither is."""
     if good:
         (t, *_), (s, *_) = blurred(generator, e_test)

@@ -65,9 +65,7 @@ def test_missing_rows_become_the_lower_bound_or_what_was_asked(column: Any) -> N
     assert grid.number(int(grid.integers(numbers(column), grid.nearest(5, "missing"))[1])) == 5
 
 
-@pytest.mark.parametrize(
-    "column", [[True, False, True], np.array([True, False, True]), pl.Series([True, False, True])]
-)
+@pytest.mark.parametrize("column", [[True, False, True], np.array([True, False, True]), pl.Series([True, False, True])])
 def test_truth_values_are_zero_and_one(column: Any) -> None:
     assert numbers(column).tolist() == [1, 0, 1]
 

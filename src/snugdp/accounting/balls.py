@@ -30,12 +30,20 @@ _SMALLEST = arb((1, -1100))  # below every positive float
 
 
 class _Turn:
-    """One lock for the process, made anew in a forked child, where another thread's lock would never open."""
+    """The lock on Arb's precision, which belongs to the whole process.
+
+    A fork waits for the lock, so that a child never starts with a precision that another thread has set, and the
+    child gets a lock of its own.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.renew)
+            os.register_at_fork(
+                before=lambda: self.lock.acquire(),
+                after_in_parent=lambda: self.lock.release(),
+                after_in_child=self.renew,
+            )
 
     def renew(self) -> None:
         self.lock = threading.RLock()

@@ -60,7 +60,8 @@ def show(console: Console) -> None:
     query = Median(bounds=(0, 500_000), epsilon=0.1, delta=2e-7, neighbours=relation, beta=50)
     _say(
         console,
-        f"\nA hundred people, half with nothing and half with everything: {_money(query.release(torn, ledger=budget))}.\n"
+        "\nA hundred people, half with nothing and half with everything: "
+        f"{_money(query.release(torn, ledger=budget))}.\n"
         "One of them could move that median by 500,000. The test noticed; it gives no reason, and it costs the same.\n",
     )
     spent = budget.spent

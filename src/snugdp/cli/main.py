@@ -11,9 +11,7 @@ from rich.table import Table
 import snugdp
 from snugdp.cli.demo import show
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Propose, test, release: differential privacy."
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Propose, test, release: differential privacy.")
 bench = typer.Typer(no_args_is_help=True, help="Side-by-side runs against peers, in one run, on one thread.")
 app.add_typer(bench, name="bench")
 

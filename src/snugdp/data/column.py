@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -24,13 +24,15 @@ _ACCEPTED = "a list, a tuple, a one-dimensional numpy array, or a pandas, polars
 def numbers(data: object) -> NDArray[np.float64]:
     """The column as floats; missing and unreadable rows are NaN."""
     column = _column(data)
-    if isinstance(column, nw.Series):
-        return _series_numbers(column)
-    if column.dtype.kind in "biuf":
-        return column.astype(np.float64, copy=False)
-    if column.dtype.kind == "O":
-        return _object_numbers(column)
-    raise TypeError(f"the column must hold numbers, not {column.dtype}; convert it first")
+    kind = _kind(column)
+    if kind == "text":
+        raise TypeError("the column holds text; convert it to numbers first")
+    if kind == "other":
+        raise TypeError(f"the column must hold numbers, not {column.dtype}; convert it first")
+    read = _quietly(lambda: _floats(column, kind))
+    if read is None:  # raised here, outside any handler: a native library's message may quote a row
+        raise TypeError(f"a column of type {column.dtype} could not be read as numbers; convert it to floats first")
+    return read
 
 
 def counts(data: object, categories: Sequence[Hashable]) -> list[int]:
@@ -71,10 +73,10 @@ def _column(data: object) -> NDArray[Any] | nw.Series[Any]:
     if isinstance(data, np.ndarray):
         if data.ndim != 1:
             raise ValueError(f"the column must be one-dimensional, not {data.ndim}-dimensional")
-        return data
+        return _from_list(data.tolist()) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     if isinstance(data, (list, tuple, range)):
         return _from_list(data)
-    if getattr(data, "dtype", None) == object:  # pandas without a declared type: like a list
+    if getattr(data, "dtype", None) == np.dtype(object):  # pandas without a declared type: like a list
         return _from_list(list(data))  # type: ignore[call-overload]
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(data, arrow.Array):
@@ -96,18 +98,40 @@ def _from_list(rows: Sequence[Any]) -> NDArray[Any]:
     return np.fromiter(rows, dtype=object, count=len(rows))
 
 
-def _object_numbers(column: NDArray[Any]) -> NDArray[np.float64]:
-    if len(column) and all(isinstance(row, (str, bytes)) for row in column):
-        raise TypeError("the column holds text; convert it to numbers first")
-    return np.fromiter((_number(row) for row in column), dtype=np.float64, count=len(column))
+def _kind(column: NDArray[Any] | nw.Series[Any]) -> str:
+    """What a column is declared to hold: whole, real, objects, text or something else. Types are public."""
+    if isinstance(column, nw.Series):
+        dtype = column.dtype
+        if dtype in (nw.Object, nw.Unknown):
+            return "objects"
+        whole = dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128))
+        return "whole" if whole else "real" if dtype.is_numeric() else "other"
+    if column.dtype.kind == "O":
+        text = len(column) > 0 and all(isinstance(row, (str, bytes)) for row in column)
+        return "text" if text else "objects"
+    return {"b": "whole", "i": "whole", "u": "whole", "f": "real"}.get(column.dtype.kind, "other")
 
 
-def _series_numbers(series: nw.Series[Any]) -> NDArray[np.float64]:
-    if series.dtype in (nw.Object, nw.Unknown):
-        return _object_numbers(np.fromiter(series.to_list(), dtype=object))
-    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        raise TypeError(f"the column must hold numbers, not {series.dtype}; convert it first")
-    return np.asarray(series.cast(nw.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
+def _floats(column: NDArray[Any] | nw.Series[Any], kind: str) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):
+        if kind == "objects":
+            rows = column.to_list() if isinstance(column, nw.Series) else column
+            return np.fromiter((_number(row) for row in rows), dtype=np.float64, count=len(rows))
+        if not isinstance(column, nw.Series):
+            return column.astype(np.float64, copy=False)
+        if kind == "real":
+            return np.asarray(column.cast(nw.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
+        # Not by a cast of the backend: pyarrow's raises on whole numbers beyond 2**53, and quotes them.
+        values = np.asarray(column.fill_null(0 if column.dtype != nw.Boolean else False).to_numpy()).astype(np.float64)
+        values[column.is_null().to_numpy()] = np.nan
+        return values
+
+
+def _quietly(read: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64] | None:
+    try:
+        return read()
+    except Exception:
+        return None
 
 
 def _number(row: object) -> float:

@@ -100,8 +100,7 @@ def _widest(ordered: Ordered, lower: Number, upper: Number, starts: tuple[int, i
     size = ordered.size
     start, stop = max(starts[0], 0), min(starts[1], size + 1 - length)
     widths = [  # 2: the two windows that may touch an end
-        value_at(ordered, rank + length, lower, upper) - value_at(ordered, rank, lower, upper)
-        for rank in {start, stop}
+        value_at(ordered, rank + length, lower, upper) - value_at(ordered, rank, lower, upper) for rank in {start, stop}
     ]
     for rank in range(max(start, 1), min(stop, size - length) + 1, _BLOCK):
         count = min(_BLOCK, min(stop, size - length) + 1 - rank)

@@ -27,8 +27,9 @@ _OFTEN = 20  # forecasts are for 19 cases in 20
 class Stable(Generic[Data]):
     """Release ``value`` with noise for ``sensitivity`` when ``distance`` is safely above 0.
 
-    Guarantee: epsilon_test + epsilon_release, and failure delta (``stable.proof.md``, Theorem 1), for values that move by at
-    most ``sensitivity`` between neighbours wherever the distance is at least 1. Sensitivity 0 releases the value as it is.
+    Guarantee: epsilon_test + epsilon_release, and failure delta (``stable.proof.md``, Theorem 1), for values that
+    move by at most ``sensitivity`` between neighbours wherever the distance is at least 1. Sensitivity 0 releases
+    the value as it is.
     """
 
     value: Callable[[Data], int]

@@ -72,9 +72,7 @@ def least_gap(noise_epsilon: float, epsilon: float, delta: float, relation: Rela
     if delta == 0 or epsilon < 0:
         return math.inf
     top = vanishing_gap(noise_epsilon, delta, relation)
-    return bisect_left(
-        range(top), True, key=lambda gap: envelope(noise_epsilon, gap, delta, relation) <= epsilon
-    )
+    return bisect_left(range(top), True, key=lambda gap: envelope(noise_epsilon, gap, delta, relation) <= epsilon)
 
 
 def classic_epsilon_for_error(gap: int, distance: int, error: float, delta: float) -> float:

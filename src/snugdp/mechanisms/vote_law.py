@@ -110,9 +110,7 @@ def _neighbours(counts: Counts, relation: Relation, unlisted: bool) -> Iterator[
     _, first = np.unique(counts, return_index=True)
     second = [int(np.flatnonzero(counts == counts[i])[-1]) for i in first]
     if relation == "add_remove" or unlisted:
-        yield from (
-            _moved(counts, {int(i): change}) for i in first for change in (1, -1) if counts[i] + change >= 0
-        )
+        yield from (_moved(counts, {int(i): change}) for i in first for change in (1, -1) if counts[i] + change >= 0)
     if relation == "replace":
         for i in map(int, first):
             for j in {*map(int, first), *second} - {i}:

@@ -4,6 +4,7 @@
 and protects nothing. Both speak the same ``Noise`` interface.
 """
 
+from snugdp.noise.grid import grid_below
 from snugdp.noise.laws import (
     Continuous,
     Discrete,
@@ -14,7 +15,6 @@ from snugdp.noise.laws import (
     Laplace,
     Law,
     cdf,
-    grid_below,
     pmf,
     rounded_pmf,
     tail,

@@ -49,11 +49,7 @@ def whole(value: int | Fraction) -> int:
 
 def exact(value: int | Fraction | float) -> Fraction:
     """The same number as a fraction of Python integers; only its type can be refused, never its size."""
-    return (
-        value
-        if isinstance(value, Fraction)
-        else Fraction(value if isinstance(value, float) else index(value))
-    )
+    return value if isinstance(value, Fraction) else Fraction(value if isinstance(value, float) else index(value))
 
 
 def integers(values: NDArray[np.int64] | list[int]) -> list[int]:

@@ -101,9 +101,7 @@ def _edges(shape: Shape, margin: int) -> tuple[NDArray[np.uint32], NDArray[np.ui
     return upper, lower
 
 
-def _whole_parts(
-    shape: Shape, u: NDArray[np.uint32], margin: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _whole_parts(shape: Shape, u: NDArray[np.uint32], margin: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     upper, lower = _edges(shape, margin)
     k = np.searchsorted(upper, u, side="left")
     return k, u >= lower[k]

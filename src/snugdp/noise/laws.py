@@ -87,17 +87,6 @@ Discrete: TypeAlias = DiscreteLaplace | DiscreteGaussian
 Law: TypeAlias = Continuous | Discrete
 
 
-def grid_below(scale: Real) -> int:
-    """The exponent of a grid a million times finer than ``scale``: rounding to it costs nothing visible.
-
-    >>> grid_below(1), grid_below("3/4")
-    (-20, -21)
-    """
-    number = _positive(scale, "scale")
-    exponent = number.numerator.bit_length() - number.denominator.bit_length()
-    return (exponent if Fraction(2) ** exponent <= number else exponent - 1) - 20
-
-
 def pmf(law: Discrete, x: int) -> float:
     """P[Z = x] for a law on whole numbers, to the last bits of a float.
 

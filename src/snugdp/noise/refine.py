@@ -7,56 +7,22 @@ all over the ball is the decision on the true value. The proof is in ``refine.pr
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from fractions import Fraction
+from collections.abc import Callable
 from typing import TypeVar
 
-from flint import arb, ctx, fmpq
+from flint import arb
 
+from snugdp.accounting.balls import ball as exactly
+from snugdp.accounting.balls import precision
 from snugdp.noise import entropy
+
+__all__ = ["GUARD", "START", "Bits", "below", "exactly", "floor", "negative", "precision", "refine"]
 
 B = TypeVar("B")
 D = TypeVar("D")
 
 START = 64  # bits revealed before the first attempt
 GUARD = 16  # working bits beyond the revealed ones
-
-
-class _Lock:
-    """Guards flint's precision, which belongs to the whole process.
-
-    A fork waits for the lock, so that a child never starts with a borrowed precision, and gives the child
-    a lock of its own.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        os.register_at_fork(
-            before=lambda: self.lock.acquire(),
-            after_in_parent=lambda: self.lock.release(),
-            after_in_child=self.renew,
-        )
-
-    def renew(self) -> None:
-        self.lock = threading.RLock()
-
-
-_flint = _Lock()
-
-
-@contextmanager
-def precision(working: int) -> Iterator[None]:
-    """Compute with balls of ``working`` bits; other threads wait, and the former precision comes back."""
-    with _flint.lock:
-        before = ctx.prec
-        ctx.prec = working
-        try:
-            yield
-        finally:
-            ctx.prec = before
 
 
 class Bits:
@@ -121,8 +87,3 @@ def floor(ball: arb) -> int | None:
     """The integer part of the number in the ball, if it is certain."""
     whole = ball.floor().unique_fmpz()
     return None if whole is None else int(whole)
-
-
-def exactly(value: Fraction) -> arb:
-    """A ball around a rational, as narrow as the precision in force allows."""
-    return arb(fmpq(value.numerator, value.denominator))

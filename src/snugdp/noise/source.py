@@ -166,9 +166,7 @@ def _rounded_sum(shift: Fraction, factor: Fraction, law: Continuous, drawn: Devi
         return math.floor(shift + _HALF)
     widest = factor * _shape(law)[1]
     spare = max(0, widest.numerator.bit_length() - widest.denominator.bit_length())
-    return refine(
-        lambda p: exactly(shift + _HALF) + exactly(factor) * _ball(law, drawn, p), floor, START + spare
-    )
+    return refine(lambda p: exactly(shift + _HALF) + exactly(factor) * _ball(law, drawn, p), floor, START + spare)
 
 
 def _integer(law: DiscreteLaplace | DiscreteGaussian) -> int:

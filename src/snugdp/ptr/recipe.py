@@ -40,9 +40,7 @@ class PrivateAlgorithm(Generic[Data, Output]):
     limit: Fraction
     _run: Callable[[Plan, Secret[Data], Purse], Outcome[Output]]
 
-    def __call__(
-        self, data: Data, *, ledger: Ledger | None = None, noise: Noise | None = None
-    ) -> Outcome[Output]:
+    def __call__(self, data: Data, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Output]:
         """Pay, test, release or refuse."""
         return self._run(self.plan, Secret(data), Purse(noise or Exact(), ledger))
 
@@ -69,7 +67,8 @@ def from_statistics(
     steps = (
         Step(
             "test",
-            f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {float(limit):.4g}", certifier.cost,
+            f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {float(limit):.4g}",
+            certifier.cost,
         ),
         Step("release", "your draw", _spent(measure, limit, budget)),
     )
@@ -91,9 +90,7 @@ def from_distance(
     """
     share = _share(test_share)
     limit = (1 - share) * budget.epsilon
-    test = integer_laplace(
-        distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours
-    )
+    test = integer_laplace(distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
     steps = (
         Step("test", f"distance + discrete Laplace >= {test.threshold}", test.cost),
         Step("release", "your draw", _spent("epsilon", limit, budget)),

@@ -13,42 +13,42 @@ from snugdp.ptr.propose import Plan
 from snugdp.secret import Secret
 
 Data = TypeVar("Data")
-DataIn = TypeVar("DataIn", contravariant=True)
+Data_contra = TypeVar("Data_contra", contravariant=True)
 Output = TypeVar("Output")
-OutputCo = TypeVar("OutputCo", covariant=True)
+Output_co = TypeVar("Output_co", covariant=True)
 Certificate = TypeVar("Certificate")
-CertificateCo = TypeVar("CertificateCo", covariant=True)
-CertificateIn = TypeVar("CertificateIn", contravariant=True)
+Certificate_co = TypeVar("Certificate_co", covariant=True)
+Certificate_contra = TypeVar("Certificate_contra", contravariant=True)
 
 
-class PrivateTest(Protocol[DataIn]):
+class PrivateTest(Protocol[Data_contra]):
     """A private bit that says yes on uncertified data with probability at most its failure delta."""
 
-    def passes(self, data: Secret[DataIn], noise: Noise) -> bool:
+    def passes(self, data: Secret[Data_contra], noise: Noise) -> bool:
         """One draw of the test."""
         ...
 
 
-class Certifier(Protocol[DataIn, CertificateCo]):
+class Certifier(Protocol[Data_contra, Certificate_co]):
     """Releases a bound on the data-dependent loss that is wrong with probability at most its failure delta."""
 
-    def certify(self, data: Secret[DataIn], noise: Noise) -> CertificateCo:
+    def certify(self, data: Secret[Data_contra], noise: Noise) -> Certificate_co:
         """One draw of the bound."""
         ...
 
 
-class Mechanism(Protocol[DataIn, OutputCo]):
+class Mechanism(Protocol[Data_contra, Output_co]):
     """What is released once its privacy on these data is certified."""
 
-    def draw(self, data: Secret[DataIn], noise: Noise) -> OutputCo:
+    def draw(self, data: Secret[Data_contra], noise: Noise) -> Output_co:
         """One draw, with fresh randomness."""
         ...
 
 
-class Calibrated(Protocol[DataIn, CertificateIn, OutputCo]):
+class Calibrated(Protocol[Data_contra, Certificate_contra, Output_co]):
     """A mechanism whose proposal is a public function of the certificate; ``None`` stands for refusal."""
 
-    def draw(self, data: Secret[DataIn], certificate: CertificateIn, noise: Noise) -> OutputCo | None:
+    def draw(self, data: Secret[Data_contra], certificate: Certificate_contra, noise: Noise) -> Output_co | None:
         """One draw of the mechanism that the certificate permits."""
         ...
 

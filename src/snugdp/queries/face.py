@@ -21,9 +21,7 @@ Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
 
 
-def budget_for(
-    epsilon: Real, delta: Real, neighbours: Neighbours | str, covered: tuple[Neighbours, ...]
-) -> Budget:
+def budget_for(epsilon: Real, delta: Real, neighbours: Neighbours | str, covered: tuple[Neighbours, ...]) -> Budget:
     """The budget, if the query has a proof in this neighbouring relation."""
     budget = Budget(epsilon, delta, neighbours)
     if budget.neighbours not in covered:
@@ -35,9 +33,7 @@ def budget_for(
 def require_delta(budget: Budget) -> None:
     """A test needs a failure probability."""
     if not 0 < budget.delta <= Fraction(1, 2):
-        raise ValueError(
-            "this release needs 0 < delta <= 1/2, the probability that its test fails; 1e-6 is typical"
-        )
+        raise ValueError("this release needs 0 < delta <= 1/2, the probability that its test fails; 1e-6 is typical")
 
 
 def share_of(test_share: Real) -> Fraction:

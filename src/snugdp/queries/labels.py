@@ -55,9 +55,7 @@ class Mode(Generic[Label]):
     @property
     def _mechanism(self) -> Stable[Counts]:
         relation = self._budget.neighbours.relation
-        return Stable(
-            _mode.winner, lambda tally: _mode.distance(tally, relation), 0, self._budget, Fraction(1, 2)
-        )
+        return Stable(_mode.winner, lambda tally: _mode.distance(tally, relation), 0, self._budget, Fraction(1, 2))
 
     def plan(self) -> Plan:
         """What will be done, what it costs, what to expect. No data are read."""
@@ -66,18 +64,14 @@ class Mode(Generic[Label]):
         forecast = (f"released in 19 of 20 cases if the mode leads by at least {lead} rows",)
         return Plan("mode", "mechanisms/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast)
 
-    def release(
-        self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None
-    ) -> Outcome[Label]:
+    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
         """Pay, test, release or refuse.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
         tally = Secret(np.array(counts(data, self.categories), dtype=np.int64))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
-        return run(
-            self.plan(), self._mechanism.test(), shown, tally, self._budget, ledger=ledger, noise=noise
-        )
+        return run(self.plan(), self._mechanism.test(), shown, tally, self._budget, ledger=ledger, noise=noise)
 
 
 @dataclass(frozen=True)
@@ -119,9 +113,7 @@ class Vote(Generic[Label]):
             raise ValueError('law must be "auto", "gumbel", "laplace" or "gaussian"')
         if self.noise_epsilon is not None:
             if len(self.candidates) != 2 or self.law not in ("auto", "laplace"):
-                raise ValueError(
-                    "noise_epsilon, a proposal to be tested, is for two candidates and Laplace noise"
-                )
+                raise ValueError("noise_epsilon, a proposal to be tested, is for two candidates and Laplace noise")
             if rational(self.noise_epsilon, "noise_epsilon") <= 0:
                 raise ValueError("noise_epsilon must be greater than 0")
             require_delta(self._budget)
@@ -137,9 +129,7 @@ class Vote(Generic[Label]):
         """What will be done, what it costs, what to expect. No data are read."""
         return self._prepare()[2]
 
-    def release(
-        self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None
-    ) -> Outcome[Label]:
+    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
         """Pay, draw (or test, then draw), release.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
@@ -208,9 +198,7 @@ class Vote(Generic[Label]):
             test.threshold + Fraction(math.log(20)) / (budget.epsilon * share)
         )
         forecast = (f"released in 19 of 20 cases if the lead is at least {lead} rows",)
-        plan = Plan(
-            "vote", "mechanisms/vote.proof.md#theorem-4", {"noise_epsilon": float(proposal)}, steps, forecast
-        )
+        plan = Plan("vote", "mechanisms/vote.proof.md#theorem-4", {"noise_epsilon": float(proposal)}, steps, forecast)
         return NoisyMax(law), test, plan
 
 

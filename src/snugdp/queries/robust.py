@@ -31,7 +31,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Statistic:
-    """A query on ordered cells: its value, its distance at a proposal, what divides the value, its global sensitivity."""
+    """A query on ordered cells: value, distance at a proposal, what divides the value, global sensitivity."""
 
     value: Callable[[Cells], int]
     distance: Callable[[Cells, int], int | float]
@@ -44,8 +44,9 @@ class RobustQuery(ABC):
     """A number that a few rows can hardly move, released if that is so for the data at hand.
 
     ``bounds``: public. ``beta``: the proposal, how much one row may move the answer; without it one is chosen from
-    public quantities. ``rows``: the number of rows (replace), or a public guess of it (add/remove), used for that choice.
-    ``missing``: what a row that is no number counts as; by default the lower bound.
+    public quantities. ``rows``: the number of rows (replace), or a public guess of it (add/remove), for that choice.
+    ``test_share``: the part of epsilon that pays for the test. ``missing``: what a row that is no number counts as; by
+    default the lower bound.
     """
 
     epsilon: Real
@@ -64,9 +65,7 @@ class RobustQuery(ABC):
     def __post_init__(self) -> None:
         self._budget, self._grid  # noqa: B018  a bad parameter is refused here, before any data are seen
         share_of(self.test_share)
-        if self.rows is not None and (
-            isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1
-        ):
+        if self.rows is not None and (isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1):
             raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
         if self.beta is not None and rational(self.beta, "beta") < 0:
             raise ValueError("beta, the proposed bound on the sensitivity, must not be negative")
@@ -79,9 +78,7 @@ class RobustQuery(ABC):
             raise ValueError("give rows=..., the number of rows: it is public when neighbours replace a row")
         return self._prepare(self.rows)[1]
 
-    def release(
-        self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None
-    ) -> Outcome[float]:
+    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[float]:
         """Pay, test, release or refuse.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
@@ -147,7 +144,7 @@ class RobustQuery(ABC):
         return self._default(statistic, rows)
 
     def _default(self, statistic: Statistic, rows: int | None) -> int:
-        """Wide enough for rows that lie around the answer as dense as if spread evenly over the bounds, and half more."""
+        """Wide enough for rows as dense around the answer as if spread evenly over the bounds, and half more."""
         if rows is None:
             return statistic.largest // 100
         require_delta(self._budget)
@@ -182,7 +179,7 @@ class Median(RobustQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(RobustQuery):
-    """The q-quantile: the row of rank ceil(q n). Example: ``Quantile(q=0.9, bounds=(0, 500), epsilon=1, delta=1e-6)``."""
+    """The q-quantile: the row of rank ceil(q n). ``Quantile(q=0.9, bounds=(0, 500), epsilon=1, delta=1e-6)``."""
 
     q: Real
     name = "quantile"

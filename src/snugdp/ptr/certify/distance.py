@@ -26,7 +26,7 @@ class DistanceTest(Generic[Data]):
     """Pass iff distance + noise >= threshold.
 
     Guarantee: if ``distance`` is 1-Lipschitz over neighbours and at most 0 on every uncertified data set, the bit
-    has ``cost`` (its delta is the probability to pass when the distance is 0). Build it with one of the functions below.
+    has ``cost`` (its delta is the probability to pass when the distance is 0). Build it with a function below.
     """
 
     distance: Distance[Data]
@@ -59,9 +59,7 @@ def integer_gaussian(
     return DistanceTest(distance, DiscreteGaussian(spread**2), Fraction(threshold), cost)
 
 
-def laplace(
-    distance: Distance[Data], *, epsilon: Real, delta: Real, neighbours: Neighbours
-) -> DistanceTest[Data]:
+def laplace(distance: Distance[Data], *, epsilon: Real, delta: Real, neighbours: Neighbours) -> DistanceTest[Data]:
     """Laplace noise on a real distance: pure ``epsilon``, failure at most ``delta``."""
     rate, failure = rational(epsilon, "epsilon"), _failure(delta)
     threshold = Fraction(discrete.laplace_threshold(rate, failure))
@@ -70,9 +68,7 @@ def laplace(
     )
 
 
-def normal(
-    distance: Distance[Data], *, sigma: Real, delta: Real, neighbours: Neighbours
-) -> DistanceTest[Data]:
+def normal(distance: Distance[Data], *, sigma: Real, delta: Real, neighbours: Neighbours) -> DistanceTest[Data]:
     """Gaussian noise on a real distance: mu = 1/sigma, failure at most ``delta``."""
     spread, failure = rational(sigma, "sigma"), _failure(delta)
     threshold = Fraction(gaussian.threshold(spread, failure))

@@ -62,9 +62,9 @@ class SmoothBound(Generic[Data]):
 
     @property
     def cost(self) -> Cost:
-        """mu for the scale; epsilon and delta for the loss by one Renyi conversion; the failure probability."""
-        rho = renyi.smooth_gaussian(float(self.order), float(self.beta), float(self.sigma))
-        epsilon = renyi.epsilon(float(self.order), rho, float(self.conversion))
+        """A mu for the scale; epsilon and delta for the loss by one Renyi conversion; the failure probability."""
+        rho = renyi.smooth_gaussian(self.order, self.beta, self.sigma)
+        epsilon = renyi.epsilon(self.order, rho, self.conversion)
         return Cost(
             mu=1 / self.sigma_scale,
             epsilon=max(epsilon, 0.0),
@@ -81,19 +81,14 @@ class SmoothBound(Generic[Data]):
         log_scale = noise.add(scale.map(_log), Gaussian(spread), grid=grid)  # 2
         noisy = noise.add(data.map(self._loss), Gaussian(self.sigma), grid=fine, stretch=scale)  # 3
         top = log_scale + Fraction(gaussian.threshold(spread, half)) + Fraction(2) ** (grid - 1) + _SLACK
-        largest = min(
-            math.exp(min(float(top), 709.0)), self.ceiling
-        )  # S is at most this, but for probability half
+        largest = min(math.exp(min(float(top), 709.0)), self.ceiling)  # S is at most this, but for probability half
         width = gaussian.threshold(self.sigma, half) * largest
-        return (
-            float(noisy + Fraction(2) ** (fine - 1) + Fraction(width) * (1 + _SLACK))
-            + abs(float(noisy)) * 1e-15
-        )
+        return float(noisy + Fraction(2) ** (fine - 1) + Fraction(width) * (1 + _SLACK)) + abs(float(noisy)) * 1e-15
 
     def _scale(self, data: Data) -> Fraction:
         """S, clipped to the public range [floor, ceiling] and kept as an exact number."""
         value = self.sensitivity(data)
-        return Fraction(min(max(value, self.floor), self.ceiling) if value == value else self.ceiling)
+        return Fraction(self.ceiling if math.isnan(value) else min(max(value, self.floor), self.ceiling))
 
     def _loss(self, data: Data) -> Fraction:
         value = self.loss(data)
@@ -101,7 +96,7 @@ class SmoothBound(Generic[Data]):
 
 
 def _log(scale: Fraction) -> Fraction:
-    """ln S on a fixed fine grid."""
+    """The logarithm of S on a fixed fine grid."""
     return Fraction(round(math.log(scale) * 2**_DIGITS), 2**_DIGITS)
 
 

@@ -47,7 +47,7 @@ class Statistic(Generic[Data]):
     def value(self, data: Data) -> Fraction:
         """The statistic as an exact number within its public range. Total: every value has an image."""
         number = self.of(data)
-        if number != number:  # not a number
+        if isinstance(number, float) and math.isnan(number):
             number = self.between[0]
         clipped = min(max(number, self.between[0]), self.between[1])
         return Fraction(clipped) if abs(clipped) != math.inf else Fraction(0)
@@ -95,15 +95,11 @@ def gaussian_bounds(
     return GaussianBounds(statistics, (share,) * count, (failure / count,) * count, neighbours)
 
 
-def _bound(
-    statistic: Statistic[Data], mu: Fraction, failure: Fraction, data: Secret[Data], noise: Noise
-) -> float:
+def _bound(statistic: Statistic[Data], mu: Fraction, failure: Fraction, data: Secret[Data], noise: Noise) -> float:
     sigma = rational(statistic.sensitivity, "sensitivity") / mu
     grid = grid_below(sigma)
     noisy = noise.add(data.map(statistic.value), Gaussian(sigma), grid=grid)
-    margin = Fraction(gaussian.threshold(sigma, failure)) + Fraction(2) ** (
-        grid - 1
-    )  # half a cell for the rounding
+    margin = Fraction(gaussian.threshold(sigma, failure)) + Fraction(2) ** (grid - 1)  # half a cell for the rounding
     low, high = statistic.between
     if statistic.side == "lower":
         return max(min(math.nextafter(float(noisy - margin), -math.inf), high), low)
