@@ -11,8 +11,8 @@ demo: .venv/core.stamp  ## the main job on embedded data
 test: lint types unit  ## everything that decides whether a change lands
 
 lint: .venv/dev.stamp
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests tools
+	$(BIN)/ruff format --check src tests tools
 
 types: .venv/dev.stamp
 	$(BIN)/mypy
@@ -21,7 +21,7 @@ unit: .venv/dev.stamp
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
 docs: .venv/docs.stamp  ## the documentation site, in site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
 bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
-from snugdp.accounting.triple import objective_perturbation
+from snugdp.accounting import gaussian
+from snugdp.accounting.triple import Branch, objective_perturbation
 
 small = st.decimals(min_value=0, max_value=2, places=3)
 costs = st.builds(lambda mu, epsilon, delta: Cost(mu=mu, epsilon=epsilon, delta=delta / 10**4), small, small, small)
@@ -121,6 +122,29 @@ def test_guarantee_takes_the_larger_and_composes_by_the_sum() -> None:
     assert alone.composable.delta_at(1) == pytest.approx(released + 1e-6)
     with pytest.raises(ValueError, match="composable"):
         alone.delta_at(-0.1)
+
+
+def test_the_larger_of_the_two_is_charged_for_variation_too() -> None:
+    alone = Guarantee(Cost(epsilon=1, variation="1e-4"), Fraction(1, 100))
+    assert alone.delta_at(1) >= 0.01 + (1 + math.e) * 1e-4
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.701, 6.07e-6), (1.36, 0.047), (1, "1e-400")])
+def test_what_was_calibrated_to_a_budget_fits_it(epsilon: float, delta: Any) -> None:
+    mu = Fraction(gaussian.mu(epsilon, delta))
+    assert Cost(mu=mu).fits(Budget(epsilon, delta))
+    assert not Cost(mu=mu * (1 + Fraction(1, 10**9))).fits(Budget(epsilon, delta))
+
+
+def test_odd_parts_of_a_cost() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        Cost(mu=5, mu_squared=Fraction(0))
+    with pytest.raises(ValueError, match="credit"):
+        Branch(Fraction(0), Fraction(-10))
+    assert "e+400" in repr(Cost(epsilon="1e400")).lower()
+    assert "e-400" in repr(Budget(1, "1e-400")).lower()
+    assert Cost(mu="1e200").mu >= 1e200
+    assert Cost(mu=1).epsilon_at(1) == 0
 
 
 def test_public_values_survive_pickling_and_compare_by_value() -> None:

@@ -12,7 +12,7 @@ import snugdp
 
 ROOT = Path(snugdp.__file__).parent
 ORDER = (
-    "accounting", "guarantee", "outcome", "secret", "noise", "data", "ptr", "mechanisms", "ledger",
+    "accounting", "guarantee", "outcome", "secret", "ledger", "noise", "data", "ptr", "mechanisms",
     "queries", "audit", "paper", "bench", "report", "cli",
 )  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -6,9 +6,10 @@ from snugdp.noise import Exact, Simulation
 from snugdp.outcome import Ledger, NotPrivate, Outcome, Receipt, Refused, Released
 from snugdp.ptr.certify.statistics import Statistic
 from snugdp.ptr.propose import Plan
-from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics
+from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
+from snugdp.queries.columns import median, quantile, trimmed_mean
 from snugdp.queries.labels import Mode, Vote, mode, vote
-from snugdp.queries.robust import Median, Quantile, TrimmedMean, median, quantile, trimmed_mean
+from snugdp.queries.robust import Median, Quantile, TrimmedMean
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ __all__ = [
     "calibrated",
     "from_distance",
     "from_statistics",
+    "from_upper_bound",
     "median",
     "mode",
     "quantile",

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
@@ -50,9 +51,17 @@ class Neighbours(enum.Enum):
         """Raise unless ``other`` is the same relation."""
         if self is not other:
             raise RelationMismatchError(
-                f"cannot combine {self.value} with {other.value}: a sensitivity computed for one neighbouring "
-                "relation says nothing about the other. Use one relation throughout"
+                f"cannot combine {self.value} with {other.value}: a sensitivity computed for one neighbouring relation "
+                "says nothing about the other. Use one relation throughout, as in "
+                f'MemoryLedger(..., neighbours="{other.value}")'
             )
+
+
+def shown(value: float | Fraction) -> str:
+    """A number for people: a few digits, whatever its size."""
+    if value and not Fraction(1, 10**300) < abs(Fraction(value)) < 10**300:
+        return f"{Decimal(Fraction(value).numerator) / Decimal(Fraction(value).denominator):.6g}"
+    return f"{float(value):g}"
 
 
 @dataclass(frozen=True, init=False)
@@ -80,10 +89,7 @@ class Budget:
         object.__setattr__(self, "neighbours", Neighbours.of(neighbours))
 
     def __repr__(self) -> str:
-        return (
-            f"Budget(epsilon={float(self.epsilon):g}, delta={float(self.delta):g}, "
-            f"neighbours={self.neighbours.value!r})"
-        )
+        return f"Budget(epsilon={shown(self.epsilon)}, delta={shown(self.delta)}, neighbours={self.neighbours.value!r})"
 
 
 @dataclass(frozen=True, init=False)
@@ -118,6 +124,8 @@ class Cost:
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
         mu_squared: Fraction | None = None,
     ) -> None:
+        if mu_squared is not None and mu != 0:
+            raise ValueError("give mu or mu_squared, not both")
         parts = {
             "mu_squared": rational(mu, "mu") ** 2 if mu_squared is None else mu_squared,
             "epsilon": rational(epsilon, "epsilon"),
@@ -135,7 +143,9 @@ class Cost:
     def mu(self) -> float:
         """The Gaussian part, rounded up."""
         root = math.sqrt(float_up(self.mu_squared))
-        return root if Fraction(root) ** 2 >= self.mu_squared else math.nextafter(root, math.inf)
+        if math.isinf(root) or Fraction(root) ** 2 >= self.mu_squared:
+            return root
+        return math.nextafter(root, math.inf)
 
     def __add__(self, other: Cost | Literal[0]) -> Cost:
         if not isinstance(other, Cost):
@@ -168,6 +178,8 @@ class Cost:
         at = rational(delta, "delta")
         if not 0 <= at <= 1:
             raise ValueError("delta must be between 0 and 1")
+        if at == 1:
+            return 0.0
         return triple.epsilon(
             mu_squared=self.mu_squared,
             pure=self.epsilon,
@@ -185,27 +197,25 @@ class Cost:
             return False
         if self._is_pure and self.epsilon <= budget.epsilon:
             return True
-        rest = Cost(
+        return triple.at_most(
             mu_squared=self.mu_squared,
-            epsilon=self.epsilon,
+            pure=self.epsilon,
+            failure=Fraction(0),
             variation=self.variation,
             atoms=self.atoms,
-            neighbours=self.neighbours,
+            epsilon=budget.epsilon,
+            delta=left,
         )
-        return Fraction(rest.delta_at(budget.epsilon)) <= left
+
+    def _parts(self) -> dict[str, float | Fraction]:
+        return {"mu": self.mu, "epsilon": self.epsilon, "delta": self.delta, "variation": self.variation}
 
     @property
     def _is_pure(self) -> bool:
         return not (self.mu_squared or self.variation or self.atoms)
 
     def __repr__(self) -> str:
-        shown = {
-            "mu": self.mu,
-            "epsilon": float(self.epsilon),
-            "delta": float(self.delta),
-            "variation": float(self.variation),
-        }
-        parts = [f"{name}={value:g}" for name, value in shown.items() if value]
+        parts = [f"{name}={shown(value)}" for name, value in self._parts().items() if value]
         parts += [f"atoms={len(self.atoms)}"] if self.atoms else []
         return f"Cost({', '.join([*parts, f'neighbours={self.neighbours.value!r}'])})"
 
@@ -225,7 +235,10 @@ class Guarantee:
         """The larger of the released part's delta and the test's failure probability, rounded up."""
         if rational(epsilon, "epsilon") < 0:
             raise ValueError("the stand-alone form holds for epsilon >= 0; use composable.delta_at below 0")
-        return max(self.cost.delta_at(epsilon), float_up(self.failure))
+        ideal = replace(self.cost, variation=Fraction(0))
+        variation = replace(Cost(neighbours=self.cost.neighbours), variation=self.cost.variation)
+        alone = max(Fraction(ideal.delta_at(epsilon)), self.failure)
+        return min(1.0, float_up(alone + Fraction(variation.delta_at(epsilon))))
 
     @property
     def composable(self) -> Cost:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from snugdp.guarantee import Cost
 
@@ -36,11 +36,13 @@ class Released(Generic[T_co]):
     cost: Cost
     receipt: Receipt
     certificate: Any = None  # what the test released, in the calibrating form
-
-    refused = False
+    refused: ClassVar[Literal[False]] = False
 
     def __bool__(self) -> bool:
         return True
+
+    def __str__(self) -> str:
+        return f"released {self.value!r} ({self.cost!r}, receipt {self.receipt.sequence} of {self.receipt.ledger!r})"
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,15 @@ class Refused:
     cost: Cost
     receipt: Receipt
 
-    value = None
-    refused = True
+    value: ClassVar[None] = None
+    certificate: ClassVar[None] = None
+    refused: ClassVar[Literal[True]] = True
 
     def __bool__(self) -> bool:
         return False
+
+    def __str__(self) -> str:
+        return f"refused ({self.cost!r}, receipt {self.receipt.sequence} of {self.receipt.ledger!r})"
 
 
 @dataclass(frozen=True, repr=False)

@@ -38,13 +38,11 @@ class Secret(Generic[T_co]):
 
     def map(self, function: Callable[[T_co], U]) -> Secret[U]:
         """Apply a pure function; the result is as private as the argument."""
-        failed = False
         try:
             return Secret(function(self._value))
         except Exception:
-            failed = True
+            pass
         # Raised outside the handler, so that no traceback, cause or context carries private values.
-        assert failed
         raise PrivateComputationError(
             "a computation on private values failed; the cause is withheld because it may depend on them. "
             "Test the function on made-up data"

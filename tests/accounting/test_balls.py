@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from fractions import Fraction
 
 import pytest
@@ -47,21 +48,25 @@ def test_threads_do_not_disturb_each_other() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_is_not_locked_out() -> None:
-    inside, leave = threading.Event(), threading.Event()
+def test_a_forked_child_has_its_own_lock_and_the_usual_precision() -> None:
+    """The fork waits for the thread that has changed the precision; afterwards any thread of the child may compute."""
+    inside, before = threading.Event(), ctx.prec
 
     def hold() -> None:
-        with balls.precision(200):
+        with balls.precision(5000):
             inside.set()
-            leave.wait(10)
+            time.sleep(0.2)
 
     holder = threading.Thread(target=hold)
     holder.start()
     inside.wait(10)
     child = os.fork()
     if child == 0:
-        os._exit(0 if gaussian.delta(1, 1) > 0.12 else 1)
-    leave.set()
+        found: list[float] = []
+        worker = threading.Thread(target=lambda: found.append(gaussian.delta(1, 1)))
+        worker.start()
+        worker.join(20)
+        os._exit(0 if found and found[0] > 0.12 and ctx.prec == before else 1)
     holder.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

@@ -15,7 +15,7 @@ from snugdp.ptr.certify.bound import BoundTest
 from snugdp.ptr.certify.distance import DistanceTest, integer_gaussian, integer_laplace, laplace, normal
 from snugdp.ptr.certify.smooth import SmoothBound, smooth_bound
 from snugdp.ptr.certify.statistics import Statistic, gaussian_bounds
-from snugdp.secret import Secret
+from snugdp.secret import PrivateComputationError, Secret
 
 RELATION = Neighbours.ADD_REMOVE
 RUNS = 4000
@@ -87,11 +87,16 @@ def test_bounds_cost_their_gaussian_parts_and_failures() -> None:
     assert 0.8 * (1 - 1e-12) < math.sqrt(cost.mu_squared) <= 0.8
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e300])
-def test_every_value_of_a_statistic_has_an_image(value: float) -> None:
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_finite_number_counts_as_the_end_with_the_larger_loss(value: float) -> None:
+    assert Statistic[float]("rows", lambda d: d, 1, "lower", (0, 100)).value(value) == 0
+    assert Statistic[float]("norm", lambda d: d, 1, "upper", (0, 100)).value(value) == 100
+
+
+def test_values_outside_the_range_are_clipped() -> None:
     statistic = Statistic[float]("x", lambda d: d, 1, "lower", (0, 100))
-    assert 0 <= statistic.value(value) <= 100
-    assert Statistic[float]("x", lambda d: d, 1, "lower").value(value) is not None
+    assert [statistic.value(value) for value in (-5.0, 1e300, 7.5)] == [0, 100, 7.5]
+    assert Statistic[float]("x", lambda d: d, 1, "lower", (0, math.inf)).value(1e300) == Fraction(1e300)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +105,26 @@ def test_every_value_of_a_statistic_has_an_image(value: float) -> None:
         ({"sensitivity": 0}, "sensitivity"),
         ({"side": "both"}, "side"),
         ({"between": (1, 0)}, "wrong way round"),
+        ({"between": (-math.inf, 0)}, "finite"),
+        ({"between": (0, math.inf), "side": "upper"}, "finite"),
     ],
 )
 def test_bad_statistics_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Statistic(**{"name": "x", "of": lambda d: d, "sensitivity": 1, "side": "lower", **arguments})
+        Statistic(**{"name": "x", "of": len, "sensitivity": 1, "side": "lower", "between": (0, 9), **arguments})
+
+
+def test_names_must_differ() -> None:
+    twice = (Statistic[Any]("x", len, 1, "lower", (0, 9)), Statistic[Any]("x", len, 1, "upper", (0, 9)))
+    with pytest.raises(ValueError, match="name of its own"):
+        gaussian_bounds(twice, mu=1, delta=0.1, neighbours=RELATION)
+
+
+def test_a_distance_that_is_no_number_is_a_private_failure() -> None:
+    test = integer_laplace(lambda d: d, epsilon=1, delta=0.1, neighbours=RELATION)
+    with pytest.raises(PrivateComputationError):
+        test.passes(Secret("many"), Simulation(1))  # type: ignore[arg-type]
+    assert test.passes(Secret(np.int64(500)), Simulation(1))  # type: ignore[arg-type]
 
 
 def test_a_bound_test_passes_uncertified_data_rarely() -> None:

@@ -13,6 +13,7 @@ import snugdp
 from snugdp import Budget, MemoryLedger, Neighbours, Simulation, Statistic
 from snugdp.noise import DiscreteLaplace, Laplace, Noise
 from snugdp.noise.grid import grid_below
+from snugdp.ptr.certify.smooth import smooth_bound
 from snugdp.secret import Secret
 
 BUDGET = Budget(1, 1e-6)
@@ -20,7 +21,7 @@ COUNT = Statistic[list[float]]("rows", len, 1, "lower", (0, 1e12))
 
 
 def mean(rows: list[float]) -> Fraction:
-    total = sum((Fraction(min(max(row, 0.0), 1.0)) for row in rows), Fraction(0))
+    total = sum((Fraction(min(max(row, 0.0), 1.0)) for row in rows if row == row), Fraction(0))
     return total / len(rows) if rows else Fraction(1, 2)
 
 
@@ -167,12 +168,61 @@ def _refusing_delta(t: float, s: float, loss: float, epsilon: float) -> float:
             lambda: snugdp.from_distance(distance=len, draw=mean_with(Fraction(1)), budget=BUDGET, test_share=1),
             "test_share",
         ),
-        (lambda: refusing(Fraction(1, 500))([1.0]), "ledger"),
+        (lambda: refusing(Fraction(1, 500), "rho"), "measure"),
+        (
+            lambda: snugdp.from_statistics(
+                loss=lambda n: 0.0, statistics=(COUNT,), draw=mean_with(Fraction(1)), budget=BUDGET
+            ),
+            "by name: rows",
+        ),
     ],
 )
 def test_mistakes_are_explained(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_without_a_ledger_the_call_has_its_own_budget() -> None:
+    outcome = refusing(Fraction(1, 500))([0.5] * 5000)
+    assert isinstance(outcome, snugdp.Released)
+    assert outcome.receipt.ledger == "this call"
+
+
+def test_a_row_that_is_no_number_changes_nothing_but_itself() -> None:
+    assert not refusing(Fraction(1, 500))([0.25] * 5000 + [math.nan]).refused
+
+
+def smooth_loss(scale: float) -> tuple[Any, Any]:
+    """The loss 1/(scale (rows - 1)) of the example, capped at 10, and a smooth bound on its local sensitivity."""
+
+    def at(rows: int) -> float:
+        return min(10.0, 1 / (scale * max(rows - 1, 1e-9)))
+
+    local = np.array([max(abs(at(k) - at(k + 1)), abs(at(k) - at(max(k - 1, 0)))) for k in range(1000)])
+
+    def sensitivity(rows: list[float]) -> float:
+        return float((np.exp(-0.05 * np.abs(np.arange(1000) - len(rows))) * local).max())
+
+    return (lambda rows: at(len(rows))), sensitivity
+
+
+def test_the_smooth_form() -> None:
+    loss, sensitivity = smooth_loss(1 / 20)
+    for rows in range(60):
+        here, there = sensitivity([0.0] * rows), sensitivity([0.0] * (rows + 1))
+        assert abs(loss([0.0] * rows) - loss([0.0] * (rows + 1))) <= min(here, there) * (1 + 1e-9)
+        assert math.exp(-0.05) * (1 - 1e-9) <= here / there <= math.exp(0.05) * (1 + 1e-9)
+    bound = smooth_bound(
+        loss, sensitivity, beta=0.05, sigma=8, sigma_scale=10, order=6, delta=1e-6, between=(1e-6, 10.0),
+        neighbours=Neighbours.ADD_REMOVE,
+    )  # fmt: skip
+    algorithm = snugdp.from_upper_bound(
+        certifier=bound, draw=mean_with(Fraction(1, 20)), limit=0.5, release=snugdp.Cost(epsilon=0.5)
+    )
+    assert algorithm.plan.cost == bound.cost + snugdp.Cost(epsilon=0.5)
+    outcomes = [algorithm([0.5] * 400, noise=Simulation(seed)).refused for seed in range(20)]
+    assert outcomes.count(False) >= 18
+    assert all(algorithm([0.5] * 5, noise=Simulation(seed)).refused for seed in range(20))
 
 
 def test_the_relation_of_the_budget_is_carried() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import snugdp
+
 from snugdp import (
     BudgetExceededError,
     Cost,
@@ -20,7 +22,7 @@ from snugdp import (
 )
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.spine import Purse, certify_and_release, release_or_refuse
-from snugdp.secret import Secret
+from snugdp.secret import PrivateComputationError, Secret
 
 PLAN = Plan("a test of the spine", "ptr/spine.proof.md#theorem-a1", {}, (Step("test", "", Cost(epsilon=1)),))
 
@@ -95,6 +97,66 @@ def test_a_rehearsal_has_no_receipt_and_no_ledger() -> None:
         Purse(Simulation(1), MemoryLedger(1))
     with pytest.raises(ValueError, match="ledger"):
         Purse(Exact())
+    for wrong in (Simulation, 1):
+        with pytest.raises(TypeError, match="source of noise"):
+            Purse(wrong)  # type: ignore[arg-type]
+    for wrong in (snugdp.Budget(1), MemoryLedger):
+        with pytest.raises(TypeError, match="must be a ledger"):
+            Purse(Exact(), wrong)  # type: ignore[arg-type]
+
+
+class Empty(list[str]):
+    """A ledger that is false until something is written, and one that gives no receipt."""
+
+    receipts = True
+
+    def charge(self, cost: Cost, what: str) -> Receipt:
+        self.append(what)
+        return Receipt("empty", len(self), what, cost) if self.receipts else None  # type: ignore[return-value]
+
+
+def test_an_empty_ledger_is_a_ledger() -> None:
+    diary, ledger = Diary(), Empty()
+    assert isinstance(release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger)), Released)
+    assert ledger == [PLAN.what]
+
+
+def test_without_a_receipt_nothing_is_drawn() -> None:
+    diary, ledger = Diary(), Empty()
+    ledger.receipts = False
+    with pytest.raises(TypeError, match="no receipt"):
+        release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger))
+    assert diary.lines == []
+
+
+class Broken(Diary):
+    """A test and a mechanism whose private computation fails on some data."""
+
+    def passes(self, data: Secret[int], noise: Any) -> bool:
+        data.map(lambda value: 1 // value)
+        return True
+
+    def certify(self, data: Secret[int], noise: Any) -> float:
+        data.map(lambda value: 1 // value)
+        return 1.0
+
+
+@pytest.mark.parametrize("form", [release_or_refuse, certify_and_release])
+def test_a_failed_private_computation_is_a_refusal(form: Any) -> None:
+    ledger = MemoryLedger(1)
+    assert isinstance(form(PLAN, Broken(), Broken(), Secret(0), Purse(Exact(), ledger)), Refused)
+    assert ledger.spent == PLAN.cost
+    with pytest.raises(PrivateComputationError):
+        form(PLAN, Broken(), Broken(), Secret(0), Purse(Simulation(1)))
+
+
+def test_a_secret_is_not_a_release() -> None:
+    class Careless(Diary):
+        def draw(self, data: Secret[int], *rest: Any) -> Any:
+            return data
+
+    with pytest.raises(TypeError, match="private value"):
+        release_or_refuse(PLAN, Careless(), Careless(), Secret(5), Purse(Exact(), MemoryLedger(1)))
 
 
 def hockey_stick(p: Any, q: Any, epsilon: float) -> float:

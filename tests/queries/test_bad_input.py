@@ -106,7 +106,7 @@ def test_parameters_of_one_query() -> None:
         (pl.Series(["x", "y"]), TypeError, "numbers"),
         (pl.Series([datetime.date(2020, 1, 1)]), TypeError, "numbers"),
         (pa.array(["x", "y"]), TypeError, "numbers"),
-        (pd.DataFrame({"a": ROWS}), TypeError, "cannot read a column"),
+        (pd.DataFrame({"a": ROWS}), TypeError, "take one column"),
         (pl.DataFrame({"a": ROWS}), TypeError, "cannot read a column"),
     ],
     ids=lambda value: type(value).__name__,
@@ -165,6 +165,24 @@ def test_few_rows_are_private_under_add_remove(rows: list[float]) -> None:
         snugdp.vote(container, candidates=[5.0, 6.0], epsilon=1, noise=Simulation(0))
 
 
+def test_rows_must_be_the_length_where_it_is_public() -> None:
+    refused_before_charging(
+        lambda ledger: snugdp.median(ROWS, **GOOD, neighbours="replace", rows=7, ledger=ledger), ValueError, "length"
+    )
+    assert snugdp.median(ROWS, **GOOD, rows=np.int64(7), noise=Simulation(0)).cost.neighbours.value == "add_remove"
+
+
+@pytest.mark.parametrize("bounds", [(1e16, 1e16 + 2), (0.3, 0.30000000000000004), ("1", "1.00000000000000000001")])
+def test_bounds_that_no_float_can_tell_apart(bounds: Any) -> None:
+    changed = {**GOOD, "bounds": bounds, "beta": 0}
+    refused_before_charging(lambda ledger: snugdp.median(ROWS, **changed, ledger=ledger), ValueError, "too close")
+
+
+def test_a_missing_delta_is_found_when_the_query_is_made() -> None:
+    with pytest.raises(ValueError, match="delta"):
+        snugdp.Median(bounds=(0, 10), epsilon=1, beta=1)
+
+
 def test_an_empty_column_is_a_public_mistake_under_replace() -> None:
     refused_before_charging(
         lambda ledger: snugdp.median([], **GOOD, neighbours="replace", ledger=ledger), ValueError, "empty"
@@ -178,6 +196,9 @@ def test_an_empty_column_is_a_public_mistake_under_replace() -> None:
         ({"categories": "abc"}, TypeError, "list of labels"),
         ({"categories": ["a", "a"]}, ValueError, "repeat"),
         ({"categories": {"a", "b"}}, TypeError, "list of labels"),
+        ({"categories": ["a", ["b"]]}, TypeError, "plain labels"),
+        ({"categories": ["a", math.nan]}, ValueError, "NaN"),
+        ({"categories": [1, True]}, ValueError, "repeat"),
         ({"delta": 0}, ValueError, "delta"),
         ({"delta": 0.7}, ValueError, "delta"),
         ({"epsilon": 0}, ValueError, "epsilon"),
@@ -199,6 +220,8 @@ def test_bad_mode(arguments: dict[str, Any], error: type[Exception], message: st
         ({"candidates": []}, "empty"),
         ({"epsilon": -1}, "epsilon"),
         ({"delta": 1}, "delta"),
+        ({"delta": 0.9}, "delta"),
+        ({"test_share": 7}, "test_share"),
     ],
 )
 def test_bad_vote(arguments: dict[str, Any], message: str) -> None:

@@ -30,8 +30,8 @@ class Branch:
     shift: Fraction
 
     def __post_init__(self) -> None:
-        if self.mu_squared < 0:
-            raise ValueError("mu_squared of a branch must be at least 0")
+        if self.mu_squared < 0 or self.shift < 0:
+            raise ValueError("mu_squared and shift of a branch must be at least 0: no loss can earn credit")
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,26 @@ def delta(
     """
     cost = _composed(mu_squared, pure, failure, variation, atoms)
     return min(1.0, balls.above(lambda: balls.ball(failure) + cost.leak(epsilon)))
+
+
+def at_most(
+    *,
+    mu_squared: Fraction,
+    pure: Fraction,
+    failure: Fraction,
+    variation: Fraction,
+    atoms: tuple[Atom, ...],
+    epsilon: Fraction,
+    delta: Fraction,
+) -> bool:
+    """Whether the composed cost is proved to give at most ``delta`` at ``epsilon``: decided in balls, not in floats.
+
+    >>> none = Fraction(0)
+    >>> at_most(mu_squared=none, pure=Fraction(1), failure=none, variation=none, atoms=(), epsilon=Fraction(1), delta=none)
+    True
+    """
+    cost = _composed(mu_squared, pure, failure, variation, atoms)
+    return delta >= failure and balls.at_most(lambda: cost.leak(epsilon), delta - failure)
 
 
 def epsilon(

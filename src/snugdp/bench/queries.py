@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from snugdp.queries.labels import mode, vote
-from snugdp.queries.robust import median, quantile, trimmed_mean
+from snugdp.queries.columns import median, quantile, trimmed_mean
 
 CATEGORIES = 20
 

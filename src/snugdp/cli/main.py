@@ -36,7 +36,12 @@ def noise(repeats: Annotated[int, typer.Option(min=1, help="Runs of each contend
     import snugdp.bench.noise as contest
 
     table = Table("5,050 draws", "fastest, ms", "median, ms", "relative to the exact Gaussian")
-    for row in contest.run(repeats):
+    try:
+        rows = contest.run(repeats)
+    except ImportError as missing:
+        typer.echo(str(missing), err=True)
+        raise typer.Exit(1) from None
+    for row in rows:
         table.add_row(row.name, f"{row.min_ms:.2f}", f"{row.median_ms:.2f}", f"{row.relative:.2f}")
     Console().print(table)
 

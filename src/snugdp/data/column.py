@@ -1,145 +1,214 @@
-"""One column from any container, row by row and without a look at the values.
+"""One column from any container, row by row.
 
-Whether a call is refused depends on the container and its declared type alone. Inside, every row has an image:
-what is not a number is missing, and what is not in the public list counts for nobody.
+Whether a call is refused depends on the container and its declared type alone. Inside, every row has an image that
+depends on that row and nothing else: what is not a number is missing, and what is not in the public list is nobody's.
+Rows of a list are never promoted to a common type: that would let one row change the others.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-_NOBODY = object()
+T = TypeVar("T")
+Rows: TypeAlias = "list[Any] | NDArray[Any] | nw.Series[Any]"
+
 _ACCEPTED = "a list, a tuple, a one-dimensional numpy array, or a pandas, polars or pyarrow column"
+_PLAIN_NUMBERS = {int, float, bool}
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)
+_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def numbers(data: object) -> NDArray[np.float64]:
-    """The column as floats; missing and unreadable rows are NaN."""
+    """The column as floats; missing and unreadable rows are NaN.
+
+    >>> numbers([1, 2.5, None, "x"]).tolist()
+    [1.0, 2.5, nan, nan]
+    """
     column = _column(data)
-    kind = _kind(column)
-    if kind == "text":
-        raise TypeError("the column holds text; convert it to numbers first")
-    if kind == "other":
-        raise TypeError(f"the column must hold numbers, not {column.dtype}; convert it first")
-    read = _quietly(lambda: _floats(column, kind))
-    if read is None:  # raised here, outside any handler: a native library's message may quote a row
-        raise TypeError(f"a column of type {column.dtype} could not be read as numbers; convert it to floats first")
-    return read
+    if isinstance(column, list):
+        if column and all(isinstance(row, (str, bytes)) for row in column):
+            raise TypeError("the column holds text; convert it to numbers first")
+        return _read(column, lambda: _list_numbers(column))
+    whole, real = _numeric(column)
+    if whole:
+        return _read(column, lambda: _spread(*_present(column), len(column)))
+    if real:
+        return _read(column, lambda: _real_numbers(column))
+    raise TypeError(f"the column must hold numbers, not {type_name(column)}; convert it first")
+
+
+def places(data: object, categories: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Where each row stands in the public list of categories; -1 for rows that are nobody's.
+
+    >>> places(["b", "x", "a", "b"], ["a", "b"]).tolist()
+    [1, -1, 0, 1]
+    """
+    column = _column(data)
+    place = {category: i for i, category in enumerate(categories)}
+    if isinstance(column, list):
+        return _read(column, lambda: np.fromiter((_place(row, place) for row in column), np.int64, len(column)))
+    if any(_numeric(column)) or (isinstance(column, np.ndarray) and column.dtype.kind in "US"):
+        return _read(column, lambda: _distinct_places(column, place))
+    if isinstance(column, nw.Series) and hasattr(getattr(column.to_native(), "cat", None), "codes"):
+        return _read(column, lambda: _coded_places(column.to_native(), place))
+    if isinstance(column, nw.Series) and column.dtype in (nw.String, nw.Categorical, nw.Enum):
+        return _read(column, lambda: _text_places(column, categories))
+    raise TypeError(f"labels must be text, numbers or truth values, not {type_name(column)}; convert them first")
 
 
 def counts(data: object, categories: Sequence[Hashable]) -> list[int]:
     """How often each public category occurs. Rows in no category count for nobody."""
-    column = _column(data)
+    found = places(data, categories)
+    return [int(count) for count in np.bincount(found[found >= 0], minlength=len(categories))]
+
+
+def number(row: object) -> float:
+    """One row of a list as a float: NaN for what is no number, infinity for what is beyond the floats."""
+    if isinstance(row, np.timedelta64) or not isinstance(row, _NUMBERS):  # numpy counts durations among the integers
+        return float("nan")
+    try:
+        return float(row)
+    except OverflowError:
+        return _beyond(row)
+    except Exception:  # a signalling NaN, a number that refuses to be one
+        return float("nan")
+
+
+def type_name(column: Rows) -> str:
+    """The declared type in a word, without the labels or lengths that some types carry."""
+    if isinstance(column, list):
+        return "objects"
     if isinstance(column, nw.Series):
-        if column.dtype.is_nested():
-            raise TypeError(f"the column must hold labels, not {column.dtype}")
-        table = column.value_counts(sort=False, name="count")
-        labels, sizes = table.get_column(table.columns[0]).to_list(), table.get_column("count").to_list()
-    elif column.dtype.kind == "O":
-        return _object_counts(column, categories)
-    else:
-        values, number = np.unique(column, return_counts=True)
-        labels, sizes = values.tolist(), number.tolist()
-    tally = dict(zip(labels, sizes, strict=True))
-    return [int(tally.get(category, 0)) for category in categories]
+        return type(column.dtype).__name__
+    return {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "c": "complex numbers"}.get(
+        column.dtype.kind, "records"
+    )
 
 
-def _object_counts(column: NDArray[Any], categories: Sequence[Hashable]) -> list[int]:
-    rows = column.tolist()
-    try:
-        tally = Counter(rows)
-    except Exception:  # some row cannot be compared with a category: go row by row, and leave it out
-        places = {category: category for category in categories}
-        tally = Counter(_matched(row, places) for row in rows)
-    return [tally[category] for category in categories]
-
-
-def _matched(row: Any, places: dict[Hashable, Hashable]) -> object:
-    try:
-        return places.get(row, _NOBODY)
-    except Exception:
-        return _NOBODY
-
-
-def _column(data: object) -> NDArray[Any] | nw.Series[Any]:
+def _column(data: object) -> Rows:
+    """The rows of a container: a list if it has no declared type, otherwise an array or a series."""
     if isinstance(data, np.ndarray):
         if data.ndim != 1:
             raise ValueError(f"the column must be one-dimensional, not {data.ndim}-dimensional")
-        return _from_list(data.tolist()) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+        untyped = data.dtype.kind == "O"
+        return data.tolist() if untyped else data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     if isinstance(data, (list, tuple, range)):
-        return _from_list(data)
+        return list(data)
     if getattr(data, "dtype", None) == np.dtype(object):  # pandas without a declared type: like a list
-        return _from_list(list(data))  # type: ignore[call-overload]
+        return list(data)  # type: ignore[call-overload, no-any-return]
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(data, arrow.Array):
         data = arrow.chunked_array([data])
     series: Any = nw.from_native(data, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        raise TypeError(f"cannot read a column from {type(data).__name__}; give {_ACCEPTED}")
-    return series
+        hint = "; take one column, as in table['age']" if hasattr(data, "columns") else f"; give {_ACCEPTED}"
+        raise TypeError(f"cannot read a column from {type(data).__name__}{hint}")
+    return series.to_list() if series.dtype in (nw.Object, nw.Unknown) else series
 
 
-def _from_list(rows: Sequence[Any]) -> NDArray[Any]:
-    """An array of numbers if numpy sees nothing else, otherwise an array of objects: a list has no declared type."""
-    try:
-        array = np.asarray(rows)
-    except (ValueError, TypeError, OverflowError):
-        array = np.empty(0, dtype=object)
-    if array.ndim == 1 and len(array) == len(rows) and (array.dtype.kind in "biuf" or not len(rows)):
-        return array
-    return np.fromiter(rows, dtype=object, count=len(rows))
-
-
-def _kind(column: NDArray[Any] | nw.Series[Any]) -> str:
-    """What a column is declared to hold: whole, real, objects, text or something else. Types are public."""
+def _numeric(column: NDArray[Any] | nw.Series[Any]) -> tuple[bool, bool]:
+    """Whether the declared type holds whole numbers (or truth values), or real ones."""
     if isinstance(column, nw.Series):
         dtype = column.dtype
-        if dtype in (nw.Object, nw.Unknown):
-            return "objects"
         whole = dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128))
-        return "whole" if whole else "real" if dtype.is_numeric() else "other"
-    if column.dtype.kind == "O":
-        text = len(column) > 0 and all(isinstance(row, (str, bytes)) for row in column)
-        return "text" if text else "objects"
-    return {"b": "whole", "i": "whole", "u": "whole", "f": "real"}.get(column.dtype.kind, "other")
+        return whole, dtype.is_numeric() or dtype == nw.Unknown
+    return column.dtype.kind in "biu", column.dtype.kind == "f"
 
 
-def _floats(column: NDArray[Any] | nw.Series[Any], kind: str) -> NDArray[np.float64]:
-    with np.errstate(all="ignore"):
-        if kind == "objects":
-            rows = column.to_list() if isinstance(column, nw.Series) else column
-            return np.fromiter((_number(row) for row in rows), dtype=np.float64, count=len(rows))
-        if not isinstance(column, nw.Series):
-            return column.astype(np.float64, copy=False)
-        if kind == "real":
-            return np.asarray(column.cast(nw.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
-        # Not by a cast of the backend: pyarrow's raises on whole numbers beyond 2**53, and quotes them.
-        values = np.asarray(column.fill_null(0 if column.dtype != nw.Boolean else False).to_numpy()).astype(np.float64)
-        values[column.is_null().to_numpy()] = np.nan
-        return values
+def _list_numbers(rows: list[Any]) -> NDArray[np.float64]:
+    if set(map(type, rows)) <= _PLAIN_NUMBERS:  # then numpy converts one by one, as ``number`` does
+        try:
+            return np.array(rows, dtype=np.float64)
+        except OverflowError:
+            pass
+    return np.fromiter((number(row) for row in rows), dtype=np.float64, count=len(rows))
 
 
-def _quietly(read: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64] | None:
+def _real_numbers(column: NDArray[Any] | nw.Series[Any]) -> NDArray[np.float64]:
+    if isinstance(column, np.ma.MaskedArray):
+        return _spread(*_present(column), len(column))
+    if isinstance(column, np.ndarray):
+        return column.astype(np.float64, copy=False)
+    return np.asarray(column.cast(nw.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
+
+
+def _present(column: NDArray[Any] | nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values, and which rows have one. No cast of the backend: pyarrow's raises on whole numbers beyond 2**53."""
+    if isinstance(column, nw.Series):
+        if not _numeric(column)[0]:
+            values = _real_numbers(column)
+            return values, ~np.isnan(values)
+        filled = column.fill_null(False if column.dtype == nw.Boolean else 0)
+        return np.asarray(filled.to_numpy()), ~np.asarray(column.is_null().to_numpy(), dtype=bool)
+    return np.asarray(column), ~np.ma.getmaskarray(column)
+
+
+def _spread(values: NDArray[Any], present: NDArray[np.bool_], rows: int) -> NDArray[np.float64]:
+    if present.all():
+        return values.astype(np.float64, copy=False)
+    floats = np.full(rows, np.nan)
+    floats[present] = values[present]
+    return floats
+
+
+def _distinct_places(column: NDArray[Any] | nw.Series[Any], place: dict[Hashable, int]) -> NDArray[np.int64]:
+    """By the distinct values, as Python numbers or text, which compare exactly."""
+    values, present = _present(column)
+    labels, which = np.unique(values[present], return_inverse=True)
+    found = np.full(len(column), -1, dtype=np.int64)
+    found[present] = np.array([_place(label, place) for label in labels.tolist()], dtype=np.int64)[which]
+    return found
+
+
+def _coded_places(native: Any, place: dict[Hashable, int]) -> NDArray[np.int64]:
+    """By the codes of a pandas categorical; code -1, a missing row, takes the last entry."""
+    images = [*(_place(label, place) for label in native.cat.categories.tolist()), -1]
+    found: NDArray[np.int64] = np.array(images, dtype=np.int64)[native.cat.codes.to_numpy()]
+    return found
+
+
+def _text_places(column: nw.Series[Any], categories: Sequence[Hashable]) -> NDArray[np.int64]:
+    """By one comparison a category inside the backend: text that cannot be decoded never leaves it."""
+    text = column if column.dtype == nw.String else column.cast(nw.String)
+    found = np.full(len(column), -1, dtype=np.int64)
+    for i, category in enumerate(categories):
+        if isinstance(category, str):
+            found[np.asarray((text == category).fill_null(False).to_numpy(), dtype=bool)] = i
+    return found
+
+
+def _place(row: Any, place: dict[Hashable, int]) -> int:
     try:
-        return read()
-    except Exception:
-        return None
+        return place.get(row, -1)
+    except Exception:  # a row that cannot be compared with a category
+        return -1
 
 
-def _number(row: object) -> float:
-    if not isinstance(row, (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)):
-        return float("nan")
+def _beyond(row: Any) -> float:
     try:
-        return float(row)
-    except OverflowError:
         return float("inf") if row > 0 else float("-inf")
-    except ValueError:  # Decimal("sNaN")
+    except Exception:
         return float("nan")
+
+
+def _read(column: Rows, read: Callable[[], T]) -> T:
+    """The rows, or an error about the declared type: a native library's message may quote a row, so it is dropped."""
+    try:
+        with np.errstate(all="ignore"):
+            return read()
+    except _INTERRUPTS:
+        raise
+    except BaseException:  # some backends panic outside Exception
+        pass
+    raise TypeError(f"a column of type {type_name(column)} could not be read; convert it to floats or text first")
+
+
+_number = number

@@ -58,7 +58,7 @@ class MemoryLedger:
             if not total.fits(self.budget):
                 raise BudgetExceededError(
                     f"the budget does not cover this release ({what}): it needs {cost!r}, the ledger has spent "
-                    f"{self._spent!r} of {self.budget!r}. Lower epsilon, or ask for a larger budget"
+                    f"{self._spent!r} of {self.budget!r}. Ask for less epsilon or delta, or open a larger budget"
                 )
             self._spent, self._count = total, self._count + 1
             return Receipt(self.label, self._count, what, cost)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import lru_cache
 
 from snugdp.mechanisms.vote import (
     Relation,
@@ -34,6 +35,7 @@ def noise_epsilon_for_error(gap: float, error: float) -> float:
     return math.nextafter(low * (1 + 2**-52), math.inf) / gap
 
 
+@lru_cache(maxsize=256)
 def noise_epsilon_for(epsilon: float, delta: float, relation: Relation) -> float:
     """A large noise epsilon whose worst case stays within (epsilon, delta); never below the pure choice.
 

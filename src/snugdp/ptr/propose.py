@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from fractions import Fraction
 
-from snugdp.guarantee import Cost
+from snugdp.accounting.rational import Real, rational
+from snugdp.guarantee import Budget, Cost, shown
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Plan:
     proof: str
     proposal: Mapping[str, float]
     steps: tuple[Step, ...]
-    forecast: tuple[str, ...] = field(default=())
+    forecast: tuple[str, ...] = ()
+    budget: Budget | None = None
 
     @property
     def cost(self) -> Cost:
@@ -39,10 +42,20 @@ class Plan:
         lines += [f"  propose  {proposal}"] if proposal else []
         lines += [f"  {step.name:<{width}}  {step.noise}  [{_short(step.cost)}]" for step in self.steps]
         lines += [f"  total    {_short(self.cost)}, neighbours: {self.cost.neighbours.value}"]
+        if self.budget is not None and self.cost.mu_squared:
+            lines += [f"  that is  epsilon {shown(self.budget.epsilon)} at delta {shown(self.budget.delta)}"]
         lines += [f"  expect   {line}" for line in self.forecast]
         return "\n".join([*lines, f"  proof    {self.proof}"])
 
 
+def share_of(test_share: Real) -> Fraction:
+    """The part of the budget that pays for the test, as an exact number."""
+    share = rational(test_share, "test_share")
+    if not 0 < share < 1:
+        raise ValueError("test_share, the part of the budget that pays for the test, must be between 0 and 1")
+    return share
+
+
 def _short(cost: Cost) -> str:
-    parts = {"mu": cost.mu, "epsilon": float(cost.epsilon), "delta": float(cost.delta)}
-    return ", ".join(f"{name} {value:.4g}" for name, value in parts.items() if value) or "free"
+    parts: dict[str, float | Fraction] = {"mu": round(cost.mu, 5), "epsilon": cost.epsilon, "delta": cost.delta}
+    return ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if value) or "free"

@@ -6,27 +6,38 @@ pays, tests and releases or refuses. The worked example is in ``docs/your-own-me
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from snugdp.accounting.rational import Real, rational
 from snugdp.guarantee import Budget, Cost
-from snugdp.noise import Exact, Noise
+from snugdp.noise import Noise
 from snugdp.outcome import Ledger, Outcome
 from snugdp.ptr.certify.bound import BoundTest
 from snugdp.ptr.certify.distance import Distance, integer_laplace
 from snugdp.ptr.certify.statistics import Statistic, gaussian_bounds
-from snugdp.ptr.propose import Plan, Step
-from snugdp.ptr.spine import PrivateTest, Purse, certify_and_release, release_or_refuse
+from snugdp.ptr.propose import Plan, Step, share_of
+from snugdp.ptr.spine import Certifier, PrivateTest, Purse, certify_and_release, release_or_refuse
 from snugdp.secret import Secret
 
 Data = TypeVar("Data")
+Data_contra = TypeVar("Data_contra", contravariant=True)
 Output = TypeVar("Output")
 Draw = Callable[[Secret[Data], Noise], Output]
 Measure = Literal["epsilon", "mu"]
 PROOF = "ptr/recipe.proof.md#theorem-1"
+
+
+class UpperBound(Certifier[Data_contra, float], Protocol[Data_contra]):
+    """A certifier that releases an upper bound on the loss, and says what that costs."""
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the bound, its failure included."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -38,11 +49,11 @@ class PrivateAlgorithm(Generic[Data, Output]):
 
     plan: Plan
     limit: Fraction
-    _run: Callable[[Plan, Secret[Data], Purse], Outcome[Output]]
+    _run: Callable[[Plan, Secret[Data], Purse], Outcome[Output]] = field(repr=False)
 
     def __call__(self, data: Data, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Output]:
-        """Pay, test, release or refuse."""
-        return self._run(self.plan, Secret(data), Purse(noise or Exact(), ledger))
+        """Pay, test, release or refuse. Without a ledger the call has a budget of its own."""
+        return self._run(self.plan, Secret(data), Purse(noise, ledger, self.plan.budget))
 
 
 def from_statistics(
@@ -60,9 +71,10 @@ def from_statistics(
     ``loss(**bounds)`` bounds, in both orders, the privacy loss of ``draw`` on data with these statistics: pure
     epsilon or Gaussian mu, as ``measure`` says. Half of delta pays for the test's failure.
     """
-    share, failure = _share(test_share), _half(budget)
+    share, failure = share_of(test_share), _half(budget)
     mu, limit = _split(budget, failure, measure, share)
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    _takes(loss, statistics)
     test = BoundTest(certifier, lambda bounds: loss(**bounds), limit)
     steps = (
         Step(
@@ -72,7 +84,7 @@ def from_statistics(
         ),
         Step("release", "your draw", _spent(measure, limit, budget)),
     )
-    return _refusing(Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps), limit, test, draw)
+    return _refusing(Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps, budget=budget), limit, test, draw)
 
 
 def from_distance(
@@ -88,14 +100,36 @@ def from_distance(
     ``draw`` must be ``algorithm.limit``-DP, in both orders, on every data set with distance at least 1: with
     ``limit = (1 - test_share) * epsilon``. ``distance`` must change by at most 1 between neighbours.
     """
-    share = _share(test_share)
+    share = share_of(test_share)
     limit = (1 - share) * budget.epsilon
     test = integer_laplace(distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
     steps = (
         Step("test", f"distance + discrete Laplace >= {test.threshold}", test.cost),
         Step("release", "your draw", _spent("epsilon", limit, budget)),
     )
-    return _refusing(Plan(what, PROOF, {"epsilon_limit": float(limit)}, steps), limit, test, draw)
+    return _refusing(Plan(what, PROOF, {"epsilon_limit": float(limit)}, steps, budget=budget), limit, test, draw)
+
+
+def from_upper_bound(
+    *,
+    certifier: UpperBound[Data],
+    draw: Draw[Data, Output],
+    limit: Real,
+    release: Cost,
+    what: str = "your mechanism",
+) -> PrivateAlgorithm[Data, Output]:
+    """Private algorithm from any private upper bound on the loss, such as ``snugdp.ptr.certify.smooth.smooth_bound``.
+
+    ``draw`` must cost at most ``release``, in both orders, on every data set whose loss is at most ``limit``. The plan
+    costs the bound and the release; choose both to fit your budget.
+    """
+    most = rational(limit, "limit")
+    test = BoundTest(certifier, lambda bound: bound, most)
+    steps = (
+        Step("test", f"a private upper bound on the loss; pass if it is at most {float(most):.4g}", certifier.cost),
+        Step("release", "your draw", release),
+    )
+    return _refusing(Plan(what, PROOF, {"limit": float(most)}, steps), most, test, draw)
 
 
 def calibrated(
@@ -112,14 +146,14 @@ def calibrated(
     ``draw(data, bounds, noise)`` must cost at most ``algorithm.limit`` (pure epsilon or Gaussian mu, as ``measure``
     says) whenever the bounds hold for the data; it may return ``None`` to refuse. The bounds are released too.
     """
-    share, failure = _share(test_share), _half(budget)
+    share, failure = share_of(test_share), _half(budget)
     mu, limit = _split(budget, failure, measure, share)
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
     steps = (
         Step("certify", f"Gaussian bounds on {_names(statistics)}, released", certifier.cost),
         Step("release", "your draw, scaled by the bounds", _spent(measure, limit, budget)),
     )
-    plan = Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps)
+    plan = Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps, budget=budget)
     return PrivateAlgorithm(
         plan,
         limit,
@@ -147,6 +181,8 @@ def _refusing(
 
 def _split(budget: Budget, failure: Fraction, measure: Measure, share: Fraction) -> tuple[Fraction, Fraction]:
     """The largest Gaussian part for the test, and the limit on the mechanism's loss, that the budget affords."""
+    if measure not in ("epsilon", "mu"):
+        raise ValueError('measure must be "epsilon" (pure loss) or "mu" (Gaussian loss)')
     if measure == "epsilon":
         limit = (1 - share) * budget.epsilon
         return _largest(
@@ -177,14 +213,19 @@ def _names(statistics: tuple[Statistic[Data], ...]) -> str:
     return ", ".join(statistic.name for statistic in statistics)
 
 
+def _takes(loss: Callable[..., float], statistics: tuple[Statistic[Data], ...]) -> None:
+    """Refuse a loss that does not take the statistics by name, before anything is charged."""
+    try:
+        inspect.signature(loss).bind(**{statistic.name: 0.0 for statistic in statistics})
+    except TypeError:
+        raise ValueError(f"loss must take these arguments by name: {_names(statistics)}") from None
+    except ValueError:  # a built-in without a signature
+        pass
+
+
 def _half(budget: Budget) -> Fraction:
+    if not isinstance(budget, Budget):
+        raise TypeError("budget must be a snugdp.Budget(epsilon, delta)")
     if budget.delta == 0:
         raise ValueError("a test by statistics needs delta > 0 in the budget; 1e-6 is typical")
     return budget.delta / 2
-
-
-def _share(test_share: Real) -> Fraction:
-    share = rational(test_share, "test_share")
-    if not 0 < share < 1:
-        raise ValueError("test_share, the part of the budget that pays for the test, must be between 0 and 1")
-    return share

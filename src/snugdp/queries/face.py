@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from snugdp.accounting.rational import Real, rational
+from snugdp.accounting.rational import Real
 from snugdp.guarantee import Budget, Neighbours
-from snugdp.ledger import MemoryLedger
-from snugdp.noise import Exact, Noise
+from snugdp.noise import Noise
 from snugdp.outcome import Ledger, Outcome
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.spine import Mechanism, PrivateTest, Purse, release_or_refuse
@@ -36,14 +35,6 @@ def require_delta(budget: Budget) -> None:
         raise ValueError("this release needs 0 < delta <= 1/2, the probability that its test fails; 1e-6 is typical")
 
 
-def share_of(test_share: Real) -> Fraction:
-    """The part of epsilon that pays for the test."""
-    share = rational(test_share, "test_share")
-    if not 0 < share < 1:
-        raise ValueError("test_share must be between 0 and 1; 0.5 is a good choice")
-    return share
-
-
 @dataclass(frozen=True)
 class Shown(Generic[Data, Drawn, Seen]):
     """A mechanism whose public output is turned into the user's units."""
@@ -67,7 +58,4 @@ def run(
     noise: Noise | None,
 ) -> Outcome[Seen]:
     """Pay, test, release or refuse. Without a ledger the call has a budget of its own."""
-    source = noise if noise is not None else Exact()
-    if ledger is None and source.private:
-        ledger = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
-    return release_or_refuse(plan, test, mechanism, data, Purse(source, ledger))
+    return release_or_refuse(plan, test, mechanism, data, Purse(noise, ledger, budget))

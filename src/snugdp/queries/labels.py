@@ -18,12 +18,13 @@ from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms import mode as _mode
 from snugdp.mechanisms import vote as _vote
 from snugdp.mechanisms import vote_inverse as _inverse
+from snugdp.mechanisms.noisy_max import NoisyMax
 from snugdp.mechanisms.stable import Stable
 from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
 from snugdp.outcome import Ledger, Outcome
 from snugdp.ptr.certify.distance import DistanceTest, integer_laplace
-from snugdp.ptr.propose import Plan, Step
-from snugdp.queries.face import Shown, budget_for, require_delta, run, share_of
+from snugdp.ptr.propose import Plan, Step, share_of
+from snugdp.queries.face import Shown, budget_for, require_delta, run
 from snugdp.secret import Secret
 
 Label = TypeVar("Label", bound=Hashable)
@@ -62,7 +63,7 @@ class Mode(Generic[Label]):
         mechanism = self._mechanism
         lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.relation)
         forecast = (f"released in 19 of 20 cases if the mode leads by at least {lead} rows",)
-        return Plan("mode", "mechanisms/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast)
+        return Plan("mode", "mechanisms/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast, self._budget)
 
     def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
         """Pay, test, release or refuse.
@@ -72,21 +73,6 @@ class Mode(Generic[Label]):
         tally = Secret(np.array(counts(data, self.categories), dtype=np.int64))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
         return run(self.plan(), self._mechanism.test(), shown, tally, self._budget, ledger=ledger, noise=noise)
-
-
-@dataclass(frozen=True)
-class NoisyMax:
-    """Which count is largest after noise on each of them."""
-
-    law: Continuous
-
-    def passes(self, data: Secret[Counts], noise: Noise) -> bool:
-        """There is nothing to test."""
-        return True
-
-    def draw(self, data: Secret[Counts], noise: Noise) -> int:
-        """The position of the winner."""
-        return noise.argmax(data.map(lambda tally: [int(count) for count in tally]), self.law)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +95,9 @@ class Vote(Generic[Label]):
 
     def __post_init__(self) -> None:
         _check_labels(self.candidates, "candidates")
+        share_of(self.test_share)
+        if self._budget.delta > Fraction(1, 2):
+            raise ValueError("delta must be at most 1/2; 1e-6 is typical")
         if self.law not in ("auto", "gumbel", "laplace", "gaussian"):
             raise ValueError('law must be "auto", "gumbel", "laplace" or "gaussian"')
         if self.noise_epsilon is not None:
@@ -147,7 +136,11 @@ class Vote(Generic[Label]):
         spread = law.sigma if isinstance(law, Gaussian) else law.scale
         steps = (Step("release", f"largest count after {name} noise of scale {float(spread):.4g}", cost),)
         forecast = (f"a lead of {_usual_lead(law, len(self.candidates))} rows wins in 19 of 20 cases",)
-        return NoisyMax(law), None, Plan("vote", "mechanisms/vote.proof.md#theorem-5", {}, steps, forecast)
+        return (
+            NoisyMax(law),
+            None,
+            Plan("vote", "mechanisms/vote.proof.md#theorem-5", {}, steps, forecast, self._budget),
+        )
 
     def _plain(self) -> tuple[Continuous, Cost]:
         """The least noise that the budget affords on all data."""
@@ -198,7 +191,14 @@ class Vote(Generic[Label]):
             test.threshold + Fraction(math.log(20)) / (budget.epsilon * share)
         )
         forecast = (f"released in 19 of 20 cases if the lead is at least {lead} rows",)
-        plan = Plan("vote", "mechanisms/vote.proof.md#theorem-4", {"noise_epsilon": float(proposal)}, steps, forecast)
+        plan = Plan(
+            "vote",
+            "mechanisms/vote.proof.md#theorem-4",
+            {"noise_epsilon": float(proposal)},
+            steps,
+            forecast,
+            self._budget,
+        )
         return NoisyMax(law), test, plan
 
 
@@ -215,10 +215,14 @@ def _usual_lead(law: Continuous, candidates: int) -> int:
 
 
 def _check_labels(labels: Sequence[Hashable], name: str) -> None:
-    if isinstance(labels, str) or not isinstance(labels, Sequence):
-        raise TypeError(f"{name} must be a list of labels, known without the data")
+    if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence):
+        raise TypeError(f"{name} must be a list of labels, known without the data; use list(...) on other containers")
     if not labels:
         raise ValueError(f"{name} is empty: give the public list of labels")
+    if not all(isinstance(label, Hashable) for label in labels):
+        raise TypeError(f"{name} must be text, numbers or other plain labels, not containers")
+    if any(label != label for label in labels):  # noqa: PLR0124
+        raise ValueError(f"{name} must not list NaN, which equals nothing")
     if len(set(labels)) != len(labels):
         raise ValueError(f"{name} must not repeat a label")
 

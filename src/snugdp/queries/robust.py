@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,15 +23,15 @@ from snugdp.mechanisms import trimmed_mean as _trimmed
 from snugdp.mechanisms.stable import BOUNDED_PROOF, Bounded, Stable, usual_error
 from snugdp.noise import Noise
 from snugdp.outcome import Ledger, Outcome
-from snugdp.ptr.propose import Plan
-from snugdp.queries.face import Shown, budget_for, require_delta, run, share_of
+from snugdp.ptr.propose import Plan, share_of
+from snugdp.queries.face import Shown, budget_for, require_delta, run
 from snugdp.secret import Secret
 
 Cells = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Statistic:
+class Summary:
     """A query on ordered cells: value, distance at a proposal, what divides the value, global sensitivity."""
 
     value: Callable[[Cells], int]
@@ -43,10 +44,12 @@ class Statistic:
 class RobustQuery(ABC):
     """A number that a few rows can hardly move, released if that is so for the data at hand.
 
-    ``bounds``: public. ``beta``: the proposal, how much one row may move the answer; without it one is chosen from
-    public quantities. ``rows``: the number of rows (replace), or a public guess of it (add/remove), for that choice.
-    ``test_share``: the part of epsilon that pays for the test. ``missing``: what a row that is no number counts as; by
-    default the lower bound.
+    ``epsilon``, ``delta``: what may be spent. ``bounds``: public, what the column can hold. ``neighbours``: who is
+    protected. ``beta``: the proposal, how much one row may move the answer; without it one is made from public
+    quantities. ``rows``: the number of rows (replace), or a public guess of it (add/remove), for that choice.
+    ``step``: the public spacing of the values, such as 1 for whole years; the proposal made for you is at least one
+    step. ``test_share``: the part of epsilon that pays for the test. ``missing``: what a row that is no number counts
+    as; by default the lower bound.
     """
 
     epsilon: Real
@@ -55,6 +58,7 @@ class RobustQuery(ABC):
     neighbours: Neighbours | str = Neighbours.REPLACE
     beta: Real | None = None
     rows: int | None = None
+    step: Real = 0
     test_share: Real = 0.5
     missing: Real | None = None
 
@@ -63,14 +67,17 @@ class RobustQuery(ABC):
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.REPLACE,)
 
     def __post_init__(self) -> None:
-        self._budget, self._grid  # noqa: B018  a bad parameter is refused here, before any data are seen
+        budget, grid = self._budget, self._grid  # a bad parameter is refused here, before any data are seen
         share_of(self.test_share)
-        if self.rows is not None and (isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1):
-            raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
-        if self.beta is not None and rational(self.beta, "beta") < 0:
-            raise ValueError("beta, the proposed bound on the sensitivity, must not be negative")
+        if self.rows is not None:
+            object.__setattr__(self, "rows", _whole(self.rows))
+        for name, value in (("beta", self.beta), ("step", self.step)):
+            if value is not None and rational(value, name) < 0:
+                raise ValueError(f"{name} must not be negative")
         if self.missing is not None:
-            self._grid.nearest(self.missing, "missing")
+            grid.nearest(self.missing, "missing")
+        if self.rows is not None or budget.neighbours is Neighbours.ADD_REMOVE:
+            self._prepare(self.rows)
 
     def plan(self) -> Plan:
         """What will be done, what it costs, what to expect. No data are read."""
@@ -89,8 +96,12 @@ class RobustQuery(ABC):
         rows = len(cells) if self._budget.neighbours is Neighbours.REPLACE else self.rows
         if rows is not None and rows < 1:
             raise ValueError("the column is empty, and its length is public when neighbours replace a row")
+        if rows != self.rows is not None:
+            raise ValueError(
+                "rows differs from the length of the column, which is public when neighbours replace a row"
+            )
         mechanism, plan = self._prepare(rows)
-        divisor = self._statistic(rows).divisor
+        divisor = self._summary(rows).divisor
         shown = Shown(mechanism, lambda drawn: self._grid.number(Fraction(drawn, divisor)))
         test = mechanism.test() if isinstance(mechanism, Stable) else mechanism
         return run(plan, test, shown, Secret(cells), self._budget, ledger=ledger, noise=noise)
@@ -108,48 +119,62 @@ class RobustQuery(ABC):
         return self.proof
 
     @abstractmethod
-    def _statistic(self, rows: int | None) -> Statistic:
+    def _summary(self, rows: int | None) -> Summary:
         """The query on ordered cells."""
 
     def _prepare(self, rows: int | None) -> tuple[Stable[Cells] | Bounded[Cells], Plan]:
         """Proposal, mechanism and plan, from public quantities alone."""
-        statistic, unit = self._statistic(rows), self._grid.unit
-        beta = self._proposal(statistic, rows)
-        scale = unit / statistic.divisor
-        if beta >= statistic.largest:  # no data set can exceed the proposal
-            bounded = Bounded(statistic.value, statistic.largest, self._budget)
-            proposal = {"beta": float(statistic.largest * scale)}
+        summary, unit = self._summary(rows), self._grid.unit
+        beta = self._proposal(summary, rows)
+        scale = unit / summary.divisor
+        if beta >= summary.largest:  # no data set can exceed the proposal
+            bounded = Bounded(summary.value, summary.largest, self._budget)
+            proposal = {"beta": float(summary.largest * scale)}
             error = usual_error(bounded.scale * scale)
-            return bounded, Plan(self.name, BOUNDED_PROOF, proposal, bounded.steps(), (_within(error),))
+            forecast = self._accuracy(error)
+            return bounded, Plan(self.name, BOUNDED_PROOF, proposal, bounded.steps(), forecast, self._budget)
         require_delta(self._budget)
         stable = Stable(
-            statistic.value,
-            lambda cells: statistic.distance(cells, beta),
+            summary.value,
+            lambda cells: summary.distance(cells, beta),
             beta,
             self._budget,
             share_of(self.test_share),
         )
         forecast = (
-            _within(usual_error(stable.scale * scale)),
+            *self._accuracy(usual_error(stable.scale * scale)),
             f"released in 19 of 20 cases if at least {stable.safe_distance()} rows would have to change before one row "
             "could move the answer by more than beta",
         )
-        plan = Plan(self.name, self._theorem, {"beta": float(beta * scale)}, stable.steps(), forecast)
-        return stable, plan
+        if rows is None and self.beta is None:
+            forecast += (
+                "beta was taken from the bounds alone; rows=..., a public guess, makes a better one for large tables",
+            )
+        proposal = {"beta": float(beta * scale)}
+        return stable, Plan(self.name, self._theorem, proposal, stable.steps(), forecast, self._budget)
 
-    def _proposal(self, statistic: Statistic, rows: int | None) -> int:
-        """The proposal in cells of the statistic, rounded down; the one asked for, or one from public quantities."""
+    def _accuracy(self, error: float) -> tuple[str, ...]:
+        """What the noise does to the answer, and a warning when it drowns it."""
+        if not error:
+            return ("the answer is released as it is",)
+        lines: tuple[str, ...] = (f"the noise moves the answer by less than {error:,.4g} in 19 of 20 cases",)
+        if error > float(self._grid.width * self._grid.unit) / 4:
+            lines += ("more than a quarter of the bounds: take more rows, a larger epsilon or tighter bounds",)
+        return lines
+
+    def _proposal(self, summary: Summary, rows: int | None) -> int:
+        """The proposal in cells of the summary, rounded down; the one asked for, or one from public quantities."""
         if self.beta is not None:
-            return math.floor(rational(self.beta, "beta") / self._grid.unit * statistic.divisor)
-        return self._default(statistic, rows)
+            return math.floor(rational(self.beta, "beta") / self._grid.unit * summary.divisor)
+        return max(self._default(summary, rows), math.floor(rational(self.step, "step") / self._grid.unit))
 
-    def _default(self, statistic: Statistic, rows: int | None) -> int:
+    def _default(self, summary: Summary, rows: int | None) -> int:
         """Wide enough for rows as dense around the answer as if spread evenly over the bounds, and half more."""
         if rows is None:
-            return statistic.largest // 100
+            return summary.largest // 100
         require_delta(self._budget)
-        trial = Stable(statistic.value, lambda _: 0, 1, self._budget, share_of(self.test_share))
-        return math.ceil(Fraction(3 * statistic.largest * trial.safe_distance(), 2 * rows))
+        trial = Stable(summary.value, lambda _: 0, 1, self._budget, share_of(self.test_share))
+        return math.ceil(Fraction(3 * summary.largest * trial.safe_distance(), 2 * rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,11 +190,11 @@ class Median(RobustQuery):
     def _theorem(self) -> str:
         return self.proof if self._budget.neighbours is Neighbours.ADD_REMOVE else Quantile.proof
 
-    def _statistic(self, rows: int | None) -> Statistic:
+    def _summary(self, rows: int | None) -> Summary:
         if self._budget.neighbours is Neighbours.REPLACE:
-            return _rank_statistic(self._grid, ((rows or 1) + 1) // 2)
+            return _rank_summary(self._grid, ((rows or 1) + 1) // 2)
         grid = self._grid
-        return Statistic(
+        return Summary(
             lambda cells: int(_median.value(cells, grid.lower)),
             lambda cells, beta: _median.distance(cells, grid.lower, grid.upper, beta),
             1,
@@ -190,8 +215,8 @@ class Quantile(RobustQuery):
             raise ValueError("q must be between 0 and 1")
         super().__post_init__()
 
-    def _statistic(self, rows: int | None) -> Statistic:
-        return _rank_statistic(self._grid, max(1, math.ceil(rational(self.q, "q") * (rows or 1))))
+    def _summary(self, rows: int | None) -> Summary:
+        return _rank_summary(self._grid, max(1, math.ceil(rational(self.q, "q") * (rows or 1))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,23 +236,23 @@ class TrimmedMean(RobustQuery):
             raise ValueError("trim, the share dropped at each end, must be at least 0 and less than 1/2")
         super().__post_init__()
 
-    def _statistic(self, rows: int | None) -> Statistic:
+    def _summary(self, rows: int | None) -> Summary:
         grid, count = self._grid, rows or 1
         trim = math.floor(rational(self.trim, "trim") * count)
         kept = count - 2 * trim
-        return Statistic(
+        return Summary(
             lambda cells: _trimmed.total(cells, trim),
             lambda cells, beta: _trimmed.distance(cells, trim, grid.lower, grid.upper, Fraction(beta, kept)),
             kept,
             grid.width,
         )
 
-    def _default(self, statistic: Statistic, rows: int | None) -> int:
-        return statistic.largest
+    def _default(self, summary: Summary, rows: int | None) -> int:
+        return summary.largest
 
 
-def _rank_statistic(grid: Grid, rank: int) -> Statistic:
-    return Statistic(
+def _rank_summary(grid: Grid, rank: int) -> Summary:
+    return Summary(
         lambda cells: int(_quantile.value(cells, rank, grid.lower)),
         lambda cells, beta: _quantile.distance(cells, rank, grid.lower, grid.upper, beta),
         1,
@@ -235,114 +260,11 @@ def _rank_statistic(grid: Grid, rank: int) -> Statistic:
     )
 
 
-def _within(error: float) -> str:
-    return f"the noise moves the answer by less than {error:,.4g} in 19 of 20 cases"
-
-
-def median(
-    data: object,
-    *,
-    bounds: tuple[Real, Real],
-    epsilon: Real,
-    delta: Real,
-    neighbours: Neighbours | str = "add_remove",
-    beta: Real | None = None,
-    rows: int | None = None,
-    test_share: Real = 0.5,
-    missing: Real | None = None,
-    ledger: Ledger | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
-    """The private median of one column; the parameters are those of ``Median``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/median.proof.md``; for replace
-    ``mechanisms/quantile.proof.md``), whether it ends in a release or in a refusal.
-
-    >>> import snugdp
-    >>> ages = [30 + i % 20 for i in range(2000)]
-    >>> snugdp.median(ages, bounds=(0, 120), epsilon=1, delta=1e-6).refused
-    False
-    """
-    return Median(
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
-
-
-def quantile(
-    data: object,
-    q: Real,
-    *,
-    bounds: tuple[Real, Real],
-    epsilon: Real,
-    delta: Real,
-    neighbours: Neighbours | str = "replace",
-    beta: Real | None = None,
-    rows: int | None = None,
-    test_share: Real = 0.5,
-    missing: Real | None = None,
-    ledger: Ledger | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
-    """The private q-quantile of one column; the parameters are those of ``Quantile``.
-
-    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``mechanisms/quantile.proof.md``).
-
-    >>> import snugdp
-    >>> waits = [i % 60 for i in range(5000)]
-    >>> snugdp.quantile(waits, 0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5).refused
-    False
-    """
-    return Quantile(
-        q=q,
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
-
-
-def trimmed_mean(
-    data: object,
-    *,
-    trim: Real = 0.1,
-    bounds: tuple[Real, Real],
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "replace",
-    beta: Real | None = None,
-    rows: int | None = None,
-    test_share: Real = 0.5,
-    missing: Real | None = None,
-    ledger: Ledger | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
-    """The private trimmed mean of one column; the parameters are those of ``TrimmedMean``.
-
-    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``mechanisms/trimmed_mean.proof.md``).
-
-    >>> import snugdp
-    >>> 4 < snugdp.trimmed_mean([5.0] * 1000, bounds=(0, 10), epsilon=5).value < 6
-    True
-    """
-    return TrimmedMean(
-        trim=trim,
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+def _whole(rows: object) -> int:
+    try:
+        count = operator.index(rows)  # type: ignore[arg-type]
+    except TypeError:
+        count = 0
+    if count < 1 or isinstance(rows, bool):
+        raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
+    return count

@@ -27,14 +27,15 @@ class Statistic(Generic[Data]):
     """A number of known sensitivity, and the side from which the loss needs it bounded.
 
     ``side="lower"``: the loss falls as the statistic grows (rows, an eigenvalue). ``"upper"``: it grows (a norm).
-    ``between`` is the public range: values outside are clipped, and what is not a number counts as its lower end.
+    ``between`` is the public range. Values outside are clipped; what is not a finite number counts as the end with the
+    larger loss (the lower end for "lower"), which must be finite.
     """
 
     name: str
     of: Callable[[Data], float | Fraction]
     sensitivity: Real
     side: Literal["lower", "upper"]
-    between: tuple[float, float] = (-math.inf, math.inf)
+    between: tuple[float, float]
 
     def __post_init__(self) -> None:
         if rational(self.sensitivity, "sensitivity") <= 0:
@@ -42,15 +43,23 @@ class Statistic(Generic[Data]):
         if self.side not in ("lower", "upper"):
             raise ValueError(f'the side of {self.name!r} must be "lower" or "upper"')
         if not self.between[0] < self.between[1]:
-            raise ValueError(f"the range of {self.name!r} is the wrong way round: give (lower, upper)")
+            raise ValueError(f"the range of {self.name!r} is the wrong way round: give between=(lower, upper)")
+        if not math.isfinite(self._worst):
+            raise ValueError(
+                f"the {self.side} end of the range of {self.name!r} must be finite: give between=(lower, upper)"
+            )
+
+    @property
+    def _worst(self) -> float:
+        return self.between[0] if self.side == "lower" else self.between[1]
 
     def value(self, data: Data) -> Fraction:
         """The statistic as an exact number within its public range. Total: every value has an image."""
         number = self.of(data)
-        if isinstance(number, float) and math.isnan(number):
-            number = self.between[0]
-        clipped = min(max(number, self.between[0]), self.between[1])
-        return Fraction(clipped) if abs(clipped) != math.inf else Fraction(0)
+        if not math.isfinite(number):
+            return Fraction(self._worst)
+        low, high = self.between
+        return Fraction(low if number < low else high if number > high else number)
 
 
 @dataclass(frozen=True)
@@ -86,8 +95,9 @@ def gaussian_bounds(
     statistics: tuple[Statistic[Data], ...], *, mu: Real, delta: Real, neighbours: Neighbours
 ) -> GaussianBounds[Data]:
     """Split one ``mu`` (in squares) and one failure probability evenly over the statistics."""
-    if not statistics:
-        raise ValueError("give at least one statistic")
+    names = [statistic.name for statistic in statistics]
+    if not names or len(set(names)) != len(names):
+        raise ValueError("give at least one statistic, each with a name of its own")
     total, failure, count = rational(mu, "mu"), rational(delta, "delta"), len(statistics)
     if total <= 0 or not 0 < failure < 1:
         raise ValueError("mu must be greater than 0 and the failure probability delta in (0, 1)")
