@@ -245,5 +245,5 @@ def test_bad_parts_are_refused() -> None:
         triple.epsilon(**_cost(), delta=Fraction(1))
     with pytest.raises(ValueError, match="at least one branch"):
         Atom(add=(), remove=())
-    with pytest.raises(ValueError, match="mu_squared of a branch"):
+    with pytest.raises(ValueError, match="mu_squared and shift of a branch"):
         Branch(Fraction(-1), ZERO)

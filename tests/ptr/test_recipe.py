@@ -21,7 +21,7 @@ COUNT = Statistic[list[float]]("rows", len, 1, "lower", (0, 1e12))
 
 
 def mean(rows: list[float]) -> Fraction:
-    total = sum((Fraction(min(max(row, 0.0), 1.0)) for row in rows if row == row), Fraction(0))
+    total = sum((Fraction(min(max(row, 0.0), 1.0)) for row in rows if not math.isnan(row)), Fraction(0))
     return total / len(rows) if rows else Fraction(1, 2)
 
 

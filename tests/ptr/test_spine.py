@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import snugdp
-
 from snugdp import (
     BudgetExceededError,
     Cost,
@@ -100,9 +99,9 @@ def test_a_rehearsal_has_no_receipt_and_no_ledger() -> None:
     for wrong in (Simulation, 1):
         with pytest.raises(TypeError, match="source of noise"):
             Purse(wrong)  # type: ignore[arg-type]
-    for wrong in (snugdp.Budget(1), MemoryLedger):
+    for other in (snugdp.Budget(1), MemoryLedger):
         with pytest.raises(TypeError, match="must be a ledger"):
-            Purse(Exact(), wrong)  # type: ignore[arg-type]
+            Purse(Exact(), other)  # type: ignore[arg-type]
 
 
 class Empty(list[str]):

@@ -169,7 +169,8 @@ def test_rows_must_be_the_length_where_it_is_public() -> None:
     refused_before_charging(
         lambda ledger: snugdp.median(ROWS, **GOOD, neighbours="replace", rows=7, ledger=ledger), ValueError, "length"
     )
-    assert snugdp.median(ROWS, **GOOD, rows=np.int64(7), noise=Simulation(0)).cost.neighbours.value == "add_remove"
+    guess: Any = np.int64(7)
+    assert snugdp.median(ROWS, **GOOD, rows=guess, noise=Simulation(0)).cost.neighbours.value == "add_remove"
 
 
 @pytest.mark.parametrize("bounds", [(1e16, 1e16 + 2), (0.3, 0.30000000000000004), ("1", "1.00000000000000000001")])

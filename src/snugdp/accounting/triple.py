@@ -110,8 +110,8 @@ def at_most(
 ) -> bool:
     """Whether the composed cost is proved to give at most ``delta`` at ``epsilon``: decided in balls, not in floats.
 
-    >>> none = Fraction(0)
-    >>> at_most(mu_squared=none, pure=Fraction(1), failure=none, variation=none, atoms=(), epsilon=Fraction(1), delta=none)
+    >>> none, one = Fraction(0), Fraction(1)
+    >>> at_most(mu_squared=none, pure=one, failure=none, variation=none, atoms=(), epsilon=one, delta=none)
     True
     """
     cost = _composed(mu_squared, pure, failure, variation, atoms)

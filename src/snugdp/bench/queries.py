@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from snugdp.queries.labels import mode, vote
 from snugdp.queries.columns import median, quantile, trimmed_mean
+from snugdp.queries.labels import mode, vote
 
 CATEGORIES = 20
 
