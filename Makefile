@@ -27,6 +27,7 @@ docs: .venv/docs.stamp  ## the documentation site, in site/
 bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench noise
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench queries
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench gram
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -37,6 +38,7 @@ bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
 	$(PIP) -e ".[dev]"
+	@if command -v java >/dev/null; then $(PIP) -e ".[spark]"; else echo "no Java: the Spark tests will be skipped"; fi
 	@touch $@ .venv/core.stamp
 
 .venv/docs.stamp: pyproject.toml | .venv/bin/python

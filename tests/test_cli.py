@@ -13,7 +13,8 @@ from snugdp.cli.main import app
 def test_demo_ends_with_the_budget_spent() -> None:
     result = CliRunner().invoke(app, ["demo"])
     assert result.exit_code == 0, result.output
-    assert "Spent: epsilon 2 of 2, delta 1e-06 of 1e-06." in result.output
+    assert "Spent: epsilon 2 of 2, delta 8e-07 of 1e-06." in result.output
+    assert "Bounds on the incomes" in result.output
     assert "Plan: median" in result.output
     assert "refused" in result.output
 

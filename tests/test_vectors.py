@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.vector_adapters import BUILT, is_later, number
+from tests.vector_adapters import BUILT, exactly, is_later, number
 
 FOLDER = Path(os.environ.get("SNUGDP_VECTORS", Path(__file__).parent / "vectors"))
 FILES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
@@ -25,7 +25,7 @@ def agrees(found: Any, expected: Any, case: dict[str, Any]) -> bool:
     if isinstance(expected, list):
         return len(found) == len(expected) and all(agrees(a, b, case) for a, b in zip(found, expected, strict=True))
     if case.get("exact"):
-        return bool(number(found) == number(expected))
+        return bool(exactly(found) == exactly(expected))
     goal, value = number(expected), number(found)
     return value == goal or abs(value - goal) <= case.get("atol", 0) + case.get("rtol", 0) * abs(goal)
 

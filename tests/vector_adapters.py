@@ -11,6 +11,8 @@ import numpy as np
 
 from snugdp import Cost, Guarantee
 from snugdp.accounting import discrete, gaussian, pairs, renyi, triple, variation
+from snugdp.data.moments import Moments
+from snugdp.data.rowmap import RowMap
 from snugdp.mechanisms import median, mode, quantile, trimmed_mean, vote, vote_inverse, vote_law
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, pmf, rounded_pmf
 
@@ -71,6 +73,38 @@ def _objective_profile(eps: float, m: float, kappa: float) -> dict[str, float]:
     }
 
 
+def _row_map(d: int, q: int, Bx: str, By: str) -> RowMap:
+    return RowMap(d, Fraction(float.fromhex(Bx)), Fraction(float.fromhex(By)), bits=q)
+
+
+def _plan(d: int, q: int, Bx: str, By: str) -> dict[str, int]:
+    row_map = _row_map(d, q, Bx, By)
+    return {
+        "N2": row_map.norm_squared,
+        "Ly": row_map.target_limit,
+        "C": row_map.entry_limit,
+        "max_rows_per_block": row_map.limits.rows_per_block,
+        "max_blocks_before_spill": row_map.limits.blocks_before_spill,
+        "max_rows_int64": row_map.limits.rows_in_int64,
+    }
+
+
+def _gram(q: int, Bx: str, By: str, X: list[list[str]], y: list[str]) -> dict[str, Any]:
+    rows = np.array([[float.fromhex(entry) for entry in row] for row in X])
+    target = np.array([float.fromhex(entry) for entry in y])
+    row_map = _row_map(rows.shape[1], q, Bx, By)
+    integers, targets = row_map.integers(rows, target)
+    moments = Moments(row_map.limits)
+    for features, answers in row_map.blocks(rows, target):
+        moments.add(features, features, answers)
+    return {
+        "rows": [[*map(int, row), int(last)] for row, last in zip(integers, targets, strict=True)],
+        "XtX": moments.gram(),
+        "Xty": moments.cross(),
+        "yty": moments.square(),
+    }
+
+
 FRAMEWORK: Mapping[str, Adapter] = {
     "gdp_delta": lambda mu, eps: gaussian.delta(mu, eps),
     "gdp_eps": lambda mu, delta: gaussian.epsilon(mu, delta),
@@ -124,6 +158,8 @@ VOTE: Mapping[str, Adapter] = {
 }
 
 NUMERICS: Mapping[str, Adapter] = {
+    "plan": _plan,
+    "gram": _gram,
     "discrete_gaussian_pmf": lambda sigma2, x: {"p": pmf(DiscreteGaussian(sigma2), x)},
     "discrete_laplace_pmf": lambda scale, x: {"p": pmf(DiscreteLaplace(scale), x)},
     "rounded_normal_pmf": lambda sigma, m: {"p": rounded_pmf(Gaussian(sigma), m)},
@@ -174,7 +210,6 @@ BUILT: Mapping[str, Mapping[str, Adapter]] = {
 
 # Parts that the product does not have yet: their vectors are counted and reported, never taken for passed.
 LATER: Mapping[str, frozenset[str] | None] = {
-    "numerics": frozenset({"gram", "plan"}),
     "linear": None,
     "glm": None,
     "objective_glm": None,
@@ -189,6 +224,11 @@ def is_later(file: str, kind: str) -> bool:
     """Whether the part that this kind belongs to is still to be built."""
     kinds = LATER.get(file, frozenset())
     return kinds is None or kind in kinds
+
+
+def exactly(value: Any) -> Fraction | float:
+    """A number of a vector file with all its digits."""
+    return math.inf if value in ("inf", math.inf) else Fraction(str(value))
 
 
 def number(value: Any) -> float:

@@ -1,5 +1,6 @@
 """snugdp: propose, test, release. Data-adaptive differential privacy with proofs beside the code."""
 
+from snugdp.data.schema import Boolean, Category, Coefficients, Number, Schema
 from snugdp.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
 from snugdp.ledger import BudgetExceededError, MemoryLedger
 from snugdp.noise import Exact, Simulation
@@ -7,6 +8,7 @@ from snugdp.outcome import Ledger, NotPrivate, Outcome, Receipt, Refused, Releas
 from snugdp.ptr.certify.statistics import Statistic
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
+from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
 from snugdp.queries.columns import median, quantile, trimmed_mean
 from snugdp.queries.labels import Mode, Vote, mode, vote
 from snugdp.queries.robust import Median, Quantile, TrimmedMean
@@ -14,9 +16,14 @@ from snugdp.queries.robust import Median, Quantile, TrimmedMean
 __version__ = "0.1.0"
 
 __all__ = [
+    "Boolean",
+    "Bounds",
     "Budget",
     "BudgetExceededError",
+    "Category",
+    "Coefficients",
     "Cost",
+    "EstimatedBounds",
     "Exact",
     "Guarantee",
     "Ledger",
@@ -25,6 +32,7 @@ __all__ = [
     "Mode",
     "Neighbours",
     "NotPrivate",
+    "Number",
     "Outcome",
     "Plan",
     "PrivateAlgorithm",
@@ -33,6 +41,7 @@ __all__ = [
     "Refused",
     "RelationMismatchError",
     "Released",
+    "Schema",
     "Simulation",
     "Statistic",
     "TrimmedMean",
@@ -43,6 +52,7 @@ __all__ = [
     "from_upper_bound",
     "median",
     "mode",
+    "private_bounds",
     "quantile",
     "trimmed_mean",
     "vote",

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+import polars as pl
 from rich.console import Console
 from rich.table import Table
 
+from snugdp.accounting.rational import Real
 from snugdp.guarantee import Neighbours
 from snugdp.ledger import MemoryLedger
 from snugdp.outcome import Outcome
+from snugdp.queries.bounds import private_bounds
 from snugdp.queries.labels import Mode, Vote
 from snugdp.queries.robust import Median, Quantile, RobustQuery, TrimmedMean
 
@@ -32,28 +37,43 @@ def ways_to_work() -> list[str]:
     return twenty * (_ROWS // 20)
 
 
+def estimated(rows: list[float], budget: MemoryLedger) -> tuple[Real, Real]:
+    """Private bounds on the incomes, from one streamed pass over a Parquet file."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "people.parquet"
+        pl.DataFrame({"income": rows}).write_parquet(file)
+        outcome = private_bounds(file, columns=["income"], epsilon=0.2, neighbours="replace", ledger=budget)
+    assert outcome.value is not None  # this release has no test
+    found = outcome.value["income"]
+    return found.lower, found.upper
+
+
 def show(console: Console) -> None:
-    """Print a plan, then spend the budget."""
+    """Estimate bounds, print a plan, then spend the rest of the budget."""
     relation, budget = Neighbours.REPLACE, MemoryLedger(2, 1e-6, Neighbours.REPLACE, label="demonstration")
-    common: dict[str, Any] = {"bounds": (0, 500_000), "epsilon": 0.4, "neighbours": relation, "rows": _ROWS}
+    rows, ways = incomes(), ways_to_work()
+    _say(console, f"A made-up table of {_ROWS:,} people. Budget for all questions: epsilon 2, delta 1e-6.\n")
+    bounds = estimated(rows, budget)
+    low, high = (f"{float(bound):,g}" for bound in bounds)
+    _say(console, f"Bounds on the incomes, estimated privately for epsilon 0.2: {low} to {high}.\n")
+
+    common: dict[str, Any] = {"bounds": bounds, "epsilon": 0.4, "neighbours": relation, "rows": _ROWS}
     questions: list[tuple[str, RobustQuery]] = [
         ("median income", Median(delta=2e-7, beta=100, **common)),
         ("90 % quantile of income", Quantile(q=0.9, delta=2e-7, beta=300, **common)),
-        ("mean income without the outer tenths", TrimmedMean(delta=2e-7, beta=1, **common)),
+        ("mean income without the outer tenths", TrimmedMean(delta=2e-7, **common)),
     ]
-    _say(console, f"A made-up table of {_ROWS:,} people. Budget for all questions: epsilon 2, delta 1e-6.\n")
     _say(console, f"Propose: a plan is public and free.\n\n{questions[0][1].plan()}\n")
 
     answers = Table("question", "released", "true", "epsilon", title="Test and release", title_justify="left")
-    rows, ways = incomes(), ways_to_work()
     middle = rows[_ROWS // 10 : -_ROWS // 10]  # the made-up incomes are in order
     truths = (rows[_ROWS // 2 - 1], rows[_ROWS * 9 // 10 - 1], sum(middle) / len(middle))
     for (name, query), truth in zip(questions, truths, strict=True):
         answers.add_row(name, _money(query.release(rows, ledger=budget)), f"{truth:,.0f}", "0.4")
-    mode = Mode(categories=_WAYS, epsilon=0.4, delta=2e-7, neighbours=relation)
-    answers.add_row("most common way to work", str(mode.release(ways, ledger=budget).value), _WAYS[0], "0.4")
-    vote = Vote(candidates=_WAYS, epsilon=0.3, neighbours=relation)
-    answers.add_row("the same, by noisy vote", str(vote.release(ways, ledger=budget).value), _WAYS[0], "0.3")
+    mode = Mode(categories=_WAYS, epsilon=0.3, delta=2e-7, neighbours=relation)
+    answers.add_row("most common way to work", str(mode.release(ways, ledger=budget).value), _WAYS[0], "0.3")
+    vote = Vote(candidates=_WAYS, epsilon=0.2, neighbours=relation)
+    answers.add_row("the same, by noisy vote", str(vote.release(ways, ledger=budget).value), _WAYS[0], "0.2")
     console.print(answers)
 
     torn = [0.0] * 50 + [500_000.0] * 50

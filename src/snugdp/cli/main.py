@@ -9,11 +9,20 @@ from rich.console import Console
 from rich.table import Table
 
 import snugdp
+from snugdp.cli import schema as schema_commands
+from snugdp.cli.bounds import bounds
 from snugdp.cli.demo import show
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Propose, test, release: differential privacy.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,  # locals may be private
+    help="Propose, test, release: differential privacy.",
+)
 bench = typer.Typer(no_args_is_help=True, help="Side-by-side runs against peers, in one run, on one thread.")
 app.add_typer(bench, name="bench")
+app.add_typer(schema_commands.app, name="schema")
+app.command()(bounds)
 
 
 @app.callback(invoke_without_command=True)
@@ -58,3 +67,25 @@ def queries(
     for row in contest.run(rows, repeats):
         table.add_row(row.name, f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}")
     Console().print(table)
+
+
+@bench.command()
+def gram(
+    parts: Annotated[
+        str, typer.Option(help="Which comparisons: memory, stream, growth, separated by commas.")
+    ] = "memory,stream,growth",
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender.")] = 7,
+) -> None:
+    """Exact sums of squares and products beside plain floats, in memory and streamed, and how they grow with rows."""
+    import snugdp.bench.gram as contest
+
+    tables: dict[str, Table] = {}
+    for row in contest.run(tuple(parts.split(",")), repeats):
+        head = (f"{row.group}", "fastest, s", "median, s", "relative", "peak, MB")
+        table = tables.setdefault(row.group, Table(*head))
+        peak = "" if row.peak_mb is None else f"{row.peak_mb:.0f}"
+        table.add_row(row.name, f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}", peak)
+    console = Console()
+    console.print(contest.threads(), highlight=False)
+    for table in tables.values():
+        console.print(table)

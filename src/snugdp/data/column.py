@@ -209,6 +209,3 @@ def _read(column: Rows, read: Callable[[], T]) -> T:
     except BaseException:  # some backends panic outside Exception
         pass
     raise TypeError(f"a column of type {type_name(column)} could not be read; convert it to floats or text first")
-
-
-_number = number

@@ -1,0 +1,47 @@
+"""``snugdp schema``: write a schema to fill in, and hold one against a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snugdp.cli.errors import in_plain_words
+from snugdp.data.schema import Schema
+from snugdp.data.schema_toml import template
+from snugdp.data.sources import open_source
+
+app = typer.Typer(no_args_is_help=True, help="What is public about a table: columns, bounds, target.")
+
+
+@app.command()
+def init(
+    file: Annotated[str, typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+) -> None:
+    """Write a schema to fill in, from the names and declared types of the columns. No row is looked at."""
+    with in_plain_words():
+        text = template(open_source(file).types)
+        if output is None:
+            typer.echo(text, nl=False)
+            return
+        if output.exists() and not force:
+            raise ValueError(f"{output} is there already; give --force to replace it")
+        output.write_text(text, encoding="utf-8")
+    typer.echo(f"{output}: fill in the bounds and values, then run 'snugdp schema check {output} {file}'")
+
+
+@app.command()
+def check(
+    schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
+    file: Annotated[str | None, typer.Argument(help="A table to hold it against.")] = None,
+) -> None:
+    """Say whether a schema is complete, and whether a table has its columns. No row is looked at."""
+    with in_plain_words():
+        read = Schema.from_toml(schema)
+        if file is not None:
+            read.check(open_source(file).types)
+    aim = f", target {read.target}" if read.target is not None else ""
+    typer.echo(f"{schema}: {len(read.columns)} columns{aim}; a row becomes a vector of {len(read.features)} entries")

@@ -1,0 +1,72 @@
+"""Who runs a pass over a table. An engine is one method; another cluster is one more file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from snugdp.data.sources import Source, SparkSource, open_source
+from snugdp.data.sources.base import Frame, quietly
+from snugdp.secret import PrivateComputationError, Secret
+
+if TYPE_CHECKING:
+    from snugdp.data.passes import Pass
+
+S = TypeVar("S")
+_FAILED = "the pass over the rows failed; the cause is withheld because it may depend on them. Nothing was released"
+
+
+class Engine(Protocol):
+    """Folds every row of a source exactly once and merges the parts, or raises."""
+
+    def run(self, source: Source, work: Pass[S]) -> Secret[S]:
+        """The state of the pass over the whole table."""
+        ...
+
+
+def measure(data: object, work: Pass[S], *, progress: bool | None = None) -> Secret[S]:
+    """One pass over a table, wherever it is: in memory, in files, in a database, on a Spark cluster.
+
+    ``progress``: a bar on the terminal; by default where there is a terminal. It shows bytes of files, never rows.
+    To charge a budget before the rows are touched, but after everything public was checked, open the table first:
+    ``source = open_source(data)``, ``source.check(work)``, charge, ``measure(source, work)``.
+
+    Guarantee: every row is folded exactly once, or a ``TableError`` or ``PrivateComputationError`` is raised and
+    nothing is returned. Since merging is exact, the state does not depend on the engine, the order of the rows or how
+    they are split. No message, warning or progress bar depends on the rows.
+    """
+    source = open_source(data)
+    source.check(work)
+    return engine_for(source, progress=progress).run(source, work)
+
+
+def engine_for(source: Source, *, progress: bool | None = None) -> Engine:
+    """The engine that can reach the rows."""
+    from snugdp.data.engines.local import Local
+    from snugdp.data.engines.spark import Spark
+
+    return Spark() if isinstance(source, SparkSource) else Local(progress=progress)
+
+
+def fold(work: Pass[S], frames: Iterable[Frame]) -> S:
+    """The state after all frames. What goes wrong inside the pass is not told; what goes wrong in reading is."""
+    state = work.empty()
+    for frame in frames:
+        state = fold_one(work, state, frame)
+    return state
+
+
+def fold_one(work: Pass[S], state: S, frame: Frame) -> S:
+    """The state after one more frame. Raised outside any handler, so that nothing carries private values."""
+    worked, after = quietly(lambda: work.fold(state, frame))
+    if not worked or after is None:
+        raise PrivateComputationError(_FAILED)
+    return after
+
+
+def merged(work: Pass[S], states: Iterable[S]) -> Secret[S]:
+    """All parts together; private from here on."""
+    total = work.empty()
+    for state in states:
+        total = work.merge(total, state)
+    return Secret(total)

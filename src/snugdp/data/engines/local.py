@@ -1,0 +1,112 @@
+"""The engine of this machine: batches from one stream, folded by several threads, merged exactly."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from snugdp.data.engines.base import fold, merged
+from snugdp.data.sources import Batch, Source, TableError, cells, wanted
+from snugdp.data.sources.base import Frame
+from snugdp.secret import PrivateComputationError, Secret
+
+if TYPE_CHECKING:
+    from snugdp.data.passes import Pass
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Local:
+    """Threads of this process. Memory does not grow with the number of rows: at most one batch for each thread.
+
+    ``threads``: by default one for every core. ``progress``: see ``measure``.
+    """
+
+    threads: int | None = None
+    progress: bool | None = None
+
+    def run(self, source: Source, work: Pass[S]) -> Secret[S]:
+        """The state of the pass over the whole table."""
+        source.check(work)
+        number = self.threads or _cores()
+        with _bar(source, self.progress) as advance:
+            feed = _Feed(_batches(source, work), advance)
+            with ThreadPoolExecutor(number) as pool:
+                try:
+                    parts: list[_Part[S]] = list(pool.map(lambda _: _part(work, feed), range(number)))
+                finally:
+                    feed.stop()  # also when the user interrupts
+        for part in parts:
+            if part.error is not None:
+                raise type(part.error)(*part.error.args)  # a new one, without the frames of the threads
+        return merged(work, (part.state for part in parts if part.state is not None))
+
+
+def _cores() -> int:
+    """Those that this process may use, where the system can tell."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class _Part(Generic[S]):
+    """What one thread brings: its state, or why there is none."""
+
+    state: S | None = None
+    error: TableError | PrivateComputationError | None = None
+
+
+def _part(work: Pass[S], feed: _Feed) -> _Part[S]:
+    try:
+        return _Part(fold(work, feed))
+    except (TableError, PrivateComputationError) as problem:
+        feed.stop()
+        return _Part(error=problem)
+
+
+def _batches(source: Source, work: Pass[S]) -> Iterator[Batch]:
+    columns, kinds = wanted(work, source.types), cells(work)
+    for partition in source.partitions():
+        yield from partition.batches(columns, kinds)
+
+
+class _Feed:
+    """One stream of batches for several threads."""
+
+    def __init__(self, batches: Iterator[Batch], advance: Callable[[int], None]) -> None:
+        self._batches, self._advance = batches, advance
+        self._lock, self._stopped = Lock(), False
+
+    def __iter__(self) -> Iterator[Frame]:
+        while (batch := self._next()) is not None:
+            yield batch.frame
+            self._advance(batch.size)
+
+    def _next(self) -> Batch | None:
+        with self._lock:
+            return None if self._stopped else next(self._batches, None)
+
+    def stop(self) -> None:
+        """No more batches."""
+        self._stopped = True
+
+
+@contextmanager
+def _bar(source: Source, progress: bool | None) -> Iterator[Callable[[int], None]]:
+    """A bar of bytes on the terminal: the sizes of the files are known to whoever sees it, the rows are private."""
+    if not source.size or not (sys.stderr.isatty() if progress is None else progress):
+        yield lambda size: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=source.size)
+        yield lambda size: bar.advance(task, size)

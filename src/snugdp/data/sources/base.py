@@ -1,0 +1,134 @@
+"""What every source of rows has: names and declared types, which are public, and batches, which are not."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import narwhals as nw
+
+from snugdp.data.kinds import Boolean, Category, Column, DType
+from snugdp.data.schema import Schema
+
+if TYPE_CHECKING:
+    from snugdp.data.passes import Pass
+
+Frame: TypeAlias = nw.DataFrame[Any]
+T = TypeVar("T")
+
+
+class TableError(ValueError):
+    """A table cannot be read. The message names the file or column, and never quotes a cell."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows, and how many bytes on disk were used up for them."""
+
+    frame: Frame = field(repr=False)
+    size: int = field(default=0, repr=False)
+
+
+class Partition(ABC):
+    """A part of a table that can be read on its own, once or again. It can be pickled."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+        """The rows, with the given columns in this order. ``cells``: what the text of an untyped table stands for."""
+
+
+class Source(ABC):
+    """A table that was opened: everything public about it is known, and no row was looked at.
+
+    Guarantee: what ``types``, ``check`` and ``repr`` say depends on names and declared types alone.
+    """
+
+    @property
+    @abstractmethod
+    def types(self) -> Mapping[str, DType]:
+        """The declared type of every column; ``nw.Unknown`` where the format has none (CSV)."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk; 0 for tables in memory."""
+        return 0
+
+    @abstractmethod
+    def partitions(self) -> Sequence[Partition]:
+        """The parts, in a fixed order."""
+
+    def check(self, work: Pass[Any]) -> None:
+        """Whether the pass can read this table, from public facts alone: call it before the budget is charged."""
+        types = self.types
+        absent = [name for name in work.columns if name not in types]
+        if absent:
+            raise TableError(f"{self.name} has no column {listed(absent)}{self._offer()}")
+        schema = getattr(work, "schema", None)
+        if isinstance(schema, Schema):
+            schema.check({name: types[name] for name in work.columns})
+
+    def _offer(self) -> str:
+        return f"; it has {listed(list(self.types))}"
+
+    def __repr__(self) -> str:
+        return f"<table {self.name}>"
+
+
+def wanted(work: Pass[Any], types: Mapping[str, DType]) -> tuple[str, ...]:
+    """The columns to read. Never none, for then a container would forget how many rows it has."""
+    return tuple(work.columns) or tuple(types)[:1]
+
+
+def cells(work: Pass[Any]) -> dict[str, DType]:
+    """What the text of an untyped table stands for, from the schema of the pass; without one it is text."""
+    schema = getattr(work, "schema", None)
+    return {name: _cell(column) for name, column in schema.columns.items()} if isinstance(schema, Schema) else {}
+
+
+def _cell(column: Column) -> DType:
+    if isinstance(column, Boolean):
+        return nw.Boolean()
+    if isinstance(column, Category) and isinstance(column.values[0], bool | str):
+        return nw.String() if isinstance(column.values[0], str) else nw.Boolean()
+    return nw.Float64()
+
+
+def step(columns: int) -> int:
+    """Rows in a batch: some megabytes, whatever the number of rows."""
+    return max(1024, (1 << 21) // max(columns, 1))
+
+
+def quietly(read: Callable[[], T]) -> tuple[bool, T | None]:
+    """Whether it worked, and the result. What a native library says in its exceptions may quote a row."""
+    try:
+        return True, read()
+    except Exception:
+        return False, None
+
+
+def guarded(batches: Iterator[Batch], explain: Callable[[], str]) -> Iterator[Batch]:
+    """The batches; if reading fails, ``explain`` says why from public facts. Raised outside any handler."""
+    while True:
+        try:
+            batch, error = next(batches, None), None
+        except TableError as problem:
+            batch, error = None, str(problem)
+        except Exception:
+            batch, error = None, explain()
+        if error is not None:
+            raise TableError(error)
+        if batch is None:
+            return
+        yield batch
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in quotes, not too many."""
+    return ", ".join(f'"{name}"' for name in names[:20]) + (", …" if len(names) > 20 else "")

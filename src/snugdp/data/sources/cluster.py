@@ -1,0 +1,88 @@
+"""A table on a Spark cluster. Only its names and declared types come to the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from snugdp.data.kinds import DType
+from snugdp.data.sources.base import Partition, Source, TableError, listed, quietly
+
+if TYPE_CHECKING:
+    from snugdp.data.passes import Pass
+
+_SKIPPING = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+_ready: set[str] = set()  # Spark applications whose workers were asked
+
+
+class SparkSource(Source):
+    """A Spark DataFrame. Its rows stay on the cluster: the Spark engine sends the pass to them."""
+
+    def __init__(self, table: Any) -> None:
+        if "connect" in type(table).__module__:
+            raise TableError(
+                "a table of Spark Connect cannot be read: it does not tell how many partitions there are, so that a "
+                "lost one would go unseen. Open it in a classic session (local, standalone, YARN, Kubernetes)"
+            )
+        names = [name.lower() for name in table.columns]
+        doubled = [name for name in table.columns if names.count(name.lower()) > 1]
+        if doubled:
+            raise TableError(f"Spark cannot tell these columns apart: {listed(doubled)}; rename one")
+        worked, types = quietly(lambda: dict(nw.from_native(table).collect_schema()))
+        if not worked or types is None:
+            raise TableError("the Spark table cannot be planned: look at its schema")
+        kinds = dict(table.dtypes)
+        odd = {name for name, dtype in types.items() if dtype == nw.Unknown() and kinds[name] != "void"}
+        self.table = table
+        self._types = {name: nw.Binary() if name in odd else dtype for name, dtype in types.items()}
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """The declared types. What has no type elsewhere (maps, intervals) is binary here: it fits nothing."""
+        return self._types
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "the Spark table"
+
+    def partitions(self) -> Sequence[Partition]:
+        """None here: the rows are never read on the driver."""
+        raise TableError("a Spark table is read by the Spark engine: use measure(table, pass)")
+
+    def check(self, work: Pass[Any]) -> None:
+        """As for every source; and the cluster must skip no file, and its workers must have this library."""
+        super().check(work)
+        session = self.table.sparkSession
+        for setting in _SKIPPING:
+            if session.conf.get(setting, "false") != "false":
+                raise TableError(f"{setting} is on: rows could be lost silently. Set it to false")
+        application = session.sparkContext.applicationId
+        if application not in _ready:
+            _ask_workers(session)
+            _ready.add(application)
+
+
+def _ask_workers(session: Any) -> None:
+    """A job without rows: whether a worker can import this library, in this version."""
+    job = session.range(1).coalesce(1).mapInArrow(_version, "version string")
+    worked, rows = quietly(lambda: [row["version"] for row in job.collect()])
+    if not worked:
+        raise TableError("the Spark workers cannot run this library: install snugdp (and pyarrow) on every worker")
+    if rows != [_installed()]:
+        raise TableError(f"the Spark workers have another version of snugdp: install {_installed()} on every worker")
+
+
+def _version(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"version": [_installed()]})
+
+
+def _installed() -> str:
+    import snugdp
+
+    return snugdp.__version__

@@ -1,0 +1,241 @@
+"""Files, folders and patterns: listed once, checked up front, read one after the other, and never half read."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import narwhals as nw
+import polars as pl
+
+from snugdp.data.kinds import DType
+from snugdp.data.sources.base import Batch, Partition, Source, TableError, guarded, listed, quietly
+from snugdp.data.sources.frames import streamed
+from snugdp.data.sources.text import Csv, TextFormat
+
+
+class Format(Protocol):
+    """How files of one kind are read."""
+
+    def types(self, path: Path) -> dict[str, DType]:
+        """Names and declared types, without a look at the rows."""
+        ...
+
+    def batches(self, path: Path, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+        """The rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class PolarsFormat:
+    """Parquet or Arrow: typed files that polars streams. The footer says how many rows there must be."""
+
+    scan: Callable[[Path], pl.LazyFrame]
+
+    def types(self, path: Path) -> dict[str, DType]:
+        """From the footer."""
+        return dict(nw.from_native(self.scan(path)).collect_schema())
+
+    def batches(self, path: Path, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+        """The rows, streamed; an error if they are not as many as the footer says."""
+        size, seen = path.stat().st_size, 0
+        rows = self.scan(path).select(pl.len()).collect().item()
+        for batch in streamed(self.scan(path).select(columns), len(columns)):
+            seen += len(batch.frame)
+            yield replace(batch, size=size * len(batch.frame) // rows)
+        if seen != rows:
+            raise TableError(f"{path} could not be read to its end: write the file again")
+
+
+def _scan_parquet(path: Path) -> pl.LazyFrame:
+    return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+
+
+def _scan_arrow(path: Path) -> pl.LazyFrame:
+    return pl.scan_ipc(path, glob=False, hive_partitioning=False)
+
+
+_PARQUET, _ARROW, _TEXT = PolarsFormat(_scan_parquet), PolarsFormat(_scan_arrow), TextFormat()
+_FORMATS: dict[str, Format] = {
+    ".parquet": _PARQUET, ".pq": _PARQUET, ".arrow": _ARROW, ".feather": _ARROW, ".ipc": _ARROW,
+    ".csv": _TEXT, ".csv.gz": _TEXT,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FilePartition(Partition):
+    """One file, as it was when it was opened."""
+
+    path: Path
+    format: Format = field(repr=False)
+    size: int = field(repr=False)
+    changed: int = field(repr=False)
+
+    @classmethod
+    def at(cls, path: Path, form: Format) -> FilePartition:
+        """The file as it is now."""
+        worked, stat = quietly(path.stat)
+        if not worked or stat is None:
+            raise TableError(f"there is no file {path}, or it is out of reach: check the path and its permissions")
+        return cls(path, form, stat.st_size, stat.st_mtime_ns)
+
+    def types(self) -> dict[str, DType]:
+        """Names and declared types."""
+        if not os.access(self.path, os.R_OK):
+            raise TableError(f"{self.path} must not be read: check its permissions")
+        try:
+            types, error = self.format.types(self.path), None
+        except TableError as problem:
+            types, error = {}, str(problem)
+        except Exception:
+            types, error = {}, f"{self.path} is not a whole file of its kind (perhaps cut off): write it again"
+        if error is not None:
+            raise TableError(error)
+        return types
+
+    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+        """The rows. An error if the file changed since it was opened."""
+        self._unchanged()
+        yield from guarded(iter(self.format.batches(self.path, columns, cells)), self._explain)
+        self._unchanged()
+
+    def _unchanged(self) -> None:
+        if (problem := self._difference()) is not None:
+            raise TableError(problem)
+
+    def _difference(self) -> str | None:
+        worked, stat = quietly(self.path.stat)
+        if not worked or stat is None:
+            return f"{self.path} vanished after it was opened: put it back and open the table again"
+        if (stat.st_size, stat.st_mtime_ns) != (self.size, self.changed):
+            return f"{self.path} was changed after it was opened: open the table again when nobody writes to it"
+        return None
+
+    def _explain(self) -> str:
+        return self._difference() or f"{self.path} is damaged, or its content does not fit its type: write it again"
+
+
+class FileSource(Source):
+    """One or more files of one format and with the same columns."""
+
+    def __init__(self, parts: Sequence[FilePartition]) -> None:
+        self._parts = tuple(parts)
+        self._types = self._parts[0].types()
+        for part in self._parts[1:]:
+            _same(self._types, self._parts[0].path, part.types(), part.path)
+
+    @classmethod
+    def of(cls, paths: Sequence[str | Path]) -> FileSource:
+        """From paths, folders and patterns."""
+        files = [file for path in paths for file in _expand(path)]
+        forms = {id(form): form for form in (_format(file) for file in files)}
+        if len(forms) > 1:
+            raise TableError(f"the files are of different formats, such as {files[0]}: give files of one format")
+        return cls._opened(files, next(iter(forms.values())))
+
+    @classmethod
+    def of_text(cls, text: Csv) -> FileSource:
+        """From CSV files that need options."""
+        paths = [text.path] if isinstance(text.path, str | Path) else text.path
+        files = [file for path in paths for file in _expand(path)]
+        others = [file for file in files if _known(file.name) and _format(file) is not _TEXT]
+        if others:
+            raise TableError(f"{others[0]} is not a CSV file")
+        return cls._opened(files, TextFormat(text))
+
+    @classmethod
+    def _opened(cls, files: Sequence[Path], form: Format) -> FileSource:
+        parts = [FilePartition.at(file, form) for file in files]
+        real = [file.resolve() for file in files]
+        twice = [str(file) for file, place in zip(files, real, strict=True) if real.count(place) > 1]
+        if twice:
+            raise TableError(f"a file is listed twice, and its rows would count twice: {listed(sorted(set(twice)))}")
+        return cls(parts)
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """The declared types, the same in all files."""
+        return self._types
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        first = str(self._parts[0].path)
+        return first if len(self._parts) == 1 else f"{first} (and {len(self._parts) - 1} more)"
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(part.size for part in self._parts)
+
+    def partitions(self) -> Sequence[FilePartition]:
+        """The files."""
+        return self._parts
+
+    def _offer(self) -> str:
+        if isinstance(self._parts[0].format, TextFormat):  # without a line of names, these would be somebody's row
+            return ". The first line of a CSV file must name the columns; otherwise use Csv(path, names=[...])"
+        return super()._offer()
+
+
+def _format(path: Path) -> Format:
+    form = _FORMATS.get("".join(path.suffixes[-2:]).lower()) or _FORMATS.get(path.suffix.lower())
+    if form is None:
+        raise TableError(f"{path} has an unknown ending; known are {', '.join(_FORMATS)}")
+    return form
+
+
+def _expand(given: str | Path) -> list[Path]:
+    """The files that a path, a folder or a pattern stands for, sorted by name."""
+    path = Path(given).expanduser()
+    if "://" in str(given):
+        raise TableError(f"{given} is not a local path: read it with Spark, or with polars, and give that table")
+    if path.is_dir():
+        return _folder(path)
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    files = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
+    if not files:
+        raise TableError(f"no file matches {given}: check the pattern")
+    folders = [file for file in files if file.is_dir()]
+    if folders:
+        raise TableError(f"the pattern {given} matches the folder {folders[0]}: let it match files, or give the folder")
+    return files
+
+
+def _folder(folder: Path) -> list[Path]:
+    unread: list[str] = []
+    files: list[Path] = []
+
+    def failed(error: OSError) -> None:
+        unread.append(str(error.filename))
+
+    for place, names, entries in os.walk(folder, onerror=failed):
+        names[:] = sorted(name for name in names if not name.startswith((".", "_")))
+        files += [Path(place, entry) for entry in entries if not entry.startswith((".", "_")) and _known(entry)]
+        unread += [str(Path(place, name)) for name in names if Path(place, name).is_symlink()]
+    if unread:
+        raise TableError(f"the folder {unread[0]} cannot be entered, or is a link: check its permissions")
+    if not files:
+        raise TableError(f"the folder {folder} holds no file with one of the endings {', '.join(_FORMATS)}")
+    return sorted(files)
+
+
+def _known(entry: str) -> bool:
+    return entry.lower().endswith(tuple(_FORMATS))
+
+
+def _same(types: Mapping[str, DType], first: Path, others: Mapping[str, DType], other: Path) -> None:
+    if types == others:
+        return
+    if nw.Unknown() in types.values():  # without a line of names, these would be somebody's row
+        raise TableError(f"the first line of {other} names other columns than the first line of {first}")
+    name = next(name for name in {**types, **others} if types.get(name) != others.get(name))
+    here, there = types.get(name, "absent"), others.get(name, "absent")
+    raise TableError(
+        f'column "{name}" is {here} in {first}, but {there} in {other}: all files must have the same columns'
+    )

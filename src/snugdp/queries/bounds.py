@@ -1,0 +1,163 @@
+"""Bounds for columns that have no public ones. Proof: ``mechanisms/exponential_grid.proof.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from snugdp.accounting.rational import Real, rational
+from snugdp.data import schema_toml
+from snugdp.data.column import numbers
+from snugdp.data.engines.base import measure
+from snugdp.data.exponential_grid import EDGES, GridCounts, tally
+from snugdp.data.kinds import Number, numeric
+from snugdp.data.sources import open_source
+from snugdp.guarantee import Budget, Cost, Neighbours
+from snugdp.mechanisms.exponential_grid import PROOF, Counts, GridEnds
+from snugdp.noise import Noise
+from snugdp.outcome import Ledger, Outcome
+from snugdp.ptr.propose import Plan, Step
+from snugdp.queries.face import Shown, budget_for, run
+from snugdp.secret import Secret
+
+_BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+_ALONE = "column"
+
+
+@dataclass(frozen=True)
+class EstimatedBounds:
+    """Released bounds: a ``Number`` for every column, ready for a schema."""
+
+    columns: Mapping[str, Number]
+
+    def __getitem__(self, name: str) -> Number:
+        return self.columns[name]
+
+    @property
+    def number(self) -> Number:
+        """The bounds of the only column."""
+        if len(self.columns) != 1:
+            raise ValueError("there are several columns: ask for one of them by its name")
+        return next(iter(self.columns.values()))
+
+    def to_toml(self) -> str:
+        """The sections of a schema file."""
+        sections = (
+            [schema_toml.section(name), 'type = "number"', *schema_toml.bound_lines(number.lower, number.upper), ""]
+            for name, number in self.columns.items()
+        )
+        return "\n".join(line for section in sections for line in section)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Lower and upper bounds of numbers, from a public grid that reaches from 2**-20 to 2**60 on both sides of zero.
+
+    ``columns``: the columns of a table; without them the data are one column. ``outside``: the share of rows that may
+    lie beyond each bound. ``epsilon`` is for all columns together. Rows that are no number count for nobody.
+    Nothing is ever refused: with too few rows the bounds are useless, and the plan says how many are enough.
+    """
+
+    epsilon: Real
+    columns: Sequence[str] | None = None
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+    outside: Real = 0.01
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self._names):
+            raise TypeError("columns must be a list of names")
+        if not self._names or len(set(self._names)) != len(self._names):
+            raise ValueError("columns must name at least one column, and none twice")
+        if not 0 <= rational(self.outside, "outside") < Fraction(1, 2):
+            raise ValueError("outside, the share of rows beyond each bound, must be at least 0 and less than 1/2")
+        self._mechanism  # noqa: B018  a bad budget is refused here, before any data are seen
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (_ALONE,) if self.columns is None else tuple(self.columns)
+
+    @property
+    def _budget(self) -> Budget:
+        return budget_for(self.epsilon, 0, self.neighbours, _BOTH)
+
+    @property
+    def _mechanism(self) -> GridEnds:
+        budget, names = self._budget, self._names
+        share = budget.epsilon / (2 * len(names))
+        return GridEnds(
+            share, rational(self.outside, "outside"), budget.neighbours.relation, len(EDGES), columns=len(names)
+        )
+
+    def plan(self) -> Plan:
+        """What will be done, what it costs, what to expect. No data are read."""
+        mechanism, budget = self._mechanism, self._budget
+        cost = Cost(epsilon=2 * mechanism.epsilon, neighbours=budget.neighbours)
+        noise = f"two of {len(EDGES)} edges, Gumbel noise of scale {float(mechanism.law.scale):.4g} rows on each"
+        steps = tuple(Step(name, noise, cost) for name in self._names)
+        beyond, enough = 2 * mechanism.slack, math.floor(4 * mechanism.slack / (1 - 2 * mechanism.outside)) + 1
+        forecast = (
+            f"in 19 of 20 cases (each column) at most {float(mechanism.outside):.4g} of the rows and {beyond} more lie "
+            "beyond each bound",
+            f"and the next edge inwards would leave more than that share outside; this needs {enough} rows or more",
+        )
+        return Plan("bounds", PROOF, {"outside": float(mechanism.outside)}, steps, forecast)
+
+    def release(
+        self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None
+    ) -> Outcome[EstimatedBounds]:
+        """Pay, draw, release.
+
+        Guarantee: the plan's cost, for neighbours in the chosen relation.
+        """
+        mechanism = self._mechanism
+        shown = Shown(mechanism, self._show)
+        return run(self.plan(), mechanism, shown, self._counts(data), self._budget, ledger=ledger, noise=noise)
+
+    def _counts(self, data: object) -> Secret[Counts]:
+        if self.columns is None:
+            return Secret(tally(numbers(data))[None, :])
+        source = open_source(data)
+        for name in self._names:
+            if name in source.types and not numeric(source.types[name]):
+                raise TypeError(f'column "{name}" must hold numbers, not {source.types[name]}; convert it first')
+        work = GridCounts(self._names)
+        return measure(source, work).map(work.table)
+
+    def _show(self, ends: list[tuple[int, int]]) -> EstimatedBounds:
+        return EstimatedBounds({name: _number(*pair) for name, pair in zip(self._names, ends, strict=True)})
+
+
+def _number(one: int, other: int) -> Number:
+    """Bounds from two edges: in order, and one step apart on each side where they are the same."""
+    low, high = min(one, other), max(one, other)
+    if low == high:
+        low, high = max(low - 1, 0), min(high + 1, len(EDGES) - 1)
+    return Number(_short(float(EDGES[low])), _short(float(EDGES[high])))
+
+
+def _short(edge: float) -> int | float:
+    return int(edge) if edge.is_integer() else edge
+
+
+def private_bounds(
+    data: object,
+    *,
+    columns: Sequence[str] | None = None,
+    epsilon: Real,
+    neighbours: Neighbours | str = "add_remove",
+    outside: Real = 0.01,
+    ledger: Ledger | None = None,
+    noise: Noise | None = None,
+) -> Outcome[EstimatedBounds]:
+    """Private bounds for one column, or for columns of a table; the parameters are those of ``Bounds``.
+
+    Guarantee: (epsilon, 0)-DP for the chosen neighbours (``mechanisms/exponential_grid.proof.md``).
+
+    >>> ages = [20 + i % 60 for i in range(5000)]
+    >>> private_bounds(ages, epsilon=2).value.number
+    Number(lower=20, upper=80)
+    """
+    query = Bounds(columns=columns, epsilon=epsilon, neighbours=neighbours, outside=outside)
+    return query.release(data, ledger=ledger, noise=noise)

@@ -1,0 +1,113 @@
+"""CSV: every text has an answer, a cell disturbs no other row, and all ways to split a block agree."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snugdp.data.engines import measure
+from snugdp.data.sources import Csv, TableError, text
+from snugdp.secret import unwrap
+from tests.data.tallies import Tally, Words
+
+PIECES = st.lists(
+    st.sampled_from("\",\n\ra1 '€\x00#\\\u2028") | st.sampled_from(["\r\n", ".5", "1e999", "nan"]), max_size=60
+).map("".join)
+CELLS = st.text(st.sampled_from('ab1 .,"\n€'), max_size=6)
+
+
+def read(content: bytes, folder: Path) -> dict[str, int]:
+    (folder / "t.csv").write_bytes(content)
+    return unwrap(measure(Csv(folder / "t.csv", names=["a", "b", "c"]), Words(("a", "b", "c"))))
+
+
+def tally(rows: Sequence[Sequence[str | None]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in rows:
+        key = repr(tuple(cell or None for cell in [*row, None, None, None][:3]))
+        found[key] = found.get(key, 0) + 1
+    return dict(sorted(found.items()))
+
+
+@settings(max_examples=300, deadline=None)
+@given(body=PIECES, block=st.sampled_from([1, 7, 64, 1 << 22]))
+def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any, body: str, block: int) -> None:
+    folder = tmp_path_factory.mktemp("csv")
+    content = b"x,y,z\n" + body.encode()
+    expected = read(content, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_BLOCK", block)
+        assert read(content, folder) == expected
+        patch.setattr(text, "_quotes", lambda block, separator: "irregular")
+        assert read(content, folder) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1), quoting=st.sampled_from([0, 1]))
+def test_what_a_writer_wrote_is_read(tmp_path_factory: Any, rows: list[list[str]], quoting: int) -> None:
+    buffer = io.StringIO()
+    csv.writer(buffer, quoting=csv.QUOTE_ALL if quoting else csv.QUOTE_MINIMAL).writerows([["x", "y", "z"], *rows])
+    found = read(buffer.getvalue().encode(), tmp_path_factory.mktemp("csv"))
+    assert found == tally([["x", "y", "z"], *rows])
+
+
+@settings(max_examples=100, deadline=None)
+@given(body=PIECES.filter(lambda body: '"' not in body), row=PIECES)
+def test_a_line_does_not_disturb_those_before_it(tmp_path_factory: Any, body: str, row: str) -> None:
+    folder = tmp_path_factory.mktemp("csv")
+    before = read(b"x,y,z\n" + body.encode() + b"\n", folder)
+    after = read(b"x,y,z\n" + body.encode() + b"\n" + row.encode(), folder)
+    assert all(after.get(key, 0) >= number for key, number in before.items())
+
+
+def test_ragged_lines_bytes_that_are_no_text_and_a_byte_order_mark(tmp_path: Path) -> None:
+    content = b"\xef\xbb\xbfa,b\n1\n1,2,3,4\n\xff\xfe,5\n\n,\n"
+    (tmp_path / "t.csv").write_bytes(content)
+    assert unwrap(measure(tmp_path / "t.csv", Tally(("a", "b")))) == [5, 2 << 30, 3, 7 << 30, 3]
+    (tmp_path / "n.csv").write_bytes(b"\xef\xbb\xbf1,2\n")
+    assert unwrap(measure(Csv(tmp_path / "n.csv", names=["a", "b"]), Tally(("a",)))) == [1, 1 << 30, 0]
+
+
+@pytest.mark.parametrize("neighbour", [b"6", b'"6', b'"6""'])
+@pytest.mark.parametrize("giant", [b"1,", b'"1",', b'"1""",', b'"1\n",'])
+@pytest.mark.parametrize("length", [300_000, 2_000_000])
+def test_a_giant_line_is_missing_whatever_its_neighbours_are(
+    neighbour: bytes, giant: bytes, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_LONGEST", 1_000_000)
+    monkeypatch.setattr(text, "_BLOCK", 70_000)
+    csv.field_size_limit(131_072)
+    (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + giant + b" " * length + b"3\n4,5\n6," + neighbour)
+    found = unwrap(measure(tmp_path / "t.csv", Tally(("b",))))
+    rows, total, missing = found
+    read = length < 1_000_000
+    if giant != b'"1\n",':  # with a line break, it is the end of the cell that is too long
+        assert (rows, total >> 30) == (4, (2 + 3 * read + 5) + 6 * (neighbour != b'"6""')), found
+        assert missing == 4 - rows + (not read) + (neighbour == b'"6""')
+
+
+def test_a_number_is_parsed_by_itself() -> None:
+    cells = pl.DataFrame({"a": ["1.5", " -2 ", "1e999", "-inf", "NaN", "1_0", "0x1", "", None, "one", "+.5"]})
+    found = cells.select(text.parsed("a", nw.Float64())).to_series().to_list()
+    assert repr(found) == repr(
+        [1.5, -2.0, float("inf"), float("-inf"), float("nan"), None, None, None, None, None, 0.5]
+    )
+
+
+def test_a_truncated_gzip_file_is_an_error_and_not_a_smaller_table(tmp_path: Path) -> None:
+    lines = "".join(f"{i},{i * i % 997}\n" for i in range(200_000))
+    whole = gzip.compress(b"a,b\n" + lines.encode())
+    (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TableError, match=r"t\.csv\.gz is damaged") as caught:
+        measure(tmp_path / "t.csv.gz", Tally(("a",)))
+    assert caught.value.__context__ is None

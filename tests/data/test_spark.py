@@ -1,0 +1,119 @@
+"""The Spark engine on a real session: the same state as here to the last bit, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snugdp.data.engines import Engine, measure
+from snugdp.data.engines.spark import Spark
+from snugdp.data.passes import CountPass, GramPass, HistogramPass
+from snugdp.data.schema import Number, Schema
+from snugdp.data.sources import Csv, TableError, open_source
+from snugdp.secret import unwrap
+from tests.data.clusters import MARKS, ROOT, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
+from tests.data.tallies import Failing, Murderous, Tally
+
+needs_pyspark()
+REAL = ROOT.parent / "shared" / "data"
+pytestmark = MARKS
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    with spark_session("local[2]") as session:
+        yield session
+
+
+@pytest.fixture
+def table(spark: Any, tmp_path: Path) -> Any:
+    return in_files(spark, tmp_path)
+
+
+def test_the_same_state_as_here(spark: Any, table: Any) -> None:
+    engine: Engine = Spark()
+    assert unwrap(engine.run(open_source(table), WORK)) == unwrap(measure(TABLE, WORK))
+    for work in (GramPass(SCHEMA), CountPass(), HistogramPass("kind of", categories=["x", "y"])):
+        local: Any = unwrap(measure(TABLE, work))
+        assert work.pack(unwrap(measure(table, work))) == work.pack(local)
+    mixed = table.repartition(7, "a").union(table.limit(0)).withColumnRenamed("kind of", "kind.of")
+    assert unwrap(measure(mixed, WORK)) == unwrap(measure(TABLE, WORK))
+    assert unwrap(measure(spark.createDataFrame([], "a double, b double"), WORK)) == WORK.empty()
+
+
+def test_a_worker_that_dies_is_an_error_where_nobody_tries_again(table: Any, tmp_path: Path) -> None:
+    work = Murderous(WORK.columns, tmp_path / "killed", executor=False)
+    with pytest.raises(TableError, match="the Spark job failed") as caught:
+        measure(table, work)
+    assert caught.value.__context__ is None
+    assert "pyspark" in (tmp_path / "killed").read_text()
+    assert unwrap(measure(table, WORK)) == unwrap(measure(TABLE, WORK))
+
+
+def test_a_partition_that_is_missing_or_doubled_is_an_error(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from snugdp.data.engines import spark as engine
+
+    real = engine._answers
+    for change in (lambda answers: answers[:-1], lambda answers: [*answers, answers[0]]):
+        monkeypatch.setattr(engine, "_answers", lambda job, change=change: (real(job)[0], change(real(job)[1])))
+        with pytest.raises(TableError, match="missing or came twice"):
+            measure(table, WORK)
+
+
+def test_what_is_public_is_refused_up_front(spark: Any, table: Any) -> None:
+    with pytest.raises(TableError, match='has no column "weight"; it has "a", "b", "kind of"'):
+        measure(table, Tally(("weight",)))
+    with pytest.raises(TypeError, match='"kind of" is of type String'):
+        measure(table, Tally(("kind of",)))
+    with pytest.raises(TypeError, match='"a" is of type Binary'):
+        measure(table.selectExpr("map(b, a) as a", "b"), WORK)
+    with pytest.raises(TableError, match='apart: "a", "A"'):
+        open_source(table.selectExpr("a", "b as A"))
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    try:
+        with pytest.raises(TableError, match="rows could be lost silently"):
+            measure(table, WORK)
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+
+
+def test_a_file_that_vanishes_is_an_error(table: Any, tmp_path: Path) -> None:
+    source = open_source(table)
+    (tmp_path / "3.parquet").unlink()
+    with pytest.raises(TableError, match="the Spark job failed") as caught:
+        measure(source, WORK)
+    assert caught.value.__context__ is None
+
+
+def test_what_fails_in_the_pass_is_not_told(table: Any) -> None:
+    with pytest.raises(TableError, match="withheld") as caught:
+        measure(table, Failing(("a", "b")))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["bike", "elevators"])
+def test_real_tables_are_the_same_to_the_last_bit(name: str, spark: Any) -> None:
+    path = REAL / f"{name}.csv.gz"
+    if not path.exists():
+        pytest.skip("the real tables are not beside the repository (../shared/data)")
+    names = [f"x{i}" for i in range({"bike": 17, "elevators": 18}[name])] + ["y"]
+    schema = Schema(dict.fromkeys(names, Number(-500, 500)), target="y")
+    work = GramPass(schema)
+    here = unwrap(measure(Csv(path, names=names), work))
+    there = spark.read.csv(str(path), schema=", ".join(f"{column} double" for column in names)).repartition(5)
+    assert work.pack(unwrap(measure(there, work))) == work.pack(here)
+    assert here.count() > 10_000
+
+
+def test_pyspark_is_not_imported_for_tables_elsewhere() -> None:
+    code = (
+        "import sys, polars as pl; from snugdp.data.engines import measure; from snugdp.data.passes import CountPass; "
+        "measure(pl.DataFrame({'a': [1]}), CountPass()); assert 'pyspark' not in sys.modules, 'imported'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
