@@ -55,7 +55,7 @@ def places(data: object, categories: Sequence[Hashable]) -> NDArray[np.int64]:
     place = {category: i for i, category in enumerate(categories)}
     if isinstance(column, list):
         return _read(column, lambda: np.fromiter((_place(row, place) for row in column), np.int64, len(column)))
-    if any(_numeric(column)) or (isinstance(column, np.ndarray) and column.dtype.kind in "US"):
+    if _by_value(column):
         return _read(column, lambda: _distinct_places(column, place))
     if isinstance(column, nw.Series) and hasattr(getattr(column.to_native(), "cat", None), "codes"):
         return _read(column, lambda: _coded_places(column.to_native(), place))
@@ -66,8 +66,12 @@ def places(data: object, categories: Sequence[Hashable]) -> NDArray[np.int64]:
 
 def counts(data: object, categories: Sequence[Hashable]) -> list[int]:
     """How often each public category occurs. Rows in no category count for nobody."""
-    found = places(data, categories)
-    return [int(count) for count in np.bincount(found[found >= 0], minlength=len(categories))]
+    column = _column(data)
+    if isinstance(column, list) or not _by_value(column):
+        found = places(data, categories)
+        return [int(count) for count in np.bincount(found[found >= 0], minlength=len(categories))]
+    place = {category: i for i, category in enumerate(categories)}
+    return _read(column, lambda: _distinct_counts(column, place))
 
 
 def number(row: object) -> float:
@@ -123,6 +127,11 @@ def _numeric(column: NDArray[Any] | nw.Series[Any]) -> tuple[bool, bool]:
     return column.dtype.kind in "biu", column.dtype.kind == "f"
 
 
+def _by_value(column: NDArray[Any] | nw.Series[Any]) -> bool:
+    """Whether the distinct values of the column can be listed in Python without a doubt: numbers, and numpy's text."""
+    return any(_numeric(column)) or (isinstance(column, np.ndarray) and column.dtype.kind in "US")
+
+
 def _list_numbers(rows: list[Any]) -> NDArray[np.float64]:
     if set(map(type, rows)) <= _PLAIN_NUMBERS:  # then numpy converts one by one, as ``number`` does
         try:
@@ -166,6 +175,17 @@ def _distinct_places(column: NDArray[Any] | nw.Series[Any], place: dict[Hashable
     found = np.full(len(column), -1, dtype=np.int64)
     found[present] = np.array([_place(label, place) for label in labels.tolist()], dtype=np.int64)[which]
     return found
+
+
+def _distinct_counts(column: NDArray[Any] | nw.Series[Any], place: dict[Hashable, int]) -> list[int]:
+    """The same for counts alone, which is faster: no row needs to know its place."""
+    values, present = _present(column)
+    labels, sizes = np.unique(values if present.all() else values[present], return_counts=True)
+    tally = [0] * len(place)
+    for label, size in zip(labels.tolist(), sizes.tolist(), strict=True):
+        if (i := _place(label, place)) >= 0:
+            tally[i] += size
+    return tally
 
 
 def _coded_places(native: Any, place: dict[Hashable, int]) -> NDArray[np.int64]:

@@ -62,12 +62,12 @@ class Moments(Hidden):
             raise ValueError("the block is too large for its sums to be exact")
         if self._rows + len(V) > self._room:  # line 9
             self._spill()
-        d = self.limits.entries
+        d = self.limits.entries  # np.dot and not @: numpy lets other threads work meanwhile
         if Z is not None:
-            self._limb[: d * d] += (Z.T @ Z).astype(np.int64).reshape(-1)  # line 8
+            self._limb[: d * d] += np.dot(Z.T, Z).astype(np.int64).reshape(-1)  # line 8
         if self.limits.target:
-            self._limb[d * d : -2] += (w @ V).astype(np.int64)
-            self._limb[-2] += np.int64(w @ w)
+            self._limb[d * d : -2] += np.dot(w, V).astype(np.int64)
+            self._limb[-2] += np.int64(np.dot(w, w))
         self._limb[-1] += len(V)
         self._rows += len(V)
 
@@ -133,7 +133,7 @@ class Moments(Hidden):
 @cache
 def require_exact_blas() -> None:
     """Refuse to work where matrix products are not exact sums of products; looked at once."""
-    if not is_exact(np.matmul):
+    if not is_exact(np.dot):
         raise RuntimeError(
             "the matrix product of this numpy is not an exact sum of products of whole numbers below 2**53, so "
             "statistics would depend on the order of rows. Use a numpy with a standard BLAS, as on PyPI"
@@ -143,7 +143,7 @@ def require_exact_blas() -> None:
 def is_exact(product: Callable[[Any, Any], Any]) -> bool:
     """Whether a matrix product is exact on blocks at the limit of exactness, beside 64-bit integers.
 
-    >>> is_exact(np.matmul), is_exact(lambda a, b: (a.astype(np.float32) @ b.astype(np.float32)))
+    >>> is_exact(np.dot), is_exact(lambda a, b: (a.astype(np.float32) @ b.astype(np.float32)))
     (True, False)
     """
     for d, rows in ((1, 8192), (20, 1024), (33, 512), (100, 130)):

@@ -182,7 +182,7 @@ class RowMap:
         if width >= _WIDE and V.strides[1] == V.itemsize and _vecdot is not None:
             norms = _vecdot(features, features)
         else:
-            norms = np.multiply(features, features, out=W[:, :width]) @ np.ones(width)
+            norms = np.dot(np.multiply(features, features, out=W[:, :width]), np.ones(width))
         return norms
 
     def _map_target(self, y: NDArray[Any], w: Floats) -> None:

@@ -1,6 +1,6 @@
 """From rows to vectors: every entry is a function of its own row alone, and every row has an image.
 
-Columns are read whole and scaled in blocks that stay in the cache. All arithmetic is elementwise and correctly
+Columns are read whole and scaled in blocks. All arithmetic is elementwise and correctly
 rounded, so a row's image depends neither on its place nor on its neighbours.
 """
 
@@ -20,7 +20,7 @@ from snugdp.data.column import number, numbers, places
 from snugdp.data.kinds import Category, Column, DType, Number
 
 Floats: TypeAlias = NDArray[np.float64]
-_CELLS = 1 << 18  # numbers in a block: with the columns it comes from it fits the cache
+_CELLS = 1 << 21  # numbers in a block: long enough that threads do not wait for each other
 
 
 @dataclass(frozen=True)
