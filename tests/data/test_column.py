@@ -100,6 +100,9 @@ def test_typed_labels_are_counted_exactly(column: Any, label: Any, count: int) -
         np.array([(1, "a")], dtype=[("n", int), ("o", object)]),
         np.array(["2020-01-01"], dtype="datetime64[D]"),
         pl.Series([[1, 2]]),
+        pa.array([b"a", b"b"], pa.large_binary()),
+        pa.array([b"a", None], pa.large_binary()),
+        pa.array([b"a", b"b"], pa.binary(1)),
     ],
     ids=lambda column: type(column).__module__,
 )
@@ -130,3 +133,22 @@ def test_a_long_text_does_not_blow_up_the_others() -> None:
     rows: list[Any] = [1.0] * 1000 + ["x" * 1_000_000]
     assert len(numbers(rows)) == 1001
     assert counts(rows, [1.0]) == [1000]
+
+
+@pytest.mark.parametrize(
+    "column", [pa.nulls(2), pl.Series([None, None]), pd.Series([None, None], dtype="null[pyarrow]")]
+)
+def test_a_column_of_nothing_is_missing(column: Any) -> None:
+    assert np.isnan(numbers(column)).all()
+    assert counts(column, ["a"]) == [0]
+
+
+def test_decimals_are_rounded_alike_by_every_backend() -> None:
+    cents = [Decimal(i) / 100 for i in range(2000)]
+    for column in (
+        cents,
+        pa.array(cents),
+        pl.Series(cents),
+        pd.Series(pa.array(cents), dtype=pd.ArrowDtype(pa.decimal128(10, 2))),
+    ):
+        assert numbers(column).tolist() == [float(cent) for cent in cents]

@@ -164,13 +164,14 @@ def test_only_like_goes_with_like() -> None:
     with pytest.raises(ValueError, match="different grids"):
         fine.merge(coarse)
     packed = fine.to_bytes()
-    for broken in (packed[:-1], packed + b"0", b"", b"moments2" + packed[8:], coarse.to_bytes()):
+    damaged = packed[:40] + bytes([packed[40] ^ 1]) + packed[41:]
+    for broken in (packed[:-1], packed + b"0", b"", damaged, b"moments2" + packed[8:], coarse.to_bytes()):
         with pytest.raises(ValueError, match="not statistics"):
             Moments.from_bytes(broken, fine.limits)
     with pytest.raises(ValueError, match="different bins"):
         Counts(2).merge(Counts(3))
     for broken in (Counts(2).to_bytes(), Counts(3).to_bytes()[:-1], b""):
-        with pytest.raises(ValueError, match="not counts"):
+        with pytest.raises(ValueError, match="not counts|not statistics"):
             Counts.from_bytes(broken, 3)
 
 

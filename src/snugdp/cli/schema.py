@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from snugdp.cli.errors import in_plain_words
+from snugdp.data.passes import GramPass
 from snugdp.data.schema import Schema
 from snugdp.data.schema_toml import template
 from snugdp.data.sources import open_source
@@ -42,6 +43,6 @@ def check(
     with in_plain_words():
         read = Schema.from_toml(schema)
         if file is not None:
-            read.check(open_source(file).types)
+            open_source(file).check(GramPass(read))  # which never quotes a first line that may be a row
     aim = f", target {read.target}" if read.target is not None else ""
     typer.echo(f"{schema}: {len(read.columns)} columns{aim}; a row becomes a vector of {len(read.features)} entries")

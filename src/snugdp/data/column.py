@@ -115,7 +115,9 @@ def _column(data: object) -> Rows:
     if not isinstance(series, nw.Series):
         hint = "; take one column, as in table['age']" if hasattr(data, "columns") else f"; give {_ACCEPTED}"
         raise TypeError(f"cannot read a column from {type(data).__name__}{hint}")
-    return series.to_list() if series.dtype in (nw.Object, nw.Unknown) else series
+    if series.dtype == nw.Unknown and _is_null(series):
+        return [None] * len(series)
+    return series.to_list() if series.dtype == nw.Object else series
 
 
 def _numeric(column: NDArray[Any] | nw.Series[Any]) -> tuple[bool, bool]:
@@ -123,8 +125,14 @@ def _numeric(column: NDArray[Any] | nw.Series[Any]) -> tuple[bool, bool]:
     if isinstance(column, nw.Series):
         dtype = column.dtype
         whole = dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128))
-        return whole, dtype.is_numeric() or dtype == nw.Unknown
+        return whole, dtype.is_numeric()
     return column.dtype.kind in "biu", column.dtype.kind == "f"
+
+
+def _is_null(series: nw.Series[Any]) -> bool:
+    """Whether the column is declared to hold nothing at all: the only type without a name that can be read."""
+    native: Any = series.to_native()
+    return str(getattr(native, "type", None) or native.dtype).lower() in ("null", "null[pyarrow]")
 
 
 def _by_value(column: NDArray[Any] | nw.Series[Any]) -> bool:
@@ -146,6 +154,8 @@ def _real_numbers(column: NDArray[Any] | nw.Series[Any]) -> NDArray[np.float64]:
         return _spread(*_present(column), len(column))
     if isinstance(column, np.ndarray):
         return column.astype(np.float64, copy=False)
+    if column.dtype == nw.Decimal:  # backends round decimals differently; Python rounds them correctly
+        return np.fromiter((number(row) for row in column.to_list()), dtype=np.float64, count=len(column))
     return np.asarray(column.cast(nw.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
 
 

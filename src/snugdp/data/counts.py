@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from snugdp.data.hidden import Hidden
+from snugdp.data.hidden import Hidden, sealed, unsealed
 
 _HEADER = struct.Struct("<8sI")
 _NAME = b"counts01"
@@ -44,12 +44,12 @@ class Counts(Hidden):
     def to_bytes(self) -> bytes:
         """All counts exactly, in a public number of bytes."""
         body = b"".join(n.to_bytes(_WIDTH, "little") for n in self._counts)
-        return _HEADER.pack(_NAME, len(self._counts)) + body
+        return sealed(_HEADER.pack(_NAME, len(self._counts)) + body)
 
     @classmethod
     def from_bytes(cls, packed: bytes, bins: int) -> Counts:
         """The counts that ``to_bytes`` packed."""
-        header, counts = _HEADER.pack(_NAME, bins), cls(bins)
+        header, counts, packed = _HEADER.pack(_NAME, bins), cls(bins), unsealed(packed)
         if packed[: len(header)] != header or len(packed) != len(header) + _WIDTH * bins:
             raise ValueError("these bytes are not counts of this version and these bins")
         body = packed[len(header) :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import NoReturn
 
 
@@ -35,3 +36,20 @@ class Hidden:
         raise TypeError("private statistics cannot be pickled or copied: pack them with the pass that made them")
 
     __copy__ = __deepcopy__ = __getstate__ = __reduce__ = __reduce_ex__  # type: ignore[assignment]
+
+
+def sealed(body: bytes) -> bytes:
+    """The bytes with a checksum, so that damage on the way is noticed."""
+    return body + zlib.crc32(body).to_bytes(4, "little")
+
+
+def unsealed(packed: bytes) -> bytes:
+    """What ``sealed`` packed.
+
+    >>> unsealed(sealed(b"sums"))
+    b'sums'
+    """
+    body, mark = packed[:-4], packed[-4:]
+    if zlib.crc32(body).to_bytes(4, "little") != mark:
+        raise ValueError("these bytes are not statistics, or were damaged on the way")
+    return body

@@ -110,6 +110,11 @@ def described(column: Column) -> str:
     return {Number: "numbers", Boolean: "truth values"}.get(type(column), "categories")
 
 
+def type_name(dtype: DType) -> str:
+    """A declared type in a word: some types carry labels, and pandas takes those from the rows."""
+    return type(dtype).__name__
+
+
 def numeric(dtype: DType) -> bool:
     """Whether the rows of a column of this declared type can be read as numbers."""
     return dtype.is_numeric() or dtype == nw.Boolean or _undeclared(dtype)

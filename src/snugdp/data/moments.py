@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.data.hidden import Hidden
+from snugdp.data.hidden import Hidden, sealed, unsealed
 from snugdp.data.limits import Limits
 from snugdp.data.rowmap import Floats
 
@@ -114,12 +114,14 @@ class Moments(Hidden):
         """All numbers exactly, in a public number of bytes."""
         limits = self.limits
         header = _HEADER.pack(_NAME, limits.entries, limits.norm_squared, limits.target)
-        return header + b"".join(int(n).to_bytes(_WIDTH, "little", signed=True) for n in self._totals().tolist())
+        return sealed(
+            header + b"".join(int(n).to_bytes(_WIDTH, "little", signed=True) for n in self._totals().tolist())
+        )
 
     @classmethod
     def from_bytes(cls, packed: bytes, limits: Limits) -> Moments:
         """The statistics that ``to_bytes`` packed, under the limits that they must have been made with."""
-        moments = cls(limits)
+        moments, packed = cls(limits), unsealed(packed)
         header = _HEADER.pack(_NAME, limits.entries, limits.norm_squared, limits.target)
         if packed[: len(header)] != header or len(packed) != len(header) + _WIDTH * len(moments._limb):
             raise ValueError("these bytes are not statistics of this version, grid and bounds")

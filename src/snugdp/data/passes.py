@@ -198,7 +198,8 @@ class HistogramPass(_Counting):
     @property
     def schema(self) -> Schema:
         """The type that the column must have. It says nothing about bounds: the edges do."""
-        return Schema({self.column: Category(self.categories) if self.categories is not None else Number(-1, 1)})
+        kind = Category(self.categories) if self.categories is not None else Number(-1, 1)
+        return Schema({self.column: kind}, intercept=False)
 
     def fold(self, state: Counts, frame: nw.DataFrame[Any]) -> Counts:
         """Count the rows of a frame."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from snugdp.accounting.rational import Real, rational
 from snugdp.data import scaling, schema_toml
-from snugdp.data.kinds import Boolean, Category, Column, DType, Number, described
+from snugdp.data.kinds import Boolean, Category, Column, DType, Number, described, type_name
 
 __all__ = ["Boolean", "Category", "Coefficients", "Column", "Number", "Schema"]
 _BITS = 52
@@ -134,8 +134,8 @@ class Schema:
                 raise ValueError(f'the table has no column "{name}"; it has {_listed(types)}')
             if not column.fits(types[name]):
                 raise TypeError(
-                    f'column "{name}" is of type {types[name]}, but the schema says that it holds {described(column)}; '
-                    "change the schema, or convert the column"
+                    f'column "{name}" is of type {type_name(types[name])}, but the schema says that it holds '
+                    f"{described(column)}; change the schema, or convert the column"
                 )
 
     def vectors(self, frame: nw.DataFrame[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:

@@ -183,7 +183,7 @@ def _string(text: str) -> str:
 
 def _number(value: Real) -> str:
     if isinstance(value, int | float):
-        return repr(value)
+        return repr(float(value) if isinstance(value, float) else int(value))  # numpy's floats print otherwise
     exact: Fraction = rational(value, "the number")
     return str(exact) if exact.denominator == 1 else _string(str(exact))
 
@@ -191,4 +191,4 @@ def _number(value: Real) -> str:
 def _value(value: Hashable) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return _string(value) if isinstance(value, str) else repr(value)
+    return _string(value) if isinstance(value, str) else _number(value)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from snugdp.data import schema_toml
 from snugdp.data.column import numbers
 from snugdp.data.engines.base import measure
 from snugdp.data.exponential_grid import EDGES, GridCounts, tally
-from snugdp.data.kinds import Number, numeric
+from snugdp.data.kinds import Number, numeric, type_name
 from snugdp.data.sources import open_source
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.exponential_grid import PROOF, Counts, GridEnds
@@ -121,7 +121,9 @@ class Bounds:
         source = open_source(data)
         for name in self._names:
             if name in source.types and not numeric(source.types[name]):
-                raise TypeError(f'column "{name}" must hold numbers, not {source.types[name]}; convert it first')
+                raise TypeError(
+                    f'column "{name}" must hold numbers, not {type_name(source.types[name])}; convert it first'
+                )
         work = GridCounts(self._names)
         return measure(source, work).map(work.table)
 
