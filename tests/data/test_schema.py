@@ -95,7 +95,7 @@ def test_large_whole_numbers_are_clipped_and_not_noticed(ages: Any) -> None:
 
 STRANGE: list[Any] = [
     math.nan, math.inf, -math.inf, None, "text", b"bytes", (1, 2), {"a": 1}, object(), 1j, 10**400,
-    Decimal("sNaN"), Fraction(10**400, 3), np.datetime64("NaT"), pd.NA, pd.NaT, np.float32("inf"), 5e-324,
+    Decimal("sNaN"), Fraction(10**400, 3), np.datetime64("NaT", "D"), pd.NA, pd.NaT, np.float32("inf"), 5e-324,
 ]  # fmt: skip
 
 
