@@ -70,11 +70,11 @@ def test_only_the_noise_room_opens_a_secret() -> None:
             assert room(path) == "secret", path
 
 
-def test_only_the_spine_and_the_ledger_make_outcomes_and_receipts() -> None:
+def test_only_the_purse_and_the_ledger_make_outcomes_and_receipts() -> None:
     makers = {
-        "Released": {"ptr/spine.py"},
-        "Refused": {"ptr/spine.py"},
-        "NotPrivate": {"ptr/spine.py"},
+        "Released": {"ptr/purse.py"},
+        "Refused": {"ptr/purse.py"},
+        "NotPrivate": {"ptr/purse.py"},
         "Receipt": {"ledger/memory.py"},
     }
     for path in MODULES:

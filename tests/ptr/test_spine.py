@@ -20,7 +20,8 @@ from snugdp import (
     Simulation,
 )
 from snugdp.ptr.propose import Plan, Step
-from snugdp.ptr.spine import Purse, certify_and_release, release_or_refuse
+from snugdp.ptr.purse import Purse
+from snugdp.ptr.spine import certify_and_release, release_or_refuse
 from snugdp.secret import PrivateComputationError, Secret
 
 PLAN = Plan("a test of the spine", "ptr/spine.proof.md#theorem-a1", {}, (Step("test", "", Cost(epsilon=1)),))

@@ -20,7 +20,8 @@ from snugdp.ptr.certify.bound import BoundTest
 from snugdp.ptr.certify.distance import Distance, integer_laplace
 from snugdp.ptr.certify.statistics import Statistic, gaussian_bounds
 from snugdp.ptr.propose import Plan, Step, share_of
-from snugdp.ptr.spine import Certifier, PrivateTest, Purse, certify_and_release, release_or_refuse
+from snugdp.ptr.purse import Purse
+from snugdp.ptr.spine import Certifier, PrivateTest, certify_and_release, release_or_refuse
 from snugdp.secret import Secret
 
 Data = TypeVar("Data")

@@ -12,7 +12,8 @@ from snugdp.guarantee import Budget, Neighbours
 from snugdp.noise import Noise
 from snugdp.outcome import Ledger, Outcome
 from snugdp.ptr.propose import Plan
-from snugdp.ptr.spine import Mechanism, PrivateTest, Purse, release_or_refuse
+from snugdp.ptr.purse import Purse
+from snugdp.ptr.spine import Mechanism, PrivateTest, release_or_refuse
 from snugdp.secret import Secret
 
 Data = TypeVar("Data")
