@@ -10,10 +10,8 @@ from fractions import Fraction
 from snugdp.accounting.rational import Real, rational
 from snugdp.data import schema_toml
 from snugdp.data.column import numbers
-from snugdp.data.engines.base import measure
 from snugdp.data.exponential_grid import EDGES, GridCounts, tally
 from snugdp.data.kinds import Number, numeric, type_name
-from snugdp.data.sources import open_source
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.exponential_grid import PROOF, Counts, GridEnds
 from snugdp.noise import Noise
@@ -118,6 +116,9 @@ class Bounds:
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:
             return Secret(tally(numbers(data))[None, :])
+        from snugdp.data.engines.base import measure  # polars and the engines: only for those who bring a table
+        from snugdp.data.sources import open_source
+
         source = open_source(data)
         for name in self._names:
             if name in source.types and not numeric(source.types[name]):
