@@ -18,11 +18,12 @@ import pyarrow as pa
 import pytest
 
 from snugdp.data.engines import measure
+from snugdp.data.engines.base import fold_one
 from snugdp.data.schema import Boolean, Category, Number, Schema
 from snugdp.data.sources import Csv, DuckDB, TableError, open_source
-from snugdp.data.sources.base import cells
-from snugdp.secret import unwrap
-from tests.data.tallies import Tally, Words
+from snugdp.data.sources.base import cells, guarded, quietly
+from snugdp.secret import PrivateComputationError, unwrap
+from tests.data.tallies import Meddling, Tally, Words
 
 TABLE = pl.DataFrame(
     {
@@ -62,7 +63,7 @@ def a_folder(folder: Path) -> object:
     (folder / "deep").mkdir()
     shutil.move(folder / "part-6.parquet", folder / "deep" / "part-6.parquet")
     (folder / "_SUCCESS").touch()
-    (folder / "notes.txt").write_text("not a table")
+    (folder / ".part-0.parquet.crc").touch()
     return folder
 
 
@@ -105,13 +106,15 @@ def test_every_container_gives_the_same_rows(container: Callable[[Path], object]
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
 @pytest.mark.parametrize("quotes", ["necessary", "always"])
 def test_csv_gives_the_same_rows(ending: str, quotes: Any, tmp_path: Path) -> None:
-    text = TABLE.write_csv(quote_style=quotes).encode()
-    path = tmp_path / f"t{ending}"
-    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
-    assert unwrap(measure(path, WORK)) == EXPECTED
     as_text = Words(("city",))
-    assert unwrap(measure(path, as_text)) == unwrap(measure(TABLE, as_text))
-    assert set(open_source(path).types.values()) == {nw.Unknown()}
+    for table, multiline in ((TABLE, True), (TABLE.with_columns(pl.col("city").str.replace("\n", " ")), False)):
+        text = table.write_csv(quote_style=quotes).encode()
+        path = tmp_path / f"t{ending}"
+        path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+        given = Csv(path, multiline=True) if multiline else path
+        assert unwrap(measure(given, WORK)) == EXPECTED
+        assert unwrap(measure(given, as_text)) == unwrap(measure(table, as_text))
+        assert set(open_source(given).types.values()) == {nw.Unknown()}
 
 
 def test_a_schema_says_what_the_cells_of_a_csv_file_are(tmp_path: Path) -> None:
@@ -137,8 +140,11 @@ def test_names_of_a_csv_file_can_be_given(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1;2\n3;4\n")
     given = Csv(tmp_path / "a.csv", names=["x", "y"], separator=";")
     assert unwrap(measure(given, Tally(("y", "x")))) == [2, 6 << 30, 0, 4 << 30, 0]
-    with pytest.raises(TableError, match="has 2 columns, but 3 names"):
-        open_source(Csv(tmp_path / "a.csv", names=["x", "y", "z"], separator=";"))
+    with pytest.raises(TableError, match="same name"):
+        open_source(Csv(tmp_path / "a.csv", names=["x", "x"]))
+    for names in (list[str](), "xy"):
+        with pytest.raises(ValueError, match="name of every column"):
+            Csv(tmp_path / "a.csv", names=names)
     (tmp_path / "b.parquet").touch()
     with pytest.raises(TableError, match=r"b\.parquet is not a CSV file"):
         open_source(Csv(tmp_path))
@@ -174,6 +180,10 @@ BAD_PATHS: list[tuple[Callable[[Path], object], str]] = [
     (lambda f: written(f / "t.csv", b"1.5,SECRET\n2,3\n"), "names should be"),
     (lambda f: written(f / "t.csv", b"a,a\n2,3\n"), "same name"),
     (lambda f: written(f / "t.csv.gz", b"SECRET"), "not a whole file"),
+    (lambda f: written(f / "t.csv.gz", b""), "not a whole file"),
+    (lambda f: Csv(written(f / "t.csv.gz", b""), names=["a"]), "not a whole file"),
+    (lambda f: written(f / "notes.txt", b"SECRET").parent, "notes.txt in the folder has an unknown ending"),
+    (lambda f: [written(f / "a.csv", b"a\n1\n"), linked(f / "b.csv", f / "a.csv")], "listed twice"),
     (lambda f: [written(f / "a.csv", b"a,b\n1,2\n"), written(f / "b.csv", b"SECRET,b\n")], "names other columns"),
     (lambda f: [written(f / "a.csv", b"a,b\n1,2\n"), f / "a.csv"], "listed twice"),
     (lambda f: [written(f / "a.csv", b"a,b\n1,2\n"), written(f / "a.parquet", b"")], "different formats"),
@@ -183,6 +193,11 @@ BAD_PATHS: list[tuple[Callable[[Path], object], str]] = [
 
 def written(path: Path, content: bytes) -> Path:
     path.write_bytes(content)
+    return path
+
+
+def linked(path: Path, to: Path) -> Path:
+    path.hardlink_to(to)
     return path
 
 
@@ -215,13 +230,67 @@ def test_a_truncated_parquet_file_is_refused_when_opened(tmp_path: Path) -> None
         (TABLE.drop("age"), 'column "age" is Float64 in .*, but absent in .*part-6'),
         (TABLE.cast({"visits": pl.String}), 'column "visits" is Int64 in .*, but String in'),
         (TABLE.with_columns(more=1), 'column "more" is absent in .*, but Int32'),
+        (TABLE.with_columns(visits=pl.lit(None)), 'column "visits" is Int64 in .*, but Unknown in .*same columns'),
+        (TABLE.with_columns(visits=pl.lit("SECRET", pl.Enum(["SECRET"]))), "is Int64 in .*, but Enum in"),
     ],
 )
 def test_a_changed_schema_is_refused_when_opened(changed: pl.DataFrame, message: str, tmp_path: Path) -> None:
     several(tmp_path)
     changed.write_parquet(tmp_path / "part-6.parquet")
-    with pytest.raises(TableError, match=message):
+    with pytest.raises(TableError, match=message) as caught:
         open_source(tmp_path)
+    clean(caught.value)
+
+
+def test_a_column_without_a_type_in_the_first_file_is_told_as_such(tmp_path: Path) -> None:
+    for name, column in (("a", [None]), ("b", [1])):
+        pl.DataFrame({"x": column}).write_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(TableError, match=r'column "x" is Unknown in .*, but Int64 in'):
+        open_source(tmp_path)
+
+
+def test_labels_of_a_type_do_not_decide(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        pl.DataFrame({"a": [name, None]}, schema={"a": pl.Enum([name])}).write_parquet(tmp_path / f"{name}.parquet")
+    assert unwrap(measure(tmp_path, Words(("a",)))) == {"('x',)": 1, "('y',)": 1, "(None,)": 2}
+
+
+class Panic(BaseException):
+    """As native libraries raise it: no ``Exception``."""
+
+
+@pytest.mark.parametrize("when", ["open", "read"])
+def test_a_panic_of_a_native_library_is_an_error_like_others(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = parquet(tmp_path)
+    source = open_source(path)
+
+    def panic(*_: object, **__: object) -> Any:
+        raise Panic("SECRET")
+
+    monkeypatch.setattr(pl, "scan_parquet", panic)
+    with pytest.raises(TableError, match=r"not a whole file|damaged") as caught:
+        open_source(path) if when == "open" else measure(source, WORK)
+    clean(caught.value)
+    with pytest.raises(PrivateComputationError) as hidden:
+        fold_one(Panicking(("age",)), [0, 0, 0], nw.from_native(TABLE))
+    clean(hidden.value)
+
+
+class Panicking(Tally):
+    def fold(self, state: list[int], frame: nw.DataFrame[Any]) -> list[int]:
+        raise Panic("SECRET")
+
+
+def test_an_interrupt_is_not_swallowed() -> None:
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quietly(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(guarded(iter(interrupted, None), lambda: "failed"))
 
 
 def test_wrong_columns_are_refused_before_a_row_is_read(tmp_path: Path) -> None:
@@ -268,6 +337,50 @@ def test_a_bad_query_is_refused_when_opened(tmp_path: Path) -> None:
     assert isinstance(given, DuckDB)
     with pytest.raises(TableError, match="cannot be planned") as caught:
         open_source(DuckDB(given.path, "select SECRET from t"))
+    clean(caught.value)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select 1 as a; select 2 as a", "copy t to 'out.csv'", "pragma show_tables", "set threads = 1", "",
+        "pivot t on city using count(*)", "insert into t select * from t", "explain select * from t",
+    ],
+)  # fmt: skip
+def test_only_one_statement_that_selects(query: str, tmp_path: Path) -> None:
+    given = database(tmp_path)
+    assert isinstance(given, DuckDB)
+    with pytest.raises(TableError, match="one statement that selects"):
+        open_source(DuckDB(given.path, query))
+    assert set(open_source(DuckDB(given.path, "with x as (select age from t) select * from x;")).types) == {"age"}
+
+
+def test_a_query_reaches_no_other_file(tmp_path: Path) -> None:
+    given = database(tmp_path)
+    assert isinstance(given, DuckDB)
+    for query in (f"select * from read_parquet('{tmp_path}/t.parquet')", f"select * from '{tmp_path}/t.parquet'"):
+        with pytest.raises(TableError, match="tables of this file alone"):
+            open_source(DuckDB(given.path, query))
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_a_database_that_changes_is_an_error(log: bool, tmp_path: Path) -> None:
+    given = database(tmp_path)
+    assert isinstance(given, DuckDB)
+    source = open_source(given)
+    assert unwrap(measure(source, WORK)) == EXPECTED
+    changed = Path(f"{given.path}.wal") if log else Path(given.path)
+    with changed.open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(TableError, match="was changed after it was opened"):
+        measure(source, WORK)
+
+
+def test_a_database_that_vanishes_during_the_pass(tmp_path: Path) -> None:
+    given = database(tmp_path)
+    assert isinstance(given, DuckDB)
+    with pytest.raises(TableError, match="vanished after it was opened") as caught:
+        measure(given, Meddling(("age",), Path(given.path)))
     clean(caught.value)
 
 

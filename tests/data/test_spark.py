@@ -82,6 +82,45 @@ def test_what_is_public_is_refused_up_front(spark: Any, table: Any) -> None:
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
 
 
+@pytest.mark.parametrize("option", ["ignoreCorruptFiles", "IGNOREMISSINGFILES"])
+@pytest.mark.parametrize("version", ["parquet", ""])  # which formats are read by the first interface of Spark
+def test_options_that_skip_files_are_refused_wherever_they_are(
+    option: str, version: str, spark: Any, table: Any, tmp_path: Path
+) -> None:
+    before = spark.conf.get("spark.sql.sources.useV1SourceList")
+    spark.conf.set("spark.sql.sources.useV1SourceList", version)
+    try:
+        skipping = spark.read.option(option, "true").parquet(str(tmp_path))
+        whole = spark.read.option(option, "false").parquet(str(tmp_path))
+    finally:
+        spark.conf.set("spark.sql.sources.useV1SourceList", before)
+    skipping.createOrReplaceTempView("skipping")
+    table.createOrReplaceTempView("whole")
+    for given in (
+        skipping,
+        table.union(skipping),
+        skipping.cache(),
+        spark.sql("select * from whole where a in (select a from skipping)"),
+        spark.sql("with other as (select * from skipping) select a, b from other"),
+    ):
+        with pytest.raises(TableError, match="rows could be lost silently"):
+            measure(given, WORK)
+    skipping.unpersist()
+    assert unwrap(measure(whole, WORK)) == unwrap(measure(TABLE, WORK))
+
+
+def test_a_plan_that_cannot_be_inspected_is_refused(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from snugdp.data.sources import cluster
+
+    def failing(plan: Any) -> Any:
+        raise RuntimeError("SECRET")
+
+    monkeypatch.setattr(cluster, "_options", failing)
+    with pytest.raises(TableError, match="cannot be inspected") as caught:
+        measure(table, WORK)
+    assert caught.value.__context__ is None
+
+
 def test_a_file_that_vanishes_is_an_error(table: Any, tmp_path: Path) -> None:
     source = open_source(table)
     (tmp_path / "3.parquet").unlink()

@@ -28,8 +28,8 @@ def measure(data: object, work: Pass[S], *, progress: bool | None = None) -> Sec
     """One pass over a table, wherever it is: in memory, in files, in a database, on a Spark cluster.
 
     ``progress``: a bar on the terminal; by default where there is a terminal. It shows bytes of files, never rows.
-    To charge a budget before the rows are touched, but after everything public was checked, open the table first:
-    ``source = open_source(data)``, ``source.check(work)``, charge, ``measure(source, work)``.
+    What is public is checked before the first row is read. Charge the budget afterwards and before any noise is drawn:
+    a pass that fails has then cost nothing.
 
     Guarantee: every row is folded exactly once, or a ``TableError`` or ``PrivateComputationError`` is raised and
     nothing is returned. Since merging is exact, the state does not depend on the engine, the order of the rows or how

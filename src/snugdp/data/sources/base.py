@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import narwhals as nw
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Frame: TypeAlias = nw.DataFrame[Any]
 T = TypeVar("T")
+_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 class TableError(ValueError):
@@ -109,7 +111,9 @@ def quietly(read: Callable[[], T]) -> tuple[bool, T | None]:
     """Whether it worked, and the result. What a native library says in its exceptions may quote a row."""
     try:
         return True, read()
-    except Exception:
+    except _INTERRUPTS:
+        raise
+    except BaseException:  # a panic of a native library is no Exception
         return False, None
 
 
@@ -120,13 +124,47 @@ def guarded(batches: Iterator[Batch], explain: Callable[[], str]) -> Iterator[Ba
             batch, error = next(batches, None), None
         except TableError as problem:
             batch, error = None, str(problem)
-        except Exception:
+        except _INTERRUPTS:
+            raise
+        except BaseException:  # as above
             batch, error = None, explain()
         if error is not None:
             raise TableError(error)
         if batch is None:
             return
         yield batch
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A file as it was when it was opened."""
+
+    path: Path
+    size: int = field(repr=False)
+    changed: int = field(repr=False)
+    place: tuple[int, int] = field(repr=False)  # the same for all names of one file
+
+    @classmethod
+    def of(cls, path: Path) -> Stamp:
+        """The file as it is now."""
+        worked, stat = quietly(path.stat)
+        if not worked or stat is None:
+            raise TableError(f"there is no file {path}, or it is out of reach: check the path and its permissions")
+        return cls(path, stat.st_size, stat.st_mtime_ns, (stat.st_dev, stat.st_ino))
+
+    def difference(self) -> str | None:
+        """What happened to the file since, or nothing."""
+        worked, stat = quietly(self.path.stat)
+        if not worked or stat is None:
+            return f"{self.path} vanished after it was opened: put it back and open the table again"
+        if (stat.st_size, stat.st_mtime_ns) != (self.size, self.changed):
+            return f"{self.path} was changed after it was opened: open the table again when nobody writes to it"
+        return None
+
+    def check(self) -> None:
+        """An error if there is a difference."""
+        if (problem := self.difference()) is not None:
+            raise TableError(problem)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from snugdp.data.sources.base import Partition, Source, TableError, listed, quie
 if TYPE_CHECKING:
     from snugdp.data.passes import Pass
 
-_SKIPPING = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+_SKIPPING = ("ignoreCorruptFiles", "ignoreMissingFiles")
 _ready: set[str] = set()  # Spark applications whose workers were asked
 
 
@@ -56,13 +56,45 @@ class SparkSource(Source):
         """As for every source; and the cluster must skip no file, and its workers must have this library."""
         super().check(work)
         session = self.table.sparkSession
-        for setting in _SKIPPING:
+        for setting in (f"{prefix}.{option}" for prefix in ("spark.sql.files", "spark.files") for option in _SKIPPING):
             if session.conf.get(setting, "false") != "false":
                 raise TableError(f"{setting} is on: rows could be lost silently. Set it to false")
+        worked, options = quietly(lambda: list(_options(self.table._jdf.queryExecution().analyzed())))
+        if not worked or options is None:
+            raise TableError("the plan of the Spark table cannot be inspected: rows could be lost silently")
+        for option in _SKIPPING:
+            if any(name.lower() == option.lower() and value.lower() != "false" for name, value in options):
+                raise TableError(f"the Spark table is read with {option}: rows could be lost silently. Leave it out")
         application = session.sparkContext.applicationId
         if application not in _ready:
             _ask_workers(session)
             _ready.add(application)
+
+
+def _options(plan: Any) -> Iterator[tuple[str, str]]:
+    """With which options the files of a plan are read, wherever in the plan they are; they overrule the session's."""
+    kind = _class(plan)
+    if kind == "LogicalRelation" and _class(plan.relation()) == "HadoopFsRelation":
+        yield from _pairs(plan.relation().options())
+    elif kind == "DataSourceV2Relation":
+        yield from ((str(name), str(value)) for name, value in plan.options().asCaseSensitiveMap().items())
+    elif kind == "HiveTableRelation":
+        yield from _pairs(plan.tableMeta().storage().properties())
+    for below in (plan.children(), plan.subqueries()):
+        for place in range(below.size()):
+            yield from _options(below.apply(place))
+
+
+def _class(thing: Any) -> str:
+    return str(thing.getClass().getName()).rpartition(".")[2]
+
+
+def _pairs(options: Any) -> Iterator[tuple[str, str]]:
+    """The entries of a Scala map."""
+    entries = options.iterator()
+    while entries.hasNext():
+        entry = entries.next()
+        yield str(entry._1()), str(entry._2())
 
 
 def _ask_workers(session: Any) -> None:

@@ -1,4 +1,7 @@
-"""A query on a DuckDB database file, streamed. The extra ``snugdp[duckdb]`` brings what it needs."""
+"""A query on a DuckDB database file, streamed; it can reach nothing else.
+
+The extra ``snugdp[duckdb]`` brings what it needs.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from typing import Any
 import narwhals as nw
 
 from snugdp.data.kinds import DType
-from snugdp.data.sources.base import Batch, Partition, Source, TableError, guarded, quietly, step
+from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, quietly, step
 
 
 @dataclass(frozen=True)
 class DuckDB:
     """A query on a database file: ``DuckDB("shop.duckdb", "select age, income from customers")``.
 
+    It is one statement that selects, and reads the tables of this file only: no other files, no network.
     Each row of the result counts as one person. A query that mixes persons (joins, groups, windows, limits) lets one
     of them move several rows; that is not covered.
     """
@@ -33,13 +37,23 @@ class DuckDBSource(Source, Partition):
         _library()
         if not Path(asked.path).is_file():
             raise TableError(f"there is no database file {asked.path}")
+        self._stamps = _stamps(Path(asked.path))
         worked, types = quietly(self._plan)
         if not worked or types is None:
-            raise TableError(f"the query on {asked.path} cannot be planned: try 'describe' with it in DuckDB")
+            raise TableError(
+                f"the query on {asked.path} cannot be planned: try 'describe' with it in DuckDB. It can use the tables "
+                "of this file alone, and the file must not be open elsewhere"
+            )
+        if not types:
+            raise TableError(f"the query on {asked.path} must be one statement that selects, such as 'select ...'")
         self._types = types
 
     def _plan(self) -> dict[str, DType]:
+        """The types; none if it is not one statement that selects, which is then not run."""
         with _connect(self._asked.path) as connection:
+            kinds = [statement.type for statement in connection.extract_statements(self._asked.query)]
+            if kinds != [_library().StatementType.SELECT]:
+                return {}
             return dict(nw.from_native(connection.sql(self._asked.query)).collect_schema())
 
     @property
@@ -57,9 +71,17 @@ class DuckDBSource(Source, Partition):
         return (self,)
 
     def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
-        """The rows, streamed."""
+        """The rows, streamed. An error if the database changed since it was opened."""
         explain = f"{self.name} failed while it ran; the cause is withheld because it may quote rows"
-        return guarded(self._stream(columns), lambda: explain)
+        self._unchanged()
+        yield from guarded(self._stream(columns), lambda: explain)
+        self._unchanged()
+
+    def _unchanged(self) -> None:
+        for stamp in self._stamps:
+            stamp.check()
+        if len(_stamps(Path(self._asked.path))) != len(self._stamps):
+            raise TableError(f"{self._asked.path} was changed after it was opened: open it again when nobody writes")
 
     def _stream(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
@@ -71,8 +93,14 @@ class DuckDBSource(Source, Partition):
                 yield Batch(nw.from_native(table, eager_only=True))
 
 
+def _stamps(path: Path) -> list[Stamp]:
+    """Of the database, and of its log if there is one: changes stand there first."""
+    log = Path(f"{path}.wal")
+    return [Stamp.of(path), *([Stamp.of(log)] if log.exists() else [])]
+
+
 def _connect(path: str | Path) -> Any:
-    return _library().connect(str(path), read_only=True)
+    return _library().connect(str(path), read_only=True, config={"enable_external_access": "false"})
 
 
 def _library() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Protocol
 import narwhals as nw
 import polars as pl
 
-from snugdp.data.kinds import DType
-from snugdp.data.sources.base import Batch, Partition, Source, TableError, guarded, listed, quietly
+from snugdp.data.kinds import DType, type_name
+from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, listed, quietly
 from snugdp.data.sources.frames import streamed
 from snugdp.data.sources.text import Csv, TextFormat
 
@@ -70,53 +71,40 @@ _FORMATS: dict[str, Format] = {
 class FilePartition(Partition):
     """One file, as it was when it was opened."""
 
-    path: Path
+    stamp: Stamp
     format: Format = field(repr=False)
-    size: int = field(repr=False)
-    changed: int = field(repr=False)
 
-    @classmethod
-    def at(cls, path: Path, form: Format) -> FilePartition:
-        """The file as it is now."""
-        worked, stat = quietly(path.stat)
-        if not worked or stat is None:
-            raise TableError(f"there is no file {path}, or it is out of reach: check the path and its permissions")
-        return cls(path, form, stat.st_size, stat.st_mtime_ns)
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.stamp.path
 
     def types(self) -> dict[str, DType]:
         """Names and declared types."""
         if not os.access(self.path, os.R_OK):
             raise TableError(f"{self.path} must not be read: check its permissions")
+        worked, found = quietly(self._types)
+        if not worked or found is None:
+            raise TableError(f"{self.path} is not a whole file of its kind (perhaps cut off): write it again")
+        if isinstance(found, str):
+            raise TableError(found)
+        return found
+
+    def _types(self) -> dict[str, DType] | str:
         try:
-            types, error = self.format.types(self.path), None
+            return self.format.types(self.path)
         except TableError as problem:
-            types, error = {}, str(problem)
-        except Exception:
-            types, error = {}, f"{self.path} is not a whole file of its kind (perhaps cut off): write it again"
-        if error is not None:
-            raise TableError(error)
-        return types
+            return str(problem)
 
     def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
         """The rows. An error if the file changed since it was opened."""
-        self._unchanged()
+        self.stamp.check()
         yield from guarded(iter(self.format.batches(self.path, columns, cells)), self._explain)
-        self._unchanged()
-
-    def _unchanged(self) -> None:
-        if (problem := self._difference()) is not None:
-            raise TableError(problem)
-
-    def _difference(self) -> str | None:
-        worked, stat = quietly(self.path.stat)
-        if not worked or stat is None:
-            return f"{self.path} vanished after it was opened: put it back and open the table again"
-        if (stat.st_size, stat.st_mtime_ns) != (self.size, self.changed):
-            return f"{self.path} was changed after it was opened: open the table again when nobody writes to it"
-        return None
+        self.stamp.check()
 
     def _explain(self) -> str:
-        return self._difference() or f"{self.path} is damaged, or its content does not fit its type: write it again"
+        damaged = f"{self.path} is damaged, or its content does not fit its type: write it again"
+        return self.stamp.difference() or damaged
 
 
 class FileSource(Source):
@@ -126,7 +114,7 @@ class FileSource(Source):
         self._parts = tuple(parts)
         self._types = self._parts[0].types()
         for part in self._parts[1:]:
-            _same(self._types, self._parts[0].path, part.types(), part.path)
+            self._compare(part)
 
     @classmethod
     def of(cls, paths: Sequence[str | Path]) -> FileSource:
@@ -149,12 +137,12 @@ class FileSource(Source):
 
     @classmethod
     def _opened(cls, files: Sequence[Path], form: Format) -> FileSource:
-        parts = [FilePartition.at(file, form) for file in files]
-        real = [file.resolve() for file in files]
-        twice = [str(file) for file, place in zip(files, real, strict=True) if real.count(place) > 1]
+        stamps = [Stamp.of(file) for file in files]
+        places = Counter(stamp.place for stamp in stamps)
+        twice = {str(stamp.path) for stamp in stamps if places[stamp.place] > 1}
         if twice:
-            raise TableError(f"a file is listed twice, and its rows would count twice: {listed(sorted(set(twice)))}")
-        return cls(parts)
+            raise TableError(f"a file is listed twice, and its rows would count twice: {listed(sorted(twice))}")
+        return cls([FilePartition(stamp, form) for stamp in stamps])
 
     @property
     def types(self) -> Mapping[str, DType]:
@@ -170,16 +158,36 @@ class FileSource(Source):
     @property
     def size(self) -> int:
         """Bytes on disk."""
-        return sum(part.size for part in self._parts)
+        return sum(part.stamp.size for part in self._parts)
 
     def partitions(self) -> Sequence[FilePartition]:
         """The files."""
         return self._parts
 
     def _offer(self) -> str:
-        if isinstance(self._parts[0].format, TextFormat):  # without a line of names, these would be somebody's row
+        if self._is_text:  # without a line of names, these would be somebody's row
             return ". The first line of a CSV file must name the columns; otherwise use Csv(path, names=[...])"
         return super()._offer()
+
+    @property
+    def _is_text(self) -> bool:
+        return isinstance(self._parts[0].format, TextFormat)
+
+    def _compare(self, part: FilePartition) -> None:
+        """Names and kinds of types; the labels, units and lengths that some types carry do not count."""
+        first, other = self._parts[0].path, part.path
+        here, there = (
+            {name: type_name(dtype) for name, dtype in types.items()} for types in (self._types, part.types())
+        )
+        if here == there:
+            return
+        if self._is_text:
+            raise TableError(f"the first line of {other} names other columns than the first line of {first}")
+        name = next(name for name in {**here, **there} if here.get(name) != there.get(name))
+        raise TableError(
+            f'column "{name}" is {here.get(name, "absent")} in {first}, but {there.get(name, "absent")} in {other}: '
+            "all files must have the same columns"
+        )
 
 
 def _format(path: Path) -> Format:
@@ -216,26 +224,20 @@ def _folder(folder: Path) -> list[Path]:
 
     for place, names, entries in os.walk(folder, onerror=failed):
         names[:] = sorted(name for name in names if not name.startswith((".", "_")))
-        files += [Path(place, entry) for entry in entries if not entry.startswith((".", "_")) and _known(entry)]
+        files += [Path(place, entry) for entry in entries if not entry.startswith((".", "_"))]
         unread += [str(Path(place, name)) for name in names if Path(place, name).is_symlink()]
     if unread:
         raise TableError(f"the folder {unread[0]} cannot be entered, or is a link: check its permissions")
     if not files:
         raise TableError(f"the folder {folder} holds no file with one of the endings {', '.join(_FORMATS)}")
+    unknown = sorted(file for file in files if not _known(file.name))
+    if unknown:
+        raise TableError(
+            f"{unknown[0]} in the folder has an unknown ending; known are {', '.join(_FORMATS)}. Take it out of the "
+            "folder, let its name start with _, or list the files"
+        )
     return sorted(files)
 
 
 def _known(entry: str) -> bool:
     return entry.lower().endswith(tuple(_FORMATS))
-
-
-def _same(types: Mapping[str, DType], first: Path, others: Mapping[str, DType], other: Path) -> None:
-    if types == others:
-        return
-    if nw.Unknown() in types.values():  # without a line of names, these would be somebody's row
-        raise TableError(f"the first line of {other} names other columns than the first line of {first}")
-    name = next(name for name in {**types, **others} if types.get(name) != others.get(name))
-    here, there = types.get(name, "absent"), others.get(name, "absent")
-    raise TableError(
-        f'column "{name}" is {here} in {first}, but {there} in {other}: all files must have the same columns'
-    )

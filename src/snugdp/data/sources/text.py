@@ -1,20 +1,20 @@
 """CSV, plain or gzipped: a stream of lines in which no cell can disturb another row, raise or warn.
 
 A CSV file declares no types, and its reader must not guess them from the rows. Every cell is text first; then each
-is parsed by itself, and what cannot be parsed is missing. Blocks without quotes, or with quotes only around whole
-cells, are split by polars; any other block by Python's ``csv``, which has an answer for every text. Both give
-the same cells.
+is parsed by itself, and what cannot be parsed is missing. One line is one row, and its cells depend on this line
+alone: a cell that starts with a quote goes on to the next single quote, or to the end of the line if there is none.
+Blocks without quotes, or with quotes only around whole cells, are split by polars; any other block line by line.
+Both give the same cells.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,14 +27,21 @@ from snugdp.data.sources.base import Batch, TableError
 
 _BLOCK = 1 << 22  # bytes at a time
 _RECORDS = 1 << 14  # rows at a time where quotes are irregular
-_LONGEST = 1 << 27  # bytes in a line or cell; a longer one is a row with everything missing
+_LONGEST = 1 << 27  # bytes in a line; a longer one is a row with everything missing
 _YES, _NO = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 _MARK = "\ufeff".encode()
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
 class Csv:
     """CSV files that need to be explained: ``names`` if the first line holds none, and the separator.
+
+    With ``names`` every line is a row; cells beyond the last name are passed over, and cells that a line lacks are
+    missing.
+
+    ``multiline``: a line with an odd number of quotes goes on in the next one. For files from a trusted writer: a row
+    could then disturb others.
 
     >>> Csv("bikes.csv.gz", names=["hour", "rented"]).separator
     ','
@@ -43,8 +50,11 @@ class Csv:
     path: str | Path | Sequence[str | Path]
     names: Sequence[str] | None = None
     separator: str = ","
+    multiline: bool = False
 
     def __post_init__(self) -> None:
+        if self.names is not None and (isinstance(self.names, str) or not self.names):
+            raise ValueError("names must be a list with the name of every column")
         if len(self.separator) != 1 or not self.separator.isascii() or self.separator in '"\r\n':
             raise ValueError("separator must be one ASCII character, such as ',' or ';' or a tab")
 
@@ -57,6 +67,10 @@ class TextFormat:
 
     def types(self, path: Path) -> dict[str, DType]:
         """The names, from the options or from the first line. No column has a type."""
+        if _is_packed(path):
+            with path.open("rb") as raw:
+                if raw.read(len(_GZIP)) != _GZIP:
+                    raise TableError(f"{path} is not a whole file of its kind (perhaps cut off): write it again")
         return dict.fromkeys(self._names(path), nw.Unknown())
 
     def batches(self, path: Path, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
@@ -67,7 +81,7 @@ class TextFormat:
             blocks = _blocks(_plain(raw, path))
             if self.options.names is None:
                 blocks = _without_names(blocks)
-            for texts in _tables(blocks, self.options.separator, len(names), places):
+            for texts in _tables(blocks, self.options, len(names), places):
                 frame = texts.select(
                     parsed(str(place), cells.get(column, nw.String())).alias(column)
                     for place, column in zip(places, columns, strict=True)
@@ -76,23 +90,22 @@ class TextFormat:
                 before = raw.tell()
 
     def _names(self, path: Path) -> list[str]:
-        """The names of the columns. Messages do not quote the first line: without names, it is somebody's row."""
-        with path.open("rb") as raw:
-            line = _plain(raw, path).readline().removeprefix(_MARK)
-        first = next(csv.reader([_text(line).rstrip("\r\n")], delimiter=self.options.separator), [])
+        """The names of the columns. If they are given, the first line is a row: it is not looked at."""
         advice = "give the names with Csv(path, names=[...])"
-        if self.options.names is not None:
-            names = list(self.options.names)
-            if first and len(first) != len(names):
-                raise TableError(f"{path} has {len(first)} columns, but {len(names)} names were given")
-        else:
-            names = first
-            if not line:
-                raise TableError(f"{path} is empty: its first line must name the columns")
-            if any(not name.strip() or _is_number(name) for name in names):
-                raise TableError(f"the first line of {path} holds numbers or nothing where names should be: {advice}")
+        names = self._first_line(path, advice) if self.options.names is None else list(self.options.names)
         if len(set(names)) != len(names):
             raise TableError(f"two columns of {path} have the same name: rename one, or {advice}")
+        return names
+
+    def _first_line(self, path: Path, advice: str) -> list[str]:
+        """The names in the first line. Messages do not quote it: it may be somebody's row after all."""
+        with path.open("rb") as raw:
+            line = _plain(raw, path).readline().removeprefix(_MARK)
+        if not line:
+            raise TableError(f"{path} is empty: its first line must name the columns")
+        names = _row(_text(_normal(line)).rstrip("\n"), _cell(self.options.separator), None)
+        if any(not name.strip() or _is_number(name) for name in names):
+            raise TableError(f"the first line of {path} holds numbers or nothing where names should be: {advice}")
         return names
 
 
@@ -109,60 +122,76 @@ def parsed(name: str, dtype: DType) -> pl.Expr:
     raise TypeError(f"cells of a CSV file can be numbers, truth values or text, not {dtype}")
 
 
-def _tables(blocks: Iterator[bytes], separator: str, width: int, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+def _tables(blocks: Iterator[bytes], options: Csv, width: int, places: Sequence[int]) -> Iterator[pl.DataFrame]:
     """The cells of the wanted columns as text; columns are called by their places."""
     schema = dict.fromkeys((str(place) for place in range(width)), pl.String)
-    for block in blocks:
-        quote = _quotes(block, separator)
-        if quote == "irregular":
-            records = _records(block, blocks, separator)
-            while rows := list(islice(records, _RECORDS)):
-                found = [*zip_longest(*rows), *([[None] * len(rows)] * width)]  # short rows, and columns nobody has
-                frame = pl.DataFrame([pl.Series(str(place), found[place], pl.String) for place in sorted(set(places))])
-                yield frame.with_columns(pl.all().replace("", None))
+    for block in _closed(blocks) if options.multiline else blocks:
+        quotes = _quotes(block, options.separator)
+        if quotes == "irregular":
+            lines = _text(block).removesuffix("\n").split("\n")  # splitlines knows more ends than a CSV file has
+            frames = _split(_joined(lines) if options.multiline else lines, options.separator, places)
         else:
             frame = pl.read_csv(
-                io.BytesIO(separator.join(schema).encode() + b"\n" + block),
+                io.BytesIO(options.separator.join(schema).encode() + b"\n" + block),
                 schema=schema,
                 columns=[str(place) for place in sorted(set(places))],
-                separator=separator,
-                quote_char='"' if quote == "regular" else None,
+                separator=options.separator,
+                quote_char='"' if quotes == "regular" else None,
                 truncate_ragged_lines=True,
             )
-            yield frame.with_columns(pl.all().replace("", None))
+            frames = iter([frame])
+        yield from (frame.with_columns(pl.all().replace("", None)) for frame in frames)
 
 
-def _records(block: bytes, blocks: Iterator[bytes], separator: str) -> Iterator[list[str]]:
-    """The records of a block, and of the following ones as long as a quote is open at the end."""
-    lines = deque(_lines(block))
-
-    def following() -> Iterator[str]:
-        while True:
-            while lines:
-                yield lines.popleft()
-            more = next(blocks, None)
-            if more is None:
-                return
-            lines.extend(_lines(more))
-
-    if csv.field_size_limit() < _LONGEST:  # for the whole process; the other way to split a block has no such limit
-        csv.field_size_limit(_LONGEST)
-    reader = csv.reader(following(), delimiter=separator)
-    while True:
-        try:
-            record = next(reader, None)
-        except csv.Error:  # a quote that was not closed for too long
-            record = []
-        if record is None:
-            return
-        yield record
-        if not lines:
-            return
+def _split(lines: Iterable[str], separator: str, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+    """The wanted cells of each line; a line that is too short lacks its last ones."""
+    cell, width = _cell(separator), max(places) + 1
+    rows = (_row(line, cell, width) for line in lines)
+    while some := list(islice(rows, _RECORDS)):
+        yield pl.DataFrame(
+            [
+                pl.Series(str(place), [row[place] if place < len(row) else None for row in some], pl.String)
+                for place in sorted(set(places))
+            ]
+        )
 
 
-def _lines(block: bytes) -> list[str]:
-    """The lines of a block, with their ends. Not ``splitlines``, which knows more ends than a CSV file has."""
-    return [line + "\n" for line in _text(block).removesuffix("\n").split("\n")]
+def _cell(separator: str) -> re.Pattern[str]:
+    """A cell with what separates it from the one before: what was quoted and what comes after it, or all of it."""
+    end = re.escape(separator)
+    return re.compile(rf'(?:\A|{end})(?:"([^"]*+(?:""[^"]*+)*+)(?:"([^{end}]*+))?+|([^{end}]*+))')
+
+
+def _row(line: str, cell: re.Pattern[str], width: int | None) -> list[str]:
+    """The first cells of a line."""
+    found = (match.groups() for match in islice(cell.finditer(line), width))
+    return [plain if quoted is None else quoted.replace('""', '"') + (rest or "") for quoted, rest, plain in found]
+
+
+def _closed(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Blocks put together until no quoted cell is open at the end; one that stays open for too long is cut."""
+    held = b""
+    for block in blocks:
+        held += block
+        if held.count(b'"') % 2 == 0 or len(held) > _LONGEST:
+            yield held
+            held = b""
+    if held:
+        yield held
+
+
+def _joined(lines: Iterable[str]) -> Iterator[str]:
+    """Lines put together until no quoted cell is open at the end."""
+    held: list[str] = []
+    is_open = False
+    for line in lines:
+        held.append(line)
+        is_open ^= line.count('"') % 2 == 1
+        if not is_open:
+            yield "\n".join(held)
+            held = []
+    if held:
+        yield "\n".join(held)
 
 
 def _quotes(block: bytes, separator: str) -> str:
@@ -183,23 +212,28 @@ def _quotes(block: bytes, separator: str) -> str:
 
 def _plain(raw: BinaryIO, path: Path) -> BinaryIO:
     """The bytes of a file, unpacked. A gzipped file that was cut off raises at its end."""
-    return io.BufferedReader(gzip.GzipFile(fileobj=raw)) if path.suffix.lower() == ".gz" else raw
+    return io.BufferedReader(gzip.GzipFile(fileobj=raw)) if _is_packed(path) else raw
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
 
 
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
     """Whole lines, some megabytes at a time, in UTF-8 and with plain line ends."""
-    mark = stream.read(len(_MARK))
-    start, length = ([], 0) if mark == _MARK else ([mark], len(mark))  # of a line that was not read to its end
-    while chunk := stream.read(_BLOCK):
-        first, last = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
+    begun: list[bytes] = []  # a line that was not read to its end
+    length = 0
+    first = stream.read(max(_BLOCK, len(_MARK))).removeprefix(_MARK)
+    for chunk in chain([first], iter(lambda: stream.read(_BLOCK), b"")):
+        end, last = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
         if last:
-            begun = [b"\n", chunk[first + 1 : last]] if length + first > _LONGEST else [*start, chunk[:last]]
-            yield _normal(b"".join(begun))
-            start, length = [], 0
+            whole = [b"\n", chunk[end + 1 : last]] if length + end > _LONGEST else [*begun, chunk[:last]]
+            yield _normal(b"".join(whole))
+            begun, length = [], 0
         length += len(chunk) - last
-        start = [*start, chunk[last:]] if length <= _LONGEST else []
+        begun = [*begun, chunk[last:]] if length <= _LONGEST else []
     if length:
-        yield _normal(b"".join(start) or b"\n")
+        yield _normal(b"".join(begun) + b"\n")
 
 
 def _without_names(blocks: Iterator[bytes]) -> Iterator[bytes]:
