@@ -171,7 +171,7 @@ def test_only_like_goes_with_like() -> None:
     with pytest.raises(ValueError, match="different bins"):
         Counts(2).merge(Counts(3))
     for broken in (Counts(2).to_bytes(), Counts(3).to_bytes()[:-1], b""):
-        with pytest.raises(ValueError, match="not counts|not statistics"):
+        with pytest.raises(ValueError, match=r"not counts|not statistics"):
             Counts.from_bytes(broken, 3)
 
 
