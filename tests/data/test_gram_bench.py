@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from snugdp.bench import gram
+from snugdp.bench import files, gram
 from snugdp.data.rowmap import RowMap
 
 
@@ -28,6 +28,12 @@ def test_the_stream_and_the_generated_rows() -> None:
     assert small.peak_mb is not None
     assert large.peak_mb is not None
     assert 10 < large.peak_mb < 2 * small.peak_mb
+
+
+def test_every_file_gives_a_time() -> None:
+    rows = files.run(repeats=1, rows=500, d=3)
+    assert [row.name for row in rows][:3] == ["Parquet", "Arrow", "CSV"]
+    assert all(row.min_s > 0 for row in rows)
 
 
 def test_parts_are_named() -> None:

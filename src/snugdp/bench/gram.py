@@ -69,7 +69,7 @@ def threads() -> str:
 
 def in_memory(repeats: int = 7, sizes: Sequence[tuple[int, int]] = IN_MEMORY) -> list[Row]:
     """A float64 matrix in memory: rows within bounds, and rows nearly all of which are shortened."""
-    return [row for n, d in sizes for row in _timed(f"{n:,} x {d} in memory", _memory_jobs(n, d), repeats)]
+    return [row for n, d in sizes for row in timed(f"{n:,} x {d} in memory", _memory_jobs(n, d), repeats)]
 
 
 def _memory_jobs(n: int, d: int) -> Jobs:
@@ -120,17 +120,17 @@ def streamed(repeats: int = 3, rows: int = STREAMED[0], d: int = STREAMED[1]) ->
     from snugdp.data.engines.local import Local
     from snugdp.data.sources import open_source
 
-    work = GramPass(_schema(d))
+    work = GramPass(schema(d))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
-        parts = (_table(min(_STEP, rows - start), d, start).lazy() for start in range(0, rows, _STEP))
+        parts = (table(min(_STEP, rows - start), d, start).lazy() for start in range(0, rows, _STEP))
         pl.concat(parts).sink_parquet(path)
         jobs: Jobs = {
             "Polars and X'X in floats": lambda: _float_stream(path, d),
             "exactly, one thread": lambda: Local(threads=1, progress=False).run(open_source(path), work),
             "exactly, every core": lambda: measure(path, work, progress=False),
         }
-        return _timed(f"{rows:,} x {d} streamed from Parquet", jobs, repeats)
+        return timed(f"{rows:,} x {d} streamed from Parquet", jobs, repeats)
 
 
 def _float_stream(path: Path, d: int) -> Floats:
@@ -159,7 +159,7 @@ def report_generated(rows: int, d: int) -> None:
     """Print the seconds and the peak megabytes of one pass over generated rows: the inside of ``growth``."""
     from snugdp.data.engines.base import measure
 
-    source, work = Generated(rows, d), GramPass(_schema(d))
+    source, work = Generated(rows, d), GramPass(schema(d))
     measure(Generated(_STEP, d), work, progress=False)
     start = perf_counter()
     measure(source, work, progress=False)
@@ -182,7 +182,7 @@ class Generated(Source, Partition):
     """Rows made up as they are read: slices of one table at different places, so that making them costs nothing."""
 
     def __init__(self, rows: int, d: int) -> None:
-        self._rows, self._table = rows, nw.from_native(_table(2 * _STEP, d, 0), eager_only=True)
+        self._rows, self._table = rows, nw.from_native(table(2 * _STEP, d, 0), eager_only=True)
 
     @property
     def types(self) -> Mapping[str, DType]:
@@ -205,17 +205,20 @@ class Generated(Source, Partition):
             yield Batch(self._table[first : first + min(_STEP, self._rows - start)].select(*columns))
 
 
-def _schema(d: int) -> Schema:
+def schema(d: int) -> Schema:
+    """Columns x0, x1, ... between -1 and 1."""
     return Schema({f"x{j}": Number(-1, 1) for j in range(d)}, intercept=False)
 
 
-def _table(n: int, d: int, start: int) -> Any:
+def table(n: int, d: int, start: int) -> Any:
+    """Made-up rows, the same for the same ``start``."""
     import polars as pl
 
     return pl.DataFrame(numbers(n, d, start), schema=[f"x{j}" for j in range(d)], orient="row")
 
 
-def _timed(group: str, jobs: Jobs, repeats: int) -> list[Row]:
+def timed(group: str, jobs: Jobs, repeats: int) -> list[Row]:
+    """Every job in turn, ``repeats`` times over, after one turn to warm up."""
     times: dict[str, list[float]] = {name: [] for name in jobs}
     for turn in range(repeats + 1):
         for name, job in jobs.items():

@@ -72,15 +72,18 @@ def queries(
 @bench.command()
 def gram(
     parts: Annotated[
-        str, typer.Option(help="Which comparisons: memory, stream, growth, separated by commas.")
-    ] = "memory,stream,growth",
+        str, typer.Option(help="Which comparisons: memory, stream, growth, files, separated by commas.")
+    ] = "memory,stream,growth,files",
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender.")] = 7,
 ) -> None:
     """Exact sums of squares and products beside plain floats, in memory and streamed, and how they grow with rows."""
+    import snugdp.bench.files as formats
     import snugdp.bench.gram as contest
 
     tables: dict[str, Table] = {}
-    for row in contest.run(tuple(parts.split(",")), repeats):
+    asked = parts.split(",")
+    rows = contest.run(tuple(part for part in asked if part != "files"), repeats)
+    for row in [*rows, *(formats.run(min(repeats, 3)) if "files" in asked else [])]:
         head = (f"{row.group}", "fastest, s", "median, s", "relative", "peak, MB")
         table = tables.setdefault(row.group, Table(*head))
         peak = "" if row.peak_mb is None else f"{row.peak_mb:.0f}"
