@@ -19,9 +19,10 @@ import pytest
 
 from snugdp.data.engines import measure
 from snugdp.data.engines.base import fold_one
+from snugdp.data.quiet import quietly
 from snugdp.data.schema import Boolean, Category, Number, Schema
 from snugdp.data.sources import Csv, DuckDB, TableError, open_source
-from snugdp.data.sources.base import cells, guarded, quietly
+from snugdp.data.sources.base import cells, guarded
 from snugdp.secret import PrivateComputationError, unwrap
 from tests.data.tallies import Meddling, Tally, Words
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from flint import arb, ctx
 
 from snugdp.accounting import balls, gaussian
+from snugdp.accounting.gaussian import positive
 from snugdp.accounting.rational import Real, rational
 
 EXACT_VARIANCE = 10**6  # up to here the mass of a discrete Gaussian is summed term by term
@@ -35,7 +36,7 @@ def laplace_threshold(epsilon: Real, delta: Real) -> float:
     >>> round(laplace_threshold(1, "1e-6"), 6)
     13.122363
     """
-    rate, tail_mass = _positive(epsilon, "epsilon"), _tail_probability(delta)
+    rate, tail_mass = positive(epsilon, "epsilon"), _tail_probability(delta)
     if tail_mass >= Fraction(1, 2):
         return 0.0
     return balls.above(lambda: -balls.ball(2 * tail_mass).log() / balls.ball(rate))
@@ -47,7 +48,7 @@ def discrete_laplace_threshold(epsilon: Real, delta: Real) -> Threshold:
     >>> discrete_laplace_threshold("0.092", "1e-9").tau
     219
     """
-    rate, goal = _positive(epsilon, "epsilon"), _tail_probability(delta)
+    rate, goal = positive(epsilon, "epsilon"), _tail_probability(delta)
 
     def passing(tau: int) -> arb:
         return balls.exp(balls.ball(-rate * tau)) / (1 + balls.exp(balls.ball(-rate)))
@@ -65,7 +66,7 @@ def discrete_gaussian_threshold(sigma: Real, delta: Real) -> Threshold:
     >>> discrete_gaussian_threshold("9.62", "1e-10").tau
     62
     """
-    scale, goal = _positive(sigma, "sigma"), _tail_probability(delta)
+    scale, goal = positive(sigma, "sigma"), _tail_probability(delta)
 
     def passing(tau: int) -> arb:
         if scale**2 <= EXACT_VARIANCE or tau <= 0:
@@ -84,7 +85,7 @@ def discrete_gaussian_mu(sigma: Real, sensitivity: int = 1) -> float:
     >>> round(discrete_gaussian_mu(1), 6), round(discrete_gaussian_mu(8), 6)
     (1.04576, 0.125081)
     """
-    scale = _positive(sigma, "sigma")
+    scale = positive(sigma, "sigma")
     return balls.above(lambda: mu_ball(scale**2, abs(int(sensitivity))))
 
 
@@ -149,13 +150,6 @@ def _smallest(passing: _Passing, goal: Fraction, start: int) -> Threshold:
     while tau > 0 and balls.at_most(partial(passing, tau - 1), goal):
         tau -= 1
     return Threshold(tau, balls.above(partial(passing, tau)))
-
-
-def _positive(value: Real, name: str) -> Fraction:
-    number = rational(value, name)
-    if number <= 0:
-        raise ValueError(f"{name} must be above 0")
-    return number
 
 
 def _tail_probability(value: Real) -> Fraction:

@@ -142,6 +142,14 @@ def mu_ball(epsilon: Fraction, delta: Fraction) -> arb:
     return crude.max(2 * tail_quantile((1 - delta) / 2))
 
 
+def positive(value: Real, name: str) -> Fraction:
+    """The number as typed, refused when it is not above zero."""
+    number = rational(value, name)
+    if number <= 0:
+        raise ValueError(f"{name} must be above 0")
+    return number
+
+
 def nonnegative(value: Real, name: str) -> Fraction:
     """The number as typed, refused when it is negative."""
     number = rational(value, name)

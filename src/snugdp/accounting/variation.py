@@ -12,7 +12,7 @@ from fractions import Fraction
 from flint import arb
 
 from snugdp.accounting import balls
-from snugdp.accounting.gaussian import nonnegative, probability
+from snugdp.accounting.gaussian import nonnegative, positive, probability
 from snugdp.accounting.rational import Real, rational, typed_up
 
 
@@ -27,7 +27,7 @@ def random_offset(
     >>> round(random_offset("1e-12", 4, "1e-3"), 18)
     2e-09
     """
-    reach, step = nonnegative(error, "error"), _positive(grid, "grid")
+    reach, step = nonnegative(error, "error"), positive(grid, "grid")
     d, lost = _count(dimension), probability(failure, "failure")
     if offset_bits is not None and offset_bits < 0:
         raise ValueError("offset_bits must be at least 0")
@@ -43,7 +43,7 @@ def unimodal(error: Real, grid: Real, peaks: Iterable[Real], *, failure: Real = 
     >>> unimodal("1e-6", "1/16", [gaussian_peak(1)]) < 3.3e-5
     True
     """
-    reach, step = nonnegative(error, "error"), _positive(grid, "grid")
+    reach, step = nonnegative(error, "error"), positive(grid, "grid")
     lost = probability(failure, "failure")
     tops = [nonnegative(peak, "a peak") for peak in peaks]
     parts = (min(Fraction(1), 2 * reach * (1 / step + top)) for top in tops)
@@ -58,7 +58,7 @@ def bounded_density(
     >>> bounded_density("1e-12", "1e-3", 1, density=1, radius=10, tail=0)
     4.0002e-08
     """
-    reach, step = nonnegative(error, "error"), _positive(grid, "grid")
+    reach, step = nonnegative(error, "error"), positive(grid, "grid")
     top, wide = nonnegative(density, "density"), nonnegative(radius, "radius")
     outside, lost = probability(tail, "tail"), probability(failure, "failure")
     each = min(Fraction(1), 2 * reach * top * (2 * wide / step + 1) + outside)
@@ -67,7 +67,7 @@ def bounded_density(
 
 def gaussian_peak(deviation: Real) -> float:
     """The largest density of a Gaussian of this standard deviation; rounded up."""
-    spread = _positive(deviation, "deviation")
+    spread = positive(deviation, "deviation")
     return balls.above(lambda: 1 / (balls.ball(spread) * (2 * arb.pi()).sqrt()))
 
 
@@ -96,7 +96,7 @@ def solver_error(
     1.001e-10
     """
     seen, slack = nonnegative(gradient, "gradient"), nonnegative(gradient_error, "gradient_error")
-    modulus, lattice = _positive(convexity, "convexity"), nonnegative(noise_lattice, "noise_lattice")
+    modulus, lattice = positive(convexity, "convexity"), nonnegative(noise_lattice, "noise_lattice")
     d = _count(dimension)
     return balls.above(
         lambda: balls.ball((seen + slack) / modulus) + balls.ball(lattice / (2 * modulus)) * arb(d).sqrt()
@@ -105,13 +105,6 @@ def solver_error(
 
 def _at_most_one(function: balls.Function) -> float:
     return min(1.0, balls.above(function))
-
-
-def _positive(value: Real, name: str) -> Fraction:
-    number = rational(value, name)
-    if number <= 0:
-        raise ValueError(f"{name} must be above 0")
-    return number
 
 
 def _count(dimension: int) -> int:

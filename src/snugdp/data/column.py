@@ -17,13 +17,15 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-T = TypeVar("T")
+from snugdp.data import kinds
+from snugdp.data.quiet import quietly
+
+Image = TypeVar("Image", bound=np.generic)
 Rows: TypeAlias = "list[Any] | NDArray[Any] | nw.Series[Any]"
 
 _ACCEPTED = "a list, a tuple, a one-dimensional numpy array, or a pandas, polars or pyarrow column"
 _PLAIN_NUMBERS = {int, float, bool}
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)
-_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def numbers(data: object) -> NDArray[np.float64]:
@@ -69,9 +71,11 @@ def counts(data: object, categories: Sequence[Hashable]) -> list[int]:
     column = _column(data)
     if isinstance(column, list) or not _by_value(column):
         found = places(data, categories)
-        return [int(count) for count in np.bincount(found[found >= 0], minlength=len(categories))]
-    place = {category: i for i, category in enumerate(categories)}
-    return _read(column, lambda: _distinct_counts(column, place))
+        tally = np.bincount(found[found >= 0], minlength=len(categories))
+    else:
+        place = {category: i for i, category in enumerate(categories)}
+        tally = _read(column, lambda: _distinct_counts(column, place))
+    return [int(count) for count in tally]
 
 
 def number(row: object) -> float:
@@ -91,7 +95,7 @@ def type_name(column: Rows) -> str:
     if isinstance(column, list):
         return "objects"
     if isinstance(column, nw.Series):
-        return type(column.dtype).__name__
+        return kinds.type_name(column.dtype)
     return {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "c": "complex numbers"}.get(
         column.dtype.kind, "records"
     )
@@ -187,11 +191,11 @@ def _distinct_places(column: NDArray[Any] | nw.Series[Any], place: dict[Hashable
     return found
 
 
-def _distinct_counts(column: NDArray[Any] | nw.Series[Any], place: dict[Hashable, int]) -> list[int]:
+def _distinct_counts(column: NDArray[Any] | nw.Series[Any], place: dict[Hashable, int]) -> NDArray[np.int64]:
     """The same for counts alone, which is faster: no row needs to know its place."""
     values, present = _present(column)
     labels, sizes = np.unique(values if present.all() else values[present], return_counts=True)
-    tally = [0] * len(place)
+    tally = np.zeros(len(place), dtype=np.int64)
     for label, size in zip(labels.tolist(), sizes.tolist(), strict=True):
         if (i := _place(label, place)) >= 0:
             tally[i] += size
@@ -229,13 +233,10 @@ def _beyond(row: Any) -> float:
         return float("nan")
 
 
-def _read(column: Rows, read: Callable[[], T]) -> T:
-    """The rows, or an error about the declared type: a native library's message may quote a row, so it is dropped."""
-    try:
-        with np.errstate(all="ignore"):
-            return read()
-    except _INTERRUPTS:
-        raise
-    except BaseException:  # some backends panic outside Exception
-        pass
-    raise TypeError(f"a column of type {type_name(column)} could not be read; convert it to floats or text first")
+def _read(column: Rows, read: Callable[[], NDArray[Image]]) -> NDArray[Image]:
+    """The rows, or an error about the declared type alone."""
+    with np.errstate(all="ignore"):
+        worked, images = quietly(read)
+    if not worked or images is None:
+        raise TypeError(f"a column of type {type_name(column)} could not be read; convert it to floats or text first")
+    return images

@@ -86,8 +86,8 @@ class SoftHinge:
 
 
 @dataclass(frozen=True)
-class PseudoHuber:
-    """c**2 (sqrt(1 + (u / c)**2) - 1): squares near zero, absolute values far out."""
+class _Robust:
+    """Squares near zero, absolute values far out: ``c`` is where the one becomes the other."""
 
     c: Real = 1
     classifies = False
@@ -100,6 +100,11 @@ class PseudoHuber:
     def slope(self) -> Fraction:
         """The slope far out: c."""
         return rational(self.c, "c")
+
+
+@dataclass(frozen=True)
+class PseudoHuber(_Robust):
+    """c**2 (sqrt(1 + (u / c)**2) - 1): squares near zero, absolute values far out."""
 
     def parts(self, u: Floats) -> tuple[Floats, Floats]:
         """The values v / r and r**(-3/2) with v = u / c, r = sqrt(1 + v**2)."""
@@ -109,20 +114,8 @@ class PseudoHuber:
 
 
 @dataclass(frozen=True)
-class LogCosh:
+class LogCosh(_Robust):
     """c**2 log cosh(u / c): squares near zero, absolute values far out."""
-
-    c: Real = 1
-    classifies = False
-    curvature = Fraction(1)
-
-    def __post_init__(self) -> None:
-        _check_scale(self.c, "c")
-
-    @property
-    def slope(self) -> Fraction:
-        """The slope far out: c."""
-        return rational(self.c, "c")
 
     def parts(self, u: Floats) -> tuple[Floats, Floats]:
         """tanh(u / c) and 1 / cosh(u / c)."""

@@ -100,9 +100,8 @@ class RobustQuery(ABC):
             raise ValueError(
                 "rows differs from the length of the column, which is public when neighbours replace a row"
             )
-        mechanism, plan = self._prepare(rows)
-        divisor = self._summary(rows).divisor
-        shown = Shown(mechanism, lambda drawn: self._grid.number(Fraction(drawn, divisor)))
+        (mechanism, plan), grid, divisor = self._prepare(rows), self._grid, self._summary(rows).divisor
+        shown = Shown(mechanism, lambda drawn: grid.number(Fraction(drawn, divisor)))
         test = mechanism.test() if isinstance(mechanism, Stable) else mechanism
         return run(plan, test, shown, Secret(cells), self._budget, ledger=ledger, noise=noise)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from snugdp.data.quiet import quietly
 from snugdp.data.sources import Source, SparkSource, open_source
-from snugdp.data.sources.base import Frame, quietly
+from snugdp.data.sources.base import Frame
 from snugdp.secret import PrivateComputationError, Secret
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import narwhals as nw
 
 from snugdp.data.engines.base import fold, merged
+from snugdp.data.quiet import quietly
 from snugdp.data.sources import Source, SparkSource, TableError, wanted
-from snugdp.data.sources.base import quietly
 from snugdp.secret import Secret
 
 if TYPE_CHECKING:

@@ -6,19 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 
 from snugdp.data.kinds import Boolean, Category, Column, DType
+from snugdp.data.quiet import INTERRUPTS, quietly
 from snugdp.data.schema import Schema
 
 if TYPE_CHECKING:
     from snugdp.data.passes import Pass
 
 Frame: TypeAlias = nw.DataFrame[Any]
-T = TypeVar("T")
-_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 class TableError(ValueError):
@@ -107,16 +106,6 @@ def step(columns: int) -> int:
     return max(1024, (1 << 21) // max(columns, 1))
 
 
-def quietly(read: Callable[[], T]) -> tuple[bool, T | None]:
-    """Whether it worked, and the result. What a native library says in its exceptions may quote a row."""
-    try:
-        return True, read()
-    except _INTERRUPTS:
-        raise
-    except BaseException:  # a panic of a native library is no Exception
-        return False, None
-
-
 def guarded(batches: Iterator[Batch], explain: Callable[[], str]) -> Iterator[Batch]:
     """The batches; if reading fails, ``explain`` says why from public facts. Raised outside any handler."""
     while True:
@@ -124,9 +113,9 @@ def guarded(batches: Iterator[Batch], explain: Callable[[], str]) -> Iterator[Ba
             batch, error = next(batches, None), None
         except TableError as problem:
             batch, error = None, str(problem)
-        except _INTERRUPTS:
+        except INTERRUPTS:
             raise
-        except BaseException:  # as above
+        except BaseException:  # a panic of a native library is no Exception
             batch, error = None, explain()
         if error is not None:
             raise TableError(error)

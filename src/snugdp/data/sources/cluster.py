@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from snugdp.data.kinds import DType
-from snugdp.data.sources.base import Partition, Source, TableError, listed, quietly
+from snugdp.data.quiet import quietly
+from snugdp.data.sources.base import Partition, Source, TableError, listed
 
 if TYPE_CHECKING:
     from snugdp.data.passes import Pass

@@ -13,7 +13,8 @@ from typing import Any
 import narwhals as nw
 
 from snugdp.data.kinds import DType
-from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, quietly, step
+from snugdp.data.quiet import quietly
+from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, step
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ import narwhals as nw
 import polars as pl
 
 from snugdp.data.kinds import DType, type_name
-from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, listed, quietly
+from snugdp.data.quiet import quietly
+from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, listed
 from snugdp.data.sources.frames import streamed
 from snugdp.data.sources.text import Csv, TextFormat
 

@@ -10,8 +10,9 @@ import narwhals as nw
 import polars as pl
 
 from snugdp.data.kinds import DType
+from snugdp.data.quiet import quietly
 from snugdp.data.scaling import declared
-from snugdp.data.sources.base import Batch, Frame, Partition, Source, TableError, guarded, listed, quietly, step
+from snugdp.data.sources.base import Batch, Frame, Partition, Source, TableError, guarded, listed, step
 
 
 class FrameSource(Source, Partition):

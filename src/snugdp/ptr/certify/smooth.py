@@ -53,8 +53,8 @@ class SmoothBound(Generic[Data]):
                 raise ValueError(f"{name} must be greater than 0")
         if self.beta < Fraction(1, 10**6):
             raise ValueError("beta must be at least 1e-6")
-        if not 0 < self.floor < self.ceiling < math.inf:
-            raise ValueError("floor and ceiling must satisfy 0 < floor < ceiling < infinity, both public")
+        if not 0 < self.floor < self.ceiling < 1e300:
+            raise ValueError("floor and ceiling must satisfy 0 < floor < ceiling < 1e300, both public")
         if not self.failure < 1 or not self.conversion < 1:
             raise ValueError("failure and conversion are probabilities: they must be less than 1")
         if self.order <= 1 or float(self.order) >= 1 / -math.expm1(-2 * float(self.beta)):
