@@ -33,7 +33,7 @@ def test_order_split_and_threads_do_not_matter(threads: int, size: int, seed: in
         patch.setattr("snugdp.data.sources.frames.step", lambda columns: size)
         engine: Engine = Local(threads)
         shuffled = TABLE.sample(fraction=1.0, shuffle=True, seed=seed)
-        assert unwrap(engine.run(open_source(shuffled), WORK)) == EXPECTED
+        assert engine.run(open_source(shuffled), WORK) == EXPECTED
 
 
 def test_the_state_is_a_secret() -> None:

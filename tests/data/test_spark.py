@@ -37,7 +37,7 @@ def table(spark: Any, tmp_path: Path) -> Any:
 
 def test_the_same_state_as_here(spark: Any, table: Any) -> None:
     engine: Engine = Spark()
-    assert unwrap(engine.run(open_source(table), WORK)) == unwrap(measure(TABLE, WORK))
+    assert engine.run(open_source(table), WORK) == unwrap(measure(TABLE, WORK))
     for work in (GramPass(SCHEMA), CountPass(), HistogramPass("kind of", categories=["x", "y"])):
         local: Any = unwrap(measure(TABLE, work))
         assert work.pack(unwrap(measure(table, work))) == work.pack(local)

@@ -54,6 +54,18 @@ class Calibrated(Protocol[Data_contra, Certificate_contra, Output_co]):
         ...
 
 
+def release(plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], purse: Purse) -> Outcome[Output]:
+    """What is private on all data alike: nothing to test.
+
+    Guarantee: the plan's cost, which is the mechanism's own.
+    """
+    paid = purse.pay(plan)  # 1. pay
+    try:
+        return paid.released(mechanism.draw(data, purse.noise))  # 3. release
+    except PrivateComputationError:
+        return paid.failed()
+
+
 def release_or_refuse(
     plan: Plan, test: PrivateTest[Data], mechanism: Mechanism[Data, Output], data: Secret[Data], purse: Purse
 ) -> Outcome[Output]:

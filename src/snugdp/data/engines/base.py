@@ -20,8 +20,8 @@ _FAILED = "the pass over the rows failed; the cause is withheld because it may d
 class Engine(Protocol):
     """Folds every row of a source exactly once and merges the parts, or raises."""
 
-    def run(self, source: Source, work: Pass[S]) -> Secret[S]:
-        """The state of the pass over the whole table."""
+    def run(self, source: Source, work: Pass[S]) -> S:
+        """The state of the pass over the whole table. It is private."""
         ...
 
 
@@ -36,7 +36,11 @@ def measure(data: object, work: Pass[S], *, progress: bool | None = None) -> Sec
     nothing is returned. Since merging is exact, the state does not depend on the engine, the order of the rows or how
     they are split. No message, warning or progress bar depends on the rows.
     """
-    source = open_source(data)
+    return Secret(gather(open_source(data), work, progress=progress))
+
+
+def gather(source: Source, work: Pass[S], *, progress: bool | None = None) -> S:
+    """As ``measure``, for computations that are inside a ``Secret`` already: what is returned is private."""
     source.check(work)
     return engine_for(source, progress=progress).run(source, work)
 
@@ -65,9 +69,9 @@ def fold_one(work: Pass[S], state: S, frame: Frame) -> S:
     return after
 
 
-def merged(work: Pass[S], states: Iterable[S]) -> Secret[S]:
-    """All parts together; private from here on."""
+def merged(work: Pass[S], states: Iterable[S]) -> S:
+    """All parts together."""
     total = work.empty()
     for state in states:
         total = work.merge(total, state)
-    return Secret(total)
+    return total

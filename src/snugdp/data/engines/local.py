@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from snugdp.data.engines.base import fold, merged
 from snugdp.data.sources import Batch, Source, TableError, cells, wanted
 from snugdp.data.sources.base import Frame
-from snugdp.secret import PrivateComputationError, Secret
+from snugdp.secret import PrivateComputationError
 
 if TYPE_CHECKING:
     from snugdp.data.passes import Pass
@@ -32,8 +32,8 @@ class Local:
     threads: int | None = None
     progress: bool | None = None
 
-    def run(self, source: Source, work: Pass[S]) -> Secret[S]:
-        """The state of the pass over the whole table."""
+    def run(self, source: Source, work: Pass[S]) -> S:
+        """The state of the pass over the whole table. It is private."""
         source.check(work)
         number = self.threads or _cores()
         with _bar(source, self.progress) as advance:

@@ -11,7 +11,6 @@ import narwhals as nw
 from snugdp.data.engines.base import fold, merged
 from snugdp.data.quiet import quietly
 from snugdp.data.sources import Source, SparkSource, TableError, wanted
-from snugdp.secret import Secret
 
 if TYPE_CHECKING:
     from snugdp.data.passes import Pass
@@ -26,8 +25,8 @@ class Spark:
     Guarantee: every partition has answered exactly once, or ``TableError`` is raised.
     """
 
-    def run(self, source: Source, work: Pass[S]) -> Secret[S]:
-        """The state of the pass over the whole table."""
+    def run(self, source: Source, work: Pass[S]) -> S:
+        """The state of the pass over the whole table. It is private."""
         source.check(work)
         if not isinstance(source, SparkSource):
             raise TypeError("the Spark engine reads Spark tables only")
