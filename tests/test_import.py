@@ -7,7 +7,7 @@ import sys
 
 
 def test_heavy_libraries_wait_until_they_are_needed() -> None:
-    heavy = ("polars", "pandas", "pyarrow", "pyspark", "duckdb", "scipy")
+    heavy = ("polars", "pandas", "pyarrow", "pyspark", "duckdb", "scipy", "sklearn")
     code = f"import sys, snugdp; print([name for name in {heavy} if name in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert loaded == "[]"

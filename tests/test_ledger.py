@@ -53,11 +53,17 @@ def test_relations_do_not_mix() -> None:
         MemoryLedger(1).charge(Cost(epsilon=0.1, neighbours="replace"), "x")
 
 
-def test_no_copies() -> None:
+def test_a_copy_is_the_ledger_itself() -> None:
     ledger = MemoryLedger(1)
-    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="forget"):
-            duplicate(ledger)
+    for duplicate in (copy.copy(ledger), copy.deepcopy(ledger), copy.deepcopy({"ledger": [ledger]})["ledger"][0]):
+        assert duplicate is ledger
+        duplicate.charge(Cost(epsilon=0.2), "through a copy")
+    assert ledger.spent == Cost(epsilon=0.6)
+
+
+def test_no_pickles() -> None:
+    with pytest.raises(TypeError, match="forget"):
+        pickle.dumps(MemoryLedger(1))
 
 
 def test_a_forked_process_cannot_spend() -> None:

@@ -1,5 +1,7 @@
 """snugdp: propose, test, release. Data-adaptive differential privacy with proofs beside the code."""
 
+from typing import TYPE_CHECKING, Any
+
 from snugdp.data.schema import Boolean, Category, Coefficients, Number, Schema
 from snugdp.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
 from snugdp.ledger import BudgetExceededError, MemoryLedger
@@ -12,6 +14,10 @@ from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
 from snugdp.queries.columns import median, quantile, trimmed_mean
 from snugdp.queries.labels import Mode, Vote, mode, vote
 from snugdp.queries.robust import Median, Quantile, TrimmedMean
+
+if TYPE_CHECKING:
+    from snugdp.estimators.base import NotReleased
+    from snugdp.estimators.linear import LinearRegression
 
 __version__ = "0.1.0"
 
@@ -27,11 +33,13 @@ __all__ = [
     "Exact",
     "Guarantee",
     "Ledger",
+    "LinearRegression",
     "Median",
     "MemoryLedger",
     "Mode",
     "Neighbours",
     "NotPrivate",
+    "NotReleased",
     "Number",
     "Outcome",
     "Plan",
@@ -57,3 +65,20 @@ __all__ = [
     "trimmed_mean",
     "vote",
 ]
+
+_LAZY = {  # these load scikit-learn
+    "LinearRegression": "snugdp.estimators.linear",
+    "NotReleased": "snugdp.estimators.base",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -114,6 +114,16 @@ class PseudoHuber(_Robust):
 
 
 @dataclass(frozen=True)
+class Huber(_Robust):
+    """u**2 / 2 up to c, c |u| - c**2 / 2 beyond. Its second derivative jumps there."""
+
+    def parts(self, u: Floats) -> tuple[Floats, Floats]:
+        """The value v = u / c clipped to [-1, 1], and 1 where it is not clipped."""
+        v = u / float(self.slope)
+        return np.minimum(np.maximum(v, -1.0), 1.0), np.where(np.abs(v) <= 1.0, 1.0, 0.0)
+
+
+@dataclass(frozen=True)
 class LogCosh(_Robust):
     """c**2 log cosh(u / c): squares near zero, absolute values far out."""
 

@@ -19,7 +19,7 @@ from snugdp.data.counts import Counts
 from snugdp.data.moments import Moments
 from snugdp.data.rowmap import RowMap
 from snugdp.data.scaling import OneHot, floats
-from snugdp.data.schema import Category, Number, Schema
+from snugdp.data.schema import Category, Layout, Number, Schema
 
 S = TypeVar("S")
 
@@ -53,7 +53,7 @@ class Pass(Protocol[S]):
         ...
 
 
-def row_map(schema: Schema, bits: int | None = None) -> RowMap:
+def row_map(schema: Layout, bits: int | None = None) -> RowMap:
     """How the vectors of a schema become integers: the features bounded by ``norm``, the intercept always 1."""
     target = 0 if schema.target is None else schema.target_bound
     return RowMap(len(schema.features), schema.norm, target, bits, constant=schema.intercept)
@@ -76,7 +76,7 @@ class GramPass:
     [[320, 384], [384, 768]]
     """
 
-    schema: Schema
+    schema: Layout
     bits: int | None = None
 
     def __post_init__(self) -> None:

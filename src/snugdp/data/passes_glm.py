@@ -21,7 +21,7 @@ from snugdp.data.losses import Loss
 from snugdp.data.moments import Moments
 from snugdp.data.passes import row_map
 from snugdp.data.rowmap import Floats, RowMap
-from snugdp.data.schema import Schema
+from snugdp.data.schema import Layout
 
 PROOF = "data/moments.proof.md#theorem-5"
 
@@ -41,7 +41,7 @@ class GradientPass:
     by at most ``limits.sensitivity(...)`` (``moments.proof.md``, Theorem 5).
     """
 
-    schema: Schema
+    schema: Layout
     theta: Sequence[float]
     loss: Loss
     bits: int | None = None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+import os
+from typing import Any, TypeVar
 
 from snugdp.data.engines.base import gather
 from snugdp.data.hidden import Hidden
+from snugdp.data.images import MOST, ImagePass, Images, run
 from snugdp.data.moments import Moments
 from snugdp.data.passes import GramPass, Pass
-from snugdp.data.schema import Schema
-from snugdp.data.sources import Source, open_source
+from snugdp.data.schema import Layout
+from snugdp.data.sources import Source, SparkSource, open_source
 
 S = TypeVar("S")
 
@@ -17,16 +19,18 @@ S = TypeVar("S")
 class Rows(Hidden):
     """The rows of a table, under a public schema. Private: it travels as a ``Secret``.
 
-    Nothing is read before it is asked for; the moments are read once and kept.
+    Nothing is read before it is asked for; the moments are read once and kept, and so are the rows where a fit that
+    reads them often asks for it and they are few enough.
     """
 
-    __slots__ = ("_moments", "_progress", "_source", "bits", "schema")
+    __slots__ = ("_images", "_moments", "_progress", "_source", "bits", "schema")
 
-    def __init__(self, data: object, schema: Schema, bits: int | None = None, *, progress: bool | None = None) -> None:
+    def __init__(self, data: object, schema: Layout, bits: int | None = None, *, progress: bool | None = None) -> None:
         self.schema, self.bits = schema, bits
         self._source: Source = open_source(data)
         self._source.check(GramPass(schema, bits))
         self._moments: Moments | None = None
+        self._images: Images | None = None
         self._progress = progress
 
     def moments(self) -> Moments:
@@ -35,6 +39,24 @@ class Rows(Hidden):
             self._moments = self.state(GramPass(self.schema, self.bits))
         return self._moments
 
+    def images(self) -> Images | None:
+        """The rows after the row map, as many as fit into half a gigabyte; none for a table on a cluster."""
+        if self._images is None and not isinstance(self._source, SparkSource):
+            self._images = self.state(ImagePass(self.schema, self.bits, share=MOST // _cores()))
+        return self._images
+
     def state(self, work: Pass[S]) -> S:
-        """The state of one pass over all rows."""
+        """The state of one pass over all rows: from those kept in memory where that is possible."""
+        held, able = self._images, hasattr(work, "add")
+        if held is not None and held.complete and able and self._same(work):
+            return run(held, work, _cores())  # type: ignore[arg-type]
         return gather(self._source, work, progress=self._progress)
+
+    def _same(self, work: Any) -> bool:
+        """Whether the pass maps rows as those in memory were mapped."""
+        return bool(work.schema == self.schema and work.bits == self.bits)
+
+
+def _cores() -> int:
+    """Those that this process may use, where the system can tell."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -17,7 +17,7 @@ from snugdp.accounting.rational import Real, rational
 from snugdp.data import scaling, schema_toml
 from snugdp.data.kinds import Boolean, Category, Column, DType, Number, described, type_name
 
-__all__ = ["Boolean", "Category", "Coefficients", "Column", "Number", "Schema"]
+__all__ = ["Boolean", "Category", "Coefficients", "Column", "Layout", "Number", "Schema"]
 _BITS = 52
 
 
@@ -31,6 +31,57 @@ class Coefficients:
     names: tuple[str, ...]
     values: NDArray[np.float64]
     intercept: float
+
+
+class Layout(Protocol):
+    """What a pass needs to know of rows: a ``Schema`` for named columns, an ``ArraySchema`` for a matrix. Public."""
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The columns that are read, with their bounds or values."""
+        ...
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the entries of a vector, in order; the constant comes last."""
+        ...
+
+    @property
+    def target(self) -> str | None:
+        """The column to be predicted."""
+        ...
+
+    @property
+    def target_bound(self) -> int:
+        """A bound on the size of a scaled target."""
+        ...
+
+    @property
+    def target_units(self) -> tuple[float, float]:
+        """The middle of the target, and how many of its units a scaled target of 1 is."""
+        ...
+
+    @property
+    def norm(self) -> Real:
+        """The norm to which longer rows are shortened."""
+        ...
+
+    @property
+    def intercept(self) -> bool:
+        """Whether a constant 1 is the last entry of every vector."""
+        ...
+
+    def check(self, types: Mapping[str, DType]) -> None:
+        """Compare the names and declared types of a table with what is expected."""
+        ...
+
+    def blocks(self, frame: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
+        """The scaled vectors and targets of some rows, part by part. No value raises or warns."""
+        ...
+
+    def coefficients(self, theta: ArrayLike) -> Coefficients:
+        """A linear function of scaled vectors in the user's units."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +178,11 @@ class Schema:
         """A bound on the size of a scaled target."""
         return 1
 
+    @property
+    def target_units(self) -> tuple[float, float]:
+        """The middle of the target, and how many of its units a scaled target of 1 is."""
+        return _units(self.columns[self.target]) if self.target is not None else (0.0, 1.0)
+
     def check(self, types: Mapping[str, DType]) -> None:
         """Compare the names and declared types of a table with the schema; both are public."""
         for name, column in self.columns.items():
@@ -175,7 +231,7 @@ class Schema:
         if given.shape != (len(self.features),):
             raise ValueError(f"theta must have {len(self.features)} entries, one for each of the features")
         used = self._used
-        middle, half = _units(self.columns[self.target]) if self.target is not None else (0.0, 1.0)
+        middle, half = self.target_units
         part = scaling.part_of_norm(len(used))
         units = [u for c in used.values() for u in [_units(c)] * (len(c.values) if isinstance(c, Category) else 1)]
         middles, halves = np.array(units).T

@@ -18,7 +18,7 @@ class MemoryLedger:
     """Keeps the total of many releases within one (epsilon, delta).
 
     Guarantee: the composition of everything charged satisfies the budget (Theorem T). Threads may share it; a
-    forked process may not, because its charges would not be seen here.
+    forked process may not, because its charges would not be seen here. A copy is the ledger itself.
 
     >>> ledger = MemoryLedger(epsilon=0.3)
     >>> _ = ledger.charge(Cost(epsilon=0.1), "first")
@@ -66,5 +66,11 @@ class MemoryLedger:
     def __repr__(self) -> str:
         return f"MemoryLedger({self.label!r}, budget={self.budget!r}, spent={self._spent!r})"
 
+    def __copy__(self) -> MemoryLedger:
+        return self  # a second ledger would be a second budget: scikit-learn's clone must share this one
+
+    def __deepcopy__(self, memo: object) -> MemoryLedger:
+        return self
+
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("a ledger cannot be copied or pickled: a copy would forget what the original spends")
+        raise TypeError("a ledger cannot be pickled: a copy would forget what the original spends")

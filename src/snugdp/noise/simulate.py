@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from snugdp.accounting.rational import Real, rational
 from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
+from snugdp.noise.minimiser import Problem, check_minimiser
+from snugdp.noise.posterior import check_posterior
 from snugdp.secret import Secret
 
 _FAR = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
@@ -80,9 +82,41 @@ class Simulation:
         gaps = np.array([float(max(value - top, _FAR)) for value in values])
         return int(np.argmax(gaps + self._many(law, len(values))))
 
+    def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
+        """The minimiser of F(theta) + b . theta, with b of this law, as floats find it; rounded to the grid."""
+        check_minimiser(law, grid)
+        step = Fraction(2) ** grid
+
+        def found(inside: Problem) -> list[Fraction]:
+            theta: list[float] = inside.solve(self._many(law, inside.dimension)).tolist()
+            return [step * floor(Fraction(value) / step + Fraction(1, 2)) for value in theta]
+
+        return opened(problem.map(found))  # type: ignore[no-any-return]
+
     def reveal(self, value: Secret[T]) -> T:
         """The value as it is."""
         return opened(value)  # type: ignore[no-any-return]
+
+    def posterior(
+        self,
+        gram: Secret[list[list[int]]],
+        cross: Secret[list[int]],
+        *,
+        unit: Fraction,
+        ridge: Fraction,
+        precision: Fraction,
+        grid: int,
+    ) -> list[Fraction]:
+        """N(A^-1 c, (precision A)^-1) on multiples of ``2**grid``; A = unit gram + ridge I, c = unit cross."""
+        check_posterior(unit, ridge, precision, grid)
+        inside = np.array([[float(unit * value) for value in row] for row in opened(gram)])
+        values, vectors = np.linalg.eigh(inside)
+        curvature = np.maximum(values, 0.0) + float(ridge)
+        right = vectors.T @ np.array([float(unit * value) for value in opened(cross)])
+        spread = self._generator.normal(size=len(right)) / np.sqrt(float(precision) * curvature)
+        step = Fraction(2) ** grid
+        theta: list[float] = (vectors @ (right / curvature + spread)).tolist()
+        return [step * floor(Fraction(value) / step + Fraction(1, 2)) for value in theta]
 
     def choice(self, n: int) -> int:
         """A uniform position among ``n``."""

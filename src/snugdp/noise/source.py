@@ -17,6 +17,8 @@ from snugdp.noise.checks import check_count, check_grid, check_scores, exact, in
 from snugdp.noise.deviate import Deviate, deviate
 from snugdp.noise.filtered import draw, rounded
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
+from snugdp.noise.minimiser import Problem, Tilted, check_minimiser
+from snugdp.noise.posterior import check_posterior, rounded_posterior
 from snugdp.noise.refine import START, exactly, floor, negative, refine
 from snugdp.noise.shapes import EXPONENTIAL, HALF_NORMAL, Shape
 from snugdp.secret import Secret
@@ -50,6 +52,21 @@ class Noise(Protocol):
 
     def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
         """The position of the largest score after every score has got noise of its own."""
+
+    def posterior(
+        self,
+        gram: Secret[list[list[int]]],
+        cross: Secret[list[int]],
+        *,
+        unit: Fraction,
+        ridge: Fraction,
+        precision: Fraction,
+        grid: int,
+    ) -> list[Fraction]:
+        """N(A^-1 c, (precision A)^-1) on multiples of ``2**grid``; A = unit gram + ridge I, c = unit cross."""
+
+    def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
+        """The minimiser of F(theta) + b . theta, with b of this law, on multiples of ``2**grid``."""
 
     def choice(self, n: int) -> int:
         """A uniform position among ``n``."""
@@ -133,9 +150,39 @@ class Exact:
         sums = [(value, drawn[lane]) for lane, value in enumerate(values)]
         return _largest(sums, law)
 
+    def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
+        """Exactly ``round(argmin F(theta) + b . theta)`` to the grid, with independent entries of b from the law.
+
+        A computation that fails raises ``PrivateComputationError``, which tells nothing.
+        """
+        check_minimiser(law, grid)
+
+        def cells(inside: Problem) -> list[int]:
+            drawn = draw(HALF_NORMAL, inside.dimension)
+            return Tilted(inside, [drawn[lane] for lane in range(inside.dimension)], law.sigma, grid).cells()
+
+        return [Fraction(2) ** grid * cell for cell in opened(problem.map(cells))]
+
     def reveal(self, value: Secret[T]) -> T:
         """The value as it is. It costs nothing only where no neighbour has another one."""
         return opened(value)  # type: ignore[no-any-return]
+
+    def posterior(
+        self,
+        gram: Secret[list[list[int]]],
+        cross: Secret[list[int]],
+        *,
+        unit: Fraction,
+        ridge: Fraction,
+        precision: Fraction,
+        grid: int,
+    ) -> list[Fraction]:
+        """Exactly the rounded law N(A^-1 c, (precision A)^-1); A = unit gram + ridge I, c = unit cross.
+
+        The gram is a sum of squares of rows: symmetric, positive semidefinite. ``posterior.proof.md``, Theorem 1.
+        """
+        check_posterior(unit, ridge, precision, grid)
+        return rounded_posterior(opened(gram), opened(cross), unit=unit, ridge=ridge, precision=precision, grid=grid)
 
     def choice(self, n: int) -> int:
         """An exactly uniform position among ``0 .. n - 1``."""

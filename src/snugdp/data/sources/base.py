@@ -12,7 +12,7 @@ import narwhals as nw
 
 from snugdp.data.kinds import Boolean, Category, Column, DType
 from snugdp.data.quiet import INTERRUPTS, quietly
-from snugdp.data.schema import Schema
+from snugdp.data.schema import Layout, Schema
 
 if TYPE_CHECKING:
     from snugdp.data.passes import Pass
@@ -71,8 +71,8 @@ class Source(ABC):
         absent = [name for name in work.columns if name not in types]
         if absent:
             raise TableError(f"{self.name} has no column {listed(absent)}{self._offer()}")
-        schema = getattr(work, "schema", None)
-        if isinstance(schema, Schema):
+        schema: Layout | None = getattr(work, "schema", None)
+        if schema is not None:
             schema.check({name: types[name] for name in work.columns})
 
     def _offer(self) -> str:

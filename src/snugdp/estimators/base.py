@@ -1,0 +1,120 @@
+"""What private estimators have in common: the promise they made, the refusal, and a pickle without a purse."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from snugdp.data.schema import Layout
+from snugdp.guarantee import Budget, Cost, shown
+from snugdp.mechanisms.regression import Method
+from snugdp.outcome import Receipt
+from snugdp.ptr.propose import Plan
+
+_TYPICAL = (1_000, 10_000, 100_000, 1_000_000)
+_FEW = 6
+
+
+class NotReleased(RuntimeError):  # noqa: N818  it is an outcome, not a mistake
+    """The fit was paid for and ended in a refusal: there is nothing to predict with."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a fit promises about every person in the table, in plain numbers.
+
+    >>> print(Promise(1.0, 1e-6, "add_remove", "mechanisms/objective.proof.md#theorem-1"))
+    (1, 1e-06)-differential privacy, neighbours: add_remove
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    proof: str
+
+    @classmethod
+    def of(cls, budget: Budget, plan: Plan) -> Promise:
+        """The promise of a plan within a budget."""
+        return cls(float(budget.epsilon), float(budget.delta), budget.neighbours.value, plan.proof)
+
+    def __str__(self) -> str:
+        return f"({shown(self.epsilon)}, {shown(self.delta)})-differential privacy, neighbours: {self.neighbours}"
+
+
+class AbsentLedger:
+    """Stands where the ledger was before an estimator was pickled: charges made elsewhere would not be seen there."""
+
+    def charge(self, cost: Cost, what: str) -> Receipt:
+        """Refuse."""
+        raise RuntimeError(
+            "this estimator was pickled, or sent to another process, and its ledger stayed behind: nothing was "
+            "charged. It can predict; to fit again give it a ledger with set_params(ledger=...); search with n_jobs=1"
+        )
+
+    def __repr__(self) -> str:
+        return "<ledger of another process>"
+
+
+def refused(name: str) -> NoReturn:
+    """The error of a refused estimator when it is asked for predictions."""
+    raise NotReleased(
+        f"the fit of this {name} was refused: its test could not show that these data permit the proposal. The budget "
+        "is spent, and why is private. Try more rows, a larger epsilon or delta, tighter bounds, other proposals (look "
+        'at plan()), or a method without a test, such as method="adassp"'
+    )
+
+
+def whole_rows(rows: Any) -> int | None:
+    """A public guess of the number of rows, or none."""
+    if rows is None:
+        return None
+    try:
+        count = operator.index(rows)
+    except TypeError:
+        count = 0
+    if count < 1 or isinstance(rows, bool):
+        raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
+    return count
+
+
+def forecast_lines(method: Method, layout: Layout, rows: int | None) -> tuple[str, ...]:
+    """What to expect in the user's units, for a guess of the number of rows or for several."""
+    lines = []
+    for count in _TYPICAL if rows is None else (rows,):
+        expected = method.forecast(count)
+        off = float(np.sqrt(expected.excess)) * layout.target_units[1]
+        lines.append(
+            f"with {count:,} rows spread evenly: noise of about {_per_coefficient(layout, expected.noise)} in a "
+            f"coefficient, predictions off by about {off:.3g} more than without noise"
+        )
+    return tuple(lines)
+
+
+def in_users_units(layout: Layout, noise: float) -> Any:
+    """The deviation of every coefficient, from that of a scaled one."""
+    return np.abs(layout.coefficients(np.full(len(layout.features), noise)).values)
+
+
+def described(method: Method, layout: Layout, rows: int | None) -> Plan:
+    """The plan of a method, with what to expect in the user's units."""
+    plan = method.plan()
+    own = tuple(f"scaled rows: {line}" for line in plan.forecast)
+    return replace(plan, forecast=(*forecast_lines(method, layout, rows), *own))
+
+
+def _per_coefficient(layout: Layout, noise: float) -> str:
+    names = layout.coefficients(np.zeros(len(layout.features))).names
+    values = in_users_units(layout, noise)
+    if np.ptp(values) <= 1e-9 * values.max():
+        return f"{values[0]:.3g}"
+    if len(values) <= _FEW:
+        return _listed([f"{value:.3g} ({name})" for name, value in zip(names, values, strict=True)])
+    return f"{values.min():.3g} to {values.max():.3g}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(parts)

@@ -1,0 +1,146 @@
+"""One run of objective perturbation, and what a budget affords. Proof: ``objective.proof.md``.
+
+The numbers in the comments are those of the proof's Theorem 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from snugdp.accounting import gaussian
+from snugdp.accounting import objective as accounting
+from snugdp.accounting.objective import Run
+from snugdp.data.losses import Huber, LogCosh, PseudoHuber
+from snugdp.data.rows import Rows
+from snugdp.guarantee import Budget, Cost
+from snugdp.mechanisms.minimiser import PerturbedLoss, check_objective
+from snugdp.mechanisms.regression import Design
+from snugdp.mechanisms.scale import of_design
+from snugdp.noise import Gaussian, Noise
+from snugdp.secret import Secret
+
+PROOF = "mechanisms/objective.proof.md#theorem-1"
+
+Robust: TypeAlias = LogCosh | PseudoHuber | Huber
+Point: TypeAlias = tuple[Fraction, ...]
+
+_FINE = 17  # binary digits of a coefficient below the bound on a target: a cell is far below the noise
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """One run: the minimiser of loss + ridge/2 |theta - centre|**2 + b . theta, on a public grid.
+
+    ``m``: largest gradient of a row over the deviation of b. A loss of class T (log-cosh, pseudo-Huber) pays nothing
+    for the ridge down to a limit that the budget sets; ``general`` asks for the bound that holds for any ridge.
+
+    Guarantee: ``cost``, when one row comes or goes, whatever the targets are and for any centre that is public or was
+    released before (``objective.proof.md``, Theorem 1). It does not depend on the scale of the loss.
+    """
+
+    design: Design
+    loss: Robust
+    m: Fraction
+    ridge: Fraction
+    general: bool = False
+
+    def __post_init__(self) -> None:
+        if self.m <= 0 or self.ridge <= 0:
+            raise ValueError("m and ridge must be greater than 0")
+        check_objective(self.design, self.loss, self.ridge, (Fraction(0),) * self.design.entries)
+        if isinstance(self.loss, Huber) and not self.general:
+            object.__setattr__(self, "general", True)
+
+    @property
+    def sigma(self) -> Fraction:
+        """The standard deviation of b: B tau / m, rounded up."""
+        return self.loss.slope * _ratio(self.design, self.m)  # 1
+
+    @property
+    def kappa(self) -> Fraction:
+        """B squared over the ridge, exactly."""
+        return self.design.x_squared / self.ridge
+
+    @property
+    def run(self) -> Run:
+        """What accounting needs to know, exactly, for the sigma in use."""
+        return Run(m_squared(self.design, self.m), self.kappa, self.general)
+
+    @property
+    def cost(self) -> Cost:
+        """One atom."""
+        return Cost(atoms=(self.run.atom,))
+
+    @property
+    def grid(self) -> int:
+        """Coefficients are multiples of 2**grid: about 2**-17 of the bound on a target over that on a row."""
+        reach = self.design.y_bound / self.design.x_bound
+        return reach.numerator.bit_length() - reach.denominator.bit_length() - _FINE
+
+    @property
+    def noise_at_most(self) -> float:
+        """No coefficient has more noise than this, in the root mean square; with many rows it has far less."""
+        return float(self.sigma / self.ridge)
+
+    def draw(self, rows: Secret[Rows], noise: Noise, centre: Sequence[Fraction] | None = None) -> Point:
+        """The exact minimiser, rounded to the grid."""
+        middle = (Fraction(0),) * self.design.entries if centre is None else tuple(centre)
+        problem = rows.map(
+            lambda r: PerturbedLoss(of_design(r, self.design), self.design, self.loss, self.ridge, middle)
+        )
+        return tuple(noise.minimiser(problem, Gaussian(self.sigma), grid=self.grid))  # 2, 3
+
+
+def affordable(
+    budget: Budget, runs: Sequence[Fraction], gaussian_part: Fraction = Fraction(0)
+) -> tuple[tuple[Fraction, ...], Fraction]:
+    """The m of runs of class T, and the mu of a Gaussian release beside them, by their shares of M squared.
+
+    Guarantee: with ridges of at least ``least_ridges``, all of it together fits the budget.
+
+    >>> (m,), mu = affordable(Budget(1, 1e-6), [Fraction(99, 100)], Fraction(1, 100))
+    >>> round(float(m), 4), round(float(mu), 4)
+    (0.2279, 0.0229)
+    """
+    total = gaussian.mu(budget.epsilon, budget.delta / 2 ** len(runs))
+    if total <= 0 or sum(runs) + gaussian_part > 1:
+        raise ValueError("the budget affords nothing: delta must be greater than 0, and shares at most 1 together")
+    return shared(total, runs, gaussian_part)
+
+
+def least_ridges(
+    design: Design, budget: Budget, m: Sequence[Fraction], mu: Fraction, parts: Sequence[Fraction]
+) -> tuple[Fraction, ...]:
+    """The smallest ridges of runs of class T of these m, beside a Gaussian release mu; kappas in proportion to parts.
+
+    Guarantee: with these ridges, or larger ones, all of it fits the budget (``objective.proof.md``, Theorem 2).
+    """
+    squares = [m_squared(design, size) for size in m]
+    limit = accounting.largest_kappa(budget.epsilon, budget.delta, squares, list(parts), mu**2)
+    last = accounting.smallest_ridge(design.x_squared, limit * parts[-1])
+    return tuple(last * parts[-1] / part for part in parts)
+
+
+def shared(total: float, runs: Sequence[Fraction], rest: Fraction) -> tuple[tuple[Fraction, ...], Fraction]:
+    """Roots of the shares of the square, rounded down."""
+    square = Fraction(total) ** 2
+    return tuple(_root(share * square) for share in runs), _root(rest * square)
+
+
+def m_squared(design: Design, m: Fraction) -> Fraction:
+    """(B tau / sigma) squared, exactly, for the sigma that is used: not above m squared, and the same for every tau."""
+    return design.x_squared / _ratio(design, m) ** 2
+
+
+def _ratio(design: Design, m: Fraction) -> Fraction:
+    """Sigma over tau: B / m, rounded up."""
+    return accounting.smallest_ridge(design.x_bound, m, 44)
+
+
+def _root(square: Fraction) -> Fraction:
+    """The square root, rounded down."""
+    return Fraction(math.isqrt(math.floor(square * 4**60)), 2**60)

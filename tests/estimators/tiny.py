@@ -1,0 +1,50 @@
+"""A method that looks at no row: whatever an estimator shows beyond its answer comes from somewhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snugdp import Budget, Cost, Outcome, Plan
+from snugdp.data.rows import Rows
+from snugdp.estimators import methods
+from snugdp.mechanisms.regression import Design, Fit, Forecast
+from snugdp.ptr.propose import Step
+from snugdp.ptr.purse import Purse
+from snugdp.secret import Secret
+
+__all__ = ["Tiny", "tiny"]
+
+
+class Tiny:
+    """Releases the public ``theta``, or refuses."""
+
+    last: dict[str, Any]
+
+    def __init__(
+        self, design: Design, budget: Budget, *, theta: float = 1.0, refuse: bool = False, **given: Any
+    ) -> None:
+        if theta < 0:
+            raise ValueError("theta must not be negative")
+        self.theta, self.refuse, self.budget, self.design = np.full(design.entries, theta), refuse, budget, design
+        Tiny.last = given
+
+    def plan(self) -> Plan:
+        steps = (Step("everything", "no noise", Cost(epsilon=self.budget.epsilon, delta=self.budget.delta)),)
+        return Plan("tiny", "mechanisms/sufficient.proof.md#theorem-1", {}, steps, ("nothing",), self.budget)
+
+    def forecast(self, rows: int) -> Forecast:
+        return Forecast(noise=1 / rows, excess=1 / rows**2)
+
+    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+        paid = purse.pay(self.plan())
+        return paid.refused() if self.refuse else paid.released(Fit(self.theta, 0.5, {"ridge": 3.0}), "certificate")
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of the method."""
+    monkeypatch.setitem(methods.METHODS, "tiny", methods.Recipe(Tiny, ("theta", "refuse"), rows=False, validation=True))
+    return "tiny"
