@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 
 from snugdp import Cost, Guarantee
-from snugdp.accounting import discrete, gaussian, pairs, renyi, triple, variation
+from snugdp.accounting import discrete, gaussian, objective, pairs, posterior, renyi, triple, variation
+from snugdp.accounting.posterior_search import rho_max
+from snugdp.data import ridge
+from snugdp.data.losses import LogCosh
 from snugdp.data.moments import Moments
 from snugdp.data.rowmap import RowMap
 from snugdp.mechanisms import median, mode, quantile, trimmed_mean, vote, vote_inverse, vote_law
+from snugdp.mechanisms.minimiser import minimise
+from snugdp.mechanisms.sufficient import adassp_scales
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, pmf, rounded_pmf
 
 Adapter = Callable[..., Any]
@@ -71,6 +76,153 @@ def _objective_profile(eps: float, m: float, kappa: float) -> dict[str, float]:
         "remove_generic": pairs.objective_remove_general(m, pairs.objective_beta(kappa), eps),
         "e_c": float(limit),
     }
+
+
+def _objective_calibration(eps: float, delta: float, B: float, tau: float) -> dict[str, float]:
+    m = objective.calibrate(eps, delta)
+    square = Fraction(repr(B)) ** 2
+    return {
+        "m": m,
+        "sigma": B * tau / m,
+        "lam_free": float(2 * square / Fraction(repr(eps))),
+        "lam_free_tight": float(square / objective.kappa_alone(eps, m)),
+    }
+
+
+def _objective_general(eps: float, delta: float, B: float, tau: float, lam: float) -> dict[str, float]:
+    kappa = Fraction(repr(B)) ** 2 / Fraction(repr(lam))
+    m = objective.calibrate_general(eps, delta, [kappa])
+    return {"beta": float(objective.log_det(kappa)), "m": m, "sigma": B * tau / m if m else math.inf}
+
+
+def _objective_renyi(alpha: float, m: float, kappa: float) -> dict[str, float]:
+    return {
+        "add": objective.renyi_add(alpha, m),
+        "remove_generic": objective.renyi_remove_general(alpha, m, kappa),
+        "remove_logcosh": objective.renyi_remove(alpha, m, kappa),
+    }
+
+
+def _objective_smoothing(m: float, eta: float, s: float, eps: float) -> dict[str, float]:
+    together, delta = objective.smoothed_delta(m, eta, s, eps)
+    return {"M": together, "delta_add": delta}
+
+
+def _posterior_pair(direction: str, leverage: float, rho: float, eps: float) -> dict[str, float]:
+    square = Fraction(repr(rho)) ** 2
+    side: Any = direction.removesuffix("_corner")
+    found = (posterior.corner if direction.endswith("_corner") else posterior.pair)(side, leverage, square)
+    return {"m": float(found.mean), "s2": float(found.variance), "delta": found.delta(eps)}
+
+
+def _posterior_closed_form(lam: float, lambda_min: float, rbar: float, B: float, **rest: Any) -> dict[str, float]:
+    return {"eps": posterior.closed_form(ridge=lam, curvature=lambda_min, residual=rbar, x_bound=B, **rest)}
+
+
+def _log_sensitivity(B: float, lam: float, lambda_min: float) -> dict[str, float]:
+    square = Fraction(repr(B)) ** 2
+    add, both = (
+        float(posterior.log_lipschitz_sensitivity(square, lam, lambda_min, removal=removal))
+        for removal in (False, True)
+    )
+    return {"add_only": add, "add_remove": both}
+
+
+def _posterior_strength(lam: float, lambda_tilde: float, B: float, mu3: float, d0: float) -> dict[str, float]:
+    added, removed = posterior.leverages(Fraction(repr(B)) ** 2, lam, lambda_tilde)
+    rho = rho_max(added, removed, Fraction(repr(mu3)) ** 2, Fraction(repr(d0)))
+    return {"leverage_add": float(added), "leverage_remove": float(removed), "rho": float(rho)}
+
+
+def _posterior_release(
+    *,
+    eps: float, delta: float, lam: float, lambda_min: float, theta_norm: float, B: float, By: float,
+    share1: float, share2: float, f0: float, f1: float, f2: float, Z1: float, Z2: float,
+) -> dict[str, float]:  # fmt: skip
+    d0, d1, d2 = (Fraction(repr(delta)) * Fraction(repr(part)) for part in (f0, f1, f2))
+    mu = gaussian.mu(eps, Fraction(repr(delta)) - d0 - d1 - d2)
+    curvature = 0.0
+    if share1:
+        curvature = max(0.0, lambda_min + B**2 / (mu * math.sqrt(share1)) * (Z1 - gaussian.threshold(1, d1)))
+    sensitivity = _log_sensitivity(B, lam, curvature)["add_remove"]
+    noise = sensitivity / (mu * math.sqrt(share2)) * (Z2 + gaussian.threshold(1, d2))
+    residual, last = (By + B * theta_norm) * math.exp(noise), mu * math.sqrt(1 - share1 - share2)
+    rho = _posterior_strength(lam, curvature, B, last, float(d0))["rho"]
+    return {
+        "mu_tot": mu,
+        "mu3": last,
+        "lambda_tilde": curvature,
+        "log_sensitivity": sensitivity,
+        "rbar": residual,
+        "rho": rho,
+        "gamma": (rho / residual) ** 2,
+    }
+
+
+def _output_noise(B: float, lam: float, lambda_tilde: float, rbar: float, mu3: float) -> dict[str, float]:
+    sensitivity = posterior.output_sensitivity(B, lam, lambda_tilde, rbar)
+    return {"sensitivity": float(sensitivity), "sd": float(sensitivity / Fraction(repr(mu3)))}
+
+
+_CLOSE = Fraction(1, 10**18)
+
+
+class _Ridge:
+    """A ridge regression on rows as they are typed, through exact moments."""
+
+    def __init__(self, X: list[list[float]], y: list[float], lam: float, width: int) -> None:
+        self.bits = max([0, *((Fraction(v).denominator.bit_length() - 1) for row in [*X, y] for v in row)])
+        rows, targets = [self.cells(row) for row in X], self.cells(y)
+        self.unit, self.lam = Fraction(1, 4**self.bits), Fraction(repr(lam))
+        self.gram = [[sum(row[i] * row[j] for row in rows) for j in range(width)] for i in range(width)]
+        self.cross = [sum(row[i] * target for row, target in zip(rows, targets, strict=True)) for i in range(width)]
+
+    def cells(self, row: list[float]) -> list[int]:
+        return [int(Fraction(value) * 2**self.bits) for value in row]
+
+    def solve(self, right: list[Fraction]) -> list[Fraction]:
+        """(X'X + lam I)^-1 right."""
+        scale = max(value.denominator for value in right)
+        whole = [int(value * scale) for value in right]
+        found = ridge.solution(self.gram, whole, self.unit, self.lam, _CLOSE * self.unit)
+        return [value / scale / self.unit for value in found]
+
+    def theta(self) -> list[Fraction]:
+        return ridge.solution(self.gram, self.cross, self.unit, self.lam, _CLOSE)
+
+    def lowest(self) -> float:
+        return float(ridge.smallest_eigenvalue(self.gram, self.unit, _CLOSE))
+
+    def log_lipschitz(self, B: float, By: float) -> float:
+        bounds = {"x_bound": Fraction(repr(B)), "y_bound": Fraction(repr(By))}
+        found = ridge.log_lipschitz(self.gram, self.cross, unit=self.unit, ridge=self.lam, **bounds, accuracy=_CLOSE)
+        return float(found)
+
+
+def _ridge_neighbours(
+    *, X: list[list[float]], y: list[float], lam: float, B: float, By: float, x_new: list[float], y_new: float
+) -> dict[str, Any]:
+    old, new = _Ridge(X, y, lam, len(x_new)), _Ridge([*X, x_new], [*y, y_new], lam, len(x_new))
+    row = [Fraction(value) for value in x_new]
+    parts: dict[str, Any] = {}
+    for fit, suffix, side in ((old, "", "out"), (new, "_new", "in")):
+        theta = fit.theta()
+        parts |= {
+            f"theta{suffix}": [float(value) for value in theta],
+            f"lambda_min{suffix}": fit.lowest(),
+            f"logL{suffix}": fit.log_lipschitz(B, By),
+            f"leverage_{side}": float(sum(a * b for a, b in zip(row, fit.solve(row), strict=True))),
+            f"residual{suffix}": float(Fraction(y_new) - sum(a * b for a, b in zip(row, theta, strict=True))),
+        }
+    return parts
+
+
+def _minimiser(X: list[list[float]], y: list[float], tau: float, lam: float, b: list[float]) -> dict[str, Any]:
+    return {"theta": minimise(X, y, LogCosh(tau), ridge=lam, b=b).tolist()}
+
+
+def _adassp(eps: float, delta: float, shares: list[float], B: float, By: float) -> dict[str, float]:
+    return adassp_scales(eps, delta, shares, B, By)
 
 
 def _row_map(d: int, q: int, Bx: str, By: str) -> RowMap:
@@ -189,13 +341,26 @@ NUMERICS: Mapping[str, Adapter] = {
     },
 }
 
-# Kinds of later parts that today's accounting already answers.
 LINEAR: Mapping[str, Adapter] = {
     "gdp_delta": lambda mu, eps: {"delta": gaussian.delta(mu, eps)},
     "gdp_mu": lambda eps, delta: {"mu": gaussian.mu(eps, delta)},
     "hockey_stick_gaussian_pair": lambda eps, m, s2: {"delta": pairs.gaussian_pair(m, s2, eps)},
     "objpert_profile": _objective_profile,
     "objpert_logcosh_composition": _objective_composition,
+    "objpert_logcosh_calibration": _objective_calibration,
+    "objpert_generic_calibration": _objective_general,
+    "objpert_rdp": _objective_renyi,
+    "objpert_smoothing": _objective_smoothing,
+    "logcosh_minimiser": _minimiser,
+    "ops_pair_delta": _posterior_pair,
+    "ops_rdp": lambda direction, alpha, leverage, rho: {"rdp": posterior.renyi(direction, alpha, leverage, rho)},
+    "ops_closed_form_eps": _posterior_closed_form,
+    "ops_rho_max": _posterior_strength,
+    "ops_ptr_release": _posterior_release,
+    "log_lipschitz_sensitivity": _log_sensitivity,
+    "ridge_neighbours": _ridge_neighbours,
+    "outpert_noise": _output_noise,
+    "adassp_scales": _adassp,
 }
 
 BUILT: Mapping[str, Mapping[str, Adapter]] = {
@@ -204,13 +369,13 @@ BUILT: Mapping[str, Mapping[str, Adapter]] = {
     "vote": VOTE,
     "numerics": NUMERICS,
     "linear": LINEAR,
+    # Kinds of later parts that today's accounting already answers.
     "glm": {"gdp_mu": FRAMEWORK["gdp_mu"]},
     "pate": {"gdp_eps": lambda mu, delta: {"eps": gaussian.epsilon(mu, delta)}},
 }
 
 # Parts that the product does not have yet: their vectors are counted and reported, never taken for passed.
 LATER: Mapping[str, frozenset[str] | None] = {
-    "linear": None,
     "glm": None,
     "objective_glm": None,
     "pate": None,

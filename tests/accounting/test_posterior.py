@@ -180,7 +180,7 @@ def neighbours(n: int, seed: int) -> list[tuple[float, float, float, float, floa
             m = math.sqrt(gamma) * (v @ H @ (other - mean)) / math.sqrt(spread)
             least = float(np.linalg.eigvalsh(sets[held][0].T @ sets[held][0])[0])
             size = math.sqrt(gamma) * (1 + float(np.linalg.norm(mean)))
-            found.append((direction, m, wide / spread, lam, max(least, 0.0), size))
+            found.append((direction, float(m), float(wide / spread), lam, max(least, 0.0), size))
     return found
 
 
@@ -271,16 +271,16 @@ def test_extreme_leverages_end_on_the_safe_side() -> None:
     assert rho_max(Fraction(10**40), 1 - Fraction(1, 10**40), Fraction(1, 25), Fraction(1, 10**7)) == 0
 
 
-def test_closed_form_holds_for_the_pair() -> None:
-    for direction in ("add", "remove"):
-        for gamma, ridge, size in ((0.5, 10, 2.0), (5.0, 100, 1.0), (0.1, 2, 3.0)):
-            numbers = {"gamma": gamma, "ridge": ridge, "curvature": 3, "residual": size, "x_bound": 1}
-            epsilon = posterior.closed_form(direction, **numbers, delta=1e-5)  # type: ignore[arg-type]
-            added, removed = posterior.leverages(1, ridge, 3)
-            leverage = added if direction == "add" else removed
-            true = posterior.pair(direction, leverage, typed(gamma) * typed(size) ** 2)  # type: ignore[arg-type]
-            assert true.delta(epsilon) <= 1e-5
-            assert direction == "remove" or true.delta(epsilon / 2) > 1e-5  # and not by far
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_closed_form_holds_for_the_pair(direction: posterior.Direction) -> None:
+    for gamma, ridge, size in ((0.5, 10, 2.0), (5.0, 100, 1.0), (0.1, 2, 3.0)):
+        epsilon = posterior.closed_form(
+            direction, gamma=gamma, ridge=ridge, curvature=3, residual=size, x_bound=1, delta=1e-5
+        )
+        added, removed = posterior.leverages(1, ridge, 3)
+        true = posterior.pair(direction, added if direction == "add" else removed, typed(gamma) * typed(size) ** 2)
+        assert true.delta(epsilon) <= 1e-5
+        assert direction == "remove" or true.delta(epsilon / 2) > 1e-5  # and not by far
 
 
 def test_bad_numbers_are_refused() -> None:

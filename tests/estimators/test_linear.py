@@ -214,6 +214,9 @@ def test_the_plan_is_in_the_users_units(tiny: str) -> None:  # noqa: F811
     assert model.plan(3).cost == Cost(epsilon=1, delta=1e-6)
     with pytest.raises(ValueError, match="n_features"):
         model.plan()
+    for width in (0, 2.5, True):
+        with pytest.raises(ValueError, match="n_features must be"):
+            model.plan(n_features=width)  # type: ignore[arg-type]
     assert model.fit(*made(30)).plan() == model.plan(3) == model.plan_
     uneven = Schema({"a": Number(0, 1), "b": Number(0, 100), "y": Number(0, 2)}, target="y")
     assert "(a), 1.41e-05 (b)" in LinearRegression(method=tiny, schema=uneven).plan().forecast[0]

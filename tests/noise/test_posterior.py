@@ -13,7 +13,9 @@ from scipy import stats
 from snugdp.accounting.balls import precision as working
 from snugdp.accounting.matrices import backward, cholesky, definite, forward
 from snugdp.noise import Exact, Noise, Simulation, posterior
+from snugdp.noise.filtered import draw
 from snugdp.noise.posterior import rounded_posterior
+from snugdp.noise.shapes import HALF_NORMAL
 from snugdp.secret import Secret
 
 ALPHA = 1e-9  # false alarms of one statistic
@@ -87,7 +89,7 @@ def test_the_law_is_the_same_when_every_draw_is_refined(monkeypatch: pytest.Monk
 def test_refinement_reads_on_in_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the bits fixed, the answer does not depend on where the precision starts."""
     gram, cross = table(5)
-    batch = posterior.draw(posterior.HALF_NORMAL, 5)
+    batch = draw(HALF_NORMAL, 5)
     monkeypatch.setattr(posterior, "draw", lambda shape, n: batch)
 
     def at(start: int) -> list[Fraction]:

@@ -43,3 +43,9 @@ class Witness:
 
     def choice(self, n: int) -> int:
         raise NotImplementedError
+
+    def posterior(self, gram: Secret[Any], cross: Secret[Any], **public: Any) -> list[Fraction]:
+        raise NotImplementedError
+
+    def minimiser(self, problem: Secret[Any], law: Any, *, grid: int) -> list[Fraction]:
+        raise NotImplementedError

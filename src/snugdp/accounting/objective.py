@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from flint import arb
 
-from snugdp.accounting import balls, calibration, gaussian, triple
+from snugdp.accounting import balls, calibration, gaussian, removal, triple
 from snugdp.accounting.gaussian import cdf, nonnegative, positive, probability
 from snugdp.accounting.rational import Real, float_down, rational, readings
 from snugdp.accounting.triple import Atom, Branch
@@ -26,20 +26,31 @@ _HALVINGS = 60
 
 @dataclass(frozen=True)
 class Run:
-    """One objective perturbation: m squared and kappa, exactly; ``general`` for a loss that is not of class T."""
+    """One objective perturbation: m squared and kappa, exactly; ``general`` for a loss that is not of class T.
+
+    ``sharp``, for class T: the loss of a removal followed level by level (removal.py), which allows a larger kappa.
+    """
 
     m_squared: Fraction
     kappa: Fraction
     general: bool = False
+    sharp: bool = False
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability of what the levels do not follow."""
+        return removal.TAIL if self.sharp else Fraction(0)
 
     @property
     def atom(self) -> Atom:
         """What the run costs (objective.proof.md, Theorem 1).
 
-        >>> Run(Fraction(1, 16), Fraction(1, 2)).atom.remove[1]
-        Branch(mu_squared=Fraction(0, 1), shift=Fraction(31, 32))
+        >>> Run(Fraction(1, 16), Fraction(1, 2)).atom.remove[1].shift
+        Fraction(31, 32)
         """
         whole, none = Branch(self.m_squared, Fraction(0)), Fraction(0)
+        if self.sharp:
+            return removal.sharp_atom(self.m_squared, self.kappa)
         if self.general:
             beta = log_det(self.kappa)
             return Atom((whole, whole), (Branch(self.m_squared, beta), Branch(none, beta)))
@@ -150,10 +161,10 @@ def calibrate_general(
 
 def within(epsilon: Fraction, delta: Fraction, runs: Sequence[Run], mu_squared: Fraction = Fraction(0)) -> bool:
     """Whether runs and a Gaussian part together are proved to be (epsilon, delta)-DP."""
-    none = Fraction(0)
+    none, failure = Fraction(0), sum((run.failure for run in runs), Fraction(0))
     atoms = tuple(run.atom for run in runs)
     return triple.at_most(
-        mu_squared=mu_squared, pure=none, failure=none, variation=none, atoms=atoms, epsilon=epsilon, delta=delta
+        mu_squared=mu_squared, pure=none, failure=failure, variation=none, atoms=atoms, epsilon=epsilon, delta=delta
     )
 
 

@@ -7,7 +7,7 @@ Gaussian loss plus a shift: objective perturbation is one. Statements and proofs
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,14 +24,20 @@ MOST_COMBINATIONS = 4096
 
 @dataclass(frozen=True)
 class Branch:
-    """One alternative of an atom's loss: a Gaussian loss of parameter mu, moved up by ``shift``."""
+    """One alternative of an atom's loss: a Gaussian loss of parameter mu, moved up by ``shift``.
+
+    With a ``weight`` below 1 (and mu = 0) it applies on an event of at most that probability, and only there.
+    """
 
     mu_squared: Fraction
     shift: Fraction
+    weight: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         if self.mu_squared < 0 or self.shift < 0:
             raise ValueError("mu_squared and shift of a branch must be at least 0: no loss can earn credit")
+        if not 0 < self.weight <= 1 or (self.weight < 1 and self.mu_squared):
+            raise ValueError("the weight of a branch must be above 0 and at most 1, and 1 beside a Gaussian part")
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Atom:
             raise ValueError("an atom needs at least one branch in each direction")
 
 
-Combinations: TypeAlias = tuple[tuple[Branch, int], ...]  # distinct sums, and how often each occurs
+Combinations: TypeAlias = tuple[tuple[Branch, Fraction], ...]  # distinct sums, and how often or likely each is
 
 
 @dataclass(frozen=True)
@@ -153,8 +159,8 @@ def epsilon(
 def objective_perturbation(m: Real, e_c: Real) -> Atom:
     """The atom of objective perturbation with a loss of class T: m = B tau / sigma, e_c as in the proof file.
 
-    >>> objective_perturbation("0.2", "0.78").remove[1]
-    Branch(mu_squared=Fraction(0, 1), shift=Fraction(39, 50))
+    >>> objective_perturbation("0.2", "0.78").remove[1].shift
+    Fraction(39, 50)
     """
     size, limit = gaussian.nonnegative(m, "m") ** 2, gaussian.nonnegative(e_c, "e_c")
     whole = Branch(size, Fraction(0))
@@ -186,12 +192,13 @@ def _composed(
 
 def _combinations(mu_squared: Fraction, atoms: Iterable[tuple[Branch, ...]]) -> Combinations:
     """One alternative from every atom, all ways; equal sums are merged, so k equal atoms give k + 1."""
-    sums = Counter({Branch(mu_squared, Fraction(0)): 1})
+    sums = {Branch(mu_squared, Fraction(0)): Fraction(1)}
     for branches in atoms:
-        longer: Counter[Branch] = Counter()
+        longer: defaultdict[Branch, Fraction] = defaultdict(Fraction)
         for total, times in sums.items():
             for branch in branches:
-                longer[Branch(total.mu_squared + branch.mu_squared, total.shift + branch.shift)] += times
+                both = Branch(total.mu_squared + branch.mu_squared, total.shift + branch.shift)
+                longer[both] += times * branch.weight
         if len(longer) > MOST_COMBINATIONS:
             raise ValueError(
                 f"these atoms have more than {MOST_COMBINATIONS} distinct combinations; "
@@ -204,7 +211,7 @@ def _combinations(mu_squared: Fraction, atoms: Iterable[tuple[Branch, ...]]) -> 
 def _sum(combinations: Combinations, epsilon: Fraction) -> arb:
     total = arb(0)
     for branch, times in combinations:
-        total += times * gaussian.delta_ball(branch.mu_squared, epsilon - branch.shift)
+        total += balls.ball(times) * gaussian.delta_ball(branch.mu_squared, epsilon - branch.shift)
     return total
 
 
@@ -229,7 +236,7 @@ def _enough(cost: _Cost, goal: Fraction) -> float:
 
 def _without_variation(cost: _Cost, combinations: Combinations, goal: Fraction) -> float:
     """Each combination gets its share of the goal, at the crude epsilon of one Gaussian (Lemma 3)."""
-    count = sum(times for _, times in combinations)
+    count = max(Fraction(1), sum((times for _, times in combinations), Fraction(0)))
 
     def enough(branch: Branch) -> arb:
         start = balls.ball(cost.pure + branch.shift)

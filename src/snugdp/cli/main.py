@@ -12,6 +12,7 @@ import snugdp
 from snugdp.cli import schema as schema_commands
 from snugdp.cli.bounds import bounds
 from snugdp.cli.demo import show
+from snugdp.cli.regression import regression
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,6 +24,7 @@ bench = typer.Typer(no_args_is_help=True, help="Side-by-side runs against peers,
 app.add_typer(bench, name="bench")
 app.add_typer(schema_commands.app, name="schema")
 app.command()(bounds)
+bench.command()(regression)
 
 
 @app.callback(invoke_without_command=True)

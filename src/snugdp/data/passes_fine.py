@@ -172,13 +172,19 @@ class FinePass:
                 np.floor(whole * 2.0 ** (-_LIMB * place), out=limbs[place])
                 whole -= limbs[place] * 2.0 ** (_LIMB * place)
             limbs[0] = whole
-            if self.hessian:
-                Z = V * root[:, None]
-                state.second += np.dot(Z.T, Z)
+        self._add_second(state, V, root)
+        self._add_products(state, limbs, V, _LIMB)
+
+    def _add_second(self, state: Slopes, V: Floats, root: Floats) -> None:
+        if self.hessian:
+            Z = V * root[:, None]
+            state.second += np.dot(Z.T, Z)
+
+    def _add_products(self, state: Slopes, limbs: Floats, V: Floats, width: int) -> None:
         products = np.dot(limbs, V).astype(np.int64).tolist()  # line 7
         for place, row in enumerate(products):
             for j, value in enumerate(row):
-                state.sums[j] += value << (_LIMB * place)
+                state.sums[j] += value << (width * place)
         state.count += len(V)
 
     def _arguments(self, V: Floats, w: Floats) -> tuple[Floats, Floats | None]:
@@ -208,13 +214,16 @@ class FinePass:
             total = total * labels
         else:
             total = total - (targets << self._point_bits)
-        whole: NDArray[Any] = np.array(self._slopes([int(n) for n in total.tolist()], scale), dtype=object)
+        arguments = [int(n) for n in total.tolist()]
+        if self.hessian:
+            far = Fraction(_FAR) * self.loss.slope
+            u = np.array([float(min(max(n * Fraction(2) ** -scale, -far), far)) for n in arguments])
+            with np.errstate(all="ignore"):
+                self._add_second(state, V, self.loss.parts(u)[1])
+        whole = self._slopes(arguments, scale)
         if labels is not None:
-            whole = whole * labels
-        products = np.dot(whole, V.astype(np.int64).astype(object)) if len(V) else np.zeros(V.shape[1], dtype=object)
-        for j, value in enumerate(products.tolist()):
-            state.sums[j] += int(value)
-        state.count += len(V)
+            whole = [int(n * label) for n, label in zip(whole, labels.tolist(), strict=True)]
+        self._add_products(state, _digits(whole, self.slope_bits // 16 + 1), V, 16)
 
     def _slopes(self, numerators: list[int], scale: int) -> list[int]:
         """Slopes at numerator * 2**-scale, in units of 2**-slope_bits of their bound, each to an error below 2."""
@@ -222,7 +231,8 @@ class FinePass:
         waiting = list(found)
         while waiting:
             with precision(self.slope_bits + spare):  # line 9
-                balls = {i: slope_ball(self.loss, numerators[i], -scale) * 2**self.slope_bits for i in waiting}
+                slope, unit = slope_ball(self.loss, -scale), arb((1, self.slope_bits))
+                balls = {i: slope(numerators[i]) * unit for i in waiting}
                 waiting = [i for i, ball in balls.items() if not ball.rad() < _HALF]
                 found.update({i: _floor(ball) for i, ball in balls.items()})
             spare *= 2  # for those that are not fine enough
@@ -247,7 +257,7 @@ class FinePass:
         return [n * self.unit for n in state.sums], state.count * error
 
     def second(self, state: Slopes) -> NDArray[np.float64]:
-        """The Hessian, about; zeros unless level 0 was asked for it. As private as the state."""
+        """The Hessian, about; zeros unless it was asked for. As private as the state."""
         return state.second * float(self.hessian_unit)
 
     def merge(self, one: Slopes, other: Slopes) -> Slopes:
@@ -280,8 +290,15 @@ class FinePass:
 
 def _floor(ball: arb) -> int:
     """The whole part of the middle of a ball."""
-    mantissa, exponent = (int(part) for part in ball.mid().man_exp())
-    return mantissa << exponent if exponent >= 0 else mantissa >> -exponent
+    return int(ball.mid().floor().unique_fmpz() or 0)
+
+
+def _digits(whole: list[int], number: int) -> Floats:
+    """Whole numbers in two's complement: one row for each place of 16 bits, the last one with the sign."""
+    packed = b"".join(n.to_bytes(2 * number, "little", signed=True) for n in whole)
+    digits = np.frombuffer(packed, dtype="<u2").reshape(len(whole), number).T.astype(np.float64)
+    digits[-1] -= np.where(digits[-1] >= 2.0**15, 2.0**16, 0.0)
+    return digits
 
 
 def limb_bits(mapped: RowMap) -> int:

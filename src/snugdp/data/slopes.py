@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from flint import arb
@@ -13,6 +14,7 @@ from snugdp.data.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, Soft
 PROOF = "data/passes_fine.proof.md#lemma-2"
 
 _FLOAT_ERROR = Fraction(3)
+_ONE = arb(1)
 
 
 def float_error(loss: Loss) -> Fraction:
@@ -27,16 +29,30 @@ def float_error(loss: Loss) -> Fraction:
     raise TypeError("the loss must be one of LogCosh, PseudoHuber, Huber, Logistic, SoftHinge")
 
 
-def slope_ball(loss: Loss, mantissa: int, exponent: int) -> arb:
-    """The first derivative over its bound at mantissa * 2**exponent, at the present precision."""
-    u = arb((mantissa, exponent))
-    if isinstance(loss, SoftHinge):
-        u = (u - 1) / ball(rational(loss.h, "h"))
+def slope_ball(loss: Loss, exponent: int) -> Callable[[int], arb]:
+    """The first derivative over its bound at a whole number times 2**exponent; at the precision of this moment."""
     if loss.classifies:
-        return -1 / (1 + u.exp()) if u < 0 else -(-u).exp() / (1 + (-u).exp())
-    v = u / ball(loss.slope)
+        width = rational(loss.h, "h") if isinstance(loss, SoftHinge) else Fraction(1)
+        unit, shift = (
+            ball(Fraction(2) ** exponent / width),
+            ball(1 / width if isinstance(loss, SoftHinge) else Fraction(0)),
+        )
+        return lambda whole: _falling(arb(whole) * unit - shift)
+    unit = ball(Fraction(2) ** exponent / loss.slope)
     if isinstance(loss, Huber):
-        return v.min(arb(1)).max(arb(-1))
+        return lambda whole: (arb(whole) * unit).min(_ONE).max(-_ONE)
     if isinstance(loss, PseudoHuber):
-        return v / (1 + v * v).sqrt()
-    return v.tanh()
+        return lambda whole: _scaled(arb(whole) * unit)
+    return lambda whole: (arb(whole) * unit).tanh()
+
+
+def _falling(z: arb) -> arb:
+    """The value -1 / (1 + exp(z))."""
+    if z < 0:
+        return -1 / (1 + z.exp())
+    small = (-z).exp()
+    return -small / (1 + small)
+
+
+def _scaled(v: arb) -> arb:
+    return v / (1 + v * v).sqrt()

@@ -68,8 +68,8 @@ def refused(name: str) -> NoReturn:
     )
 
 
-def whole_rows(rows: Any) -> int | None:
-    """A public guess of the number of rows, or none."""
+def whole_rows(rows: Any, name: str = "rows") -> int | None:
+    """A public number of rows, or of something else, or none."""
     if rows is None:
         return None
     try:
@@ -77,7 +77,7 @@ def whole_rows(rows: Any) -> int | None:
     except TypeError:
         count = 0
     if count < 1 or isinstance(rows, bool):
-        raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
+        raise ValueError(f"{name} must be a whole number of at least 1, known or guessed without the data")
     return count
 
 

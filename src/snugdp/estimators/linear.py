@@ -100,7 +100,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if bounds.schema is not None:
             layout: Layout = bounds.layout
         else:
-            width = whole_rows(getattr(self, "n_features_in_", None) if n_features is None else n_features)
+            known = getattr(self, "n_features_in_", None) if n_features is None else n_features
+            width = whole_rows(known, "n_features")
             if width is None:
                 raise ValueError("give n_features=..., the number of columns of X, or a schema")
             layout = bounds.array_schema(tuple(f"x{place}" for place in range(width)))
@@ -216,6 +217,6 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = not isinstance(self.noise, Simulation)
         tags.regressor_tags.poor_score = True  # noise on the few rows of scikit-learn's checks
         tags.input_tags.allow_nan = True  # no value may raise: what is no number is missing
-        tags.input_tags.string = True
+        tags.input_tags.string = True  # text in a cell is no number either
         tags.target_tags.required = self.schema is None
         return tags

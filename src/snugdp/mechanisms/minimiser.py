@@ -31,7 +31,7 @@ _SAMPLE = 32_768  # rows from which the first steps are made
 _SWEEPS, _STEPS = 40, 200  # readings of the table, and of the sample, after which a solver gives what it has
 _CLOSE = 1e-7  # of the scale of the loss: so much closer by, a Hessian is as good as another
 _CLEARLY = 0.9
-_SMALL = 1e-13  # of the largest eigenvalue: what floats know of a Hessian
+_SMALL = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
 
 
 def check_objective(design: Design, loss: Loss, ridge: Fraction, centre: Sequence[Fraction]) -> None:
@@ -61,7 +61,7 @@ class PerturbedLoss(Hidden):
         self.sweeps = 0
         self._count: int | None = None
         self._known: dict[tuple[tuple[Fraction, ...], int], tuple[list[Fraction], Fraction]] = {}
-        self._last: tuple[Floats, Floats] | None = None  # a Hessian, and where it was taken
+        self._last: tuple[Floats, Floats] | None = None  # the Hessian of the losses, and where it was taken
 
     @property
     def dimension(self) -> int:
@@ -97,13 +97,13 @@ class PerturbedLoss(Hidden):
         self._known[theta, level] = [a + b for a, b in zip(sums, pull, strict=True)], error
         if hessian:
             at = np.array([float(value) for value in theta])
-            self._last = work.second(state) + float(self.ridge) * np.eye(self.dimension), at
+            self._last = work.second(state), at
 
     def solve(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
         """About the minimiser, from a sample first, then from all rows."""
         with np.errstate(all="ignore"):  # a warning would depend on private values
             start = self._from_sample(b)
-            return _Newton(self._derivatives(b), close(self.loss), _SWEEPS, self._on_grid).run(start)
+            return _Newton(self._derivatives(b), float(self.ridge), close(self.loss), _SWEEPS, self._on_grid).run(start)
 
     def _from_sample(self, b: Floats) -> Floats:
         centre = np.array([float(value) for value in self.centre])
@@ -113,7 +113,7 @@ class PerturbedLoss(Hidden):
         V, w = images.sample(_SAMPLE)
         unit = float(self.design.unit)
         table = _Table(V * unit, w * unit, self.loss, float(self.ridge), b, centre, images.count / len(w))
-        return _Newton(table.derivatives, close(self.loss), _STEPS).run(centre)
+        return _Newton(table.derivatives, table.ridge, close(self.loss), _STEPS).run(centre)
 
     def _on_grid(self, theta: Floats) -> Floats:
         """The nearest point that level 0 takes as it is."""
@@ -148,9 +148,13 @@ class PerturbedLoss(Hidden):
         """A Newton step, from the last Hessian where that was taken close by."""
         at = np.array([float(value) for value in theta])
         if self._last is None or not np.max(np.abs(at - self._last[1])) <= close(self.loss):
-            self._read(tuple(Fraction(value) for value in self._on_grid(at).tolist()), 0, hessian=True)
+            near = self._on_grid(at)
+            if np.max(np.abs(near - at)) <= close(self.loss):
+                self._read(tuple(Fraction(value) for value in near.tolist()), 0, hessian=True)
+            else:  # among numbers so large level 0 is too coarse
+                self._read(tuple(theta), 1, hessian=True)
         assert self._last is not None
-        return -solved(self._last[0], residual)
+        return -solved(self._last[0], float(self.ridge), residual)
 
 
 def close(loss: Loss) -> float:
@@ -158,11 +162,11 @@ def close(loss: Loss) -> float:
     return _CLOSE * float(loss.slope / loss.curvature)
 
 
-def solved(matrix: Floats, right: Floats) -> Floats:
-    """matrix^-1 right for a positive semidefinite matrix, as well as floats can; finite in any case."""
+def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
+    """(matrix + ridge I)^-1 right for a positive semidefinite matrix, as well as floats can; finite in any case."""
     values, vectors = np.linalg.eigh(np.nan_to_num(matrix))
-    safe = np.maximum(values, _SMALL * values[-1])
-    solution: Floats = vectors @ ((vectors.T @ np.nan_to_num(right)) / np.where(safe > 0, safe, 1.0))
+    known = np.where(values > _SMALL * len(values) * values[-1], values, 0.0) + ridge
+    solution: Floats = vectors @ ((vectors.T @ np.nan_to_num(right)) / np.where(known > 0, known, 1.0))
     return solution
 
 
@@ -187,7 +191,7 @@ class _Table:
         if not hessian:
             return gradient, None
         Z = self.X * (root * math.sqrt(float(self.loss.curvature) * self.weight))[:, None]
-        return gradient, Z.T @ Z + self.ridge * np.eye(len(theta))
+        return gradient, Z.T @ Z
 
 
 @dataclass(frozen=True)
@@ -212,6 +216,7 @@ class _Newton:
     """
 
     at: Derivatives
+    ridge: float
     close: float
     left: int
     on_grid: Callable[[Floats], Floats] = lambda theta: theta
@@ -219,7 +224,7 @@ class _Newton:
     def run(self, theta: Floats) -> Floats:
         theta = self.on_grid(theta)
         gradient, matrix = self._evaluate(theta, True)
-        here = _Here(theta, gradient, np.eye(len(theta)) if matrix is None else matrix)
+        here = _Here(theta, gradient, np.zeros((len(theta),) * 2) if matrix is None else matrix)
         while here.size > 0.0 and (new := self._step(here)) is not None:
             here = new
         return here.theta
@@ -230,7 +235,7 @@ class _Newton:
 
     def _step(self, here: _Here) -> _Here | None:
         """The next point: not past the bottom of the line, unless the gradient is smaller there. None at the end."""
-        direction = -solved(here.matrix, here.gradient)
+        direction = -solved(here.matrix, self.ridge, here.gradient)
         low, part, high = 0.0, 1.0, math.inf  # the bottom of the line lies between low and high
         slope = float(direction @ here.gradient)
         while self.left > 0:
@@ -262,10 +267,10 @@ def minimise(
 
     >>> from snugdp.data.losses import LogCosh
     >>> minimise([[1.0], [1.0]], [0.5, 0.5], LogCosh(1), ridge=2.0, b=[0.0]).round(6).tolist()
-    [0.244935]
+    [0.24738]
     """
     rows, target, tilt = (np.asarray(values, dtype=np.float64) for values in (X, y, b))
     middle = np.zeros_like(tilt) if centre is None else np.asarray(centre, dtype=np.float64)
     table = _Table(rows, target, loss, float(ridge), tilt, middle)
     with np.errstate(all="ignore"):
-        return _Newton(table.derivatives, close(loss), _STEPS).run(middle)
+        return _Newton(table.derivatives, table.ridge, close(loss), _STEPS).run(middle)

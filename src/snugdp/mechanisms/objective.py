@@ -12,15 +12,22 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from snugdp.accounting import gaussian
 from snugdp.accounting import objective as accounting
 from snugdp.accounting.rational import Real, rational, typed_up
 from snugdp.data.losses import Huber, LogCosh, PseudoHuber
 from snugdp.data.rows import Rows
 from snugdp.guarantee import Budget, Cost, Neighbours
-from snugdp.mechanisms.perturbation import Perturbation, Point, Robust, affordable, least_ridges, m_squared, shared
+from snugdp.mechanisms.perturbation import (
+    Perturbation,
+    Point,
+    Robust,
+    affordable,
+    fit_of,
+    least_ridges,
+    m_squared,
+    shared,
+)
 from snugdp.mechanisms.regression import Design, Fit, Forecast
 from snugdp.mechanisms.scale import MeanSize
 from snugdp.noise import Noise
@@ -252,7 +259,7 @@ class ObjectivePerturbation:
         """The last run, at the scale that was released."""
         last = self._last(certificate.scale)
         theta = last.draw(data, noise, certificate.centre)  # 3
-        return _fit(last, theta, {"scale": float(certificate.scale * self.design.y_bound)})
+        return fit_of(last, theta, {"scale": float(certificate.scale * self.design.y_bound)})
 
     def _last(self, scale: Fraction) -> Perturbation:
         return replace(self._runs[-1], loss=LOSSES[self.loss](self._last_tau(scale)))
@@ -266,19 +273,7 @@ class _Once:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """One run."""
-        return _fit(self.run, self.run.draw(data, noise), {})
-
-
-def _fit(run: Perturbation, theta: Point, more: dict[str, float]) -> Fit:
-    """The noise of a coefficient depends on the rows and is not released; what is public about it is a bound."""
-    numbers = {
-        "tau": float(run.loss.slope),
-        "ridge": float(run.ridge),
-        "sigma": float(run.sigma),
-        "m": float(run.m),
-        "noise_at_most": run.noise_at_most,
-    }
-    return Fit(np.array([float(value) for value in theta]), None, numbers | more)
+        return fit_of(self.run, self.run.draw(data, noise))
 
 
 def _steps(part: float, least: float, most: float) -> Fraction:

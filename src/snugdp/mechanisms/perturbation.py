@@ -6,19 +6,21 @@ The numbers in the comments are those of the proof's Theorem 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from snugdp.accounting import gaussian
+import numpy as np
+
+from snugdp.accounting import gaussian, removal
 from snugdp.accounting import objective as accounting
 from snugdp.accounting.objective import Run
 from snugdp.data.losses import Huber, LogCosh, PseudoHuber
 from snugdp.data.rows import Rows
 from snugdp.guarantee import Budget, Cost
 from snugdp.mechanisms.minimiser import PerturbedLoss, check_objective
-from snugdp.mechanisms.regression import Design
+from snugdp.mechanisms.regression import Design, Fit
 from snugdp.mechanisms.scale import of_design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secret import Secret
@@ -36,7 +38,8 @@ class Perturbation:
     """One run: the minimiser of loss + ridge/2 |theta - centre|**2 + b . theta, on a public grid.
 
     ``m``: largest gradient of a row over the deviation of b. A loss of class T (log-cosh, pseudo-Huber) pays nothing
-    for the ridge down to a limit that the budget sets; ``general`` asks for the bound that holds for any ridge.
+    for the ridge down to a limit that the budget sets; ``general`` asks for the bound that holds for any ridge, and
+    ``sharp`` for the one that follows the loss of a removal level by level.
 
     Guarantee: ``cost``, when one row comes or goes, whatever the targets are and for any centre that is public or was
     released before (``objective.proof.md``, Theorem 1). It does not depend on the scale of the loss.
@@ -47,6 +50,7 @@ class Perturbation:
     m: Fraction
     ridge: Fraction
     general: bool = False
+    sharp: bool = False
 
     def __post_init__(self) -> None:
         if self.m <= 0 or self.ridge <= 0:
@@ -68,12 +72,13 @@ class Perturbation:
     @property
     def run(self) -> Run:
         """What accounting needs to know, exactly, for the sigma in use."""
-        return Run(m_squared(self.design, self.m), self.kappa, self.general)
+        return Run(m_squared(self.design, self.m), self.kappa, self.general, self.sharp and not self.general)
 
     @property
     def cost(self) -> Cost:
-        """One atom."""
-        return Cost(atoms=(self.run.atom,))
+        """One atom, and the little that its levels do not follow."""
+        run = self.run
+        return Cost(atoms=(run.atom,), delta=run.failure)
 
     @property
     def grid(self) -> int:
@@ -93,6 +98,18 @@ class Perturbation:
             lambda r: PerturbedLoss(of_design(r, self.design), self.design, self.loss, self.ridge, middle)
         )
         return tuple(noise.minimiser(problem, Gaussian(self.sigma), grid=self.grid))  # 2, 3
+
+
+def fit_of(run: Perturbation, theta: Point, more: Mapping[str, float] | None = None) -> Fit:
+    """What a run released. The noise of a coefficient depends on the rows and is not: only a bound on it is known."""
+    numbers = {
+        "tau": float(run.loss.slope),
+        "ridge": float(run.ridge),
+        "sigma": float(run.sigma),
+        "m": float(run.m),
+        "noise_at_most": run.noise_at_most,
+    }
+    return Fit(np.array([float(value) for value in theta]), None, {**numbers, **(more or {})})
 
 
 def affordable(
@@ -123,6 +140,21 @@ def least_ridges(
     limit = accounting.largest_kappa(budget.epsilon, budget.delta, squares, list(parts), mu**2)
     last = accounting.smallest_ridge(design.x_squared, limit * parts[-1])
     return tuple(last * parts[-1] / part for part in parts)
+
+
+def least_sharp_ridge(design: Design, budget: Budget, m: Fraction, mu: Fraction) -> tuple[Fraction, bool]:
+    """The smallest ridge of one run of class T beside a Gaussian release mu, and whether it needs the sharp bound.
+
+    Guarantee: with this ridge all of it fits the budget (``objective.proof.md``, Theorem 3).
+    """
+    plain = least_ridges(design, budget, [m], mu, [Fraction(1)])[0]
+    limit = removal.largest_kappa(budget.epsilon, budget.delta, m_squared(design, m), mu**2)
+    if not limit or (ridge := accounting.smallest_ridge(design.x_squared, limit)) >= plain:
+        return plain, False
+    run = Run(m_squared(design, m), design.x_squared / ridge, sharp=True)
+    if not accounting.within(budget.epsilon, budget.delta, [run], mu**2):
+        return plain, False
+    return ridge, True
 
 
 def shared(total: float, runs: Sequence[Fraction], rest: Fraction) -> tuple[tuple[Fraction, ...], Fraction]:

@@ -63,7 +63,7 @@ class PosteriorSampling:
             raise ValueError("rows, a public guess of the number of rows, must be a whole number above 0")
         first, second = test_shares
         self.design, self.budget, self.rows = design, budget, rows
-        split = Split.of(budget, (0 if ridge == "balanced" else first, second), slack=True)
+        split = Split.of(budget, (0 if isinstance(ridge, str) and ridge == "balanced" else first, second), slack=True)
         self.gamma = None if gamma is None else rational(gamma, "gamma")
         if self.gamma is not None and self.gamma <= 0:
             raise ValueError("gamma must be above 0, or None for the largest that the data allow")

@@ -68,13 +68,11 @@ def rule(ridge: Real | str | Sequence[Real] | None, setting: Setting) -> Rule:
     """The rule that a user's ``ridge`` names, checked."""
     if ridge is None:
         return lambda curvature: steady(setting, curvature)
-    if isinstance(ridge, str):
-        if ridge not in ("adaptive", "balanced"):
-            raise ValueError('ridge must be a number, "balanced", "adaptive", or a sequence of numbers to choose from')
+    if ridge in ("adaptive", "balanced"):
         if ridge == "balanced" and setting.rows is None:
             raise ValueError('ridge="balanced" needs rows=..., a public guess of the number of rows')
         return lambda curvature: searched(setting, curvature)
-    if isinstance(ridge, Sequence):
+    if isinstance(ridge, Sequence) and not isinstance(ridge, str):
         proposals = tuple(proposed(value) for value in ridge)
         if not proposals:
             raise ValueError("ridge has no numbers to choose from: give at least one")
@@ -85,7 +83,12 @@ def rule(ridge: Real | str | Sequence[Real] | None, setting: Setting) -> Rule:
 
 def proposed(ridge: Real) -> Fraction:
     """A regulariser as typed, as near as a float is."""
-    number = rational(ridge, "ridge")
+    try:
+        number = rational(ridge, "ridge")
+    except ValueError:
+        raise ValueError(
+            'ridge must be a number, "balanced", "adaptive", or a sequence of numbers to choose from'
+        ) from None
     if not Fraction(1, 10**40) < number < 10**40:
         raise ValueError("ridge must be above 0, such as 10, and between 1e-40 and 1e40")
     return Fraction(float(number))

@@ -24,7 +24,7 @@ from snugdp.noise import Gaussian, Noise, grid_below
 from snugdp.ptr.propose import Step
 from snugdp.secret import Secret
 
-PROOF = "mechanisms/posterior.proof.md#lemma-3"
+PROOF = "mechanisms/posterior.proof.md#lemma-3-certificate"
 
 Rule: TypeAlias = Callable[[Fraction], Fraction]  # from the released curvature to the regulariser: public
 

@@ -42,7 +42,7 @@ class Plan:
         lines += [f"  propose  {proposal}"] if proposal else []
         lines += [f"  {step.name:<{width}}  {step.noise}  [{_short(step.cost)}]" for step in self.steps]
         lines += [f"  total    {_short(self.cost)}, neighbours: {self.cost.neighbours.value}"]
-        if self.budget is not None and self.cost.mu_squared:
+        if self.budget is not None and (self.cost.mu_squared or self.cost.atoms):
             lines += [f"  that is  epsilon {shown(self.budget.epsilon)} at delta {shown(self.budget.delta)}"]
         lines += [f"  expect   {line}" for line in self.forecast]
         return "\n".join([*lines, f"  proof    {self.proof}"])
@@ -58,4 +58,7 @@ def share_of(test_share: Real) -> Fraction:
 
 def _short(cost: Cost) -> str:
     parts: dict[str, float | Fraction] = {"mu": round(cost.mu, 5), "epsilon": cost.epsilon, "delta": cost.delta}
-    return ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if value) or "free"
+    shares = [f"{name} {shown(value)}" for name, value in parts.items() if value]
+    runs = len(cost.atoms)
+    shares += [f"{runs} perturbed objective{'s' if runs > 1 else ''}"] if runs else []
+    return ", ".join(shares) or "free"
