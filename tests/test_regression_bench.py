@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 from snugdp.bench import regression, regression_data, regression_speed, regression_tables
 from snugdp.bench.regression_methods import CONTENDERS, Contender, Setting, importable, noise_start
+from snugdp.bench.regression_plan import Job, Plan, Score
+from snugdp.bench.regression_report import Report, best
 from snugdp.cli.main import app
 from snugdp.noise.simulate import shuffled
 
@@ -83,7 +85,7 @@ def test_rows_are_scaled_and_split_as_said(folder: Path) -> None:
 
 
 def test_runs_repeat_themselves_in_any_number_of_processes(folder: Path) -> None:
-    plan = regression.Plan.of(str(folder), ["plain"], ["adassp", "ridge"], epsilons=(1.0,), seeds=2)
+    plan = Plan.of(str(folder), ["plain"], ["adassp", "ridge"], epsilons=(1.0,), seeds=2)
     here, there = regression.run(plan), regression.run(plan, jobs=2)
     assert [(c.method, c.errors) for c in here.cells] == [(c.method, c.errors) for c in there.cells]
     assert noise_start("plain", "adassp", 1.0, 1.0, 0) == 2239410307426773502  # the same on every machine
@@ -95,7 +97,7 @@ def test_the_loose_bound_reaches_the_method(folder: Path) -> None:
     def fit(split: regression_data.Split, setting: Setting) -> None:
         seen.append((setting.epsilon, setting.delta, setting.y_bound))
 
-    plan = regression.Plan.of(str(folder), ["plain"], ["output"], epsilons=(2.0,), delta=1e-5, seeds=1, loose=3.0)
+    plan = Plan.of(str(folder), ["plain"], ["output"], epsilons=(2.0,), delta=1e-5, seeds=1, loose=3.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(CONTENDERS, "output", Contender("output", "ours", fit))
         report = regression.run(plan)
@@ -107,36 +109,36 @@ def test_the_loose_bound_reaches_the_method(folder: Path) -> None:
 
 @pytest.mark.parametrize("entry", [float("nan"), float("inf"), 1e300])
 def test_an_answer_that_is_no_number_is_the_worst(folder: Path, entry: float) -> None:
-    plan = regression.Plan.of(str(folder), ["plain"], ["descent", "trivial"], epsilons=(1.0,), seeds=2)
+    plan = Plan.of(str(folder), ["plain"], ["descent", "trivial"], epsilons=(1.0,), seeds=2)
     with pytest.MonkeyPatch.context() as patch:
         wild = Contender("descent", "peer", lambda split, setting: np.full(3, entry))
         patch.setitem(CONTENDERS, "descent", wild)
         report = regression.run(plan)
     (group,) = report.contests()
-    winner = regression.best(group)
+    winner = best(group)
     assert winner is not None
     assert winner.method == "trivial"
     assert (group[0].mean, group[0].deviation) == (np.inf, np.inf)
 
 
-def scores(errors: dict[str, list[float]], epsilon: float = 1.0, factor: float = 1.0) -> list[regression.Score]:
-    job = regression.Job("folder", "table", "auto", epsilon, 1e-6, factor, 0)
+def scores(errors: dict[str, list[float]], epsilon: float = 1.0, factor: float = 1.0) -> list[Score]:
+    job = Job("folder", "table", "auto", epsilon, 1e-6, factor, 0)
     return [
-        regression.Score(replace(job, method=method, number=number), error, 0.1, False)
+        Score(replace(job, method=method, number=number), error, 0.1, False)
         for method, found in errors.items()
         for number, error in enumerate(found)
     ]
 
 
 def test_only_private_methods_without_public_rows_are_ranked() -> None:
-    plan = regression.Plan("folder", ("table",), tuple(CONTENDERS), loose=5.0)
+    plan = Plan("folder", ("table",), tuple(CONTENDERS), loose=5.0)
     close = {"auto": [1.0, 1.02], "sufficient": [1.3, 1.1], "adassp": [1.0, 1.008], "trivial": [5.0, 5.0]}
     outside = {"ridge": [0.1, 0.1], "ridge-public": [0.2, 0.2], "sufficient-validation": [0.3, 0.3]}
     far = {"auto": [2.0, 2.0], "adassp": [1.0, 1.0], "descent": [4.0, 4.0]}
     found = [*scores(close | outside), *scores(far, 4.0), *scores({"auto": [8.0, 8.0]}, 4.0, 5.0)]
-    report = regression.Report(plan, tuple(reversed(found)))
+    report = Report(plan, tuple(reversed(found)))
     first, second = report.contests()
-    winners = [regression.best(group) for group in (first, second)]
+    winners = [best(group) for group in (first, second)]
     assert [cell.method for cell in winners if cell] == ["adassp", "adassp"]
     auto, sufficient = report.summaries()
     assert (auto.method, auto.cells, auto.near) == ("auto", 2, 0.5)  # within 1 % in the one, twice as bad in the other
@@ -185,13 +187,13 @@ def test_bad_wishes_are_answered_in_a_sentence(folder: Path, arguments: list[str
 def test_a_table_that_cannot_be_used_is_named(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "odd.csv").write_text(text)
     with pytest.raises(ValueError, match=rf"odd\.csv.*{words}"):
-        regression.Plan.of(str(tmp_path))
+        Plan.of(str(tmp_path))
 
 
 def test_a_broken_archive_is_named(tmp_path: Path) -> None:
     (tmp_path / "odd.csv.gz").write_bytes(b"no archive")
     with pytest.raises(ValueError, match=r"odd\.csv\.gz cannot be read"):
-        regression.Plan.of(str(tmp_path))
+        Plan.of(str(tmp_path))
 
 
 def test_a_peer_that_is_not_there_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

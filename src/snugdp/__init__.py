@@ -16,7 +16,7 @@ from snugdp.queries.labels import Mode, Vote, mode, vote
 from snugdp.queries.robust import Median, Quantile, TrimmedMean
 
 if TYPE_CHECKING:
-    from snugdp.estimators.base import NotReleased
+    from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.linear import LinearRegression
 
 __version__ = "0.1.0"
@@ -39,6 +39,7 @@ __all__ = [
     "Mode",
     "Neighbours",
     "NotPrivate",
+    "NotPrivateWarning",
     "NotReleased",
     "Number",
     "Outcome",
@@ -68,6 +69,7 @@ __all__ = [
 
 _LAZY = {  # these load scikit-learn
     "LinearRegression": "snugdp.estimators.linear",
+    "NotPrivateWarning": "snugdp.estimators.base",
     "NotReleased": "snugdp.estimators.base",
 }
 

@@ -10,17 +10,11 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from snugdp import LinearRegression, Simulation
-from snugdp.estimators.methods import METHODS
+from snugdp import Exact, LinearRegression, MemoryLedger, NotPrivate, NotPrivateWarning, Simulation
 
 VALUES = {
-    "check_estimators_empty_data_messages": "an error when there are no rows would tell them from one row",
     "check_supervised_y_no_nan": "an error when no target is a number would tell them from one that is",
 }
-TWO_FITS = dict.fromkeys(
-    ("check_regressor_data_not_an_array", "check_supervised_y_2d", "check_regressors_int", "check_fit_idempotent"),
-    "two fits are compared, and private noise has no seed",
-)
 OFFERED: dict[str, dict[str, Any]] = {
     "adassp": {},
     "sufficient": {},
@@ -44,22 +38,32 @@ def test_a_rehearsal_passes_all_checks_but_those_that_look_at_values(method: str
     assert failures(estimator, VALUES) == set(VALUES)
 
 
-def test_a_release_passes_all_but_those_that_compare_two_fits() -> None:
-    estimator = LinearRegression(method="adassp", x_norm=10, y_bound=(-5, 5))
-    assert failures(estimator, VALUES | TWO_FITS) == set(VALUES | TWO_FITS)
-
-
-def test_the_default_method() -> None:
-    pytest.importorskip("snugdp.mechanisms.adaptive", reason="the default method is not built yet")
-    estimator = LinearRegression(x_norm=10, y_bound=5, noise=Simulation(0))
-    assert estimator.method == "auto" in METHODS
-    assert failures(estimator, VALUES) == set(VALUES)
+@pytest.mark.parametrize("method", ["auto", "adassp", "objective"])
+def test_a_release_passes_all_of_them_but_that_one(method: str) -> None:
+    """Checks that compare two fits set ``random_state``, as scikit-learn does for every estimator with randomness."""
+    assert failures(LinearRegression(method=method, x_norm=10, y_bound=(-5, 5)), VALUES) == set(VALUES)
 
 
 @pytest.mark.parametrize("empty", [np.empty, np.zeros])
 def test_what_the_failing_checks_would_betray(empty: Callable[..., Any]) -> None:
     """The same call on neighbouring tables: whatever the one does, the other must do as well."""
-    estimator = LinearRegression(method="adassp", x_norm=10, y_bound=5, noise=Simulation(0))
+    estimator = LinearRegression(method="adassp", x_norm=10, y_bound=5)
     assert estimator.fit(empty((0, 3)), []).released_ == estimator.fit(np.ones((1, 3)), [1.0]).released_
     nothing, one = np.full(10, np.nan), np.r_[np.full(9, np.nan), 1.0]
     assert estimator.fit(np.ones((10, 3)), nothing).released_ == estimator.fit(np.ones((10, 3)), one).released_
+
+
+def test_a_seed_is_a_rehearsal_and_says_so() -> None:
+    X, y = np.ones((20, 2)), np.ones(20)
+    seeded = LinearRegression(method="adassp", x_norm=2, y_bound=2, random_state=3)
+    with pytest.warns(NotPrivateWarning, match="NOT PRIVATE"):
+        first = seeded.fit(X, y)
+    assert first.guarantee_ is None
+    assert first.receipt_ is None
+    assert isinstance(first.outcome_, NotPrivate)
+    with pytest.raises(ValueError, match="not both"):
+        seeded.set_params(noise=Exact()).fit(X, y)
+    with pytest.raises(TypeError, match="whole number"):
+        seeded.set_params(noise=None, random_state=np.random.RandomState(1)).fit(X, y)
+    with pytest.warns(NotPrivateWarning), pytest.raises(ValueError, match="cannot be charged"):
+        seeded.set_params(random_state=3, ledger=MemoryLedger(1, 1e-6)).fit(X, y)

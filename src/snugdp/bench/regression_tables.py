@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+from rich.table import Column, Table
 
 from snugdp.bench.gram import Row
-from snugdp.bench.regression import Cell, Plan, Report, Score, Watch, best
+from snugdp.bench.regression import Watch
 from snugdp.bench.regression_methods import CONTENDERS
+from snugdp.bench.regression_plan import Plan, Score
+from snugdp.bench.regression_report import Cell, Report, best
 from snugdp.bench.regression_speed import GOALS, HUBER, RIDGE
 
 NOTES = (
@@ -20,7 +22,7 @@ NOTES = (
     "All methods get the bounds, epsilon and delta, and nothing else that depends on the table, but for two: descent "
     "and ops_balanced get the number of rows to one digit, as a public guess. A refused fit predicts 0.",
     "*: the best private method. public: needs public rows of the same kind, so it is not ranked. reference: not "
-    "private. diffprivlib is held to pure epsilon.",
+    "private. ±: standard error. diffprivlib is held to pure epsilon.",
 )
 
 
@@ -59,20 +61,20 @@ def contest(group: Sequence[Cell]) -> Table:
     title = f"{cell.dataset}, epsilon {cell.epsilon:g}"
     if cell.factor != 1:
         title += f", bound on targets {cell.factor:g} times too large"
-    table = Table("", "", "error", "standard error", "over the best", "refused", "s per fit", title=title)
+    refusals = ["refused"] if any(cell.refused for cell in group) else []
+    table = Table(*map(_whole, ["", "", "error", "±", "over best", "s per fit", *refusals]), title=title)
     for cell in group:
         name, kind = cell.method + (" *" if cell is winner else ""), CONTENDERS[cell.method].kind
         ratio = _ratio(cell.mean / winner.mean if winner else None)
-        refused = str(cell.refused) if cell.refused else ""
-        error = f"{cell.mean:.5g}"
-        table.add_row(name, kind, error, f"{cell.deviation:.2g}", ratio, refused, f"{cell.seconds:.3f}")
+        row = [name, kind, f"{cell.mean:.4g}", f"{cell.deviation:.1g}", ratio, f"{cell.seconds:.3f}"]
+        table.add_row(*row, *([str(cell.refused)] if refusals else []))
     return table
 
 
 def summary(report: Report, factor: float) -> Table:
     """Our methods over all tables and epsilons."""
-    title = "all cells" if factor == 1 else f"all cells, bound {factor:g} times too large"
-    head = [title, "cells", "best or within 1 %", "error over the best peer", "worst"]
+    title = "all cells" if factor == 1 else f"bound {factor:g} times"
+    head: list[str | Column] = [_whole(title), "cells", "best or within 1 %", "error over the best peer", "worst"]
     head += [f"bound {report.plan.loose:g} times too large costs"] if report.plan.loose else []
     table = Table(*head)
     for found in report.summaries(factor):
@@ -97,6 +99,11 @@ def speed(rows: Sequence[Row], console: Console) -> None:
     console.print(main)
     if grids.row_count:
         console.print(grids)
+
+
+def _whole(title: str) -> Column:
+    """A column whose cells are not cut."""
+    return Column(title, no_wrap=True)
 
 
 def _ratio(value: float | None) -> str:

@@ -36,6 +36,7 @@ def regression(
     """Errors of every method on held-out rows of your tables; or, with --speed, fit times beside scikit-learn's."""
     from snugdp.bench import regression as contest
     from snugdp.bench import regression_speed, regression_tables
+    from snugdp.bench.regression_plan import Plan
 
     console = Console()
     with in_plain_words():
@@ -43,7 +44,7 @@ def regression(
             times = regression_speed.run(rows, repeats=repeats, methods=_names(methods))
             regression_tables.speed(times, console)
             return
-        plan = contest.Plan.of(
+        plan = Plan.of(
             data,
             _names(datasets),
             _names(methods),

@@ -194,6 +194,10 @@ class ArraySource(Source, Partition):
         """One."""
         return (self,)
 
+    def is_empty(self) -> bool:
+        """Whether there are no rows. Private, except in a rehearsal."""
+        return not len(self._X)
+
     def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
         """Blocks of rows. Engines hand them on; only ``ArraySchema`` looks inside."""
         size = step(len(self._schema.names))
@@ -226,7 +230,7 @@ def matrix(X: object) -> NDArray[Any]:
             "it is a single row"
         )
     if rows.shape[1] == 0:
-        raise ValueError("X has 0 feature(s), while a minimum of 1 is required")
+        raise ValueError("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. Give at least one column")
     if rows.dtype.kind == "O":
         return _cells(rows.ravel().tolist()).reshape(rows.shape)
     if rows.dtype.kind not in "biuf":

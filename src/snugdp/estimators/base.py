@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
+from snugdp.data.arrays import ArraySource
 from snugdp.data.schema import Layout
 from snugdp.guarantee import Budget, Cost, shown
 from snugdp.mechanisms.regression import Method
+from snugdp.noise import Noise, Simulation
 from snugdp.outcome import Receipt
 from snugdp.ptr.propose import Plan
 
@@ -21,6 +24,31 @@ _FEW = 6
 
 class NotReleased(RuntimeError):  # noqa: N818  it is an outcome, not a mistake
     """The fit was paid for and ended in a refusal: there is nothing to predict with."""
+
+
+class NotPrivateWarning(UserWarning):
+    """A fit was rehearsed with a seed. Whoever knows the seed knows the noise: nothing is protected."""
+
+
+def rehearsal(random_state: Any, noise: Noise | None) -> Noise:
+    """A seeded source of noise, with a warning: people set ``random_state`` out of habit."""
+    if noise is not None and not isinstance(noise, Simulation):
+        raise ValueError("give noise or random_state, not both; leave both out to release")
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise TypeError("random_state must be a whole number, for a rehearsal that is NOT PRIVATE, or None to release")
+    warnings.warn(
+        "random_state makes this fit a rehearsal: its noise can be repeated, so it is NOT PRIVATE and must not be "
+        "published. Leave random_state out to release",
+        NotPrivateWarning,
+        stacklevel=4,
+    )
+    return Simulation(int(random_state))
+
+
+def require_rows(data: object) -> None:
+    """A rehearsal needs rows. A release does not ask: how many there are is private."""
+    if isinstance(data, ArraySource) and data.is_empty():
+        raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
 
 
 @dataclass(frozen=True)

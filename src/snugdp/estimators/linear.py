@@ -16,7 +16,16 @@ from snugdp.data.arrays import ArraySource, matrix
 from snugdp.data.passes import row_map
 from snugdp.data.rows import Rows
 from snugdp.data.schema import Layout, Schema
-from snugdp.estimators.base import AbsentLedger, Promise, described, in_users_units, refused, whole_rows
+from snugdp.estimators.base import (
+    AbsentLedger,
+    Promise,
+    described,
+    in_users_units,
+    refused,
+    rehearsal,
+    require_rows,
+    whole_rows,
+)
 from snugdp.estimators.methods import Options, recipe_for
 from snugdp.estimators.tables import Bounds, Table, eager, predictions, read, rows_of, target_of
 from snugdp.guarantee import Budget, Neighbours
@@ -39,8 +48,9 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ``method``: "auto", or one of ``snugdp.estimators.methods.METHODS``. ``proposals``: public proposals for the method,
     such as {"ridge": 10.0}. ``validation``: public (X, y) to choose on. ``rows``: a public guess of the number of rows.
     ``ledger``: what every fit is charged to, shared and not copied by ``clone``; without one each fit has a budget of
-    its own. ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit. ``progress``: a bar while files
-    are read.
+    its own. ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
+    ``Simulation(1)``, as elsewhere in scikit-learn: such fits are NOT PRIVATE, cannot be charged, and warn.
+    ``progress``: a bar while files are read.
 
     After ``fit``: ``released_``, and if it is true ``coef_``, ``intercept_``, ``coef_names_``, ``noise_scale_`` (the
     deviation of the noise in every coefficient, if known) and ``details_`` (other released numbers); always ``plan_``,
@@ -73,6 +83,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows: int | None = None,
         ledger: Ledger | None = None,
         noise: Noise | None = None,
+        random_state: int | None = None,
         progress: bool | None = None,
         neighbours: Neighbours | str = "add_remove",
     ) -> None:
@@ -88,6 +99,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.rows = rows
         self.ledger = ledger
         self.noise = noise
+        self.random_state = random_state
         self.progress = progress
         self.neighbours = neighbours
 
@@ -119,6 +131,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         recipe_for(self.method, self.proposals, self.rows, self.validation)
         purse = Purse(self._fresh_noise(), self.ledger, budget)
         table = read(X, y, bounds)
+        if not purse.noise.private:
+            require_rows(table.data)
         method = self._make(table.layout, budget)
         plan = described(method, table.layout, guess)
         rows = Rows(table.data, table.layout, progress=self.progress)
@@ -149,6 +163,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fresh_noise(self) -> Noise | None:
         """A rehearsal begins anew at every fit: the same seed, the same result."""
+        if self.random_state is not None:
+            return rehearsal(self.random_state, self.noise)
         return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
 
     def _make(self, layout: Layout, budget: Budget) -> Method:
@@ -214,7 +230,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = not isinstance(self.noise, Simulation)
+        tags.non_deterministic = self.random_state is None and not isinstance(self.noise, Simulation)
         tags.regressor_tags.poor_score = True  # noise on the few rows of scikit-learn's checks
         tags.input_tags.allow_nan = True  # no value may raise: what is no number is missing
         tags.input_tags.string = True  # text in a cell is no number either
