@@ -213,4 +213,4 @@ def test_speed_compares_with_scikit_learn() -> None:
     ]  # fmt: skip
     console = Console(record=True, width=120)
     regression_tables.speed(rows, console)
-    assert "over HuberRegressor" in console.export_text()
+    assert "over Huber" in console.export_text()

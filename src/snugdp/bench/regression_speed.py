@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from time import perf_counter
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from snugdp.bench.gram import Jobs, Row
+from snugdp.bench.gram import Jobs
 from snugdp.bench.regression import one_thread
 from snugdp.bench.regression_data import Floats, made_up
 from snugdp.bench.regression_methods import chosen
@@ -37,6 +38,21 @@ _METHODS: dict[str, dict[str, Any]] = {
     "descent": {"method": "descent"},
 }
 _NEED_ROWS = ("ops_balanced", "descent")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender: the first fit of the process, which calibrates and loads what later ones find, and later fits.
+
+    ``relative``: the median multiple of the group's first contender in the same turn.
+    """
+
+    group: str
+    name: str
+    first_s: float
+    min_s: float
+    median_s: float
+    relative: float
 
 
 def run(rows: int = 1_000_000, columns: int = 20, repeats: int = 3, methods: Sequence[str] | None = None) -> list[Row]:
@@ -92,15 +108,16 @@ def timed(group: str, jobs: Jobs, repeats: int) -> list[Row]:
 
     What a job pays for the memory that the one before it gave back is no part of a fit.
     """
+    cold: dict[str, float] = {}
     times: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(repeats):
         for name, job in jobs.items():
-            job()
             start = perf_counter()
             job()
-            times[name].append(perf_counter() - start)
-    first = next(iter(times.values()))
-    return [
-        Row(group, name, min(taken), median(taken), median(t / unit for t, unit in zip(taken, first, strict=True)))
-        for name, taken in times.items()
-    ]
+            middle = perf_counter()
+            job()
+            times[name].append(perf_counter() - middle)
+            cold.setdefault(name, middle - start)
+    units = next(iter(times.values()))
+    over = {name: median(t / unit for t, unit in zip(taken, units, strict=True)) for name, taken in times.items()}
+    return [Row(group, name, cold[name], min(taken), median(taken), over[name]) for name, taken in times.items()]

@@ -1,4 +1,4 @@
-"""The demonstration: a made-up table, one budget, five questions, and one refusal."""
+"""The demonstration: a made-up table, one budget, five questions, one refusal, and a line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from snugdp.accounting.rational import Real
+from snugdp.cli.demo_line import show_line
 from snugdp.guarantee import Neighbours
 from snugdp.ledger import MemoryLedger
 from snugdp.outcome import Outcome
@@ -86,6 +87,7 @@ def show(console: Console) -> None:
     )
     spent = budget.spent
     _say(console, f"Spent: epsilon {float(spent.epsilon):g} of 2, delta {float(spent.delta):g} of 1e-06.")
+    show_line(console)
 
 
 def _say(console: Console, text: str) -> None:

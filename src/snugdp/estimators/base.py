@@ -113,13 +113,21 @@ def forecast_lines(method: Method, layout: Layout, rows: int | None) -> tuple[st
     """What to expect in the user's units, for a guess of the number of rows or for several."""
     lines = []
     for count in _TYPICAL if rows is None else (rows,):
-        expected = method.forecast(count)
+        expected = method.forecast(_as_long_rows(count, layout))
         off = float(np.sqrt(expected.excess)) * layout.target_units[1]
         lines.append(
-            f"with {count:,} rows spread evenly: noise of about {_per_coefficient(layout, expected.noise)} in a "
-            f"coefficient, predictions off by about {off:.3g} more than without noise"
+            f"with {count:,} rows that fill their bounds evenly: noise of about "
+            f"{_per_coefficient(layout, expected.noise)} in a coefficient, predictions off by about {off:.3g} more than "
+            "without noise"
         )
     return tuple(lines)
+
+
+def _as_long_rows(rows: int, layout: Layout) -> int:
+    """How many rows of full length tell as much: numbers spread evenly over their bounds have a third of the square."""
+    features = len(layout.features) - layout.intercept
+    share = (features + 1) / (6 * features) if layout.intercept else 1 / 3
+    return max(1, round(rows * share))
 
 
 def in_users_units(layout: Layout, noise: float) -> Any:

@@ -1,8 +1,9 @@
 """The default way to fit a line: look at the sizes of the targets in private, then perturb a robust objective to fit.
 
 How far out a residual should still count like a square depends on how large targets usually are, and on how many rows
-there are to drown the noise. Both come from one noisy histogram of |y|, a few hundredths of the budget. Proof:
-``adaptive.proof.md``; the numbers in the comments are those of its algorithm.
+there are to drown the noise. Both come from one noisy histogram of |y|, around their private mean where the line has an
+intercept: a few hundredths of the budget. Proof: ``adaptive.proof.md``; the numbers in the comments are those of its
+algorithm.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from snugdp.data.rows import Rows
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.perturbation import Perturbation, affordable, fit_of, least_sharp_ridge
 from snugdp.mechanisms.regression import Design, Fit, Forecast
-from snugdp.mechanisms.scale import SizeHistogram
+from snugdp.mechanisms.scale import MeanTarget, SizeHistogram
 from snugdp.noise import Noise
 from snugdp.outcome import Outcome
 from snugdp.ptr.propose import Plan, Step
@@ -30,6 +31,7 @@ PROOF = "mechanisms/adaptive.proof.md#theorem-1"
 
 # Chosen on 79 public tables, 77 of them from R packages, and looked at once on 44 others: docs/benchmarks.md.
 _SHARE = Fraction(4, 100)  # of M squared: the histogram
+_CENTRE = Fraction(1, 100)  # of M squared: the mean of the targets, where there is an intercept
 _CLEAR, _SURE = 1.5, 3.5  # a bin counts from so many deviations of its noise on; for the tail, from more
 _GUESS, _GUESSED = 0.1, 1.5  # the guessed size, part of the bound, counts like so many deviations
 _NORMAL = 1.25  # root mean square over mean, of normal deviates
@@ -42,20 +44,21 @@ _CURVED = 0.6  # forecasts are for residuals of about tau: the mean second deriv
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the histogram tells: about how many rows there are, how large targets are (in parts of the bound) and how
-    much heavier than normal their tail is. Released, and noisy.
+    """What is known before the run: about how many rows there are, how far targets lie from ``centre`` (in parts of
+    their bound) and how much heavier than normal their tail is. Released, and noisy.
     """
 
     rows: float
     mean: float
     tail: float
+    centre: Fraction = Fraction(0)
 
     @classmethod
-    def read(cls, counts: Sequence[int], deviation: float) -> Sizes:
+    def read(cls, counts: Sequence[int], deviation: float, centre: Fraction = Fraction(0)) -> Sizes:
         """From noisy counts of bins that halve in size every two: bins below their noise do not count.
 
         >>> Sizes.read([0, 0, 0, 0, 600, 900, 500, 300, 90, 20], 5.0)  # doctest: +ELLIPSIS
-        Sizes(rows=2410.0, mean=0.141..., tail=1.052...)
+        Sizes(rows=2410.0, mean=0.141..., tail=1.052..., centre=Fraction(0, 1))
         """
         octaves = [a + b for a, b in zip(counts[::2], counts[1::2], strict=True)]
         middles = [2.0 ** -(place + 0.5) for place in range(len(octaves))]
@@ -64,7 +67,7 @@ class Sizes:
         sure = [count if count > _SURE * noise else 0 for count in octaves]
         rows, guessed = float(sum(clear)), _GUESSED * noise
         mean = (math.fsum(c * x for c, x in zip(clear, middles, strict=True)) + _GUESS * guessed) / (rows + guessed)
-        return cls(max(rows, guessed / 2), mean, _tail(sure, middles))
+        return cls(max(rows, guessed / 2), mean, _tail(sure, middles), centre)
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,13 @@ class _Parts:
     mu: Fraction
     ridge: Fraction
     sharp: bool
+    histogram: SizeHistogram
+    centre: MeanTarget | None
+
+    @property
+    def before(self) -> Cost:
+        """What is released before the run costs."""
+        return self.histogram.cost if self.centre is None else self.histogram.cost + self.centre.cost
 
     def run(self, design: Design, tau: Fraction) -> Perturbation:
         """The run at a scale of the loss."""
@@ -83,11 +93,15 @@ class _Parts:
 
 @lru_cache(maxsize=64)
 def _parts(design: Design, budget: Budget) -> _Parts:
-    (m,), mu = affordable(budget, [1 - _SHARE], _SHARE)
+    shares = (_SHARE, _CENTRE if design.row_map.constant else Fraction(0))
+    spent = shares[0] + shares[1]
+    (m,), mu = affordable(budget, [1 - spent], spent)
+    sizes, centre = (_root(mu**2 * share / spent) for share in shares)
     least, sharp = least_sharp_ridge(design, budget, m, mu)
-    parts = _Parts(m, mu, max(least, _RIDGE * design.x_squared), sharp)
-    cost = parts.run(design, design.y_bound).cost + SizeHistogram(design, mu).cost
-    if not cost.fits(budget):
+    ridge = max(least, _RIDGE * design.x_squared)
+    mean = MeanTarget(design, centre) if centre else None
+    parts = _Parts(m, mu, ridge, sharp, SizeHistogram(design, sizes), mean)
+    if not (parts.run(design, design.y_bound).cost + parts.before).fits(budget):
         raise ValueError("the budget affords nothing: give a larger epsilon or delta")
     return parts
 
@@ -120,10 +134,6 @@ class Adaptive:
     def _parts(self) -> _Parts:
         return _parts(self.design, self.budget)
 
-    @cached_property
-    def _histogram(self) -> SizeHistogram:
-        return SizeHistogram(self.design, self._parts.mu)
-
     def _run(self, tau: Fraction) -> Perturbation:
         return self._parts.run(self.design, tau)
 
@@ -134,8 +144,8 @@ class Adaptive:
 
     @property
     def cost(self) -> Cost:
-        """The histogram and the run."""
-        return self._histogram.cost + self._planned.cost
+        """All that is released."""
+        return self._parts.before + self._planned.cost
 
     def tau(self, sizes: Sizes) -> Fraction:
         """The scale of the loss: mean sizes, times a power of rows * m / entries, and more for a heavy tail."""
@@ -146,19 +156,22 @@ class Adaptive:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        run = self._planned
+        run, parts = self._planned, self._parts
+        noise = f"Gaussian noise {float(parts.histogram.deviation):.3g} a bin"
+        steps = [
+            Step("sizes", f"histogram of the sizes of targets, {noise}", parts.histogram.cost),
+            Step("release", "minimise a log-cosh loss with a Gaussian linear term", run.cost),
+        ]
+        if parts.centre is not None:
+            steps.insert(0, Step("centre", "mean of the targets, with Gaussian noise", parts.centre.cost))
         return Plan(
             "regression by objective perturbation at a private scale",
             PROOF,
             {"ridge": float(run.ridge), "m": float(run.m)},
-            (
-                Step("sizes", f"histogram of |target|, Gaussian noise {float(self._histogram.deviation):.3g} a bin",
-                     self._histogram.cost),
-                Step("release", "minimise a log-cosh loss with a Gaussian linear term", run.cost),
-            ),
+            tuple(steps),
             (f"noise of a coefficient below {run.noise_at_most:.3g} in scaled units, far below with many rows",),
             self.budget,
-        )  # fmt: skip
+        )
 
     def forecast(self, rows: int) -> Forecast:
         """For rows spread evenly, and targets of about a fifth of their bound."""
@@ -172,13 +185,26 @@ class Adaptive:
         return certify_and_release(self.plan(), self, self, rows, purse)
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
-        """The private sizes."""
-        return Sizes.read(self._histogram.draw(data, noise), float(self._histogram.deviation))  # 1
+        """The private centre and sizes."""
+        mean, histogram = self._parts.centre, self._parts.histogram
+        centre = Fraction(0) if mean is None else mean.draw(data, noise)  # 1
+        counts = histogram.draw(data, noise, self._around(centre))  # 2
+        return Sizes.read(counts, float(histogram.deviation), centre)
 
     def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> Fit:
         """The run at the scale that the sizes ask for."""
-        run = self._run(self.tau(certificate))  # 2
-        return fit_of(run, run.draw(data, noise))  # 3
+        run = self._run(self.tau(certificate))  # 3
+        theta = run.draw(data, noise, self._around(certificate.centre))  # 4
+        return fit_of(run, theta, {"centre": float(certificate.centre)})
+
+    def _around(self, centre: Fraction) -> tuple[Fraction, ...]:
+        """The line that is the same everywhere."""
+        return (*(Fraction(0),) * (self.design.entries - 1), centre)
+
+
+def _root(square: Fraction) -> Fraction:
+    """The square root, rounded down."""
+    return Fraction(math.isqrt(math.floor(square * 4**60)), 2**60)
 
 
 def _tail(counts: Sequence[float], middles: Sequence[float]) -> float:

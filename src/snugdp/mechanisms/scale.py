@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from snugdp.data.counts import Counts
+from snugdp.data.moments import Moments
 from snugdp.data.passes import Pass, row_map
 from snugdp.data.passes_scale import ResidualHistogramPass, ScalePass
 from snugdp.data.rows import Rows
@@ -19,7 +20,10 @@ from snugdp.secret import Secret
 PROOF = "mechanisms/scale.proof.md#theorem-1"
 HISTOGRAM_PROOF = "mechanisms/scale.proof.md#theorem-2"
 
+CENTRE_PROOF = "mechanisms/scale.proof.md#theorem-3"
+
 Point = Sequence[float | Fraction] | None
+_ROOT = Fraction(99, 70)  # not below the root of 2
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,36 @@ class MeanSize:
         size, count = max(Fraction(near, limit), Fraction(0)), max(Fraction(near + far, limit), Fraction(0))
         share = (min(size, count) + self.guess * self.weight) / (count + self.weight)  # 3
         return max(Fraction(math.ceil(share * 4096), 4096), Fraction(1, 4096))
+
+
+@dataclass(frozen=True)
+class MeanTarget:
+    """The mean of the targets, shrunk towards the middle of their bounds: where the intercept may start.
+
+    Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 3).
+    """
+
+    design: Design
+    mu: Fraction
+
+    @property
+    def cost(self) -> Cost:
+        """A Gaussian release."""
+        return Cost(mu=self.mu)
+
+    @property
+    def deviation(self) -> Fraction:
+        """Of the noise on the number of rows; that on the sum of targets is as many times their bound."""
+        return _ROOT / self.mu
+
+    def draw(self, rows: Secret[Rows], noise: Noise) -> Fraction:
+        """The released mean, in the units of a scaled target."""
+        limit = self.design.row_map.target_limit
+        sums = rows.map(lambda r: _sums(of_design(r, self.design).moments(), self.design))
+        total, count = noise.add_integers(sums, Gaussian(limit * self.deviation))  # 1, 2
+        known = max(Fraction(count, limit), Fraction(0)) + 2 * self.deviation
+        part = min(max(Fraction(total, limit) / known, Fraction(-1)), Fraction(1))  # 3
+        return Fraction(round(part * 4096), 4096) * self.design.y_bound
 
 
 @dataclass(frozen=True)
@@ -90,6 +124,13 @@ class SizeHistogram:
             lambda r: _values(r, self.design, ResidualHistogramPass(r.schema, theta, r.bits, count=self.bins))
         )
         return noise.add_integers(counts, Gaussian(self.deviation))  # 1
+
+
+def _sums(moments: Moments, design: Design) -> list[int]:
+    """The sum of the targets in cells, and the number of rows times the bound on a target."""
+    total, rest = divmod(moments.cross()[-1], 1 << design.row_map.bits)
+    assert not rest  # the constant is 2**bits in every row
+    return [total, moments.count() * design.row_map.target_limit]
 
 
 def of_design(rows: Rows, design: Design) -> Rows:

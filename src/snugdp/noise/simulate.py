@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
+from snugdp.accounting.selection_laws import Law as Stopping
 from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
 from snugdp.noise.minimiser import Problem, check_minimiser
 from snugdp.noise.posterior import check_posterior
+from snugdp.noise.refine import exactly
+from snugdp.noise.stopping import check_stopping, stopping
 from snugdp.secret import Secret
 
 _FAR = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
@@ -122,6 +125,12 @@ class Simulation:
         """A uniform position among ``n``."""
         check_count(n)
         return int(self._generator.integers(n))
+
+    def stopping(self, law: Stopping, most: int) -> int:
+        """A number of runs of this law, or 0 where it is above ``most``."""
+        check_stopping(law, most)
+        drawn = exactly(Fraction(self._generator.uniform()))
+        return stopping(law, most, lambda _: drawn)
 
     def _one(self, law: Law) -> float:
         return float(self._many(law, 1)[0])

@@ -12,6 +12,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
+from snugdp.accounting.selection_laws import Law as Stopping
 from snugdp.noise import discrete, entropy
 from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
 from snugdp.noise.deviate import Deviate, deviate
@@ -21,6 +22,7 @@ from snugdp.noise.minimiser import Problem, Tilted, check_minimiser
 from snugdp.noise.posterior import check_posterior, rounded_posterior
 from snugdp.noise.refine import START, exactly, floor, negative, refine
 from snugdp.noise.shapes import EXPONENTIAL, HALF_NORMAL, Shape
+from snugdp.noise.stopping import check_stopping, stopping
 from snugdp.secret import Secret
 
 T = TypeVar("T")
@@ -70,6 +72,9 @@ class Noise(Protocol):
 
     def choice(self, n: int) -> int:
         """A uniform position among ``n``."""
+
+    def stopping(self, law: Stopping, most: int) -> int:
+        """A hidden number of runs of this law, or 0 where it is above ``most``. It must never be shown."""
 
     def reveal(self, value: Secret[T]) -> T:
         """The value without noise: only for what a test has certified to be the same on all neighbours."""
@@ -190,6 +195,14 @@ class Exact:
         while (position := entropy.bits((n - 1).bit_length())) >= n:
             pass
         return position
+
+    def stopping(self, law: Stopping, most: int) -> int:
+        """Exactly the law of the number of runs, with what is above ``most`` turned into 0. For selections alone.
+
+        Whoever knows the number has not been promised anything. ``stopping.proof.md``, Theorem 1.
+        """
+        check_stopping(law, most)
+        return stopping(law, most)
 
 
 def _shape(law: Continuous) -> tuple[Shape, Fraction]:

@@ -1,0 +1,380 @@
+"""Laws of the hidden number of runs K, as far as accounting needs them. Drawing K is the business of ``noise/``.
+
+f is the generating function of K and z = 1 - x. Each formula is written once and read twice: in floats, where nothing
+is promised, and in balls, where the result encloses the exact value. Statements and proofs: selection.proof.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from snugdp.accounting import balls
+from snugdp.accounting.gaussian import positive
+from snugdp.accounting.rational import Real, rational
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Floats or balls: how a rational is written, and the functions that differ."""
+
+    of: Callable[[Fraction], Any]
+    exp: Callable[[Any], Any]
+    log: Callable[[Any], Any]
+    power: Callable[[Any, Fraction], Any]
+
+
+def _power(x: arb, exponent: Fraction) -> arb:
+    if exponent.denominator == 1:
+        return x ** int(exponent)
+    return balls.exp(balls.ball(exponent) * x.log())
+
+
+FLOATS = Arithmetic(float, np.exp, np.log, lambda x, exponent: x ** float(exponent))
+BALLS = Arithmetic(balls.ball, balls.exp, lambda x: x.log(), _power)
+
+
+class Law(Protocol):
+    """A law of K. ``weight(z)`` is f'(1 - z); ``rho(ratio(z, b))`` is f'(1 - z)/f'(1 - b).
+
+    ``ratio`` is monotone in z along every line b = s z + c, and ``rho`` is nondecreasing.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    def mean_in(self, k: Arithmetic) -> Any:
+        """E K = f'(1)."""
+        ...
+
+    def generating(self, z: Any, k: Arithmetic) -> Any:
+        """f(1 - z)."""
+        ...
+
+    def weight(self, z: Any, k: Arithmetic) -> Any:
+        """f'(1 - z)."""
+        ...
+
+    def ratio(self, z: Any, b: Any, k: Arithmetic) -> Any:
+        """What rho is a function of."""
+        ...
+
+    def rho(self, ratio: Any, k: Arithmetic) -> Any:
+        """f'(1 - z)/f'(1 - b) from the ratio."""
+        ...
+
+    def missed(self, k: Arithmetic) -> Any:
+        """The integral of f over [0, 1]: one minus the expected quantile of the winner."""
+        ...
+
+    def masses(self) -> Iterator[arb]:
+        """P[K = 0], P[K = 1], ... as balls."""
+        ...
+
+    def grid(self, count: int) -> Floats:
+        """Points z between 0 and 1 at which ln f' moves evenly."""
+        ...
+
+
+@dataclass(frozen=True)
+class NegativeBinomial:
+    """The truncated negative binomial law (K >= 1): eta = 1 is geometric, eta = 0 logarithmic.
+
+    >>> mean(NegativeBinomial(Fraction(1), Fraction(1, 30)))
+    30.0
+    """
+
+    eta: Fraction
+    gamma: Fraction
+
+    def __post_init__(self) -> None:
+        if self.eta <= -1:
+            raise ValueError("eta must be above -1")
+        if not 0 < self.gamma < 1:
+            raise ValueError("gamma must be above 0 and below 1; the geometric law of mean m has gamma = 1/m")
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return {Fraction(1): "geometric", Fraction(0): "logarithmic"}.get(self.eta, f"TNB({float(self.eta):g})")
+
+    def mean_in(self, k: Arithmetic) -> Any:
+        """E K = f'(1)."""
+        if self.eta == 1:
+            return k.of(1 / self.gamma)
+        if self.eta == 0:
+            return k.of((self.gamma - 1) / self.gamma) / k.log(k.of(self.gamma))
+        return k.of(self.eta * (1 - self.gamma) / self.gamma) / (1 - k.power(k.of(self.gamma), self.eta))
+
+    def _inside(self, z: Any, k: Arithmetic) -> Any:
+        return k.of(self.gamma) + k.of(1 - self.gamma) * z
+
+    def generating(self, z: Any, k: Arithmetic) -> Any:
+        """f(1 - z)."""
+        inside, gamma = self._inside(z, k), k.of(self.gamma)
+        if self.eta == 0:
+            return k.log(inside) / k.log(gamma)
+        return (k.power(inside, -self.eta) - 1) / (k.power(gamma, -self.eta) - 1)
+
+    def weight(self, z: Any, k: Arithmetic) -> Any:
+        """f'(1 - z) = m (gamma/(gamma + (1 - gamma) z))^(eta + 1)."""
+        return self.mean_in(k) * k.power(k.of(self.gamma) / self._inside(z, k), self.eta + 1)
+
+    def ratio(self, z: Any, b: Any, k: Arithmetic) -> Any:
+        """(gamma + (1 - gamma) b)/(gamma + (1 - gamma) z)."""
+        return self._inside(b, k) / self._inside(z, k)
+
+    def rho(self, ratio: Any, k: Arithmetic) -> Any:
+        """ratio^(eta + 1)."""
+        return k.power(ratio, self.eta + 1)
+
+    def missed(self, k: Arithmetic) -> Any:
+        """The integral of f over [0, 1]."""
+        g, eta = self.gamma, self.eta
+        log = -k.log(k.of(g))
+        if eta == 1:
+            return k.of(g / (1 - g) ** 2) * log - k.of(g / (1 - g))
+        if eta == 0:
+            return 1 / log - k.of(g / (1 - g))
+        area = (1 - k.power(k.of(g), 1 - eta)) / k.of((1 - g) * (1 - eta))
+        return (area - 1) / (k.power(k.of(g), -eta) - 1)
+
+    def masses(self) -> Iterator[arb]:
+        """P[K = 0], P[K = 1], ... as balls."""
+        yield arb(0)
+        mass, run = self.weight(arb(1), BALLS), 1
+        while True:
+            yield mass
+            mass *= balls.ball((1 - self.gamma) * (run + self.eta) / (run + 1))
+            run += 1
+
+    def grid(self, count: int) -> Floats:
+        """Points z with ln(gamma + (1 - gamma) z) evenly spaced."""
+        gamma = float(self.gamma)
+        inside: Floats = np.exp(np.linspace(math.log(gamma), 0.0, count))
+        return np.clip((inside - gamma) / (1 - gamma), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """The Poisson law; K = 0 is possible, and then nothing is released."""
+
+    runs: Fraction
+
+    def __post_init__(self) -> None:
+        if self.runs <= 0:
+            raise ValueError("the mean of a Poisson law must be above 0")
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return "Poisson"
+
+    def mean_in(self, k: Arithmetic) -> Any:
+        """E K = f'(1)."""
+        return k.of(self.runs)
+
+    def generating(self, z: Any, k: Arithmetic) -> Any:
+        """f(1 - z) = exp(-m z)."""
+        return k.exp(-k.of(self.runs) * z)
+
+    def weight(self, z: Any, k: Arithmetic) -> Any:
+        """f'(1 - z)."""
+        return k.of(self.runs) * self.generating(z, k)
+
+    def ratio(self, z: Any, b: Any, k: Arithmetic) -> Any:
+        """b - z."""
+        return b - z
+
+    def rho(self, ratio: Any, k: Arithmetic) -> Any:
+        """exp(m ratio)."""
+        return k.exp(k.of(self.runs) * ratio)
+
+    def missed(self, k: Arithmetic) -> Any:
+        """The integral of f over [0, 1]."""
+        return (1 - k.exp(-k.of(self.runs))) / k.of(self.runs)
+
+    def masses(self) -> Iterator[arb]:
+        """P[K = 0], P[K = 1], ... as balls."""
+        mass, run = balls.exp(-balls.ball(self.runs)), 0
+        while True:
+            yield mass
+            run += 1
+            mass *= balls.ball(self.runs / run)
+
+    def grid(self, count: int) -> Floats:
+        """Points z evenly spaced."""
+        return np.linspace(0.0, 1.0, count)
+
+
+@dataclass(frozen=True)
+class Binomial:
+    """The binomial law of n trials; K = 0 is possible, and then nothing is released."""
+
+    n: int
+    p: Fraction
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or not 0 < self.p < 1:
+            raise ValueError("a binomial law needs n >= 1 and 0 < p < 1")
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return "binomial"
+
+    def mean_in(self, k: Arithmetic) -> Any:
+        """E K = f'(1)."""
+        return k.of(self.n * self.p)
+
+    def generating(self, z: Any, k: Arithmetic) -> Any:
+        """f(1 - z) = (1 - p z)^n."""
+        return k.power(1 - k.of(self.p) * z, Fraction(self.n))
+
+    def weight(self, z: Any, k: Arithmetic) -> Any:
+        """f'(1 - z)."""
+        return k.of(self.n * self.p) * k.power(1 - k.of(self.p) * z, Fraction(self.n - 1))
+
+    def ratio(self, z: Any, b: Any, k: Arithmetic) -> Any:
+        """(1 - p z)/(1 - p b)."""
+        return (1 - k.of(self.p) * z) / (1 - k.of(self.p) * b)
+
+    def rho(self, ratio: Any, k: Arithmetic) -> Any:
+        """ratio^(n - 1)."""
+        return k.power(ratio, Fraction(self.n - 1))
+
+    def missed(self, k: Arithmetic) -> Any:
+        """The integral of f over [0, 1]."""
+        return (1 - k.power(k.of(1 - self.p), Fraction(self.n + 1))) / k.of((self.n + 1) * self.p)
+
+    def masses(self) -> Iterator[arb]:
+        """P[K = 0], P[K = 1], ... as balls."""
+        mass = balls.ball(1 - self.p) ** self.n
+        for run in range(self.n + 1):
+            yield mass
+            mass *= balls.ball(self.p / (1 - self.p) * Fraction(self.n - run, run + 1))
+
+    def grid(self, count: int) -> Floats:
+        """Points z evenly spaced."""
+        return np.linspace(0.0, 1.0, count)
+
+
+def geometric(mean_runs: Real) -> NegativeBinomial:
+    """The geometric law of this mean, above 1: the usual choice."""
+    return NegativeBinomial(Fraction(1), 1 / _more_than_one(mean_runs))
+
+
+def logarithmic(mean_runs: Real) -> NegativeBinomial:
+    """The logarithmic law of this mean: a little cheaper than the geometric, and more often a single run."""
+    return truncated_negative_binomial(0, mean_runs)
+
+
+def truncated_negative_binomial(eta: Real, mean_runs: Real) -> NegativeBinomial:
+    """The law TNB(eta) whose mean is this one, up to the rounding of gamma to a float.
+
+    >>> law = truncated_negative_binomial("-0.5", 30)
+    >>> round(mean(law), 9)
+    30.0
+    """
+    shape, goal = rational(eta, "eta"), float(_more_than_one(mean_runs))
+    if shape == 1:
+        return geometric(mean_runs)
+    low, high = -700.0, -1e-12
+    for _ in range(200):
+        middle = (low + high) / 2
+        too_many = NegativeBinomial(shape, Fraction(math.exp(middle))).mean_in(FLOATS) > goal
+        low, high = (middle, high) if too_many else (low, middle)
+    return NegativeBinomial(shape, Fraction(repr(math.exp(high))))
+
+
+def poisson(mean_runs: Real) -> Poisson:
+    """The Poisson law of this mean."""
+    return Poisson(positive(mean_runs, "mean_runs"))
+
+
+def binomial(mean_runs: Real, n: int | None = None) -> Binomial:
+    """The binomial law of this mean; n is twice the mean if not given."""
+    runs = positive(mean_runs, "mean_runs")
+    trials = math.ceil(2 * runs) if n is None else n
+    return Binomial(trials, runs / trials)
+
+
+NAMES: dict[str, Callable[[Real], Law]] = {
+    "geometric": geometric,
+    "logarithmic": logarithmic,
+    "poisson": poisson,
+    "binomial": binomial,
+}
+
+
+def mean(law: Law) -> float:
+    """E K, to a float's accuracy."""
+    return _value(lambda: law.mean_in(BALLS))
+
+
+def pgf(law: Law, x: Real) -> float:
+    """f(x) = E x^K, to a float's accuracy."""
+    z = 1 - rational(x, "x")
+    return _value(lambda: law.generating(balls.ball(z), BALLS))
+
+
+def pgf_slope(law: Law, x: Real) -> float:
+    """f'(x), to a float's accuracy."""
+    z = 1 - rational(x, "x")
+    return _value(lambda: law.weight(balls.ball(z), BALLS))
+
+
+def expected_quantile(law: Law) -> float:
+    """The quantile of the winner among all runs with continuous scores, on average; no run counts as 0.
+
+    >>> round(expected_quantile(geometric(300)), 4)
+    0.9842
+    """
+    return _value(lambda: 1 - law.missed(BALLS))
+
+
+def best_tried(law: Law, candidates: int) -> float:
+    """The probability that the best of so many candidates, drawn evenly, is tried at all.
+
+    >>> round(best_tried(geometric(30), 30), 4)
+    0.5085
+    """
+    return _value(lambda: 1 - law.generating(balls.ball(Fraction(1, candidates)), BALLS))
+
+
+def beyond(law: Law, most: int) -> float:
+    """P[K > most], rounded up: how often a cut at ``most`` ends without a release."""
+    if most < 0:
+        raise ValueError("the largest number of runs must be at least 0")
+    if isinstance(law, NegativeBinomial) and law.eta == 1:
+        return balls.above(lambda: balls.ball(1 - law.gamma) ** most)
+    if isinstance(law, Binomial) and most >= law.n:
+        return 0.0
+
+    def rest() -> arb:
+        masses = law.masses()
+        return 1 - sum((next(masses) for _ in range(most + 1)), arb(0))
+
+    return max(0.0, balls.upper(balls.enclose(rest, bits=20)))
+
+
+def _value(function: balls.Function) -> float:
+    return float(balls.enclose(function).mid())
+
+
+def _more_than_one(mean_runs: Real) -> Fraction:
+    runs = rational(mean_runs, "mean_runs")
+    if runs <= 1:
+        raise ValueError("mean_runs must be above 1 for a law that always runs at least once")
+    return runs
