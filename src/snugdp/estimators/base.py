@@ -117,8 +117,8 @@ def forecast_lines(method: Method, layout: Layout, rows: int | None) -> tuple[st
         off = float(np.sqrt(expected.excess)) * layout.target_units[1]
         lines.append(
             f"with {count:,} rows that fill their bounds evenly: noise of about "
-            f"{_per_coefficient(layout, expected.noise)} in a coefficient, predictions off by about {off:.3g} more than "
-            "without noise"
+            f"{_per_coefficient(layout, expected.noise)} in a coefficient, predictions off by about {off:.3g} more "
+            "than without noise"
         )
     return tuple(lines)
 

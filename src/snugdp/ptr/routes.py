@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-from snugdp.accounting import selection
+from snugdp.accounting import selection_laws as laws
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection import Law
+from snugdp.accounting.selection_laws import Law
 from snugdp.guarantee import Budget, Cost, shown
-from snugdp.noise.stopping import cut_off
+from snugdp.noise.stopping import check_stopping, cut_off
 from snugdp.ptr.propose import Plan, Step
 
 Route: TypeAlias = Literal["stop", "compose"]
@@ -23,7 +23,6 @@ Route: TypeAlias = Literal["stop", "compose"]
 ROUTES: tuple[Route, ...] = ("stop", "compose")
 PROOF = "ptr/select.proof.md#theorem-1"
 COMPOSED = "ptr/select.proof.md#theorem-2"
-_LAWS = ("geometric", "logarithmic", "poisson", "binomial")
 _DIGITS = 5  # of a run's epsilon: rounded down
 _STEPS = 14  # of the bisection: finer than the digits
 _FAILURES = Fraction(99, 100)  # the part of delta that the failures of all expected runs may take
@@ -54,12 +53,12 @@ class Ask:
         anything = Cost(epsilon=whole.epsilon, delta=whole.delta, neighbours=whole.neighbours)
         if self.run_plan is None or (score is not None and self.score_plan is None):
             return anything, False
-        costs = [_planned(self.run_plan(proposal, run), run) for proposal in proposals]
-        worst = _worst([cost for cost in costs if cost is not None])
+        worst = _worst([_planned(self.run_plan(proposal, run), run) for proposal in proposals])
+        if worst is None:
+            return anything, False
         if score is not None and self.score_plan is not None:
-            costs.append(_planned(self.score_plan(score), score))
-            worst = worst + costs[-1] if costs[-1] is not None else worst
-        return (anything, False) if None in costs else (worst, True)
+            worst += _planned(self.score_plan(score), score)
+        return worst, True
 
 
 @dataclass(frozen=True)
@@ -81,16 +80,16 @@ class Runs:
 
     def strength(self, delta: Fraction) -> float:
         """The epsilon of a run's noise, its failures apart: what the routes are compared by."""
-        return replace(self.base, delta=Fraction(0)).epsilon_at(delta) if self.base.mu_squared else float(self.base.epsilon)
+        return (self.base if self.base.delta < delta else replace(self.base, delta=Fraction(0))).epsilon_at(delta)
 
 
 def stop(ask: Ask) -> Runs:
     """A random number of runs, each as strong as the total affords."""
     budget, law = ask.budget, ask.law
-    delta = budget.delta * _FAILURES / rational(law.mean, "mean")
+    delta = budget.delta * _FAILURES / rational(laws.mean(law), "mean_runs")
 
     def affords(base: Cost) -> bool:
-        return Fraction(selection.delta(base, law, budget.epsilon)) <= budget.delta
+        return Fraction(_accounting().delta(base, law, budget.epsilon)) <= budget.delta
 
     whole, base, known = _largest(ask, affords, budget.epsilon, delta)
     cost = Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
@@ -121,12 +120,12 @@ def planned(ask: Ask, chosen: Runs, other: Runs | None, test: Step | None) -> Pl
     if chosen.law is None:
         how, proof = f"every one of {k} proposals once, {each}", COMPOSED
     else:
-        how, proof = f"a hidden number of runs of {k} proposals, {chosen.law}, {each}", PROOF
+        how, proof = f"a hidden number of runs of {k} proposals, {chosen.law.name}, {each}", PROOF
     step = Step("select", how, chosen.cost)
     return Plan(
         what=f"the best of {k} proposals",
         proof=proof,
-        proposal={"proposals": k} | ({} if chosen.law is None else {"mean_runs": float(chosen.law.mean)}),
+        proposal={"proposals": k} | ({} if chosen.law is None else {"mean_runs": laws.mean(chosen.law)}),
         steps=(step,) if test is None else (test, step),
         forecast=(*_expected(ask, chosen), *_compared(ask, chosen, other)),
         budget=ask.budget,
@@ -135,20 +134,17 @@ def planned(ask: Ask, chosen: Runs, other: Runs | None, test: Step | None) -> Pl
 
 def law_of(law: str | Law, mean: Real | None, k: int) -> Law:
     """The law of the number of runs, by name and mean; by default as many as there are proposals."""
-    if isinstance(law, Law):
+    if not isinstance(law, str):
+        check_stopping(law, 1)
         if mean is not None:
             raise ValueError("this law has its own mean: leave out mean_runs, or name the law")
         return law
-    if law not in _LAWS:
-        raise ValueError(f"law must be one of {', '.join(_LAWS)}, or a law of snugdp.accounting.selection")
+    if law not in laws.NAMES:
+        raise ValueError(f"law must be one of {', '.join(laws.NAMES)}, or a law of snugdp.accounting.selection")
     runs = rational(max(k, 2) if mean is None else mean, "mean_runs")
     if not 1 < runs <= _MOST:
         raise ValueError(f"mean_runs must be above 1, and at most {_MOST}")
-    if law == "binomial":
-        tosses = 2 * math.ceil(runs)
-        return selection.binomial(tosses, runs / tosses)
-    made: Law = getattr(selection, law)(runs)
-    return made
+    return laws.NAMES[law](runs)
 
 
 def scaled(budget: Budget, share: Fraction) -> Budget:
@@ -157,33 +153,63 @@ def scaled(budget: Budget, share: Fraction) -> Budget:
 
 
 def times(cost: Cost, k: int) -> Cost:
-    """The cost of ``k`` releases of this cost; it has no atoms and no variation."""
+    """The cost of ``k`` releases of this cost."""
     return Cost(
-        mu_squared=cost.mu_squared * k, epsilon=cost.epsilon * k, delta=cost.delta * k, neighbours=cost.neighbours
+        mu_squared=cost.mu_squared * k,
+        epsilon=cost.epsilon * k,
+        delta=cost.delta * k,
+        variation=cost.variation * k,
+        atoms=cost.atoms * k,
+        neighbours=cost.neighbours,
     )
 
 
-def _planned(plan: Plan, budget: Budget) -> Cost | None:
-    """The cost of a plan; none if it is of the kind that selection has no accounting for."""
+def _expected(ask: Ask, chosen: Runs) -> tuple[str, ...]:
+    k, law = len(ask.proposals), chosen.law
+    if law is None:
+        return ("the best proposal is tried for certain",)
+    return (
+        f"the best proposal is tried with probability {laws.best_tried(law, k):.3g}; the winner beats "
+        f"{laws.expected_quantile(law):.1%} of all runs on average",
+        f"nothing at all with probability {laws.beyond(law, chosen.most):.1g}, after more than {chosen.most} runs",
+        "how long it takes tells about the number of runs, which is hidden: keep the time to yourself",
+    )
+
+
+def _compared(ask: Ask, chosen: Runs, other: Runs | None) -> tuple[str, ...]:
+    if other is None:
+        return ()
+    here, there = (runs.strength(ask.budget.delta) for runs in (chosen, other))
+    ways = {"stop": "a random number of runs", "compose": "every proposal once"}
+    return (
+        f"{ways[chosen.route]} leaves a run epsilon {here:.3g} at delta {shown(ask.budget.delta)}, "
+        f"{ways[other.route]} {there:.3g}",
+    )
+
+
+def _accounting() -> Any:
+    """Loaded when it is needed: a plain import stays light."""
+    from snugdp.accounting import selection
+
+    return selection
+
+
+def _planned(plan: Plan, budget: Budget) -> Cost:
     if not isinstance(plan, Plan):
         raise TypeError("plan must return a snugdp.Plan, that of the release with this budget")
-    cost = plan.cost
-    cost.neighbours.require(budget.neighbours)
-    if not cost.fits(budget):
-        raise ValueError("the plan of a run costs more than the budget it was given")
-    return None if cost.atoms or cost.variation else cost
+    plan.cost.neighbours.require(budget.neighbours)
+    return plan.cost
 
 
-def _worst(costs: Sequence[Cost]) -> Cost:
-    """A cost that dominates each of them: the largest of every part."""
-    if not costs:
-        return Cost()
-    return Cost(
-        mu_squared=max(cost.mu_squared for cost in costs),
-        epsilon=max(cost.epsilon for cost in costs),
-        delta=max(cost.delta for cost in costs),
-        neighbours=costs[0].neighbours,
-    )
+def _worst(costs: Sequence[Cost]) -> Cost | None:
+    """A cost that dominates each of them: the largest of every part; none where parts cannot be compared."""
+    first = costs[0]
+    if any(cost.atoms != first.atoms for cost in costs):
+        return None
+    parts = {
+        name: max(getattr(cost, name) for cost in costs) for name in ("mu_squared", "epsilon", "delta", "variation")
+    }
+    return Cost(**parts, atoms=first.atoms, neighbours=first.neighbours)
 
 
 def _largest(
