@@ -86,7 +86,7 @@ def test_with_a_test_of_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
     """The strength from floats, which is larger than the certified one by a millionth or less, or by a part in 500."""
 
     @lru_cache
-    def quick(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction) -> Fraction:
+    def quick(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction, digits: int) -> Fraction:
         return Fraction(rho_guess(float(added), float(removed), math.sqrt(mu_squared), float(slack), 20))
 
     monkeypatch.setattr(posterior, "rho_max", quick)
@@ -176,7 +176,7 @@ def test_the_code_takes_these_steps() -> None:
     )
     assert found.curvature == pytest.approx(curvature, rel=1e-5)
     assert found.residual == pytest.approx(residual, rel=1e-5)
-    assert float(method._sampler.allowed(found) or 0) == pytest.approx(gamma, rel=1e-4)
+    assert float(method._sampler.allowed(found) or 0) == pytest.approx(gamma, rel=6e-4)
 
 
 def test_neighbours_by_reference_values() -> None:

@@ -20,10 +20,10 @@ from snugdp.accounting.gaussian import cdf
 from snugdp.accounting.posterior import Pair, corner
 
 _CELLS = 64  # to begin with
-_MOST = 1600  # cells looked at before a strength is given up: that is on the safe side
+_MOST = 6400  # cells looked at before a strength is given up: that is on the safe side
 _BITS = 96  # of the balls, beyond what small leverages take away
 _STEPS = 40  # halvings of the bracket in floats
-_PARTS = (1 - 2.0**-24, 1 - 2.0**-16, 1 - 2.0**-10, 1 - 2.0**-4, 0.5, 0.25)  # of what floats found, to be tried
+_PARTS = (2.0**-16, 2.0**-10, 2.0**-4, 0.5, 0.75)  # of what floats found, to be given away if less will not do
 _FARTHEST = 600.0  # epsilons whose exponential is a float
 _FLAT = 2.0**-42  # variances so close to 1 count as 1, in the guess
 _LEAST = 2.0**-40  # a strength so far below the largest thinkable one counts as none
@@ -40,8 +40,10 @@ class _Point(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def rho_max(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction) -> Fraction:
+def rho_max(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction, digits: int = 21) -> Fraction:
     """The largest rho, nearly, whose corners at these leverages have H_e <= G_mu(e) + slack for every real e.
+
+    ``digits``: how many binary digits of it are wanted. Few are found much sooner: the proof needs room.
 
     Guarantee: both inequalities are proved for the rho returned, at every real e. Zero where no rho > 0 was found.
 
@@ -55,8 +57,8 @@ def rho_max(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fra
     mu = math.sqrt(mu_squared)
     guess = rho_guess(float(added), float(removed), mu, float(slack)) or mu / math.sqrt(added)
     gauss = _Gauss(mu_squared)
-    for part in _PARTS:  # 5.
-        rho = Fraction(guess * part)
+    for given in (2.0**-digits, *(part for part in _PARTS if part > 2.0**-digits)):  # 5.
+        rho = Fraction(guess * (1 - given))
         sides = (corner("add", added, rho**2), corner("remove", removed, rho**2))
         if all(_certified(side, gauss, slack) for side in sides):
             return rho
@@ -188,6 +190,7 @@ class _Curve:
         return value.max(floor)
 
 
+@lru_cache(maxsize=4096)
 def rho_guess(added: float, removed: float, mu: float, slack: float, steps: int = _STEPS) -> float:
     """About the largest rho, in floats: a guess for ``rho_max`` and for forecasts, and nothing is proved of it."""
     if not (removed < 1 and slack > 0):  # too close for floats to tell

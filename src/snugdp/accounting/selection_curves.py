@@ -189,9 +189,13 @@ def _profile(cost: Parts, side: str, sticks: int | None) -> Sticks:
             atoms=atoms,
             epsilon=epsilon,
         )
-        factors.append(balls.above(lambda at=epsilon: balls.exp(balls.ball(at))))  # type: ignore[misc]
+        factors.append(_factor(epsilon))
         bounds.append(delta)
     return hull(np.array(factors), np.array(bounds))
+
+
+def _factor(epsilon: Fraction) -> float:
+    return balls.above(lambda: balls.exp(balls.ball(epsilon)))
 
 
 def _one_sided(atom: Atom, side: str) -> Atom:

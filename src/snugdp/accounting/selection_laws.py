@@ -44,7 +44,7 @@ BALLS = Arithmetic(balls.ball, balls.exp, lambda x: x.log(), _power)
 
 
 class Law(Protocol):
-    """A law of K. ``weight(z)`` is f'(1 - z); ``rho(ratio(z, b))`` is f'(1 - z)/f'(1 - b).
+    """A law of K. ``share(z)`` is f'(1 - z)/f'(1); ``rho(ratio(z, b))`` is f'(1 - z)/f'(1 - b).
 
     ``ratio`` is monotone in z along every line b = s z + c, and ``rho`` is nondecreasing.
     """
@@ -62,8 +62,8 @@ class Law(Protocol):
         """f(1 - z)."""
         ...
 
-    def weight(self, z: Any, k: Arithmetic) -> Any:
-        """f'(1 - z)."""
+    def share(self, z: Any, k: Arithmetic) -> Any:
+        """f'(1 - z)/f'(1)."""
         ...
 
     def ratio(self, z: Any, b: Any, k: Arithmetic) -> Any:
@@ -127,9 +127,9 @@ class NegativeBinomial:
             return k.log(inside) / k.log(gamma)
         return (k.power(inside, -self.eta) - 1) / (k.power(gamma, -self.eta) - 1)
 
-    def weight(self, z: Any, k: Arithmetic) -> Any:
-        """f'(1 - z) = m (gamma/(gamma + (1 - gamma) z))^(eta + 1)."""
-        return self.mean_in(k) * k.power(k.of(self.gamma) / self._inside(z, k), self.eta + 1)
+    def share(self, z: Any, k: Arithmetic) -> Any:
+        """f'(1 - z)/f'(1) = (gamma/(gamma + (1 - gamma) z))^(eta + 1)."""
+        return k.power(k.of(self.gamma) / self._inside(z, k), self.eta + 1)
 
     def ratio(self, z: Any, b: Any, k: Arithmetic) -> Any:
         """(gamma + (1 - gamma) b)/(gamma + (1 - gamma) z)."""
@@ -153,7 +153,7 @@ class NegativeBinomial:
     def masses(self) -> Iterator[arb]:
         """P[K = 0], P[K = 1], ... as balls."""
         yield arb(0)
-        mass, run = self.weight(arb(1), BALLS), 1
+        mass, run = self.mean_in(BALLS) * self.share(arb(1), BALLS), 1
         while True:
             yield mass
             mass *= balls.ball((1 - self.gamma) * (run + self.eta) / (run + 1))
@@ -189,9 +189,9 @@ class Poisson:
         """f(1 - z) = exp(-m z)."""
         return k.exp(-k.of(self.runs) * z)
 
-    def weight(self, z: Any, k: Arithmetic) -> Any:
-        """f'(1 - z)."""
-        return k.of(self.runs) * self.generating(z, k)
+    def share(self, z: Any, k: Arithmetic) -> Any:
+        """f'(1 - z)/f'(1) = exp(-m z)."""
+        return self.generating(z, k)
 
     def ratio(self, z: Any, b: Any, k: Arithmetic) -> Any:
         """b - z."""
@@ -242,9 +242,9 @@ class Binomial:
         """f(1 - z) = (1 - p z)^n."""
         return k.power(1 - k.of(self.p) * z, Fraction(self.n))
 
-    def weight(self, z: Any, k: Arithmetic) -> Any:
-        """f'(1 - z)."""
-        return k.of(self.n * self.p) * k.power(1 - k.of(self.p) * z, Fraction(self.n - 1))
+    def share(self, z: Any, k: Arithmetic) -> Any:
+        """f'(1 - z)/f'(1) = (1 - p z)^(n - 1)."""
+        return k.power(1 - k.of(self.p) * z, Fraction(self.n - 1))
 
     def ratio(self, z: Any, b: Any, k: Arithmetic) -> Any:
         """(1 - p z)/(1 - p b)."""
@@ -332,7 +332,7 @@ def pgf(law: Law, x: Real) -> float:
 def pgf_slope(law: Law, x: Real) -> float:
     """f'(x), to a float's accuracy."""
     z = 1 - rational(x, "x")
-    return _value(lambda: law.weight(balls.ball(z), BALLS))
+    return _value(lambda: law.mean_in(BALLS) * law.share(balls.ball(z), BALLS))
 
 
 def expected_quantile(law: Law) -> float:

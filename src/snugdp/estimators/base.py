@@ -144,6 +144,8 @@ def described(method: Method, layout: Layout, rows: int | None) -> Plan:
 
 def _per_coefficient(layout: Layout, noise: float) -> str:
     names = layout.coefficients(np.zeros(len(layout.features))).names
+    if not np.isfinite(noise):
+        return "unbounded size"
     values = in_users_units(layout, noise)
     if np.ptp(values) <= 1e-9 * values.max():
         return f"{values[0]:.3g}"

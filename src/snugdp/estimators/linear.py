@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from snugdp.estimators.base import (
     require_rows,
     whole_rows,
 )
+from snugdp.estimators.grids import Searched, combinations, options_of
 from snugdp.estimators.methods import Options, recipe_for
 from snugdp.estimators.tables import Bounds, Table, eager, predictions, read, rows_of, target_of
 from snugdp.guarantee import Budget, Neighbours
@@ -35,6 +37,7 @@ from snugdp.noise import Noise, Simulation
 from snugdp.outcome import Ledger, Outcome
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
+from snugdp.ptr.select import Selected
 from snugdp.secret import Secret
 
 
@@ -46,7 +49,10 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     column of a table. What is missing or no number counts as 0, or as the middle of its bounds.
 
     ``method``: "auto", or one of ``snugdp.estimators.methods.METHODS``. ``proposals``: public proposals for the method,
-    such as {"ridge": 10.0}. ``validation``: public (X, y) to choose on. ``rows``: a public guess of the number of rows.
+    such as {"ridge": 10.0}. Where a list is given, as in {"ridge": [1, 10], "clip": [0.1, 0.2]}, every combination is
+    tried in private and the best on ``validation`` is kept; ``selection`` says how, as in {"mean_runs": 30, "law":
+    "geometric"} (see ``snugdp.Selection``). ``validation``: public (X, y) to choose on.
+    ``rows``: a public guess of the number of rows.
     ``ledger``: what every fit is charged to, shared and not copied by ``clone``; without one each fit has a budget of
     its own. ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
     ``Simulation(1)``, as elsewhere in scikit-learn: such fits are NOT PRIVATE, cannot be charged, and warn.
@@ -54,8 +60,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     After ``fit``: ``released_``, and if it is true ``coef_``, ``intercept_``, ``coef_names_``, ``noise_scale_`` (the
     deviation of the noise in every coefficient, if known) and ``details_`` (other released numbers); always ``plan_``,
-    ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``. Nothing else about the rows is kept, not
-    even their number.
+    ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``; ``best_proposal_`` where there were several.
+    Nothing else about the rows is kept, not even their number.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
     ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), and
@@ -80,6 +86,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool = True,
         proposals: Mapping[str, Any] | None = None,
         validation: tuple[Any, Any] | None = None,
+        selection: Mapping[str, Any] | None = None,
         rows: int | None = None,
         ledger: Ledger | None = None,
         noise: Noise | None = None,
@@ -96,6 +103,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.proposals = proposals
         self.validation = validation
+        self.selection = selection
         self.rows = rows
         self.ledger = ledger
         self.noise = noise
@@ -117,7 +125,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if width is None:
                 raise ValueError("give n_features=..., the number of columns of X, or a schema")
             layout = bounds.array_schema(tuple(f"x{place}" for place in range(width)))
-        return described(self._make(layout, self._budget()), layout, guess)
+        return _told(self._make(layout, self._budget()), layout, guess)
 
     def fit(self, X: Any, y: Any = None) -> LinearRegression:
         """Pay, test, release or refuse.
@@ -134,13 +142,16 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not purse.noise.private:
             require_rows(table.data)
         method = self._make(table.layout, budget)
-        plan = described(method, table.layout, guess)
-        rows = Rows(table.data, table.layout, progress=self.progress)
+        plan = _told(method, table.layout, guess)
+        searched = isinstance(method, Searched)
+        rows = Rows(table.data, table.layout, progress=False if searched else self.progress)  # a bar would count runs
         if not isinstance(table.data, ArraySource):
             rows.moments()  # a table that cannot be read is found before the charge
         self._forget()
         self._name_features(table)
-        outcome = method.fit(Secret(rows), purse)
+        outcome: Outcome[Any] = (
+            method.fit(Secret(rows), purse, self.progress) if isinstance(method, Searched) else method.fit(Secret(rows), purse)
+        )
         return self._keep(outcome, plan, budget, table.layout)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -150,8 +161,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             refused(type(self).__name__)
         if not isinstance(self._layout, Schema):
             self._check_features(X)
-        fit: Fit = self.outcome_.value
-        return predictions(X, self._layout, fit.theta)
+        return predictions(X, self._layout, self._fit.theta)
 
     def _budget(self) -> Budget:
         return Budget(self.epsilon, self.delta, self.neighbours)
@@ -167,10 +177,19 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return rehearsal(self.random_state, self.noise)
         return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
 
-    def _make(self, layout: Layout, budget: Budget) -> Method:
+    def _make(self, layout: Layout, budget: Budget) -> Method | Searched:
         recipe, proposals = recipe_for(self.method, self.proposals, self.rows, self.validation)
         options = Options(proposals, whole_rows(self.rows), self._scaled_validation(layout))
-        return recipe.make(Design(row_map(layout)), budget, options)
+        design, how = Design(row_map(layout)), options_of(self.selection)
+        listed = recipe.listed(proposals, options.validation)
+        if not listed:
+            return recipe.make(design, budget, options)
+        assert options.validation is not None
+
+        def one(proposal: Mapping[str, Any], budget: Budget) -> Method:
+            return recipe.make(design, budget, replace(options, proposals=proposal))
+
+        return Searched(one, combinations(proposals, listed), budget, options.validation, how)
 
     def _scaled_validation(self, layout: Layout) -> tuple[Any, Any] | None:
         if self.validation is None:
@@ -203,20 +222,23 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
             raise ValueError("The feature names should match those that were passed during fit, in the same order")
 
-    def _keep(self, outcome: Outcome[Fit], plan: Plan, budget: Budget, layout: Layout) -> LinearRegression:
+    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout) -> LinearRegression:
         self._layout = layout
         self.outcome_: Any = outcome
         self.plan_, self.cost_ = plan, outcome.cost
         self.receipt_ = getattr(outcome, "receipt", None)
         self.guarantee_ = None if self.receipt_ is None else Promise.of(budget, plan)
-        self.certificate_ = outcome.certificate
+        winner: Outcome[Fit] = outcome
+        if isinstance(outcome.value, Selected):
+            self.best_proposal_, winner = dict(outcome.value.proposal), outcome.value.release
+        self.certificate_ = winner.certificate
         self.released_ = not outcome.refused
-        fit = outcome.value
-        if fit is not None:
-            linear = layout.coefficients(fit.theta)
+        self._fit: Any = winner.value
+        if self.released_:
+            linear = layout.coefficients(self._fit.theta)
             self.coef_, self.intercept_, self.coef_names_ = linear.values, linear.intercept, linear.names
-            self.noise_scale_ = None if fit.noise is None else in_users_units(layout, fit.noise)
-            self.details_ = dict(fit.released)
+            self.noise_scale_ = None if self._fit.noise is None else in_users_units(layout, self._fit.noise)
+            self.details_ = dict(self._fit.released)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -236,3 +258,11 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True  # text in a cell is no number either
         tags.target_tags.required = self.schema is None
         return tags
+
+
+def _told(method: Method | Searched, layout: Layout, rows: int | None) -> Plan:
+    """The plan in the user's units."""
+    if not isinstance(method, Searched):
+        return described(method, layout, rows)
+    plan = method.plan()
+    return replace(plan, forecast=(*forecast_lines(method, layout, rows), *plan.forecast))

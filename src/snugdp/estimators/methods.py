@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from snugdp.estimators.grids import is_list
 from snugdp.guarantee import Budget
 from snugdp.mechanisms.regression import Design, Method
 
@@ -26,6 +27,7 @@ class Recipe:
 
     ``proposals``: what may be proposed. ``fixed``: proposals that make the method what its name says. ``rows``: whether
     a public guess of the number of rows is needed (None: it is of no use). ``validation``: whether public rows are.
+    ``lists``: proposals of which the method takes a list, to choose from released numbers, without a selection.
     """
 
     maker: str | Callable[..., Method]
@@ -33,6 +35,12 @@ class Recipe:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     rows: bool | None = None
     validation: bool = False
+    lists: tuple[str, ...] = ()
+
+    def listed(self, proposals: Mapping[str, Any], validation: object) -> tuple[str, ...]:
+        """The proposals that a selection has to choose from: lists that the method makes nothing of by itself."""
+        own = self.lists if self.validation or validation is None else ()
+        return tuple(name for name, value in proposals.items() if is_list(value) and name not in own)
 
     def make(self, design: Design, budget: Budget, options: Options) -> Method:
         """The method for a design and a budget; bad proposals are refused here, before anything is charged."""
@@ -55,9 +63,9 @@ class Recipe:
 METHODS: dict[str, Recipe] = {
     "auto": Recipe("adaptive:Adaptive"),
     "objective": Recipe("objective:ObjectivePerturbation", ("rule", "loss", "tau", "ridge")),
-    "sufficient": Recipe("sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True),
+    "sufficient": Recipe("sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True, lists=("ridge",)),
     "adassp": Recipe("sufficient:AdaSSP", ("ridge",)),
-    "posterior": Recipe("posterior:PosteriorSampling", ("ridge", "gamma"), rows=False),
+    "posterior": Recipe("posterior:PosteriorSampling", ("ridge", "gamma"), rows=False, lists=("ridge",)),
     "ops_balanced": Recipe("posterior:PosteriorSampling", ("gamma",), {"ridge": "balanced"}, rows=True),
     "adaops": Recipe("posterior:PosteriorSampling", ("gamma",), {"ridge": "adaptive"}, rows=False),
     "output": Recipe("output:OutputPerturbation", ("ridge",)),
@@ -79,9 +87,16 @@ def recipe_for(name: object, proposals: object, rows: object, validation: object
         raise ValueError(f'method "{name}" has no proposal {_listed(unknown)}; {allowed}')
     if recipe.rows and rows is None:
         raise ValueError(f'method "{name}" needs rows=..., a public guess of the number of rows')
-    if validation is not None and not recipe.validation:
+    listed = recipe.listed(given, validation)
+    if listed and validation is None:
+        raise ValueError(
+            f"a list of proposals ({_listed(listed)}) needs validation=(X, y), public rows to choose on; or give one value"
+        )
+    if validation is not None and not recipe.validation and not listed:
         users = [key for key, other in METHODS.items() if other.validation]
-        raise ValueError(f'method "{name}" has no use for validation=...; {_listed(users)} has')
+        raise ValueError(
+            f'method "{name}" has no use for validation=... without a list of proposals to choose from; {_listed(users)} has'
+        )
     return recipe, given
 
 

@@ -29,6 +29,8 @@ from snugdp.ptr.purse import Purse
 from snugdp.ptr.spine import certify_and_release
 from snugdp.secret import Secret
 
+_DIGITS = 12  # of the strength: a four-thousandth of the noise buys a quick proof
+
 PROOF = "mechanisms/posterior.proof.md#theorem-1"
 
 _BITS = 60  # of gamma: rounded down
@@ -113,7 +115,7 @@ class Sampler:
             return None
         curvature, ridge, residual = certificate.exact()
         sides = leverages(self.design.x_bound**2, ridge, curvature)
-        rho = rho_max(*sides, self.split.mu_release_squared, self.split.slack)  # 4.
+        rho = rho_max(*sides, self.split.mu_release_squared, self.split.slack, _DIGITS)  # 4.
         most = _down((rho / residual) ** 2)
         if self.gamma is None:
             return most or None  # 5.

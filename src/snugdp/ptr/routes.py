@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -80,7 +80,7 @@ class Runs:
 
     def strength(self, delta: Fraction) -> float:
         """The epsilon of a run's noise, its failures apart: what the routes are compared by."""
-        return (self.base if self.base.delta < delta else replace(self.base, delta=Fraction(0))).epsilon_at(delta)
+        return replace(self.base, delta=Fraction(0)).epsilon_at(delta)
 
 
 def stop(ask: Ask) -> Runs:
@@ -113,22 +113,25 @@ def cheapest(ask: Ask, route: str | None) -> tuple[Runs, Runs | None]:
     return some, every
 
 
-def planned(ask: Ask, chosen: Runs, other: Runs | None, test: Step | None) -> Plan:
-    """The plan of a selection, with what was decided and why."""
+def planned(ask: Ask, chosen: Runs, other: Runs | None, whole: Budget, test: Budget | None) -> Plan:
+    """The plan of a selection within the whole budget, with what was decided and why."""
     k = len(ask.proposals)
     each = f"each with epsilon {shown(chosen.whole.epsilon)} at delta {shown(chosen.whole.delta)}"
     if chosen.law is None:
         how, proof = f"every one of {k} proposals once, {each}", COMPOSED
     else:
         how, proof = f"a hidden number of runs of {k} proposals, {chosen.law.name}, {each}", PROOF
-    step = Step("select", how, chosen.cost)
+    steps = (Step("select", how, chosen.cost),)
+    if test is not None:
+        cost = Cost(epsilon=test.epsilon, delta=test.delta, neighbours=test.neighbours)
+        steps = (Step("test", "one release before all runs", cost), *steps)
     return Plan(
         what=f"the best of {k} proposals",
         proof=proof,
         proposal={"proposals": k} | ({} if chosen.law is None else {"mean_runs": laws.mean(chosen.law)}),
-        steps=(step,) if test is None else (test, step),
+        steps=steps,
         forecast=(*_expected(ask, chosen), *_compared(ask, chosen, other)),
-        budget=ask.budget,
+        budget=whole,
     )
 
 
@@ -148,7 +151,7 @@ def law_of(law: str | Law, mean: Real | None, k: int) -> Law:
 
 
 def scaled(budget: Budget, share: Fraction) -> Budget:
-    """This part of a budget."""
+    """A part of a budget: the same part of epsilon and of delta."""
     return Budget(budget.epsilon * share, budget.delta * share, budget.neighbours)
 
 
@@ -212,10 +215,8 @@ def _worst(costs: Sequence[Cost]) -> Cost | None:
     return Cost(**parts, atoms=first.atoms, neighbours=first.neighbours)
 
 
-def _largest(
-    ask: Ask, affords: Callable[[Cost], bool], most: Fraction, delta: Fraction
-) -> tuple[Budget, Cost, bool]:
-    """The largest budget of a run, at this delta, whose cost is affordable. The first proposal finds it, all confirm."""
+def _largest(ask: Ask, affords: Callable[[Cost], bool], most: Fraction, delta: Fraction) -> tuple[Budget, Cost, bool]:
+    """The largest affordable budget of a run, at this delta: the first proposal finds it, all confirm it."""
 
     def budget(epsilon: float) -> Budget:
         return Budget(epsilon, delta, ask.budget.neighbours)

@@ -1,0 +1,139 @@
+"""Lists of proposals: every combination is one proposal, a private selection finds the best on public rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.data.rows import Rows
+from snugdp.guarantee import Budget
+from snugdp.mechanisms.regression import Fit, Forecast, Method
+from snugdp.noise import Noise
+from snugdp.outcome import Ledger, Outcome
+from snugdp.ptr.propose import Plan
+from snugdp.ptr.purse import Purse
+from snugdp.ptr.select import Selected, Selection
+from snugdp.secret import Secret
+
+_MOST = 10_000  # combinations
+OPTIONS = ("law", "mean_runs", "most_runs", "route")
+
+
+class Maker(Protocol):
+    """Makes the method for one proposal and a budget, or refuses the proposal."""
+
+    def __call__(self, proposal: Mapping[str, Any], budget: Budget) -> Method:
+        """One method."""
+        ...
+
+
+def is_list(value: object) -> bool:
+    """Whether a proposal is a list of them."""
+    return isinstance(value, list | tuple | range | np.ndarray)
+
+
+def combinations(proposals: Mapping[str, Any], listed: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Every combination of the listed proposals, with the others as they are.
+
+    >>> combinations({"ridge": [1, 2], "clip": [3, 4], "steps": 5}, ("ridge", "clip"))[1]
+    {'ridge': 1, 'clip': 4, 'steps': 5}
+    """
+    values = [list(proposals[name]) for name in listed]
+    count = math.prod(map(len, values))
+    if not count:
+        raise ValueError("a list of proposals is empty: give at least one value")
+    if count > _MOST:
+        raise ValueError(f"that makes {count:,} proposals: give at most {_MOST:,}")
+    return [{**proposals, **dict(zip(listed, chosen, strict=True))} for chosen in product(*values)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit of one proposal, as a run of a selection."""
+
+    make: Maker
+
+    def __call__(
+        self,
+        proposal: Mapping[str, Any],
+        budget: Budget,
+        ledger: Ledger | None,
+        *,
+        rows: Secret[Rows] | None = None,
+        noise: Noise | None = None,
+    ) -> Outcome[Fit]:
+        """Pay from the ledger of the run, test, release or refuse."""
+        assert rows is not None
+        return self.make(proposal, budget).fit(rows, Purse(noise, ledger, budget))
+
+    def plan(self, proposal: Mapping[str, Any], budget: Budget) -> Plan:
+        """What that will cost."""
+        return self.make(proposal, budget).plan()
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Minus the mean squared error on public rows, in the units of the scaled target; predictions are clipped to it."""
+
+    rows: NDArray[np.float64]
+    target: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if not len(self.target) or self.rows.shape[:1] != self.target.shape:
+            raise ValueError("validation must hold at least one public row, and one target for each")
+
+    def __call__(self, release: Outcome[Fit]) -> float:
+        """Of what a run released."""
+        fit = release.value
+        assert fit is not None
+        with np.errstate(all="ignore"):
+            guesses = np.clip(np.nan_to_num(self.rows @ fit.theta, nan=np.inf), -1.0, 1.0)
+        return -float(np.mean((guesses - self.target) ** 2))
+
+
+class Searched:
+    """The best of many proposals on public rows; a ``Method`` whose outcome holds a ``Selected``.
+
+    Guarantee: (epsilon, delta) of the budget in all (``ptr/select.proof.md``, Theorem 1).
+    """
+
+    def __init__(
+        self,
+        make: Maker,
+        proposals: list[dict[str, Any]],
+        budget: Budget,
+        validation: tuple[Any, Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        self._make = make
+        self.selection = Selection(proposals, Run(make), Score(*validation), budget=budget, **options)
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        return self.selection.plan()
+
+    def forecast(self, rows: int) -> Forecast:
+        """What to expect of the proposal with the least forecast error."""
+        budget = self.selection.run_budget
+        found = [self._make(proposal, budget).forecast(rows) for proposal in self.selection.proposals]
+        return min(found, key=lambda forecast: forecast.excess)
+
+    def fit(self, rows: Secret[Rows], purse: Purse, progress: bool | None = None) -> Outcome[Selected[dict[str, Any]]]:
+        """Pay once, run, keep the best."""
+        return self.selection.paid_from(purse, progress, rows=rows)
+
+
+def options_of(selection: object) -> dict[str, Any]:
+    """How to select, as the user said it."""
+    if not isinstance(selection, Mapping | None):
+        raise TypeError(f"selection must map names to values; allowed: {', '.join(OPTIONS)}")
+    given = dict(selection or {})
+    if unknown := [name for name in given if name not in OPTIONS]:
+        raise ValueError(f"selection has no option {', '.join(map(str, unknown))}; allowed: {', '.join(OPTIONS)}")
+    return given
