@@ -28,6 +28,8 @@ bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench noise
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench queries
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench gram
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench regression --data synthetic --seeds 5
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench regression --speed
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -75,7 +75,8 @@ def test_only_the_purse_and_the_ledger_make_outcomes_and_receipts() -> None:
         "Released": {"ptr/purse.py"},
         "Refused": {"ptr/purse.py"},
         "NotPrivate": {"ptr/purse.py"},
-        "Receipt": {"ledger/memory.py"},
+        "Receipt": {"ledger/memory.py", "ledger/inner.py"},
+        "RunLedger": {"ptr/select.py"},  # whoever opens one has paid for it
     }
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -10,6 +10,7 @@ from snugdp.outcome import Ledger, NotPrivate, Outcome, Receipt, Refused, Releas
 from snugdp.ptr.certify.statistics import Statistic
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
+from snugdp.ptr.select import Selected, Selection, select
 from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
 from snugdp.queries.columns import median, quantile, trimmed_mean
 from snugdp.queries.labels import Mode, Vote, mode, vote
@@ -51,6 +52,8 @@ __all__ = [
     "RelationMismatchError",
     "Released",
     "Schema",
+    "Selected",
+    "Selection",
     "Simulation",
     "Statistic",
     "TrimmedMean",
@@ -63,6 +66,7 @@ __all__ = [
     "mode",
     "private_bounds",
     "quantile",
+    "select",
     "trimmed_mean",
     "vote",
 ]

@@ -49,3 +49,6 @@ class Witness:
 
     def minimiser(self, problem: Secret[Any], law: Any, *, grid: int) -> list[Fraction]:
         raise NotImplementedError
+
+    def stopping(self, law: Any, most: int) -> int:
+        raise NotImplementedError

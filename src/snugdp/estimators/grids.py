@@ -18,7 +18,7 @@ from snugdp.noise import Noise
 from snugdp.outcome import Ledger, Outcome
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
-from snugdp.ptr.select import Selected, Selection
+from snugdp.ptr.select import Selection
 from snugdp.secret import Secret
 
 _MOST = 10_000  # combinations
@@ -108,10 +108,12 @@ class Searched:
         make: Maker,
         proposals: list[dict[str, Any]],
         budget: Budget,
+        *,
         validation: tuple[Any, Any],
         options: Mapping[str, Any],
+        progress: bool | None = None,
     ) -> None:
-        self._make = make
+        self._make, self._progress = make, progress
         self.selection = Selection(proposals, Run(make), Score(*validation), budget=budget, **options)
 
     def plan(self) -> Plan:
@@ -124,9 +126,9 @@ class Searched:
         found = [self._make(proposal, budget).forecast(rows) for proposal in self.selection.proposals]
         return min(found, key=lambda forecast: forecast.excess)
 
-    def fit(self, rows: Secret[Rows], purse: Purse, progress: bool | None = None) -> Outcome[Selected[dict[str, Any]]]:
-        """Pay once, run, keep the best."""
-        return self.selection.paid_from(purse, progress, rows=rows)
+    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Any]:
+        """Pay once, run, keep the best: a ``Selected`` whose release is the winner's."""
+        return self.selection.paid_from(purse, self._progress, rows=rows)
 
 
 def options_of(selection: object) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from snugdp.estimators.base import (
     AbsentLedger,
     Promise,
     described,
+    forecast_lines,
     in_users_units,
     refused,
     rehearsal,
@@ -60,8 +61,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     After ``fit``: ``released_``, and if it is true ``coef_``, ``intercept_``, ``coef_names_``, ``noise_scale_`` (the
     deviation of the noise in every coefficient, if known) and ``details_`` (other released numbers); always ``plan_``,
-    ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``; ``best_proposal_`` where there were several.
-    Nothing else about the rows is kept, not even their number.
+    ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``; and ``best_proposal_`` of several. Nothing
+    else about the rows is kept, not even their number.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
     ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), and
@@ -143,15 +144,13 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             require_rows(table.data)
         method = self._make(table.layout, budget)
         plan = _told(method, table.layout, guess)
-        searched = isinstance(method, Searched)
-        rows = Rows(table.data, table.layout, progress=False if searched else self.progress)  # a bar would count runs
+        progress = False if isinstance(method, Searched) else self.progress  # a bar for every run would count them
+        rows = Rows(table.data, table.layout, progress=progress)
         if not isinstance(table.data, ArraySource):
             rows.moments()  # a table that cannot be read is found before the charge
         self._forget()
         self._name_features(table)
-        outcome: Outcome[Any] = (
-            method.fit(Secret(rows), purse, self.progress) if isinstance(method, Searched) else method.fit(Secret(rows), purse)
-        )
+        outcome: Outcome[Any] = method.fit(Secret(rows), purse)
         return self._keep(outcome, plan, budget, table.layout)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -177,7 +176,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return rehearsal(self.random_state, self.noise)
         return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
 
-    def _make(self, layout: Layout, budget: Budget) -> Method | Searched:
+    def _make(self, layout: Layout, budget: Budget) -> Method:
         recipe, proposals = recipe_for(self.method, self.proposals, self.rows, self.validation)
         options = Options(proposals, whole_rows(self.rows), self._scaled_validation(layout))
         design, how = Design(row_map(layout)), options_of(self.selection)
@@ -189,7 +188,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         def one(proposal: Mapping[str, Any], budget: Budget) -> Method:
             return recipe.make(design, budget, replace(options, proposals=proposal))
 
-        return Searched(one, combinations(proposals, listed), budget, options.validation, how)
+        grid = combinations(proposals, listed)
+        return Searched(one, grid, budget, validation=options.validation, options=how, progress=self.progress)
 
     def _scaled_validation(self, layout: Layout) -> tuple[Any, Any] | None:
         if self.validation is None:
@@ -228,17 +228,18 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.plan_, self.cost_ = plan, outcome.cost
         self.receipt_ = getattr(outcome, "receipt", None)
         self.guarantee_ = None if self.receipt_ is None else Promise.of(budget, plan)
-        winner: Outcome[Fit] = outcome
+        winner: Outcome[Any] = outcome
         if isinstance(outcome.value, Selected):
             self.best_proposal_, winner = dict(outcome.value.proposal), outcome.value.release
         self.certificate_ = winner.certificate
         self.released_ = not outcome.refused
-        self._fit: Any = winner.value
-        if self.released_:
-            linear = layout.coefficients(self._fit.theta)
+        fit: Fit | None = winner.value
+        self._fit: Any = fit
+        if fit is not None:
+            linear = layout.coefficients(fit.theta)
             self.coef_, self.intercept_, self.coef_names_ = linear.values, linear.intercept, linear.names
-            self.noise_scale_ = None if self._fit.noise is None else in_users_units(layout, self._fit.noise)
-            self.details_ = dict(self._fit.released)
+            self.noise_scale_ = None if fit.noise is None else in_users_units(layout, fit.noise)
+            self.details_ = dict(fit.released)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -260,7 +261,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _told(method: Method | Searched, layout: Layout, rows: int | None) -> Plan:
+def _told(method: Method, layout: Layout, rows: int | None) -> Plan:
     """The plan in the user's units."""
     if not isinstance(method, Searched):
         return described(method, layout, rows)

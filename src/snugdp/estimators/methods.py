@@ -63,7 +63,9 @@ class Recipe:
 METHODS: dict[str, Recipe] = {
     "auto": Recipe("adaptive:Adaptive"),
     "objective": Recipe("objective:ObjectivePerturbation", ("rule", "loss", "tau", "ridge")),
-    "sufficient": Recipe("sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True, lists=("ridge",)),
+    "sufficient": Recipe(
+        "sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True, lists=("ridge",)
+    ),
     "adassp": Recipe("sufficient:AdaSSP", ("ridge",)),
     "posterior": Recipe("posterior:PosteriorSampling", ("ridge", "gamma"), rows=False, lists=("ridge",)),
     "ops_balanced": Recipe("posterior:PosteriorSampling", ("gamma",), {"ridge": "balanced"}, rows=True),
@@ -89,13 +91,11 @@ def recipe_for(name: object, proposals: object, rows: object, validation: object
         raise ValueError(f'method "{name}" needs rows=..., a public guess of the number of rows')
     listed = recipe.listed(given, validation)
     if listed and validation is None:
-        raise ValueError(
-            f"a list of proposals ({_listed(listed)}) needs validation=(X, y), public rows to choose on; or give one value"
-        )
+        raise ValueError(f"a list of proposals ({_listed(listed)}) needs validation=(X, y), public rows to choose on")
     if validation is not None and not recipe.validation and not listed:
         users = [key for key, other in METHODS.items() if other.validation]
         raise ValueError(
-            f'method "{name}" has no use for validation=... without a list of proposals to choose from; {_listed(users)} has'
+            f'method "{name}" has no use for validation=... without a list of proposals; {_listed(users)} has'
         )
     return recipe, given
 

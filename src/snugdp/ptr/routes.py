@@ -121,7 +121,7 @@ def planned(ask: Ask, chosen: Runs, other: Runs | None, whole: Budget, test: Bud
         how, proof = f"every one of {k} proposals once, {each}", COMPOSED
     else:
         how, proof = f"a hidden number of runs of {k} proposals, {chosen.law.name}, {each}", PROOF
-    steps = (Step("select", how, chosen.cost),)
+    steps: tuple[Step, ...] = (Step("select", how, chosen.cost),)
     if test is not None:
         cost = Cost(epsilon=test.epsilon, delta=test.delta, neighbours=test.neighbours)
         steps = (Step("test", "one release before all runs", cost), *steps)

@@ -180,7 +180,8 @@ class Selection(Generic[Proposal]):
             scored = _released(self.score(release, score_budget, own, **to_score), own)
             return None if scored is None else Selected(proposal, release, _number(_outcome(scored).value))
 
-        return _attempt(attempt, own)
+        found: Selected[Proposal] | None = _attempt(attempt, own)
+        return found
 
     @property
     def _tested(self) -> Budget | None:
