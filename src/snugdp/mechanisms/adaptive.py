@@ -37,6 +37,7 @@ _GUESS, _GUESSED = 0.1, 1.5  # the guessed size, part of the bound, counts like 
 _NORMAL = 1.25  # root mean square over mean, of normal deviates
 _AT, _FACTOR, _POWER = 30.0, 0.8, 0.4  # tau is 0.8 mean sizes where rows * m / entries is 30, and grows from there
 _LEAST, _MOST = 0.35, 2.5
+_BOUND, _BELIEF = 0.2, 0.3  # tau from the bound alone, 0.2 epsilon**(1/4) of it; how far it counts at epsilon 0.1
 _RIDGE = Fraction(1, 2)  # of B squared, at least
 _STEPS = 4096  # tau is chosen in so many steps of the bound on a target
 _CURVED = 0.6  # forecasts are for residuals of about tau: the mean second derivative of the loss
@@ -45,12 +46,13 @@ _CURVED = 0.6  # forecasts are for residuals of about tau: the mean second deriv
 @dataclass(frozen=True)
 class Sizes:
     """What is known before the run: about how many rows there are, how far targets lie from ``centre`` (in parts of
-    their bound) and how much heavier than normal their tail is. Released, and noisy.
+    their bound), how much heavier than normal their tail is, and where the largest common ones are. Released, noisy.
     """
 
     rows: float
     mean: float
     tail: float
+    top: float = 1.0
     centre: Fraction = Fraction(0)
 
     @classmethod
@@ -58,7 +60,7 @@ class Sizes:
         """From noisy counts of bins that halve in size every two: bins below their noise do not count.
 
         >>> Sizes.read([0, 0, 0, 0, 600, 900, 500, 300, 90, 20], 5.0)  # doctest: +ELLIPSIS
-        Sizes(rows=2410.0, mean=0.141..., tail=1.052..., centre=Fraction(0, 1))
+        Sizes(rows=2410.0, mean=0.141..., tail=1.052..., top=0.25, centre=Fraction(0, 1))
         """
         octaves = [a + b for a, b in zip(counts[::2], counts[1::2], strict=True)]
         middles = [2.0 ** -(place + 0.5) for place in range(len(octaves))]
@@ -67,7 +69,8 @@ class Sizes:
         sure = [count if count > _SURE * noise else 0 for count in octaves]
         rows, guessed = float(sum(clear)), _GUESSED * noise
         mean = (math.fsum(c * x for c, x in zip(clear, middles, strict=True)) + _GUESS * guessed) / (rows + guessed)
-        return cls(max(rows, guessed / 2), mean, _tail(sure, middles), centre)
+        top = next((2.0**-place for place, count in enumerate(sure) if count), 0.5)
+        return cls(max(rows, guessed / 2), mean, _tail(sure, middles), top, centre)
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ class Adaptive:
     @cached_property
     def _planned(self) -> Perturbation:
         """The run if targets were as guessed: its cost is that of every run."""
-        return self._run(self.tau(Sizes(30.0 * self.design.entries / float(self._parts.m), 2 * _GUESS, 1.0)))
+        return self._run(self.tau(Sizes(_AT * self.design.entries / float(self._parts.m), 2 * _GUESS, 1.0)))
 
     @property
     def cost(self) -> Cost:
@@ -148,10 +151,17 @@ class Adaptive:
         return self._parts.before + self._planned.cost
 
     def tau(self, sizes: Sizes) -> Fraction:
-        """The scale of the loss: mean sizes, times a power of rows * m / entries, and more for a heavy tail."""
+        """The scale of the loss: mean sizes, times a power of rows * m / entries, and more for a heavy tail.
+
+        The bound on the target counts too, less the larger epsilon is, and only as far as targets come near it.
+        """
+        epsilon = float(self.budget.epsilon)
         signal = sizes.rows * float(self._parts.m) / self.design.entries
         factor = min(max(_FACTOR * (signal / _AT) ** _POWER, _LEAST), _MOST)
-        part = factor * sizes.mean * max(1.0, sizes.tail / _NORMAL) ** 2
+        seen = min(factor * sizes.mean * max(1.0, sizes.tail / _NORMAL) ** 2, 2.0)
+        told = _BOUND * min(epsilon, 1e6) ** 0.25 * min(1.0, 4 * sizes.top)
+        belief = _BELIEF * min(1.0, math.sqrt(0.1 / epsilon))
+        part = seen ** (1 - belief) * told**belief
         return Fraction(round(min(max(part, 1 / _STEPS), 2.0) * _STEPS), _STEPS) * self.design.y_bound
 
     def plan(self) -> Plan:

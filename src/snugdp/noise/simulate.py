@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection_laws import Law as Stopping
+from snugdp.accounting.selection import Law as Stopping
 from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
 from snugdp.noise.minimiser import Problem, check_minimiser

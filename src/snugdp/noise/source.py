@@ -12,7 +12,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection_laws import Law as Stopping
+from snugdp.accounting.selection import Law as Stopping
 from snugdp.noise import discrete, entropy
 from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
 from snugdp.noise.deviate import Deviate, deviate

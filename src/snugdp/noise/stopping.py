@@ -11,7 +11,7 @@ from fractions import Fraction
 from flint import arb
 
 from snugdp.accounting.balls import ball, precision
-from snugdp.accounting.selection_laws import Law
+from snugdp.accounting.selection import Law
 from snugdp.noise.refine import Bits, refine
 
 _RARELY = Fraction(1, 10**9)  # how often a selection may end for nothing by its cut

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-from snugdp.accounting import selection_laws as laws
+import numpy as np
+
+from snugdp.accounting import selection
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection_laws import Law
+from snugdp.accounting.selection import Law
 from snugdp.guarantee import Budget, Cost, shown
 from snugdp.noise.stopping import check_stopping, cut_off
 from snugdp.ptr.propose import Plan, Step
@@ -23,10 +25,37 @@ Route: TypeAlias = Literal["stop", "compose"]
 ROUTES: tuple[Route, ...] = ("stop", "compose")
 PROOF = "ptr/select.proof.md#theorem-1"
 COMPOSED = "ptr/select.proof.md#theorem-2"
+TESTED = "ptr/select.proof.md#theorem-3-one-test-before-all-runs"
 _DIGITS = 5  # of a run's epsilon: rounded down
+_NODES = 40  # of a sum that nothing depends on
 _STEPS = 14  # of the bisection: finer than the digits
 _FAILURES = Fraction(99, 100)  # the part of delta that the failures of all expected runs may take
 _MOST = 10**5  # expected runs
+
+
+@dataclass(frozen=True)
+class Test:
+    """A release before all runs: its budget, a cost that dominates it, and whether its plan says so."""
+
+    whole: Budget
+    cost: Cost
+    known: bool
+
+    @classmethod
+    def of(cls, whole: Budget, plan: Callable[..., Plan] | None) -> Test:
+        """With this budget, and a ``plan(budget)`` if there is one."""
+        cost = anything(whole) if plan is None else _planned(plan(whole), whole)
+        return cls(whole, cost, plan is not None)
+
+    @property
+    def limit(self) -> Cost | None:
+        """What its ledger holds it to, part by part; without a plan it is the budget."""
+        return self.cost if self.known else None
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether it is Gaussian but for a failure, which has an accounting of its own."""
+        return not (self.cost.epsilon or self.cost.variation or self.cost.atoms)
 
 
 @dataclass(frozen=True)
@@ -40,6 +69,7 @@ class Ask:
     run_plan: Callable[..., Plan] | None
     score_plan: Callable[..., Plan] | None
     score_share: Fraction
+    test: Test | None = None
 
     def split(self, whole: Budget) -> tuple[Budget, Budget | None]:
         """A run's budget, divided between the release and its score."""
@@ -50,12 +80,11 @@ class Ask:
     def base(self, whole: Budget, proposals: Sequence[Any]) -> tuple[Cost, bool]:
         """A cost that dominates a run within this budget, and whether plans say so: else it is only known to fit."""
         run, score = self.split(whole)
-        anything = Cost(epsilon=whole.epsilon, delta=whole.delta, neighbours=whole.neighbours)
         if self.run_plan is None or (score is not None and self.score_plan is None):
-            return anything, False
+            return anything(whole), False
         worst = _worst([_planned(self.run_plan(proposal, run), run) for proposal in proposals])
         if worst is None:
-            return anything, False
+            return anything(whole), False
         if score is not None and self.score_plan is not None:
             worst += _planned(self.score_plan(score), score)
         return worst, True
@@ -86,21 +115,56 @@ class Runs:
 def stop(ask: Ask) -> Runs:
     """A random number of runs, each as strong as the total affords."""
     budget, law = ask.budget, ask.law
-    delta = budget.delta * _FAILURES / rational(laws.mean(law), "mean_runs")
+    left = budget.delta if ask.test is None else budget.delta - ask.test.whole.delta
+    delta = left * _FAILURES / rational(selection.mean(law), "mean_runs")
 
-    def affords(base: Cost) -> bool:
-        return Fraction(_accounting().delta(base, law, budget.epsilon)) <= budget.delta
+    def affords(base: Cost, sure: bool) -> bool:
+        return _delta(ask, base) <= budget.delta if sure else _guess(ask, base) <= float(budget.delta)
 
     whole, base, known = _largest(ask, affords, budget.epsilon, delta)
-    cost = Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
-    return Runs("stop", law, ask.most or cut_off(law), whole, base, known, cost)
+    return Runs("stop", law, ask.most or cut_off(law), whole, base, known, anything(budget))
+
+
+def _delta(ask: Ask, base: Cost) -> Fraction:
+    """The delta of the selection, and of the test before it, at the epsilon of the budget. Proved."""
+    law, epsilon, test = ask.law, ask.budget.epsilon, ask.test
+    if test is None:
+        return Fraction(selection.delta(base, law, epsilon))
+    if test.gaussian:
+        size, failure = Fraction(test.cost.mu), test.cost.delta
+        return Fraction(selection.shared_delta(base, law, epsilon, test=size, failure=failure))
+    return Fraction(selection.delta(base, law, epsilon - test.whole.epsilon)) + test.whole.delta
+
+
+def _guess(ask: Ask, base: Cost) -> float:
+    """The same in floats, quickly: nothing is promised."""
+    epsilon, test = float(ask.budget.epsilon), ask.test
+    found = selection.bounds(selection.as_base(base), ask.law)
+
+    def single(at: float) -> float:
+        alone = max(bound.guess(abs(at)) for bound in found)
+        return alone if at >= 0 else 1 - math.exp(at) * (1 - alone)
+
+    if test is None:
+        return single(epsilon)
+    if not test.gaussian:
+        return single(epsilon - float(test.whole.epsilon)) + float(test.whole.delta)
+    mu = test.cost.mu
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    losses = epsilon - mu * mu / 2 - mu * nodes
+    return float(weights @ [single(loss) for loss in losses.tolist()] / weights.sum()) + float(test.cost.delta)
 
 
 def compose(ask: Ask) -> Runs:
     """Every proposal once, all of them paid for."""
     budget, k = ask.budget, len(ask.proposals)
-    whole, base, known = _largest(ask, lambda base: times(base, k).fits(budget), budget.epsilon, budget.delta / k)
-    return Runs("compose", None, k, whole, base, known, times(base, k))
+    test = Cost(neighbours=budget.neighbours) if ask.test is None else ask.test.cost
+
+    def affords(base: Cost, _: bool) -> bool:
+        return (times(base, k) + test).fits(budget)
+
+    whole, base, known = _largest(ask, affords, budget.epsilon, (budget.delta - test.delta) / k)
+    return Runs("compose", None, k, whole, base, known, times(base, k) + test)
 
 
 def cheapest(ask: Ask, route: str | None) -> tuple[Runs, Runs | None]:
@@ -113,25 +177,23 @@ def cheapest(ask: Ask, route: str | None) -> tuple[Runs, Runs | None]:
     return some, every
 
 
-def planned(ask: Ask, chosen: Runs, other: Runs | None, whole: Budget, test: Budget | None) -> Plan:
-    """The plan of a selection within the whole budget, with what was decided and why."""
+def planned(ask: Ask, chosen: Runs, other: Runs | None) -> Plan:
+    """The plan of a selection, with what was decided and why."""
     k = len(ask.proposals)
     each = f"each with epsilon {shown(chosen.whole.epsilon)} at delta {shown(chosen.whole.delta)}"
     if chosen.law is None:
         how, proof = f"every one of {k} proposals once, {each}", COMPOSED
     else:
         how, proof = f"a hidden number of runs of {k} proposals, {chosen.law.name}, {each}", PROOF
-    steps: tuple[Step, ...] = (Step("select", how, chosen.cost),)
-    if test is not None:
-        cost = Cost(epsilon=test.epsilon, delta=test.delta, neighbours=test.neighbours)
-        steps = (Step("test", "one release before all runs", cost), *steps)
+    if ask.test is not None:
+        how, proof = f"one test; {how}", TESTED
     return Plan(
         what=f"the best of {k} proposals",
         proof=proof,
-        proposal={"proposals": k} | ({} if chosen.law is None else {"mean_runs": laws.mean(chosen.law)}),
-        steps=steps,
+        proposal={"proposals": k} | ({} if chosen.law is None else {"mean_runs": selection.mean(chosen.law)}),
+        steps=(Step("select", how, chosen.cost),),
         forecast=(*_expected(ask, chosen), *_compared(ask, chosen, other)),
-        budget=whole,
+        budget=ask.budget,
     )
 
 
@@ -142,17 +204,22 @@ def law_of(law: str | Law, mean: Real | None, k: int) -> Law:
         if mean is not None:
             raise ValueError("this law has its own mean: leave out mean_runs, or name the law")
         return law
-    if law not in laws.NAMES:
-        raise ValueError(f"law must be one of {', '.join(laws.NAMES)}, or a law of snugdp.accounting.selection")
+    if law not in selection.NAMES:
+        raise ValueError(f"law must be one of {', '.join(selection.NAMES)}, or a law of snugdp.accounting.selection")
     runs = rational(max(k, 2) if mean is None else mean, "mean_runs")
     if not 1 < runs <= _MOST:
         raise ValueError(f"mean_runs must be above 1, and at most {_MOST}")
-    return laws.NAMES[law](runs)
+    return selection.NAMES[law](runs)
 
 
 def scaled(budget: Budget, share: Fraction) -> Budget:
     """A part of a budget: the same part of epsilon and of delta."""
     return Budget(budget.epsilon * share, budget.delta * share, budget.neighbours)
+
+
+def anything(budget: Budget) -> Cost:
+    """The cost of whatever satisfies the budget."""
+    return Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
 
 
 def times(cost: Cost, k: int) -> Cost:
@@ -172,9 +239,9 @@ def _expected(ask: Ask, chosen: Runs) -> tuple[str, ...]:
     if law is None:
         return ("the best proposal is tried for certain",)
     return (
-        f"the best proposal is tried with probability {laws.best_tried(law, k):.3g}; the winner beats "
-        f"{laws.expected_quantile(law):.1%} of all runs on average",
-        f"nothing at all with probability {laws.beyond(law, chosen.most):.1g}, after more than {chosen.most} runs",
+        f"the best proposal is tried with probability {selection.best_tried(law, k):.3g}; the winner beats "
+        f"{selection.expected_quantile(law):.1%} of all runs on average",
+        f"nothing at all with probability {selection.beyond(law, chosen.most):.1g}, after more than {chosen.most} runs",
         "how long it takes tells about the number of runs, which is hidden: keep the time to yourself",
     )
 
@@ -188,13 +255,6 @@ def _compared(ask: Ask, chosen: Runs, other: Runs | None) -> tuple[str, ...]:
         f"{ways[chosen.route]} leaves a run epsilon {here:.3g} at delta {shown(ask.budget.delta)}, "
         f"{ways[other.route]} {there:.3g}",
     )
-
-
-def _accounting() -> Any:
-    """Loaded when it is needed: a plain import stays light."""
-    from snugdp.accounting import selection
-
-    return selection
 
 
 def _planned(plan: Plan, budget: Budget) -> Cost:
@@ -215,29 +275,38 @@ def _worst(costs: Sequence[Cost]) -> Cost | None:
     return Cost(**parts, atoms=first.atoms, neighbours=first.neighbours)
 
 
-def _largest(ask: Ask, affords: Callable[[Cost], bool], most: Fraction, delta: Fraction) -> tuple[Budget, Cost, bool]:
-    """The largest affordable budget of a run, at this delta: the first proposal finds it, all confirm it."""
+def _largest(
+    ask: Ask, affords: Callable[[Cost, bool], bool], most: Fraction, delta: Fraction
+) -> tuple[Budget, Cost, bool]:
+    """The largest affordable budget of a run, at this delta: the first proposal finds it, then all are made sure of."""
 
     def budget(epsilon: float) -> Budget:
         return Budget(epsilon, delta, ask.budget.neighbours)
 
     def good(epsilon: float) -> bool:
-        return affords(ask.base(budget(epsilon), ask.proposals[:1])[0])
+        return affords(ask.base(budget(epsilon), ask.proposals[:1])[0], False)
 
+    ask.base(budget(float(most)), ask.proposals)  # a proposal that cannot be planned says so here
     high = low = _down(float(most))
     while not good(low):
         high, low = low, low / 2
-        if low < float(most) / 2**20:
-            raise ValueError("the budget is too small for so many runs: give a larger epsilon or delta, or fewer runs")
+        _enough(low, most)
     for _ in range(_STEPS if high > low else 0):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if good(middle) else (low, middle)
-    whole = budget(_down(low))
-    base, known = ask.base(whole, ask.proposals)
-    while not affords(base):  # another proposal costs more, or the digits rounded the wrong way
-        whole = budget(_down(float(whole.epsilon) * 0.99))
+    slack = 10.0**-_DIGITS
+    while True:
+        whole = budget(_down(low))
         base, known = ask.base(whole, ask.proposals)
-    return whole, base, known
+        if affords(base, True):
+            return whole, base, known
+        low, slack = low * (1 - slack), min(0.5, 16 * slack)  # a proposal that costs more, or rounding
+        _enough(low, most)
+
+
+def _enough(epsilon: float, most: Fraction) -> None:
+    if epsilon < float(most) / 2**20:
+        raise ValueError("the budget is too small for so many runs: give a larger epsilon or delta, or fewer runs")
 
 
 def _down(value: float) -> float:

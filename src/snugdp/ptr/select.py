@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection_laws import Law
+from snugdp.accounting.selection import Law
 from snugdp.data.quiet import quietly
 from snugdp.guarantee import Budget
 from snugdp.ledger.inner import RunLedger
@@ -23,7 +23,7 @@ from snugdp.noise import Noise
 from snugdp.outcome import Ledger, NotPrivate, Outcome, Refused, Released
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
-from snugdp.ptr.routes import ROUTES, Ask, Runs, cheapest, law_of, planned, scaled
+from snugdp.ptr.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, planned, scaled
 from snugdp.ptr.waiting import waiting
 
 Proposal = TypeVar("Proposal")
@@ -55,11 +55,11 @@ class Selection(Generic[Proposal]):
     is next to impossible.
     ``route``: "stop" for a random number of runs, "compose" for every proposal once; by default the second if it leaves
     a run no less to spend.
-    ``shared_test(budget, ledger)``: a release before all runs, for ``test_share`` of the budget; every run is given its
-    outcome as ``certificate=``. If it refuses, so does the selection.
+    ``shared_test(budget, ledger)``: a release before all runs, for ``test_share`` of the budget, with ``plan(budget)``
+    if that is known; every run is given its outcome as ``certificate=``. If it refuses, so does the selection.
 
     Guarantee: (epsilon, delta) of the budget in all, for the winner with its proposal and score (``select.proof.md``,
-    Theorems 1 and 2). A refused or failed run is the worst; if there is no other, the selection is refused. The number
+    Theorems 1 to 3). A refused or failed run is the worst; if there is no other, the selection is refused. The number
     of runs is not told; the time they take tells about it and is not covered. Nor is what ``run`` and ``score`` do
     beside their releases: printing, or scoring on private rows as if they were public.
 
@@ -95,15 +95,16 @@ class Selection(Generic[Proposal]):
         self._check()
         ask = Ask(
             proposals=tuple(self.proposals),
-            budget=self.budget if self._tested is None else scaled(self.budget, 1 - _part(self.test_share)),
+            budget=self.budget,
             law=law_of(self.law, self.mean_runs, len(self.proposals)),
             most=self.most_runs,
             run_plan=getattr(self.run, "plan", None),
             score_plan=getattr(self.score, "plan", None),
             score_share=Fraction(0) if self.score_share is None else _part(self.score_share, "score_share"),
+            test=self._test(),
         )
         chosen, other = cheapest(ask, self.route)
-        made = {"_ask": ask, "_runs": chosen, "_plan": planned(ask, chosen, other, self.budget, self._tested)}
+        made = {"_ask": ask, "_runs": chosen, "_plan": planned(ask, chosen, other)}
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -142,11 +143,11 @@ class Selection(Generic[Proposal]):
         return paid.refused() if best is None else paid.released(best)  # 5.
 
     def _best(self, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
-        if self.shared_test is not None and self._tested is not None:
-            test, budget = self.shared_test, self._tested
-            own = RunLedger(budget, label="the test of a selection") if noise.private else None
+        if self.shared_test is not None and self._ask.test is not None:
+            test, asked = self.shared_test, self._ask.test
+            own = RunLedger(asked.whole, asked.limit, label="the test of a selection") if noise.private else None
             given = {"noise": noise} if _names(test, "noise") else {}
-            certificate = _attempt(lambda: _released(test(budget, own, **given), own), own)
+            certificate = _attempt(lambda: _released(test(asked.whole, own, **given), own), own)
             if certificate is None:
                 return None
             more = {**more, "certificate": certificate}
@@ -183,9 +184,10 @@ class Selection(Generic[Proposal]):
         found: Selected[Proposal] | None = _attempt(attempt, own)
         return found
 
-    @property
-    def _tested(self) -> Budget | None:
-        return None if self.shared_test is None else scaled(self.budget, _part(self.test_share))
+    def _test(self) -> Test | None:
+        if self.shared_test is None:
+            return None
+        return Test.of(scaled(self.budget, _part(self.test_share)), getattr(self.shared_test, "plan", None))
 
     def _check(self) -> None:
         proposals = self.proposals
@@ -263,8 +265,9 @@ def _takes(function: Any, name: str, arguments: tuple[str, ...], more: dict[str,
     """Refuse a function that cannot be called as it will be, before anything is charged."""
     if not callable(function):
         raise TypeError(f"{name} must be a function of ({', '.join(arguments)})")
+    also = {"noise": None} if _names(function, "noise") else {}
     try:
-        inspect.signature(function).bind(*arguments, **(more or {}))
+        inspect.signature(function).bind(*arguments, **(more or {}), **also)
     except TypeError:
         extra = "".join(f", {key}=..." for key in more or {})
         raise TypeError(f"{name} must be a function of ({', '.join(arguments)}{extra})") from None

@@ -1,0 +1,47 @@
+"""The price of keeping the best of a random number of runs.
+
+A run is given by a ``snugdp.Cost``, by ``gaussian(mu, failure)``, by the two laws of a finite mechanism or by its
+trade-off curve; the number of runs by a law. Deltas and epsilons are rounded up, affordable runs are rounded down.
+The number of runs must stay hidden; runs beyond a cut may end in a refusal without any extra charge.
+
+- ``delta``, ``epsilon``: what selection costs. ``mu``, ``largest``: what a run may cost within a budget.
+- ``shared_delta``, ``shared_epsilon``: one test before all runs. ``routes``: selection beside composing all candidates.
+- Accountings: "C2" (the tightest, and the default), "C1", "closed", "corollary", "liu_talwar", "renyi".
+
+Statements and proofs: selection.proof.md.
+"""
+
+from __future__ import annotations
+
+from snugdp.accounting.selection_bases import as_base, of_cost, of_pair, of_vertices
+from snugdp.accounting.selection_counts import Binomial, Poisson
+from snugdp.accounting.selection_curves import Base, Curve, gaussian, one_order
+from snugdp.accounting.selection_forms import Promise, corollary, liu_talwar
+from snugdp.accounting.selection_kinds import Law, NegativeBinomial
+from snugdp.accounting.selection_laws import (
+    NAMES,
+    best_tried,
+    beyond,
+    binomial,
+    expected_quantile,
+    geometric,
+    logarithmic,
+    mean,
+    pgf,
+    pgf_slope,
+    poisson,
+    truncated_negative_binomial,
+    winner,
+)
+from snugdp.accounting.selection_prices import METHODS, PROOF, bounds, delta, epsilon, largest, mu
+from snugdp.accounting.selection_renyi import renyi_poisson, renyi_tnb
+from snugdp.accounting.selection_routes import Route, routes
+from snugdp.accounting.selection_shared import selection_profile, shared_delta, shared_epsilon
+
+__all__ = [
+    "METHODS", "NAMES", "PROOF", "Base", "Binomial", "Curve", "Law", "NegativeBinomial", "Poisson", "Promise", "Route",
+    "as_base", "best_tried", "beyond", "binomial", "bounds", "corollary", "delta", "epsilon", "expected_quantile",
+    "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean", "mu", "of_cost", "of_pair", "of_vertices",
+    "one_order", "pgf", "pgf_slope", "poisson", "renyi_poisson", "renyi_tnb", "routes", "selection_profile",
+    "shared_delta", "shared_epsilon", "truncated_negative_binomial", "winner",
+]  # fmt: skip

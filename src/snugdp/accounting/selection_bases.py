@@ -1,0 +1,142 @@
+"""Trade-off curves from what is known of a run: a cost, two finite laws, or the polygon itself.
+
+Statements and proofs: selection.proof.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from snugdp.accounting import balls, triple
+from snugdp.accounting.gaussian import nonnegative
+from snugdp.accounting.rational import Real, float_up, rational
+from snugdp.accounting.selection_curves import FARTHEST, Base, Curve, Sticks, gaussian, hull
+from snugdp.accounting.triple import Atom
+
+COARSE = 240  # sticks of a cost that is not a plain Gaussian
+
+
+class Parts(Protocol):
+    """The numbers of a ``snugdp.Cost``."""
+
+    @property
+    def mu_squared(self) -> Fraction: ...  # noqa: D102
+    @property
+    def epsilon(self) -> Fraction: ...  # noqa: D102
+    @property
+    def delta(self) -> Fraction: ...  # noqa: D102
+    @property
+    def variation(self) -> Fraction: ...  # noqa: D102
+    @property
+    def atoms(self) -> tuple[Atom, ...]: ...  # noqa: D102
+
+
+def as_base(run: Base | Parts) -> Base:
+    """A run as curves, from whatever describes it."""
+    return run if isinstance(run, Base) else of_cost(run)
+
+
+def of_cost(cost: Parts, sticks: int | None = None) -> Base:
+    """A run of this ``snugdp.Cost``; for one with atoms both directions are followed.
+
+    >>> from snugdp import Cost
+    >>> len(of_cost(Cost(mu="0.1", epsilon="0.2")).curves)
+    1
+    """
+    if not (cost.epsilon or cost.variation or cost.atoms):
+        square = cost.mu_squared
+        size = Fraction(balls.above(lambda: balls.ball(square).sqrt()))
+        return gaussian(size, cost.delta)
+    add = _profile(cost, "add", sticks)
+    if all(atom.add == atom.remove for atom in cost.atoms):
+        return Base((Curve(add, add),))
+    remove = _profile(cost, "remove", sticks)
+    return Base((Curve(add, remove), Curve(remove, add)))
+
+
+def of_pair(p: Sequence[Real], q: Sequence[Real]) -> Base:
+    """A run with finitely many outcomes and these two laws on neighbouring data sets; both orders."""
+    first, second = _normal(p), _normal(q)
+    if len(first) != len(second):
+        raise ValueError("the two laws must list the same outcomes")
+    curve = Curve(_finite(first, second), _finite(second, first))
+    return Base((curve, curve.swapped))
+
+
+def of_vertices(points: Sequence[tuple[Real, Real]]) -> Base:
+    """A run with this trade-off function: the convex polygon through the points (x, L(x)), x from 0 to 1.
+
+    L(x) is the least probability, under the second law, of an event of probability x under the first.
+    """
+    vertices = [(rational(x, "x"), rational(y, "L(x)")) for x, y in points]
+    if len(vertices) < 2 or any(vertices[0]) or vertices[-1][0] != 1:
+        raise ValueError("a trade-off function goes from (0, 0) to (1, L(1)), in at least two points")
+    p = [b[0] - a[0] for a, b in pairwise(vertices)]
+    q = [b[1] - a[1] for a, b in pairwise(vertices)]
+    if min(p) <= 0 or min(q) < 0 or vertices[-1][1] > 1:
+        raise ValueError("x must increase, L(x) must not decrease, and L(1) must be at most 1")
+    if any(a[1] * b[0] > b[1] * a[0] for a, b in pairwise(zip(p, q, strict=True))):
+        raise ValueError("L must be convex")
+    return of_pair([*p, 0], [*q, 1 - vertices[-1][1]])
+
+
+def _profile(cost: Parts, side: str, sticks: int | None) -> Sticks:
+    """Sticks of one direction of a cost, at factors not below exp(epsilon)."""
+    atoms = tuple(_one_sided(atom, side) for atom in cost.atoms)
+    factors, bounds = [], []
+    for epsilon in _epsilons(cost, atoms, sticks):
+        delta = triple.delta(
+            mu_squared=cost.mu_squared,
+            pure=cost.epsilon,
+            failure=cost.delta,
+            variation=cost.variation,
+            atoms=atoms,
+            epsilon=epsilon,
+        )
+        factors.append(_factor(epsilon))
+        bounds.append(delta)
+    return hull(np.array(factors), np.array(bounds))
+
+
+def _factor(epsilon: Fraction) -> float:
+    return balls.above(lambda: balls.exp(balls.ball(epsilon)))
+
+
+def _one_sided(atom: Atom, side: str) -> Atom:
+    branches = atom.add if side == "add" else atom.remove
+    return Atom(branches, branches)
+
+
+def _epsilons(cost: Parts, atoms: tuple[Atom, ...], sticks: int | None) -> list[Fraction]:
+    """Where to look at the profile of a cost: evenly as far as its loss reaches, and where it may have a kink."""
+    spread = cost.mu_squared + sum((max(b.mu_squared for b in atom.add) for atom in atoms), Fraction(0))
+    shift = cost.epsilon + sum((max(b.shift for b in atom.add) for atom in atoms), Fraction(0))
+    if not spread and not atoms:
+        return [Fraction(0), shift]
+    reach = float(shift) + math.sqrt(spread) * (FARTHEST + math.sqrt(spread) / 2)
+    count = COARSE if sticks is None else sticks
+    even = {Fraction(round(2**20 * min(reach, 600.0) * i / count), 2**20) for i in range(count + 1)}
+    return sorted(even | {cost.epsilon, shift})
+
+
+def _normal(p: Sequence[Real]) -> list[Fraction]:
+    """A law as exact rationals; what rounding took from its sum is given back in proportion."""
+    masses = [nonnegative(value, "a probability") for value in p]
+    total = sum(masses, Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**9):
+        raise ValueError("the probabilities of a law must have the sum 1")
+    return [value / total for value in masses]
+
+
+def _finite(p: list[Fraction], q: list[Fraction]) -> Sticks:
+    """H_a(P||Q) at the likelihood ratios that are at least 1, where it bends: exact, rounded up."""
+    ratios = {Fraction(1), *(x / y for x, y in zip(p, q, strict=True) if y and x > y)}
+    at = [Fraction(float_up(ratio)) for ratio in sorted(ratios)]
+    bounds = [sum((max(Fraction(0), x - a * y) for x, y in zip(p, q, strict=True)), Fraction(0)) for a in at]
+    return hull(np.array([float(a) for a in at]), np.array([min(1.0, float_up(d)) for d in bounds]))
