@@ -20,6 +20,7 @@ from snugdp.mechanisms import median, mode, quantile, trimmed_mean, vote, vote_i
 from snugdp.mechanisms.minimiser import minimise
 from snugdp.mechanisms.sufficient import adassp_scales
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, pmf, rounded_pmf
+from tests.vector_adapters_selection import SELECTION
 
 Adapter = Callable[..., Any]
 RELATION = {"addremove": "add_remove", "replace": "replace"}
@@ -369,6 +370,7 @@ BUILT: Mapping[str, Mapping[str, Adapter]] = {
     "vote": VOTE,
     "numerics": NUMERICS,
     "linear": LINEAR,
+    "selection": SELECTION,
     # Kinds of later parts that today's accounting already answers.
     "glm": {"gdp_mu": FRAMEWORK["gdp_mu"]},
     "pate": {"gdp_eps": lambda mu, delta: {"eps": gaussian.epsilon(mu, delta)}},
@@ -380,7 +382,6 @@ LATER: Mapping[str, frozenset[str] | None] = {
     "objective_glm": None,
     "pate": None,
     "pca": None,
-    "selection": None,
     "sparse": None,
 }
 

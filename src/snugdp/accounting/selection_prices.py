@@ -100,6 +100,7 @@ def largest(
         partial(bounds, law=law, method=method),
         (level, goal),
         most,
+        close=1e-6,
     )
 
 

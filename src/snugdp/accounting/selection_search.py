@@ -66,6 +66,8 @@ def largest(
     bounds: Callable[[Base], list[Bound]],
     budget: tuple[Fraction, Fraction],
     high: float,
+    *,
+    close: float = 1e-10,
 ) -> float:
     """About the largest scale up to ``high`` at which the bounds are proved to fit the budget; 0 if none is found."""
     level, goal = budget
@@ -74,7 +76,7 @@ def largest(
         found = max(bound.guess(float(level)) for bound in bounds(quick(scale)))
         return math.log(max(found, _NOTHING)) - math.log(max(float(goal), _NOTHING))
 
-    low = _crossing(gap, high)
+    low = _crossing(gap, high, close)
     for slack in _SLACKS if low else ():
         found = low * (1 - slack)
         if all(holds(bound, level, goal) for bound in bounds(certain(max(readings(found))))):
@@ -82,7 +84,7 @@ def largest(
     return 0.0
 
 
-def _crossing(gap: Callable[[float], float], high: float) -> float:
+def _crossing(gap: Callable[[float], float], high: float, close: float) -> float:
     """The largest scale up to ``high`` at which the gap is not positive, nearly; 0 if there is none."""
     above = gap(high)
     if above <= 0:
@@ -93,7 +95,7 @@ def _crossing(gap: Callable[[float], float], high: float) -> float:
         if low < _SMALLEST:
             return 0.0
     for step in range(_STEPS):
-        if high - low <= 1e-10 * high:
+        if high - low <= close * high:
             break
         part = 0.5 if step % 3 == 2 else below / (below - above)
         scale = low * (high / low) ** min(max(part, 1e-4), 1 - 1e-4)
