@@ -20,7 +20,7 @@ from tests.accounting.perturbed import Array, Law, deltas, loss, random_pair
 CLASS_T = ("logcosh", "pseudo_huber")
 LEEWAY = 1 + 1e-7  # floats in the exact laws
 NONE = Fraction(0)
-GOALS = [(0.05, 1e-6), (0.1, 1e-9), (0.3, 1e-6), (1.0, 1e-9), (1.0, 1e-3), (4.0, 1e-6), (10.0, 1e-2)]
+GOALS = [(0.05, 1e-6), (0.1, 1e-9), (1.0, 1e-9), (1.0, 1e-3), (4.0, 1e-6), (10.0, 1e-2)]
 TARGETS = (0.0, 0.05, 0.5, 0.8, 0.95, 1.1, 1.25, 1.4, 1.6, 2.0, 3.0)  # of where the tilt that matters moves the point
 SHARE = 0.2  # of what the budget affords: the mu of a companion
 
@@ -104,7 +104,7 @@ def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
     rng = np.random.default_rng(100 + len(kind))
     for epsilon, delta in GOALS:
         m, kappa, _ = limits(epsilon, delta)
-        for _ in range(8):
+        for _ in range(7):
             one, other = random_pair(rng, kind, m, kappa)
             for p, q in ((other, one), (one, other)):
                 assert deltas(p, q, [epsilon], 150)[0] <= delta * LEEWAY
@@ -176,7 +176,7 @@ def test_beside_a_gaussian_part_a_smaller_ridge_breaks_the_claim(epsilon: float,
 
 
 @pytest.mark.parametrize(
-    ("m", "kappa"), [(0.03, 0.05), (0.22, 0.8), (0.22, 0.001), (0.22, 40.0), (1.0, 0.2), (2.2, 70.0), (9.0, 3.0)]
+    ("m", "kappa"), [(0.03, 0.05), (0.22, 0.8), (0.22, 0.001), (0.22, 40.0), (2.2, 70.0), (9.0, 3.0)]
 )
 def test_levels_cover_the_loss(m: float, kappa: float) -> None:
     """Up to every end, read off the weights, the loss is at most its level; and the levels are not far above it."""
@@ -194,9 +194,9 @@ def test_levels_cover_the_loss(m: float, kappa: float) -> None:
     assert ends[-1] == pytest.approx(removal.FARTHEST, abs=1e-9)
     assert all(a < b for a, b in pairwise(ends))
     with balls.precision(200):
-        for shift, end in [*list(zip(shifts, ends, strict=True))[::9], (shifts[-1], float(removal.FARTHEST))]:
+        for shift, end in [*list(zip(shifts, ends, strict=True))[::12], (shifts[-1], float(removal.FARTHEST))]:
             assert not largest_loss(max(end, 0.0), m, kappa) > balls.ball(shift)
-        for shift, end in list(zip(shifts, ends, strict=True))[:-1:9]:
+        for shift, end in list(zip(shifts, ends, strict=True))[:-1:12]:
             assert largest_loss(end + 0.05, m, kappa) > balls.ball(shift)
 
 

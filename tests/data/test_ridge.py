@@ -124,3 +124,31 @@ def test_sensitivities_over_random_and_degenerate_neighbours() -> None:
             assert moved <= log_lipschitz_sensitivity(1, lam, low) + Fraction(1, 1 << 50)
         printed = max(printed, float(moved - log_lipschitz_sensitivity(1, lam, least, removal=False)))
     assert printed > 0.05
+
+
+@pytest.mark.parametrize(
+    ("gram", "cross", "lam"),
+    [
+        ([[13, -4], [-4, 4]], [4, -7], Fraction(3)),  # a coefficient that is exactly 0, by cancellation
+        ([[4, 0], [0, 4]], [0, 8], Fraction(1)),
+        ([[2, 1], [1, 2]], [0, 0], Fraction(1)),
+    ],
+)
+def test_coefficients_that_are_exactly_zero(gram: list[list[int]], cross: list[int], lam: Fraction) -> None:
+    """The square of a ball around 0 must be a number: as a power it is none, and the search would never end."""
+    theta = np.linalg.solve(np.array(gram) + float(lam) * np.eye(2), np.array(cross))
+    found = ridge.log_lipschitz(gram, cross, unit=ONE, ridge=lam, y_bound=ONE, x_bound=ONE, accuracy=Fraction(1, 2**20))
+    assert float(found) == pytest.approx(np.log(1 + np.linalg.norm(theta)), abs=1e-5)
+
+
+def test_random_small_tables_with_zeros() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        rows = rng.integers(-3, 4, (3, 3))
+        gram = (rows.T @ rows).tolist()
+        theta = rng.integers(-1, 2, 3)
+        cross = ((rows.T @ rows + 2 * np.eye(3, dtype=int)) @ theta).tolist()
+        found = ridge.log_lipschitz(
+            gram, cross, unit=ONE, ridge=Fraction(2), y_bound=ONE, x_bound=ONE, accuracy=Fraction(1, 2**20)
+        )
+        assert float(found) == pytest.approx(np.log(1 + np.linalg.norm(theta)), abs=1e-5)

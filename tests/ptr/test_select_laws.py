@@ -41,7 +41,7 @@ def masses(name: str) -> Floats:
     return np.concatenate([[0.0], found])[: 1 + int(np.searchsorted(np.cumsum(found), 1 - 1e-12)) + 1]
 
 
-def winners(counts: Floats, p: Floats, rank: Sequence[float]) -> Floats:
+def winners(counts: Floats, p: Floats, rank: Sequence[float] | Floats) -> Floats:
     """The law of the winner, and of no winner as the last entry; outcomes of rank minus infinity are refusals."""
     levels, place = np.unique(np.asarray(rank), return_inverse=True)
     mass = np.bincount(place, weights=p, minlength=len(levels))

@@ -6,5 +6,6 @@ rounded down. Numbers are read exactly as typed. Each module's statements are pr
 - ``gaussian``: Gaussian DP. ``triple``: how a Gaussian, a pure and a failure part and atoms compose.
 - ``pairs``: hockey sticks of single pairs. ``renyi``: Renyi curves and their conversion.
 - ``discrete``: integer noise and its thresholds. ``variation``: the charge for inexact sampling or solving.
+- ``selection``: the price of keeping the best of a random number of runs.
 - ``calibration``, ``balls``, ``rational``: the tools they stand on.
 """

@@ -111,7 +111,7 @@ def cdf(x: arb) -> arb:
 
 def _mills(x: arb) -> arb:
     """(1 - Phi(x))/phi(x) for large x: between two partial sums of its alternating expansion."""
-    square, term, total = x**-2, arb(1), arb(0)
+    square, term, total = 1 / (x * x), arb(1), arb(0)
     for order in range(_TERMS):
         total += term
         term *= -(2 * order + 1) * square
@@ -120,7 +120,7 @@ def _mills(x: arb) -> arb:
 
 def density(x: arb) -> arb:
     """The standard normal density."""
-    return balls.exp(-(x**2) / 2) / (2 * arb.pi()).sqrt()
+    return balls.exp(-(x * x) / 2) / (2 * arb.pi()).sqrt()
 
 
 def tail_quantile(tail: Fraction) -> arb:
@@ -137,7 +137,7 @@ def epsilon_ball(mu_squared: Fraction, delta: Fraction) -> arb:
 def mu_ball(epsilon: Fraction, delta: Fraction) -> arb:
     """A mu that is always affordable: the larger of the two that gaussian.proof.md, Proposition 3, gives."""
     z, level = tail_quantile(delta), balls.ball(epsilon)
-    root = (z**2 + 2 * level).sqrt()
+    root = (z * z + 2 * level).sqrt()
     crude = 2 * level / (root + z) if delta < Fraction(1, 2) else root - z
     return crude.max(2 * tail_quantile((1 - delta) / 2))
 

@@ -36,6 +36,10 @@ class Run:
     general: bool = False
     sharp: bool = False
 
+    def __post_init__(self) -> None:
+        if self.general and self.sharp:
+            raise ValueError("the sharp bound is for losses of class T: leave out general or sharp")
+
     @property
     def failure(self) -> Fraction:
         """The probability of what the levels do not follow."""

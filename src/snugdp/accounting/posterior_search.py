@@ -47,8 +47,8 @@ def rho_max(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fra
 
     Guarantee: both inequalities are proved for the rho returned, at every real e. Zero where no rho > 0 was found.
 
-    >>> round(float(rho_max(Fraction(1, 100), Fraction(1, 101), Fraction(1, 25), Fraction(1, 10**7))), 5)
-    1.80671
+    >>> round(float(rho_max(Fraction(1, 100), Fraction(1, 101), Fraction(1, 25), Fraction(1, 10**7))), 4)
+    1.8067
     """
     if not (added > 0 and 0 < removed < 1 and mu_squared > 0 and 0 < slack < 1):
         raise ValueError(
@@ -175,7 +175,7 @@ class _Curve:
         level = balls.ball(epsilon)
         weight, c = balls.exp(level), self.c - level
         floor = (1 - weight).max(arb(0))
-        discriminant = self.b**2 - 4 * self.a * c
+        discriminant = self.b * self.b - 4 * self.a * c
         if discriminant < 0:
             return floor
         if not discriminant > 0:

@@ -41,6 +41,8 @@ def sharp_atom(m_squared: Fraction, kappa: Fraction) -> Atom:
     >>> [float(branch.shift) for branch in atom.remove[:2]], float(atom.remove[0].weight) > 0.5
     ([0.40625, 0.4140625], True)
     """
+    if not (_usable(m_squared) and kappa > 0):
+        raise ValueError("m and kappa are out of range for the sharp bound: use the plain one")
     whole = Branch(m_squared, Fraction(0))
     return Atom((whole, whole), _levels(m_squared, kappa))
 
@@ -51,17 +53,19 @@ def largest_kappa(epsilon: Fraction, delta: Fraction, m_squared: Fraction, mu_sq
     >>> round(float(largest_kappa(Fraction(1), Fraction(1, 10**6), Fraction(1, 20), Fraction(0))), 2)
     0.82
     """
+    if not _usable(m_squared):
+        return Fraction(0)
     guess = _guess(float(epsilon), float(delta), math.sqrt(m_squared), math.sqrt(mu_squared))
     for slack in _SLACK:
         kappa = Fraction(math.floor(guess * slack * 2**_BITS), 2**_BITS)
-        if kappa > 0 and _usable(math.sqrt(m_squared)) and fits(epsilon, delta, m_squared, kappa, mu_squared):
+        if kappa > 0 and fits(epsilon, delta, m_squared, kappa, mu_squared):
             return kappa
     return Fraction(0)
 
 
-def _usable(m: float) -> bool:
+def _usable(m_squared: Fraction) -> bool:
     """Beyond this the levels would be too many, or too coarse for floats to find them."""
-    return 2.0**-30 < m < 16.0
+    return 2.0**-60 < m_squared < 256
 
 
 def fits(epsilon: Fraction, delta: Fraction, m_squared: Fraction, kappa: Fraction, mu_squared: Fraction) -> bool:

@@ -12,14 +12,17 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+from flint import arb
 
 from snugdp.accounting import balls, triple
 from snugdp.accounting.gaussian import nonnegative
 from snugdp.accounting.rational import Real, float_up, rational
-from snugdp.accounting.selection_curves import FARTHEST, Base, Curve, Sticks, gaussian, hull
+from snugdp.accounting.selection_curves import FARTHEST, Base, Curve, Sticks, gaussian, gaussian_stick, hull, up
 from snugdp.accounting.triple import Atom
 
 COARSE = 240  # sticks of a cost that is not a plain Gaussian
+COARSEST = 80  # and of one with atoms of many branches, which take long to evaluate
+_FEW = 8
 
 
 class Parts(Protocol):
@@ -88,6 +91,8 @@ def of_vertices(points: Sequence[tuple[Real, Real]]) -> Base:
 
 def _profile(cost: Parts, side: str, sticks: int | None) -> Sticks:
     """Sticks of one direction of a cost, at factors not below exp(epsilon)."""
+    if cost.mu_squared and not cost.atoms:
+        return _plain(cost, _epsilons(cost, (), sticks))
     atoms = tuple(_one_sided(atom, side) for atom in cost.atoms)
     factors, bounds = [], []
     for epsilon in _epsilons(cost, atoms, sticks):
@@ -102,6 +107,19 @@ def _profile(cost: Parts, side: str, sticks: int | None) -> Sticks:
         factors.append(_factor(epsilon))
         bounds.append(delta)
     return hull(np.array(factors), np.array(bounds))
+
+
+def _plain(cost: Parts, epsilons: list[Fraction]) -> Sticks:
+    """The same for a cost without atoms, by Theorem T at the factors themselves."""
+    factors = np.unique(np.exp([float(epsilon) for epsilon in epsilons]))
+    bounds = []
+    with balls.precision(balls.FIRST):
+        mu, w = balls.ball(cost.mu_squared).sqrt(), balls.exp(balls.ball(cost.epsilon))
+        failure, variation = balls.ball(cost.delta), balls.ball(cost.variation)
+        for a in map(arb, factors.tolist()):
+            mixed = (w * gaussian_stick(mu, a / w) + gaussian_stick(mu, a * w)) / (1 + w)
+            bounds.append(up(mixed + failure + (1 + a) * variation))
+    return hull(factors, np.array(bounds))
 
 
 def _factor(epsilon: Fraction) -> float:
@@ -120,7 +138,8 @@ def _epsilons(cost: Parts, atoms: tuple[Atom, ...], sticks: int | None) -> list[
     if not spread and not atoms:
         return [Fraction(0), shift]
     reach = float(shift) + math.sqrt(spread) * (FARTHEST + math.sqrt(spread) / 2)
-    count = COARSE if sticks is None else sticks
+    many = any(len(atom.add) > _FEW for atom in atoms)
+    count = sticks or (COARSEST if many else COARSE)
     even = {Fraction(round(2**20 * min(reach, 600.0) * i / count), 2**20) for i in range(count + 1)}
     return sorted(even | {cost.epsilon, shift})
 

@@ -70,7 +70,7 @@ def gaussian(mu: Real, failure: Real = 0) -> Base:
         factors = _factors(float(size))
         with balls.precision(_BITS):
             exact, rest = balls.ball(size), balls.ball(lost)
-            bounds = [up(_stick(exact, arb(a)) + rest) for a in factors.tolist()]
+            bounds = [up(gaussian_stick(exact, arb(a)) + rest) for a in factors.tolist()]
         sticks = hull(factors, np.array(bounds))
     return Base((Curve(sticks, sticks),), size, lost)
 
@@ -123,7 +123,7 @@ def _factors(mu: float) -> Floats:
     return np.unique(factors)
 
 
-def _stick(mu: arb, a: arb) -> arb:
-    """H_a of a Gaussian pair."""
+def gaussian_stick(mu: arb, a: arb) -> arb:
+    """H_a of a Gaussian pair, as a ball."""
     start = mu / 2 - a.log() / mu
     return (cdf(start) - a * cdf(start - mu)).max(arb(0))

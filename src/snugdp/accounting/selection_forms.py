@@ -137,7 +137,7 @@ class Quoted:
 def corollary(epsilon: Real, delta: Real, gamma: Real) -> Promise:
     """What a geometric number of (epsilon, delta)-DP runs costs: e + 2 max(e, log(1 + (1 - gamma) d/gamma)), d/gamma.
 
-    >>> corollary("0.904", "1e-5", "0.02").epsilon
+    >>> round(corollary("0.904", "1e-5", "0.02").epsilon, 6)
     2.712
     """
     e, d, g = nonnegative(epsilon, "epsilon"), probability(delta, "delta"), _share(gamma)

@@ -101,12 +101,12 @@ class Chords:
     """The lines of a curve as balls, and the profile between them."""
 
     def __init__(self, lines: Lines) -> None:
-        (a, r), (b, d) = lines.back, lines.ahead
+        (a, r), (b, d) = ([[arb(x) for x in part.tolist()] for part in side] for side in (lines.back, lines.ahead))
         self.nodes = lines.alpha.tolist()
-        self.alpha = [*(1 / arb(x) for x in a.tolist()), *map(arb, b.tolist())]
-        self.d = [*(1 - (1 - arb(x)) * y for x, y in zip(r.tolist(), self.alpha, strict=False)), *map(arb, d.tolist())]
-        self.slope = [*(1 / x for x in self.alpha), arb(0)]
-        self.offset = [*(1 - (1 - d) / x for x, d in zip(self.alpha, self.d, strict=True)), arb(1)]
+        self.alpha = [*(1 / x for x in a), *b]
+        self.d = [*(1 - (1 - y) / x for x, y in zip(a, r, strict=True)), *d]
+        self.slope = [*a, *(1 / x for x in b), arb(0)]
+        self.offset = [*r, *(1 - (1 - y) / x for x, y in zip(b, d, strict=True)), arb(1)]
 
     def stick(self, alpha: arb) -> arb:
         """A bound on H_alpha: the chord between two lines around alpha; beyond the last, that one."""

@@ -90,7 +90,7 @@ def largest(
 
     >>> from snugdp import Cost
     >>> from snugdp.accounting.selection_laws import geometric
-    >>> 1 < largest(lambda scale: Cost(epsilon=scale), geometric(30), 3, 0) < 1.05
+    >>> 1 < largest(lambda scale: Cost(epsilon=scale), geometric(30), 3, 0) < 1.1
     True
     """
     level, goal = nonnegative(epsilon, "epsilon"), probability(delta, "delta")

@@ -86,8 +86,7 @@ def largest(
 
 def _crossing(gap: Callable[[float], float], high: float, close: float) -> float:
     """The largest scale up to ``high`` at which the gap is not positive, nearly; 0 if there is none."""
-    above = gap(high)
-    if above <= 0:
+    if high <= 0 or (above := gap(high)) <= 0:
         return high
     low = high
     while (below := gap(low)) > 0:

@@ -17,6 +17,7 @@ from typing import TypeAlias
 from flint import arb
 
 from snugdp.accounting import balls, calibration, gaussian
+from snugdp.accounting.levels import Levels
 from snugdp.accounting.rational import Real
 
 MOST_COMBINATIONS = 4096
@@ -192,8 +193,11 @@ def _composed(
 
 def _combinations(mu_squared: Fraction, atoms: Iterable[tuple[Branch, ...]]) -> Combinations:
     """One alternative from every atom, all ways; equal sums are merged, so k equal atoms give k + 1."""
-    sums = {Branch(mu_squared, Fraction(0)): Fraction(1)}
+    sums, levels = {Branch(mu_squared, Fraction(0)): Fraction(1)}, Levels.none()
     for branches in atoms:
+        if not any(branch.mu_squared for branch in branches):
+            levels = levels.plus(Levels.of([(branch.shift, branch.weight) for branch in branches]))
+            continue
         longer: defaultdict[Branch, Fraction] = defaultdict(Fraction)
         for total, times in sums.items():
             for branch in branches:
@@ -205,7 +209,11 @@ def _combinations(mu_squared: Fraction, atoms: Iterable[tuple[Branch, ...]]) -> 
                 "give them equal parameters, which are counted together, or compose fewer"
             )
         sums = longer
-    return tuple(sums.items())
+    return tuple(
+        (Branch(total.mu_squared, total.shift + shift), times * weight)
+        for total, times in sums.items()
+        for shift, weight in levels.coarse().pairs()
+    )
 
 
 def _sum(combinations: Combinations, epsilon: Fraction) -> arb:

@@ -13,6 +13,7 @@ from snugdp.cli import schema as schema_commands
 from snugdp.cli.bounds import bounds
 from snugdp.cli.demo import show
 from snugdp.cli.regression import regression
+from snugdp.cli.selection import selection
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -25,6 +26,7 @@ app.add_typer(bench, name="bench")
 app.add_typer(schema_commands.app, name="schema")
 app.command()(bounds)
 bench.command()(regression)
+bench.command()(selection)
 
 
 @app.callback(invoke_without_command=True)

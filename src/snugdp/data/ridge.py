@@ -90,7 +90,7 @@ def log_lipschitz(
     """
 
     def accurate(theta: list[arb]) -> Fraction | None:
-        norm = _root(sum((value**2 for value in theta), arb(0)))
+        norm = _root(sum((value * value for value in theta), arb(0)))  # not **: a power of a ball around 0 is no number
         return _middle((balls.ball(y_bound) + balls.ball(x_bound) * norm).log(), accuracy)
 
     return _solved(gram, cross, ridge / unit, accurate)

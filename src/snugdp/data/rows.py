@@ -50,7 +50,8 @@ class Rows(Hidden):
         held, able = self._images, hasattr(work, "add")
         if held is not None and held.complete and able and self._same(work):
             return run(held, work, _cores())  # type: ignore[arg-type]
-        return gather(self._source, work, progress=self._progress)
+        progress, self._progress = self._progress, False  # one bar: how often rows are read may depend on them
+        return gather(self._source, work, progress=progress)
 
     def _same(self, work: Any) -> bool:
         """Whether the pass maps rows as those in memory were mapped."""

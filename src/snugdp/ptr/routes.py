@@ -1,4 +1,4 @@
-"""What every run of a selection may spend, by which route, and the plan that says so. All of it is public.
+"""What every run of a selection may spend, and by which route. All of it is public.
 
 Proof: ``select.proof.md``, Theorems 1 and 2.
 """
@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,21 +17,19 @@ import numpy as np
 from snugdp.accounting import selection
 from snugdp.accounting.rational import Real, rational
 from snugdp.accounting.selection import Law
-from snugdp.guarantee import Budget, Cost, shown
+from snugdp.guarantee import Budget, Cost
 from snugdp.noise.stopping import check_stopping, cut_off
-from snugdp.ptr.propose import Plan, Step
+from snugdp.ptr.propose import Plan
 
 Route: TypeAlias = Literal["stop", "compose"]
 
 ROUTES: tuple[Route, ...] = ("stop", "compose")
-PROOF = "ptr/select.proof.md#theorem-1"
-COMPOSED = "ptr/select.proof.md#theorem-2"
-TESTED = "ptr/select.proof.md#theorem-3-one-test-before-all-runs"
 _DIGITS = 5  # of a run's epsilon: rounded down
 _NODES = 40  # of a sum that nothing depends on
 _STEPS = 14  # of the bisection: finer than the digits
 _FAILURES = Fraction(99, 100)  # the part of delta that the failures of all expected runs may take
 _MOST = 10**5  # expected runs
+_NO = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -127,32 +126,45 @@ def stop(ask: Ask) -> Runs:
 
 def _delta(ask: Ask, base: Cost) -> Fraction:
     """The delta of the selection, and of the test before it, at the epsilon of the budget. Proved."""
-    law, epsilon, test = ask.law, ask.budget.epsilon, ask.test
+    law: Any = ask.law  # hashable, though its protocol does not say so
+    test = ask.test
+    if test is None:
+        return _proved(base, law, ask.budget.epsilon)
+    if test.gaussian:
+        return _proved(base, law, ask.budget.epsilon, Fraction(test.cost.mu), test.cost.delta)
+    return _proved(base, law, ask.budget.epsilon - test.whole.epsilon) + test.whole.delta
+
+
+@lru_cache(maxsize=256)  # the same plan is made again at every fit
+def _proved(base: Cost, law: Any, epsilon: Fraction, test: Fraction | None = None, failure: Fraction = _NO) -> Fraction:
     if test is None:
         return Fraction(selection.delta(base, law, epsilon))
-    if test.gaussian:
-        size, failure = Fraction(test.cost.mu), test.cost.delta
-        return Fraction(selection.shared_delta(base, law, epsilon, test=size, failure=failure))
-    return Fraction(selection.delta(base, law, epsilon - test.whole.epsilon)) + test.whole.delta
+    return Fraction(selection.shared_delta(base, law, epsilon, test=test, failure=failure))
 
 
 def _guess(ask: Ask, base: Cost) -> float:
     """The same in floats, quickly: nothing is promised."""
+    law: Any = ask.law
     epsilon, test = float(ask.budget.epsilon), ask.test
-    found = selection.bounds(selection.as_base(base), ask.law)
-
-    def single(at: float) -> float:
-        alone = max(bound.guess(abs(at)) for bound in found)
-        return alone if at >= 0 else 1 - math.exp(at) * (1 - alone)
-
     if test is None:
-        return single(epsilon)
+        return _guessed(base, law, (epsilon,))[0]
     if not test.gaussian:
-        return single(epsilon - float(test.whole.epsilon)) + float(test.whole.delta)
+        return _guessed(base, law, (epsilon - float(test.whole.epsilon),))[0] + float(test.whole.delta)
     mu = test.cost.mu
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    losses = epsilon - mu * mu / 2 - mu * nodes
-    return float(weights @ [single(loss) for loss in losses.tolist()] / weights.sum()) + float(test.cost.delta)
+    found = _guessed(base, law, tuple((epsilon - mu * mu / 2 - mu * nodes).tolist()))
+    return float(weights @ found / weights.sum()) + float(test.cost.delta)
+
+
+@lru_cache(maxsize=1024)
+def _guessed(base: Cost, law: Any, epsilons: tuple[float, ...]) -> tuple[float, ...]:
+    bounds = selection.bounds(selection.as_base(base), law)
+
+    def one(epsilon: float) -> float:
+        alone = max(bound.guess(abs(epsilon)) for bound in bounds)
+        return alone if epsilon >= 0 else 1 - math.exp(epsilon) * (1 - alone)
+
+    return tuple(map(one, epsilons))
 
 
 def compose(ask: Ask) -> Runs:
@@ -175,26 +187,6 @@ def cheapest(ask: Ask, route: str | None) -> tuple[Runs, Runs | None]:
     if every.strength(ask.budget.delta) >= some.strength(ask.budget.delta):
         return every, some
     return some, every
-
-
-def planned(ask: Ask, chosen: Runs, other: Runs | None) -> Plan:
-    """The plan of a selection, with what was decided and why."""
-    k = len(ask.proposals)
-    each = f"each with epsilon {shown(chosen.whole.epsilon)} at delta {shown(chosen.whole.delta)}"
-    if chosen.law is None:
-        how, proof = f"every one of {k} proposals once, {each}", COMPOSED
-    else:
-        how, proof = f"a hidden number of runs of {k} proposals, {chosen.law.name}, {each}", PROOF
-    if ask.test is not None:
-        how, proof = f"one test; {how}", TESTED
-    return Plan(
-        what=f"the best of {k} proposals",
-        proof=proof,
-        proposal={"proposals": k} | ({} if chosen.law is None else {"mean_runs": selection.mean(chosen.law)}),
-        steps=(Step("select", how, chosen.cost),),
-        forecast=(*_expected(ask, chosen), *_compared(ask, chosen, other)),
-        budget=ask.budget,
-    )
 
 
 def law_of(law: str | Law, mean: Real | None, k: int) -> Law:
@@ -231,29 +223,6 @@ def times(cost: Cost, k: int) -> Cost:
         variation=cost.variation * k,
         atoms=cost.atoms * k,
         neighbours=cost.neighbours,
-    )
-
-
-def _expected(ask: Ask, chosen: Runs) -> tuple[str, ...]:
-    k, law = len(ask.proposals), chosen.law
-    if law is None:
-        return ("the best proposal is tried for certain",)
-    return (
-        f"the best proposal is tried with probability {selection.best_tried(law, k):.3g}; the winner beats "
-        f"{selection.expected_quantile(law):.1%} of all runs on average",
-        f"nothing at all with probability {selection.beyond(law, chosen.most):.1g}, after more than {chosen.most} runs",
-        "how long it takes tells about the number of runs, which is hidden: keep the time to yourself",
-    )
-
-
-def _compared(ask: Ask, chosen: Runs, other: Runs | None) -> tuple[str, ...]:
-    if other is None:
-        return ()
-    here, there = (runs.strength(ask.budget.delta) for runs in (chosen, other))
-    ways = {"stop": "a random number of runs", "compose": "every proposal once"}
-    return (
-        f"{ways[chosen.route]} leaves a run epsilon {here:.3g} at delta {shown(ask.budget.delta)}, "
-        f"{ways[other.route]} {there:.3g}",
     )
 
 

@@ -23,7 +23,8 @@ from snugdp.noise import Noise
 from snugdp.outcome import Ledger, NotPrivate, Outcome, Refused, Released
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
-from snugdp.ptr.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, planned, scaled
+from snugdp.ptr.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
+from snugdp.ptr.select_plan import planned
 from snugdp.ptr.waiting import waiting
 
 Proposal = TypeVar("Proposal")
@@ -214,6 +215,9 @@ def select(
     score: Callable[..., Any],
     *,
     budget: Budget,
+    law: str | Law = "geometric",
+    mean_runs: Real | None = None,
+    route: str | None = None,
     ledger: Ledger | None = None,
     noise: Noise | None = None,
     progress: bool | None = None,
@@ -221,12 +225,12 @@ def select(
 ) -> Outcome[Selected[Proposal]]:
     """The best of many private runs, for one price: ``Selection(...).release(...)``, where all of it is explained.
 
-    ``options``: ``law``, ``mean_runs``, ``most_runs``, ``route``, ``score_share``, ``shared_test``, ``test_share``.
+    ``options``: ``most_runs``, ``score_share``, ``shared_test``, ``test_share``.
 
     Guarantee: that of ``Selection``.
     """
-    selection = Selection(proposals, run, score, budget=budget, **options)
-    return selection.release(ledger=ledger, noise=noise, progress=progress)
+    made = Selection(proposals, run, score, budget=budget, law=law, mean_runs=mean_runs, route=route, **options)
+    return made.release(ledger=ledger, noise=noise, progress=progress)
 
 
 def _attempt(work: Callable[[], Any], own: RunLedger | None) -> Any:
