@@ -23,7 +23,7 @@ from snugdp.accounting.selection_kinds import FLOATS, Law, NegativeBinomial
 
 from .selected import LAWS, Run, base, exact, generating, masses, polynomial, runs
 
-RUNS = runs(600)
+RUNS = runs(400)
 EPSILONS = (0.0, 0.05, 0.3, 1.5)
 POINTS = 40  # a coarse grid: larger bounds, and as true
 

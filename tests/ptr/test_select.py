@@ -449,6 +449,16 @@ def test_one_test_before_all_runs(route: str, known: bool) -> None:
     assert len(seen) == (5 if route == "stop" else 4)
 
 
+def test_a_test_that_costs_more_than_its_share_is_refused_first() -> None:
+    class DearTest(GaussianTest):
+        def plan(self, budget: Budget) -> Plan:
+            cost = Cost(epsilon=budget.epsilon * 2)
+            return Plan("a test", "ptr/spine.proof.md#theorem-a0", {}, (Step("test", "", cost),))
+
+    with pytest.raises(ValueError, match="shared_test costs more"):
+        Selection([1, 2], lambda p, b, c, certificate: 1, value_of, budget=BUDGET, shared_test=DearTest())
+
+
 # ---- bad input
 
 

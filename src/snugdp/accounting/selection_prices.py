@@ -22,7 +22,7 @@ from snugdp.accounting.selection_renyi import Renyi
 from snugdp.accounting.selection_search import Bound, at, smallest
 from snugdp.accounting.selection_search import largest as search_largest
 
-PROOF = "accounting/selection.proof.md#theorem-3"
+PROOF = "accounting/selection.proof.md#theorem-3-evaluation"
 
 METHODS = ("C2", "C1", "closed", "corollary", "liu_talwar", "renyi")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, TypeVar
 
 from snugdp.data.engines.base import gather
+from snugdp.data.engines.local import cores
 from snugdp.data.hidden import Hidden
 from snugdp.data.images import MOST, ImagePass, Images, run
 from snugdp.data.moments import Moments
@@ -42,22 +42,17 @@ class Rows(Hidden):
     def images(self) -> Images | None:
         """The rows after the row map, as many as fit into half a gigabyte; none for a table on a cluster."""
         if self._images is None and not isinstance(self._source, SparkSource):
-            self._images = self.state(ImagePass(self.schema, self.bits, share=MOST // _cores()))
+            self._images = self.state(ImagePass(self.schema, self.bits, share=MOST // cores()))
         return self._images
 
     def state(self, work: Pass[S]) -> S:
         """The state of one pass over all rows: from those kept in memory where that is possible."""
         held, able = self._images, hasattr(work, "add")
         if held is not None and held.complete and able and self._same(work):
-            return run(held, work, _cores())  # type: ignore[arg-type]
+            return run(held, work, cores())  # type: ignore[arg-type]
         progress, self._progress = self._progress, False  # one bar: how often rows are read may depend on them
         return gather(self._source, work, progress=progress)
 
     def _same(self, work: Any) -> bool:
         """Whether the pass maps rows as those in memory were mapped."""
         return bool(work.schema == self.schema and work.bits == self.bits)
-
-
-def _cores() -> int:
-    """Those that this process may use, where the system can tell."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

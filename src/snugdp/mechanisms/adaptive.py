@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from snugdp.data.losses import LogCosh
 from snugdp.data.rows import Rows
 from snugdp.guarantee import Budget, Cost, Neighbours
-from snugdp.mechanisms.perturbation import Perturbation, affordable, fit_of, least_sharp_ridge
+from snugdp.mechanisms.perturbation import Perturbation, affordable, fit_of, least_sharp_ridge, root_below
 from snugdp.mechanisms.regression import Design, Fit, Forecast
 from snugdp.mechanisms.scale import MeanTarget, SizeHistogram
 from snugdp.noise import Noise
@@ -99,7 +99,7 @@ def _parts(design: Design, budget: Budget) -> _Parts:
     shares = (_SHARE, _CENTRE if design.row_map.constant else Fraction(0))
     spent = shares[0] + shares[1]
     (m,), mu = affordable(budget, [1 - spent], spent)
-    sizes, centre = (_root(mu**2 * share / spent) for share in shares)
+    sizes, centre = (root_below(mu**2 * share / spent) for share in shares)
     least, sharp = least_sharp_ridge(design, budget, m, mu)
     ridge = max(least, _RIDGE * design.x_squared)
     mean = MeanTarget(design, centre) if centre else None
@@ -210,11 +210,6 @@ class Adaptive:
     def _around(self, centre: Fraction) -> tuple[Fraction, ...]:
         """The line that is the same everywhere."""
         return (*(Fraction(0),) * (self.design.entries - 1), centre)
-
-
-def _root(square: Fraction) -> Fraction:
-    """The square root, rounded down."""
-    return Fraction(math.isqrt(math.floor(square * 4**60)), 2**60)
 
 
 def _tail(counts: Sequence[float], middles: Sequence[float]) -> float:

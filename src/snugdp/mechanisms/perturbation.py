@@ -160,7 +160,7 @@ def least_sharp_ridge(design: Design, budget: Budget, m: Fraction, mu: Fraction)
 def shared(total: float, runs: Sequence[Fraction], rest: Fraction) -> tuple[tuple[Fraction, ...], Fraction]:
     """Roots of the shares of the square, rounded down."""
     square = Fraction(total) ** 2
-    return tuple(_root(share * square) for share in runs), _root(rest * square)
+    return tuple(root_below(share * square) for share in runs), root_below(rest * square)
 
 
 def m_squared(design: Design, m: Fraction) -> Fraction:
@@ -173,6 +173,6 @@ def _ratio(design: Design, m: Fraction) -> Fraction:
     return accounting.smallest_ridge(design.x_bound, m, 44)
 
 
-def _root(square: Fraction) -> Fraction:
+def root_below(square: Fraction) -> Fraction:
     """The square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * 4**60)), 2**60)

@@ -44,6 +44,8 @@ class Test:
     def of(cls, whole: Budget, plan: Callable[..., Plan] | None) -> Test:
         """With this budget, and a ``plan(budget)`` if there is one."""
         cost = anything(whole) if plan is None else _planned(plan(whole), whole)
+        if not cost.fits(whole):
+            raise ValueError("the plan of shared_test costs more than the budget it was given")
         return cls(whole, cost, plan is not None)
 
     @property

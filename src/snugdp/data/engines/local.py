@@ -35,7 +35,7 @@ class Local:
     def run(self, source: Source, work: Pass[S]) -> S:
         """The state of the pass over the whole table. It is private."""
         source.check(work)
-        number = self.threads or _cores()
+        number = self.threads or cores()
         with _bar(source, self.progress) as advance:
             feed = _Feed(_batches(source, work), advance)
             with ThreadPoolExecutor(number) as pool:
@@ -49,7 +49,7 @@ class Local:
         return merged(work, (part.state for part in parts if part.state is not None))
 
 
-def _cores() -> int:
+def cores() -> int:
     """Those that this process may use, where the system can tell."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
