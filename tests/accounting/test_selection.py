@@ -345,6 +345,8 @@ def test_one_test_before_all_runs() -> None:
     assert selection.shared_delta(run, law, shared, test="0.2", failure="1e-7", nodes=70) == pytest.approx(
         1.1e-6, rel=0.1
     )
+    small = selection.shared_delta(run, law, 5, test="0.2", nodes=70)
+    assert selection.delta(run, law, 5) < small < 1e-18
     nothing = selection.shared_epsilon(run, law, "1e-6", test=0, nodes=70)
     assert alone <= nothing < alone * 1.01
 

@@ -61,7 +61,9 @@ def shared_delta(
     ``failure`` bounds the probability that the test lets through what ``base`` does not cover.
     """
     level, size, lost = nonnegative(epsilon, "epsilon"), nonnegative(test, "test"), probability(failure, "failure")
-    selected = selection_profile(as_base(base), law, 1e-12, nodes)
+    run = as_base(base)
+    alone = max(Sum(curve, law, POINTS).guess(float(level)) for curve in run.curves)  # the test only adds to it
+    selected = selection_profile(run, law, max(alone / 1000, 1e-300), nodes)
     return max(at(Shared(curve, size, lost), level) for curve in selected)
 
 
