@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from snugdp.accounting import balls, selection
-from snugdp.accounting.selection_kinds import FLOATS, Floats, Law
+from snugdp.accounting.selection.kinds import FLOATS, Floats, Law
 
 LAWS: dict[str, Law] = {
     "geometric": selection.geometric(10),

@@ -16,10 +16,10 @@ from snugdp import Cost
 from snugdp.accounting import balls, objective, selection
 from snugdp.accounting import gaussian as gauss
 from snugdp.accounting.rational import Real
-from snugdp.accounting.selection_bounds import Certificate, First, Sum
-from snugdp.accounting.selection_curves import Curve, hull
-from snugdp.accounting.selection_forms import Closed, Corollary
-from snugdp.accounting.selection_kinds import FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.curves import Curve, hull
+from snugdp.accounting.selection.forms import Closed, Corollary
+from snugdp.accounting.selection.kinds import FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.theorems import Certificate, First, Sum
 
 from .selected import LAWS, Run, base, exact, generating, masses, polynomial, runs
 

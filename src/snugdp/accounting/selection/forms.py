@@ -17,10 +17,10 @@ from flint import arb
 from snugdp.accounting import balls
 from snugdp.accounting.gaussian import nonnegative, positive, probability
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection_counts import Poisson
-from snugdp.accounting.selection_curves import Curve
-from snugdp.accounting.selection_kinds import BALLS, FLOATS, Law, NegativeBinomial
-from snugdp.accounting.selection_lines import Chords, Lines
+from snugdp.accounting.selection.counts import Poisson
+from snugdp.accounting.selection.curves import Curve
+from snugdp.accounting.selection.kinds import BALLS, FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.lines import Chords, Lines
 
 
 class Promise(NamedTuple):

@@ -14,7 +14,7 @@ from flint import arb
 
 from snugdp.accounting import balls
 from snugdp.accounting.rational import readings
-from snugdp.accounting.selection_curves import Base
+from snugdp.accounting.selection.curves import Base
 
 _SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 0.03)
 _STEPS = 100

@@ -13,8 +13,8 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from snugdp.accounting.selection_curves import Curve, Sticks
-from snugdp.accounting.selection_kinds import Floats, Law
+from snugdp.accounting.selection.curves import Curve, Sticks
+from snugdp.accounting.selection.kinds import Floats, Law
 
 Indices = NDArray[np.intp]
 

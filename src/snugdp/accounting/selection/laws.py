@@ -15,8 +15,8 @@ from flint import arb
 from snugdp.accounting import balls
 from snugdp.accounting.gaussian import positive
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection_counts import Binomial, Poisson
-from snugdp.accounting.selection_kinds import BALLS, FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.counts import Binomial, Poisson
+from snugdp.accounting.selection.kinds import BALLS, FLOATS, Law, NegativeBinomial
 
 
 def geometric(mean_runs: Real) -> NegativeBinomial:

@@ -13,9 +13,9 @@ import numpy as np
 from flint import arb
 
 from snugdp.accounting import balls
-from snugdp.accounting.selection_curves import Curve
-from snugdp.accounting.selection_kinds import BALLS, FLOATS, Arithmetic, Floats, Law
-from snugdp.accounting.selection_lines import Chords, Lines
+from snugdp.accounting.selection.curves import Curve
+from snugdp.accounting.selection.kinds import BALLS, FLOATS, Arithmetic, Floats, Law
+from snugdp.accounting.selection.lines import Chords, Lines
 
 POINTS = 1500  # of the grid, beside the corners of the curve
 

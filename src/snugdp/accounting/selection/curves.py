@@ -19,7 +19,7 @@ from flint import arb
 from snugdp.accounting import balls
 from snugdp.accounting.gaussian import cdf, nonnegative, probability
 from snugdp.accounting.rational import Real, float_up
-from snugdp.accounting.selection_kinds import Floats
+from snugdp.accounting.selection.kinds import Floats
 
 FARTHEST = 12.0  # deviations of a Gaussian loss that are followed; beyond, the last stick holds
 FINE = 96  # sticks for each deviation

@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 
 from snugdp.accounting import balls
-from snugdp.accounting.selection_kinds import Arithmetic, Floats
+from snugdp.accounting.selection.kinds import Arithmetic, Floats
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from flint import arb
 
 from snugdp.accounting import balls, triple
 from snugdp.accounting import gaussian as gauss
-from snugdp.accounting import selection_prices as prices
 from snugdp.accounting.gaussian import nonnegative, probability
 from snugdp.accounting.rational import Real, readings, typed_down
-from snugdp.accounting.selection_bases import Parts
-from snugdp.accounting.selection_kinds import Law
-from snugdp.accounting.selection_laws import NAMES, best_tried, expected_quantile, mean
+from snugdp.accounting.selection import prices
+from snugdp.accounting.selection.bases import Parts
+from snugdp.accounting.selection.kinds import Law
+from snugdp.accounting.selection.laws import NAMES, best_tried, expected_quantile, mean
 
 _HALVINGS = 40
 

@@ -14,9 +14,9 @@ from flint import arb
 from snugdp.accounting import balls, gaussian
 from snugdp.accounting.gaussian import nonnegative
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection_counts import Poisson
-from snugdp.accounting.selection_curves import Base
-from snugdp.accounting.selection_kinds import BALLS, Floats, Law, NegativeBinomial
+from snugdp.accounting.selection.counts import Poisson
+from snugdp.accounting.selection.curves import Base
+from snugdp.accounting.selection.kinds import BALLS, Floats, Law, NegativeBinomial
 
 
 class Renyi:

@@ -13,12 +13,12 @@ Statements and proofs: selection.proof.md.
 
 from __future__ import annotations
 
-from snugdp.accounting.selection_bases import as_base, of_cost, of_pair, of_vertices
-from snugdp.accounting.selection_counts import Binomial, Poisson
-from snugdp.accounting.selection_curves import Base, Curve, gaussian, one_order
-from snugdp.accounting.selection_forms import Promise, corollary, liu_talwar
-from snugdp.accounting.selection_kinds import Law, NegativeBinomial
-from snugdp.accounting.selection_laws import (
+from snugdp.accounting.selection.bases import as_base, of_cost, of_pair, of_vertices
+from snugdp.accounting.selection.counts import Binomial, Poisson
+from snugdp.accounting.selection.curves import Base, Curve, gaussian, one_order
+from snugdp.accounting.selection.forms import Promise, corollary, liu_talwar
+from snugdp.accounting.selection.kinds import Law, NegativeBinomial
+from snugdp.accounting.selection.laws import (
     NAMES,
     best_tried,
     beyond,
@@ -33,10 +33,10 @@ from snugdp.accounting.selection_laws import (
     truncated_negative_binomial,
     winner,
 )
-from snugdp.accounting.selection_prices import METHODS, PROOF, bounds, delta, epsilon, largest, mu
-from snugdp.accounting.selection_renyi import renyi_poisson, renyi_tnb
-from snugdp.accounting.selection_routes import Route, routes
-from snugdp.accounting.selection_shared import selection_profile, shared_delta, shared_epsilon
+from snugdp.accounting.selection.prices import METHODS, PROOF, bounds, delta, epsilon, largest, mu
+from snugdp.accounting.selection.renyi import renyi_poisson, renyi_tnb
+from snugdp.accounting.selection.shared import selection_profile, shared_delta, shared_epsilon
+from snugdp.accounting.selection.ways import Route, routes
 
 __all__ = [
     "METHODS", "NAMES", "PROOF", "Base", "Binomial", "Curve", "Law", "NegativeBinomial", "Poisson", "Promise", "Route",

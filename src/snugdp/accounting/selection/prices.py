@@ -13,16 +13,16 @@ from snugdp.accounting import balls
 from snugdp.accounting import gaussian as gauss
 from snugdp.accounting.gaussian import nonnegative, probability
 from snugdp.accounting.rational import Real, rational
-from snugdp.accounting.selection_bases import Parts, as_base
-from snugdp.accounting.selection_bounds import First, Sum
-from snugdp.accounting.selection_curves import Base, Curve, Family, float_gaussian, gaussian
-from snugdp.accounting.selection_forms import Closed, Corollary, Quoted
-from snugdp.accounting.selection_kinds import Law
-from snugdp.accounting.selection_renyi import Renyi
-from snugdp.accounting.selection_search import Bound, at, smallest
-from snugdp.accounting.selection_search import largest as search_largest
+from snugdp.accounting.selection.bases import Parts, as_base
+from snugdp.accounting.selection.curves import Base, Curve, Family, float_gaussian, gaussian
+from snugdp.accounting.selection.forms import Closed, Corollary, Quoted
+from snugdp.accounting.selection.kinds import Law
+from snugdp.accounting.selection.renyi import Renyi
+from snugdp.accounting.selection.search import Bound, at, smallest
+from snugdp.accounting.selection.search import largest as search_largest
+from snugdp.accounting.selection.theorems import First, Sum
 
-PROOF = "accounting/selection.proof.md#theorem-3-evaluation"
+PROOF = "accounting/selection/selection.proof.md#theorem-3-evaluation"
 
 METHODS = ("C2", "C1", "closed", "corollary", "liu_talwar", "renyi")
 
@@ -33,7 +33,7 @@ def delta(base: Base | Parts, law: Law, epsilon: Real, method: str = "C2") -> fl
     Guarantee: the winner of K runs, K of this law and hidden, is (epsilon, delta)-DP if every run is dominated by
     ``base`` (selection.proof.md, Theorem 3; for "renyi" the theorem is quoted, not proved).
 
-    >>> from snugdp.accounting.selection_laws import geometric
+    >>> from snugdp.accounting.selection.laws import geometric
     >>> 9.8e-7 < delta(gaussian("0.1414"), geometric(30), 1) < 9.9e-7
     True
     """
@@ -48,7 +48,7 @@ def delta(base: Base | Parts, law: Law, epsilon: Real, method: str = "C2") -> fl
 def epsilon(base: Base | Parts, law: Law, delta: Real, method: str = "C2") -> float:
     """The smallest epsilon >= 0 found at which selection is proved to be (epsilon, delta)-DP; infinite if none is.
 
-    >>> from snugdp.accounting.selection_laws import geometric
+    >>> from snugdp.accounting.selection.laws import geometric
     >>> round(epsilon(gaussian("0.1414"), geometric(30), "1e-6"), 3)
     0.999
     """
@@ -62,7 +62,7 @@ def mu(law: Law, epsilon: Real, delta: Real, *, failure: Real = 0, method: str =
     Guarantee: the winner of K runs, each mu-Gaussian DP except for ``failure``, is (epsilon, delta)-DP with the float
     returned, read in binary or as it prints (selection.proof.md, Theorem 3).
 
-    >>> from snugdp.accounting.selection_laws import geometric
+    >>> from snugdp.accounting.selection.laws import geometric
     >>> mu(geometric(30), 1, "1e-6") >= 0.1414
     True
     """
@@ -89,7 +89,7 @@ def largest(
     ``family(scale)`` must leak more the larger the scale.
 
     >>> from snugdp import Cost
-    >>> from snugdp.accounting.selection_laws import geometric
+    >>> from snugdp.accounting.selection.laws import geometric
     >>> 1 < largest(lambda scale: Cost(epsilon=scale), geometric(30), 3, 0) < 1.1
     True
     """

@@ -17,7 +17,7 @@ from flint import arb
 from snugdp.accounting import balls, triple
 from snugdp.accounting.gaussian import nonnegative
 from snugdp.accounting.rational import Real, float_up, rational
-from snugdp.accounting.selection_curves import FARTHEST, Base, Curve, Sticks, gaussian, gaussian_stick, hull, up
+from snugdp.accounting.selection.curves import FARTHEST, Base, Curve, Sticks, gaussian, gaussian_stick, hull, up
 from snugdp.accounting.triple import Atom
 
 COARSE = 240  # sticks of a cost that is not a plain Gaussian
