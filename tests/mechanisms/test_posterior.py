@@ -87,7 +87,7 @@ def test_with_a_test_of_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
 
     @lru_cache
     def quick(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction, digits: int) -> Fraction:
-        return Fraction(rho_guess(float(added), float(removed), math.sqrt(mu_squared), float(slack), 20))
+        return Fraction(rho_guess(float(added), float(removed), math.sqrt(mu_squared), float(slack)))
 
     monkeypatch.setattr(posterior, "rho_max", quick)
     for epsilon, n, ridge in ((4.0, 3000, 50.0), (4.0, 60, 5.0), (1.0, 400, 30.0)):

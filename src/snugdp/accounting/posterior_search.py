@@ -192,33 +192,37 @@ class _Curve:
 
 @lru_cache(maxsize=4096)
 def rho_guess(added: float, removed: float, mu: float, slack: float, steps: int = _STEPS) -> float:
-    """About the largest rho, in floats: a guess for ``rho_max`` and for forecasts, and nothing is proved of it."""
+    """About the largest rho, in floats: a guess for ``rho_max`` and for forecasts, and nothing is proved of it.
+
+    ``steps``: of the halving, from forty octaves; with few of them, less care is taken of each as well.
+    """
     if not (removed < 1 and slack > 0):  # too close for floats to tell
         return 0.0
+    looks = (257, 33, 33) if steps >= _STEPS else (65, 17)
+
+    def fits(rho: float) -> bool:
+        narrow = (rho * math.sqrt(added / (1 + added)), 1 / (1 + added))
+        wide = (rho * math.sqrt(removed) / (1 - removed), 1 / (1 - removed))
+        return all(_gap(mean, variance, mu, slack, looks) <= slack for mean, variance in (narrow, wide))
+
     high = mu / math.sqrt(added)
-    while _fits(high, added, removed, mu, slack):
+    while fits(high):
         high *= 2
     low = high * _LEAST
-    if not _fits(low, added, removed, mu, slack):
+    if not fits(low):
         return 0.0
     for _ in range(steps):
         middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
-        low, high = (middle, high) if _fits(middle, added, removed, mu, slack) else (low, middle)
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 
-def _fits(rho: float, added: float, removed: float, mu: float, slack: float) -> bool:
-    narrow = (rho * math.sqrt(added / (1 + added)), 1 / (1 + added))
-    wide = (rho * math.sqrt(removed) / (1 - removed), 1 / (1 - removed))
-    return all(_gap(mean, variance, mu, slack) <= slack for mean, variance in (narrow, wide))
-
-
-def _gap(mean: float, variance: float, mu: float, slack: float) -> float:
+def _gap(mean: float, variance: float, mu: float, slack: float, looks: tuple[int, ...]) -> float:
     """The largest difference of the two profiles, looking ever closer where it is largest."""
     log = math.log(4) - math.log(slack)
     reach = min(mu * math.sqrt(2 * log) + mu * mu + 4 * log * abs(1 - variance), _FARTHEST)
     low, high = -reach, reach
-    for points in (257, 33, 33):
+    for points in looks:
         at = np.linspace(low, high, points)
         gap = _profile(mean, variance, at) - _gauss(mu, at)
         best = int(np.argmax(gap))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from snugdp.accounting import gaussian
 from snugdp.accounting.posterior_search import rho_guess
 from snugdp.accounting.rational import Real, rational
@@ -18,9 +20,10 @@ from snugdp.mechanisms.regression import Design
 from snugdp.mechanisms.ridge_test import Rule, Split
 
 _OVERSHOOT = 0.5  # how far the bound on log residuals may lie above them, in logarithms
-_ROUGH = 12  # halvings for a forecast: three digits
+_ROUGH = 11  # halvings for a forecast: a hundredth
 _WIDEST = 2.0**24  # regularisers that are looked at, beside the squared norm of a row
 _ZOOMS = 3
+_NODES = 9
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,19 @@ class Setting:
         sensitivity = math.log1p(self.square / (ridge + max(curvature - self.square, 0.0)))
         return sensitivity * z / float(self.split.mu_residual)
 
-    def error(self, ridge: float, curvature: float) -> float:
+    def strength(self, ridge: float, curvature: float) -> float:
+        """About how strong a sample may be; 0 for a refusal."""
+        added = self.square / (ridge + curvature)
+        removed = min(added, self.square / (ridge + self.square))
+        mu, slack = math.sqrt(self.split.mu_release_squared), float(self.split.slack)
+        return rho_guess(added, removed, mu, slack, _ROUGH)
+
+    def error(self, ridge: float, curvature: float, rho: float) -> float:
         """About the sum of squared errors of predictions that noise and shrinking cause; infinite for a refusal.
 
         Coefficients are taken to be of the size B_y / B, and all directions to hold equally many of ``rows``; without
         a guess of rows, the worst number of them.
         """
-        added = self.square / (ridge + curvature)
-        removed = min(added, self.square / (ridge + self.square))
-        mu, slack = math.sqrt(self.split.mu_release_squared), float(self.split.slack)
-        rho = rho_guess(added, removed, mu, slack, _ROUGH)
         if not rho:
             return math.inf
         size = float(self.design.y_bound)
@@ -105,8 +111,22 @@ def steady(setting: Setting, curvature: Fraction) -> Fraction:
 @lru_cache(maxsize=256)
 def best(setting: Setting, curvature: Fraction, proposals: tuple[Fraction, ...]) -> Fraction:
     """The proposal with the least forecast error; of equal ones, the largest."""
-    ordered = sorted(proposals, reverse=True)
-    return min(ordered, key=lambda ridge: setting.error(float(ridge), float(curvature)))
+    ordered, known = sorted(proposals, reverse=True), float(curvature)
+    strengths = _strengths(setting, [float(ridge) for ridge in ordered], known)
+    errors = [setting.error(float(ridge), known, rho) for ridge, rho in zip(ordered, strengths, strict=True)]
+    return ordered[errors.index(min(errors))]
+
+
+def _strengths(setting: Setting, ridges: Sequence[float], curvature: float) -> list[float]:
+    """The strength at every ridge, the largest first; for many ridges from a few of them: it hardly bends."""
+    if len(ridges) <= _NODES:
+        return [setting.strength(ridge, curvature) for ridge in ridges]
+    nodes = np.geomspace(ridges[-1], ridges[0], _NODES)
+    known = [setting.strength(float(ridge), curvature) for ridge in nodes]
+    if not all(known):
+        return [setting.strength(ridge, curvature) for ridge in ridges]
+    found: list[float] = np.exp(np.interp(np.log(ridges), np.log(nodes), np.log(known))).tolist()
+    return found
 
 
 @lru_cache(maxsize=256)
