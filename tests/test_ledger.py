@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import os
 import pickle
 import threading
+from collections.abc import Callable
+from fractions import Fraction
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
-from snugdp import BudgetExceededError, Cost, MemoryLedger, RelationMismatchError
+from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, RelationMismatchError
+from snugdp.accounting import gaussian
+from snugdp.ledger.inner import RunLedger
 
 
 def test_a_refused_charge_leaves_the_total() -> None:
@@ -76,3 +83,42 @@ def test_a_forked_process_cannot_spend() -> None:
             os._exit(7)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_a_kind_chosen_by_looking_at_an_answer_is_not_covered() -> None:
+    """Why the ledger's promise is for spending that is decided beforehand: two totals fit, their mixture does not."""
+    budget, first = Budget(1, 1e-6), Fraction(gaussian.mu(1, 1e-6)) * Fraction(3, 10)
+
+    def largest(second: Callable[[Fraction], Cost]) -> float:
+        low, high = 0.0, 4.0
+        for _ in range(30):
+            middle = (low + high) / 2
+            fits = (Cost(mu=first) + second(Fraction(middle))).fits(budget)
+            low, high = (middle, high) if fits else (low, middle)
+        return low
+
+    pure, mu = largest(lambda x: Cost(epsilon=x)), largest(lambda x: Cost(mu=x))
+    z = np.linspace(-12, 12, 100_001)
+    weight = norm.pdf(z) / norm.pdf(z).sum()
+    left = 1 - float(first) ** 2 / 2 - float(first) * z  # of epsilon, after the loss of the first answer
+    normal = norm.cdf(mu / 2 - left / mu) - np.exp(left) * norm.cdf(-mu / 2 - left / mu)
+    p, q = 1 / (1 + math.exp(-pure)), 1 / (1 + math.exp(pure))
+    coin = np.maximum(0, p - np.exp(left) * q) + np.maximum(0, q - np.exp(left) * p)
+    assert weight @ normal == pytest.approx(1e-6, rel=1e-3)
+    assert weight @ coin == pytest.approx(1e-6, rel=1e-3)
+    assert weight @ np.maximum(normal, coin) > 1.9e-6
+
+
+def test_a_run_without_a_plan_has_one_charge_for_each_part() -> None:
+    whole, parts = Budget(1, 1e-6), (Budget("0.8", "8e-7"), Budget("0.2", "2e-7"))
+    run = RunLedger(whole)
+    run.charge(Cost(epsilon=0.1), "the run")
+    with pytest.raises(BudgetExceededError, match="one release"):
+        run.charge(Cost(epsilon=0.1), "another")
+    scored = RunLedger(whole, parts=parts)
+    with pytest.raises(BudgetExceededError, match="one release"):
+        scored.charge(Cost(epsilon=0.9), "too much for its part")
+    scored.charge(Cost(epsilon=0.8), "the run")
+    scored.charge(Cost(epsilon=0.2), "its score")
+    with pytest.raises(BudgetExceededError, match="one release"):
+        scored.charge(Cost(epsilon=0), "more")

@@ -12,11 +12,13 @@ from snugdp.outcome import Receipt
 class RunLedger(MemoryLedger):
     """Takes the charges of one run, up to what its owner has paid for, and nothing afterwards.
 
-    ``limit``: every part of what is charged in all must stay below its own part of this cost. Without it the total
-    must satisfy the budget. Every run has a ledger of its own, so a receipt tells nothing about other runs.
+    ``limit``: every part of what is charged in all must stay below its own part of this cost. Without it there is one
+    charge for every one of ``parts`` (by default the budget itself), and each must satisfy its part: a total that fits
+    would not do, for a later charge could be of another kind because of an earlier answer. Every run has a ledger of
+    its own, so a receipt tells nothing about other runs.
 
-    Guarantee: what is charged here is dominated by ``limit``, or satisfies ``budget``. It is no budget of its own:
-    whoever makes one has charged a ledger for it.
+    Guarantee: what is charged here is dominated by ``limit``, or each charge satisfies its part. It is no budget of its
+    own: whoever makes one has charged a ledger for it.
 
     >>> ledger = RunLedger(Budget(1, 1e-6), Cost(mu=0.2))
     >>> _ = ledger.charge(Cost(mu=0.1), "a run")
@@ -26,9 +28,16 @@ class RunLedger(MemoryLedger):
     snugdp.ledger.memory.BudgetExceededError: a run may not spend more than was planned for it...
     """
 
-    def __init__(self, budget: Budget, limit: Cost | None = None, *, label: str = "one run of a selection") -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        limit: Cost | None = None,
+        *,
+        parts: tuple[Budget, ...] = (),
+        label: str = "one run of a selection",
+    ) -> None:
         super().__init__(budget.epsilon, budget.delta, budget.neighbours, label=label)
-        self._limit = limit
+        self._limit, self._parts = limit, parts or (budget,)
         self._open = True
         self._given: list[Receipt] = []
 
@@ -36,9 +45,16 @@ class RunLedger(MemoryLedger):
         """Take the cost, or raise ``BudgetExceededError`` and leave the total as it was."""
         if not self._open:
             raise BudgetExceededError("this run is over and its ledger closed: give the release a ledger of its own")
-        receipt = super().charge(cost, what) if self._limit is None else self._below(self._limit, cost, what)
+        receipt = self._one(cost, what) if self._limit is None else self._below(self._limit, cost, what)
         self._given.append(receipt)
         return receipt
+
+    def _one(self, cost: Cost, what: str) -> Receipt:
+        if len(self._given) >= len(self._parts) or not cost.fits(self._parts[len(self._given)]):
+            raise BudgetExceededError(
+                "a run without a plan has one release within its budget: give run a plan(proposal, budget) for more"
+            )
+        return super().charge(cost, what)
 
     def _below(self, limit: Cost, cost: Cost, what: str) -> Receipt:
         with self._lock:

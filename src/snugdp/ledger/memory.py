@@ -17,8 +17,9 @@ class BudgetExceededError(RuntimeError):
 class MemoryLedger:
     """Keeps the total of many releases within one (epsilon, delta).
 
-    Guarantee: the composition of everything charged satisfies the budget (Theorem T). Threads may share it; a
-    forked process may not, because its charges would not be seen here. A copy is the ledger itself.
+    Guarantee: the composition of everything charged satisfies the budget (Theorem T), if what each release spends, and
+    in which kind, was not chosen by looking at earlier answers; the questions may be. Threads may share it; a forked
+    process may not, because its charges would not be seen here. A copy is the ledger itself.
 
     >>> ledger = MemoryLedger(epsilon=0.3)
     >>> _ = ledger.charge(Cost(epsilon=0.1), "first")

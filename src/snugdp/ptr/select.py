@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
@@ -47,7 +47,8 @@ class Selection(Generic[Proposal]):
     ``proposals``: public. ``run(proposal, budget, ledger)``: a release of ours, charged to this ledger within this
     budget; it returns the outcome or the fitted estimator. With an attribute ``plan(proposal, budget)``, the plan of
     the run, it may spend more, for its cost is known; without one it is taken for any (epsilon, delta)-DP release. A
-    run that takes ``noise=`` as well can be rehearsed; the ledger is then ``None``.
+    run that takes ``noise=`` as well can be rehearsed; the ledger is then ``None``. Rehearse before you release: what
+    goes wrong inside a run or a score, a mistake of yours too, is a refusal, gives no reason and is paid for.
     ``score(release)``: larger is better; from the release and public data alone. ``score_share``: the part of a run's
     budget that the score spends if it looks at private data; ``score(release, budget, ledger)`` is then a release like
     a run, with ``plan(budget)`` if that is known.
@@ -170,7 +171,8 @@ class Selection(Generic[Proposal]):
     def _once(self, proposal: Proposal, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
         """One run and its score, charged to a ledger of their own; nothing if it was refused or failed."""
         run_budget, score_budget = self._ask.split(self._runs.whole)
-        own = RunLedger(self._runs.whole, self._runs.limit) if noise.private else None
+        parts = (run_budget,) if score_budget is None else (run_budget, score_budget)
+        own = RunLedger(self._runs.whole, self._runs.limit, parts=parts) if noise.private else None
         to_run, to_score = (({"noise": noise} if _names(what, "noise") else {}) for what in (self.run, self.score))
 
         def attempt() -> Selected[Proposal] | None:
@@ -192,7 +194,7 @@ class Selection(Generic[Proposal]):
 
     def _check(self) -> None:
         proposals = self.proposals
-        if isinstance(proposals, str | bytes) or not hasattr(proposals, "__len__") or not len(proposals):
+        if isinstance(proposals, str | bytes | Mapping) or not hasattr(proposals, "__len__") or not len(proposals):
             raise ValueError("proposals must be a list of at least one")
         object.__setattr__(self, "proposals", tuple(proposals))
         if not isinstance(self.budget, Budget):
@@ -239,9 +241,17 @@ def _attempt(work: Callable[[], Any], own: RunLedger | None) -> Any:
         return work()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same warning again and again would count the runs
-        _, found = quietly(work)
+        _, found = quietly(lambda: _ended(work))
     own.close()
     return found
+
+
+def _ended(work: Callable[[], Any]) -> Any:
+    """The result, or nothing from a run that tries to leave."""
+    try:
+        return work()
+    except (SystemExit, GeneratorExit):
+        return None
 
 
 def _released(result: Any, own: RunLedger | None) -> Any:

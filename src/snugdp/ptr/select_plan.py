@@ -10,6 +10,7 @@ from snugdp.ptr.routes import Ask, Runs
 PROOF = "ptr/select.proof.md#theorem-1"
 COMPOSED = "ptr/select.proof.md#theorem-2"
 TESTED = "ptr/select.proof.md#theorem-3-one-test-before-all-runs"
+_REHEARSE = "a mistake inside run or score ends in a refusal, and is paid for: rehearse with noise=Simulation(1) first"
 _WAYS = {"stop": "a random number of runs", "compose": "every proposal once"}
 
 
@@ -28,7 +29,7 @@ def planned(ask: Ask, chosen: Runs, other: Runs | None) -> Plan:
         proof=proof,
         proposal={"proposals": k} | ({} if chosen.law is None else {"mean_runs": selection.mean(chosen.law)}),
         steps=(Step("select", how, chosen.cost),),
-        forecast=(*_expected(ask, chosen), *_compared(ask, chosen, other)),
+        forecast=(*_expected(ask, chosen), *_compared(ask, chosen, other), _REHEARSE),
         budget=ask.budget,
     )
 
