@@ -116,7 +116,7 @@ class GramPass:
         return Moments.from_bytes(packed, self.row_map.limits)
 
 
-class _Counting:
+class Counting:
     """What passes that count have in common."""
 
     @property
@@ -142,7 +142,7 @@ class _Counting:
 
 
 @dataclass(frozen=True)
-class CountPass(_Counting):
+class CountPass(Counting):
     """The number of rows. No column is needed for it; the engine reads whichever is there."""
 
     @property
@@ -157,7 +157,7 @@ class CountPass(_Counting):
 
 
 @dataclass(frozen=True)
-class HistogramPass(_Counting):
+class HistogramPass(Counting):
     """Rows per bin: between public ``edges`` of a column of numbers, or per value of public ``categories``.
 
     Bin i holds edges[i] <= x < edges[i + 1]; numbers below the first edge count in the first bin, numbers from the last

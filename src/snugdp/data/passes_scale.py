@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from snugdp.data.counts import Counts
 from snugdp.data.moments import require_exact_blas
-from snugdp.data.passes import row_map
+from snugdp.data.passes import Counting, row_map
 from snugdp.data.rowmap import Floats, RowMap
 from snugdp.data.schema import Layout
 
@@ -29,7 +29,7 @@ _FINEST, _FARTHEST = 60, Fraction(2) ** 100
 
 
 @dataclass(frozen=True)
-class _Residuals:
+class _Residuals(Counting):
     """What both passes have in common: |y - x . theta| in cells, row by row, theta public (zero if left out)."""
 
     schema: Layout
@@ -66,11 +66,6 @@ class _Residuals:
         """The columns of the schema."""
         return tuple(self.schema.columns)
 
-    @property
-    def bins(self) -> int:
-        """How many whole numbers are kept."""
-        raise NotImplementedError
-
     def _sizes(self, V: Floats, w: Floats) -> Floats:
         """|y - x . theta| in cells: one exact product, one rounded difference, so a function of the row alone."""
         point, s = self._point
@@ -91,19 +86,7 @@ class _Residuals:
     def empty(self) -> Counts:
         """Nothing seen yet."""
         require_exact_blas()
-        return Counts(self.bins)
-
-    def merge(self, one: Counts, other: Counts) -> Counts:
-        """Add exactly."""
-        return one.merge(other)
-
-    def pack(self, state: Counts) -> bytes:
-        """Whole numbers, in a public number of bytes."""
-        return state.to_bytes()
-
-    def unpack(self, packed: bytes) -> Counts:
-        """The numbers that were packed."""
-        return Counts.from_bytes(packed, self.bins)
+        return super().empty()
 
 
 @dataclass(frozen=True)

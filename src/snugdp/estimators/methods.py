@@ -62,7 +62,7 @@ class Recipe:
 
 METHODS: dict[str, Recipe] = {
     "auto": Recipe("adaptive:Adaptive"),
-    "objective": Recipe("objective:ObjectivePerturbation", ("rule", "loss", "tau", "ridge")),
+    "objective": Recipe("objective:ObjectivePerturbation", ("rule", "loss", "tau", "ridge", "general")),
     "sufficient": Recipe(
         "sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True, lists=("ridge",)
     ),
