@@ -13,7 +13,7 @@ import snugdp
 ROOT = Path(snugdp.__file__).parent
 ORDER = (
     "accounting", "guarantee", "outcome", "secret", "ledger", "noise", "data", "ptr", "mechanisms",
-    "queries", "estimators", "audit", "paper", "bench", "report", "cli",
+    "queries", "pate", "estimators", "audit", "paper", "bench", "report", "cli",
 )  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
 

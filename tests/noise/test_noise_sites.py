@@ -25,7 +25,7 @@ from snugdp.noise import (
 )
 from snugdp.noise.deviate import Deviate
 from snugdp.noise.refine import Bits
-from snugdp.noise.source import _largest
+from snugdp.noise.sums import largest
 from snugdp.secret import Secret
 
 from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, rate_p, scaled, spread, suspicious
@@ -117,7 +117,7 @@ def test_argmax_reads_on_when_two_sums_look_the_same() -> None:
     law, winners = Laplace(1), set()
     for _ in range(40):
         twins = [(Fraction(7), Deviate(False, 1, Bits(12345, 64))) for _ in range(3)]
-        winners.add(_largest(twins, law))
+        winners.add(largest(twins, law))
         assert min(drawn.fraction.count for _, drawn in twins) >= 128
     assert winners == {0, 1, 2}
 

@@ -52,3 +52,15 @@ class Witness:
 
     def stopping(self, law: Any, most: int) -> int:
         raise NotImplementedError
+
+    def argmaxes(self, scores: Secret[Any], law: Law) -> Any:
+        raise NotImplementedError
+
+    def reach(self, values: Secret[Any], law: Law, threshold: Any) -> Any:
+        raise NotImplementedError
+
+    def chance(self, probability: Secret[Fraction]) -> bool:
+        raise NotImplementedError
+
+    def scatter(self, n: int, parts: int) -> Any:
+        raise NotImplementedError

@@ -62,3 +62,23 @@ def check_scores(scores: Sequence[int | Fraction]) -> list[Fraction]:
     if not len(scores):
         raise ValueError("argmax needs at least one score")
     return [exact(score) for score in scores]
+
+
+def check_whole(values: NDArray[np.int64], dimensions: int) -> NDArray[np.int64]:
+    """The array itself, if its declared type is whole numbers and it has the right shape. Both are public."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "biu":
+        raise TypeError("many values at once must be a private numpy array of whole numbers, such as int64")
+    if values.ndim != dimensions:
+        raise ValueError(f"the private array must have {dimensions} dimension(s), not {values.ndim}")
+    if dimensions == 2 and not values.shape[1]:
+        raise ValueError("argmaxes needs at least one score in a row")
+    return np.asarray(values)
+
+
+def check_scatter(n: int, parts: int) -> None:
+    """Refuse numbers of rows and of parts that are none."""
+    for name, number, least in (("n", n, 0), ("parts", parts, 1)):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise TypeError(f"{name} must be a whole number")
+        if not least <= number < 1 << 62:
+            raise ValueError(f"{name} must be at least {least}, and below 2**62")

@@ -74,7 +74,7 @@ def _attempt(shape: Shape, lanes: int, margins: Margins) -> Batch:
     fraction, rest = raw[:lanes], raw[lanes:].view(np.uint32)
     u, coin, negative = rest[:lanes], rest[lanes:] >> _ONE, (rest[lanes:] & _ONE).astype(np.bool_)
     whole, open_table = _whole_parts(shape, u, margins.table)  # line 2
-    exponent = shape.exponent(whole.astype(np.float64), _leading(fraction))
+    exponent = shape.exponent(whole.astype(np.float64), leading(fraction))
     accepted, open_coin = coins(exponent, coin, margins.accept)  # line 3
     read: dict[int, Bits] = {}
     for lane in np.flatnonzero(open_table | open_coin).tolist():  # line 4
@@ -86,7 +86,7 @@ def _attempt(shape: Shape, lanes: int, margins: Margins) -> Batch:
     return Batch(negative[accepted], whole[accepted], fraction[accepted], further)  # line 5
 
 
-def _leading(fraction: NDArray[np.uint64]) -> Floats:
+def leading(fraction: NDArray[np.uint64]) -> Floats:
     """The first 53 bits of a fraction: a float without any rounding."""
     return (fraction >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -129,7 +129,7 @@ def floors(batch: Batch, scale: Fraction, shift: Fraction, margins: Margins = PR
     if not _FLOAT_SCALES[0] <= scale <= _FLOAT_SCALES[1]:
         return _integers([batch[lane].floor(scale, shift) for lane in range(len(batch))])
     factor = float(scale)
-    t = factor * (batch.whole + _leading(batch.fraction))  # line 6
+    t = factor * (batch.whole + leading(batch.fraction))  # line 6
     window = (t * 2.0**-49 + (factor * 2.0**-52 + 2.0**-52)) * margins.window
     t += float(shift)
     unsure = np.abs(t - np.rint(t)) <= window  # line 7

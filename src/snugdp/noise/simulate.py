@@ -12,8 +12,20 @@ from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
 from snugdp.accounting.selection import Law as Stopping
-from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
+from snugdp.noise.checks import (
+    check_count,
+    check_grid,
+    check_scatter,
+    check_scores,
+    check_whole,
+    exact,
+    integers,
+    known,
+    opened,
+    whole,
+)
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
+from snugdp.noise.many import behind, parts
 from snugdp.noise.minimiser import Problem, check_minimiser
 from snugdp.noise.posterior import check_posterior
 from snugdp.noise.refine import exactly
@@ -85,6 +97,25 @@ class Simulation:
         gaps = np.array([float(max(value - top, _FAR)) for value in values])
         return int(np.argmax(gaps + self._many(law, len(values))))
 
+    def argmaxes(self, scores: Secret[NDArray[np.int64]], law: Continuous) -> NDArray[np.int64]:
+        """In every row of a table the position of the largest score, after every cell has got noise of its own."""
+        known(law, Continuous)
+        inside = check_whole(opened(scores), 2)
+        winners = np.empty(len(inside), dtype=np.int64)
+        for part in parts(*inside.shape):
+            gaps = behind(inside[part])
+            noise = self._many(law, gaps.size).reshape(gaps.shape)
+            winners[part] = np.argmax(noise - gaps.astype(np.float64), axis=1)
+        return winners
+
+    def reach(self, values: Secret[NDArray[np.int64]], law: Continuous, threshold: Real) -> NDArray[np.bool_]:
+        """For every value whether it reaches the threshold after it has got noise of its own."""
+        known(law, Continuous)
+        at = max(_FAR, min(-_FAR, rational(threshold, "threshold")))
+        inside = check_whole(opened(values), 1)
+        reached: NDArray[np.bool_] = inside.astype(np.float64) - float(at) + self._many(law, len(inside)) >= 0
+        return reached
+
     def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
         """The minimiser of F(theta) + b . theta, with b of this law, as floats find it; rounded to the grid."""
         check_minimiser(law, grid)
@@ -125,6 +156,15 @@ class Simulation:
         """A uniform position among ``n``."""
         check_count(n)
         return int(self._generator.integers(n))
+
+    def scatter(self, n: int, parts: int) -> NDArray[np.int64]:
+        """``n`` independent uniform positions among ``parts``."""
+        check_scatter(n, parts)
+        return self._generator.integers(parts, size=n)
+
+    def chance(self, probability: Secret[Fraction]) -> bool:
+        """One coin of a private probability."""
+        return bool(Fraction(self._generator.uniform()) < exact(opened(probability)))
 
     def stopping(self, law: Stopping, most: int) -> int:
         """A number of runs of this law, or 0 where it is above ``most``."""

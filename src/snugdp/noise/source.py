@@ -8,21 +8,32 @@ from fractions import Fraction
 from typing import Protocol, TypeVar
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
 from snugdp.accounting.selection import Law as Stopping
-from snugdp.noise import discrete, entropy
-from snugdp.noise.checks import check_count, check_grid, check_scores, exact, integers, known, opened, whole
+from snugdp.noise import discrete, entropy, many
+from snugdp.noise.checks import (
+    check_count,
+    check_grid,
+    check_scatter,
+    check_scores,
+    check_whole,
+    exact,
+    integers,
+    known,
+    opened,
+    whole,
+)
 from snugdp.noise.deviate import Deviate, deviate
 from snugdp.noise.filtered import draw, rounded
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
 from snugdp.noise.minimiser import Problem, Tilted, check_minimiser
 from snugdp.noise.posterior import check_posterior, rounded_posterior
 from snugdp.noise.refine import START, exactly, floor, negative, refine
-from snugdp.noise.shapes import EXPONENTIAL, HALF_NORMAL, Shape
+from snugdp.noise.shapes import EXPONENTIAL, HALF_NORMAL
 from snugdp.noise.stopping import check_stopping, stopping
+from snugdp.noise.sums import ball_of, largest, shape_of
 from snugdp.secret import Secret
 
 T = TypeVar("T")
@@ -55,6 +66,12 @@ class Noise(Protocol):
     def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
         """The position of the largest score after every score has got noise of its own."""
 
+    def argmaxes(self, scores: Secret[NDArray[np.int64]], law: Continuous) -> NDArray[np.int64]:
+        """In every row of a table the position of the largest score, after every cell has got noise of its own."""
+
+    def reach(self, values: Secret[NDArray[np.int64]], law: Continuous, threshold: Real) -> NDArray[np.bool_]:
+        """For every value whether it reaches the threshold after it has got noise of its own."""
+
     def posterior(
         self,
         gram: Secret[list[list[int]]],
@@ -72,6 +89,12 @@ class Noise(Protocol):
 
     def choice(self, n: int) -> int:
         """A uniform position among ``n``."""
+
+    def scatter(self, n: int, parts: int) -> NDArray[np.int64]:
+        """``n`` independent uniform positions among ``parts``."""
+
+    def chance(self, probability: Secret[Fraction]) -> bool:
+        """One coin of a private probability."""
 
     def stopping(self, law: Stopping, most: int) -> int:
         """A hidden number of runs of this law, or 0 where it is above ``most``. It must never be shown."""
@@ -143,17 +166,28 @@ class Exact:
             reaches = gap + _integer(law) >= 0
         else:
             drawn = _standard(law)
-            reaches = not refine(lambda p: exactly(gap) + _ball(law, drawn, p), negative)
+            reaches = not refine(lambda p: exactly(gap) + ball_of(law, drawn, p), negative)
         return reaches if finite else inside > 0
 
     def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
         """The exact position of the largest ``score + Z``, with independent Z from a continuous law."""
         known(law, Continuous)
         values = check_scores(opened(scores))
-        shape, _ = _shape(law)
+        shape, _ = shape_of(law)
         drawn = draw(shape, len(values))
         sums = [(value, drawn[lane]) for lane, value in enumerate(values)]
-        return _largest(sums, law)
+        return largest(sums, law)
+
+    def argmaxes(self, scores: Secret[NDArray[np.int64]], law: Continuous) -> NDArray[np.int64]:
+        """In every row the exact position of the largest ``score + Z``, with independent Z in every cell."""
+        known(law, Continuous)
+        return many.argmaxes(check_whole(opened(scores), 2), law)
+
+    def reach(self, values: Secret[NDArray[np.int64]], law: Continuous, threshold: Real) -> NDArray[np.bool_]:
+        """For every value the exact decision ``value + Z >= threshold``, with independent Z."""
+        known(law, Continuous)
+        at = rational(threshold, "threshold")
+        return many.reach(check_whole(opened(values), 1), law, at)
 
     def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
         """Exactly ``round(argmin F(theta) + b . theta)`` to the grid, with independent entries of b from the law.
@@ -196,6 +230,15 @@ class Exact:
             pass
         return position
 
+    def scatter(self, n: int, parts: int) -> NDArray[np.int64]:
+        """Exactly uniform and independent positions among ``0 .. parts - 1``: which row goes to which part."""
+        check_scatter(n, parts)
+        return many.scatter(n, parts)
+
+    def chance(self, probability: Secret[Fraction]) -> bool:
+        """A coin of exactly this probability. What is below 0 counts as 0, and what is above 1 as 1."""
+        return many.chance(exact(opened(probability)))
+
     def stopping(self, law: Stopping, most: int) -> int:
         """Exactly the law of the number of runs, with what is above ``most`` turned into 0. For selections alone.
 
@@ -205,28 +248,17 @@ class Exact:
         return stopping(law, most)
 
 
-def _shape(law: Continuous) -> tuple[Shape, Fraction]:
-    return (HALF_NORMAL, law.sigma) if isinstance(law, Gaussian) else (EXPONENTIAL, law.scale)
-
-
 def _standard(law: Continuous) -> Deviate:
-    return deviate(_shape(law)[0])
-
-
-def _ball(law: Continuous, drawn: Deviate, accuracy: int) -> arb:
-    """A ball around the noise itself. Minus the logarithm of an exponential is a Gumbel."""
-    _, scale = _shape(law)
-    standard = -drawn.magnitude(accuracy).log() if isinstance(law, Gumbel) else drawn.ball(accuracy)
-    return exactly(scale) * standard
+    return deviate(shape_of(law)[0])
 
 
 def _rounded_sum(shift: Fraction, factor: Fraction, law: Continuous, drawn: Deviate) -> int:
     """The whole part of ``shift + factor * Z + 1/2``, decided exactly; no noise means nothing to decide."""
     if not factor:
         return math.floor(shift + _HALF)
-    widest = factor * _shape(law)[1]
+    widest = factor * shape_of(law)[1]
     spare = max(0, widest.numerator.bit_length() - widest.denominator.bit_length())
-    return refine(lambda p: exactly(shift + _HALF) + exactly(factor) * _ball(law, drawn, p), floor, START + spare)
+    return refine(lambda p: exactly(shift + _HALF) + exactly(factor) * ball_of(law, drawn, p), floor, START + spare)
 
 
 def _integer(law: DiscreteLaplace | DiscreteGaussian) -> int:
@@ -244,23 +276,5 @@ def _integers(law: Law, n: int) -> list[int]:
         drawn = draw(EXPONENTIAL, n)
         values = [_rounded_sum(Fraction(0), Fraction(1), law, drawn[lane]) for lane in range(n)]
     else:
-        values = rounded(*_shape(law), n).tolist()
+        values = rounded(*shape_of(law), n).tolist()
     return values
-
-
-def _largest(sums: list[tuple[Fraction, Deviate]], law: Continuous) -> int:
-    """The position of the largest sum. A position is dropped only when it is certainly beaten."""
-    running = list(range(len(sums)))
-
-    def enclose(accuracy: int) -> list[arb]:
-        return [exactly(sums[i][0]) + _ball(law, sums[i][1], accuracy) for i in running]
-
-    def decide(balls: list[arb]) -> int | None:
-        nonlocal running
-        leader = balls[0]
-        for ball in balls:
-            leader = ball if ball > leader else leader
-        running = [i for i, ball in zip(running, balls, strict=True) if not ball < leader]
-        return running[0] if len(running) == 1 else None
-
-    return refine(enclose, decide)

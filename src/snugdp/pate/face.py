@@ -1,0 +1,196 @@
+"""``snugdp.pate``: from the votes of teachers to labels that may be published."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.accounting.gaussian import positive
+from snugdp.accounting.rational import Real, rational
+from snugdp.guarantee import Budget
+from snugdp.mechanisms.gnmax.labels import NO_ANSWER
+from snugdp.noise import Noise
+from snugdp.outcome import Ledger, Outcome
+from snugdp.pate.design import design
+from snugdp.pate.proposals import Confidence, Proposal, Request, Size, plain, tested
+from snugdp.pate.smooth import smooth
+from snugdp.pate.votes import Form, Panel, read
+from snugdp.ptr.propose import Plan
+from snugdp.ptr.purse import Purse
+from snugdp.ptr.spine import release, release_or_refuse
+from snugdp.secret import Secret
+
+Test = Literal["distance", "smooth", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Released labels, one for every query; where ``answered`` is False there was no answer and the label says nothing.
+
+    >>> np.asarray(Labels(np.array(["cat", "dog"]), np.array([True, True]))).tolist()
+    ['cat', 'dog']
+    """
+
+    labels: NDArray[Any]
+    answered: NDArray[np.bool_]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.labels, dtype=dtype) if copy is not False else np.asarray(self.labels, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def plan(
+    budget: Budget,
+    *,
+    n_queries: int,
+    n_teachers: int,
+    n_classes: int,
+    sigma: Real | None = None,
+    test: Test = "distance",
+    gap: Any = None,
+    proxy: Any = None,
+    threshold: Real | None = None,
+    threshold_sigma: Real | None = None,
+) -> Plan:
+    """What ``label`` will do, what it costs and what to expect. No votes are read.
+
+    >>> from snugdp import Budget
+    >>> print(plan(Budget(0.5, 1e-5), n_queries=1000, n_teachers=400, n_classes=10, gap=200))  # doctest: +ELLIPSIS
+    Plan: labels of 1,000 queries by 400 teachers
+      propose  sigma = ...
+    """
+    size = Size(_count(n_teachers, "n_teachers"), _count(n_queries, "n_queries"), _count(n_classes, "n_classes", 2))
+    return propose(budget, size, test, Numbers(sigma, gap, proxy, threshold, threshold_sigma)).plan
+
+
+def label(
+    votes: Any,
+    budget: Budget,
+    sigma: Real | None = None,
+    test: Test = "distance",
+    *,
+    form: Form = "histograms",
+    n_teachers: int | None = None,
+    classes: Sequence[Hashable] | None = None,
+    gap: Any = None,
+    proxy: Any = None,
+    threshold: Real | None = None,
+    threshold_sigma: Real | None = None,
+    ledger: Ledger | None = None,
+    noise: Noise | None = None,
+) -> Outcome[Labels]:
+    """Labels for public queries from the votes of teachers, or a refusal.
+
+    ``votes``: an array, list, frame or Parquet file, in one of three forms: "histograms", one row for a query and one
+    column for a class; "teachers", the label that each teacher (row) gives to each query (column); "queries", the same
+    turned round. ``classes`` are public. ``sigma``: the noise on every count; without one the plan chooses it.
+    ``test``: "distance" takes the test where it promises more right labels than plain noise; "smooth" is the test of
+    the paper; "none" is plain noise, which never refuses. ``gap`` (votes by which the plurality is believed to lead:
+    a number or several) or ``proxy`` (public histograms of similar queries) say what is expected; without them leads
+    of all sizes are taken to be as likely, and the test hardly ever pays. With ``threshold`` only those queries get an
+    answer whose largest count reaches it after noise of ``threshold_sigma`` (Confident-GNMax).
+
+    Guarantee: (epsilon, delta)-DP if the votes of neighbouring tables differ in those of one teacher, who may change
+    all its votes or abstain, whether it ends in labels or in a refusal. The queries are public and chosen without the
+    votes; gap, proxy and all numbers must not be tuned on the votes either.
+
+    >>> from snugdp import Budget
+    >>> votes = [[10, 280, 10], [290, 5, 5]] * 20
+    >>> outcome = label(votes, Budget(2, 1e-5), gap=250)
+    >>> outcome.value.labels[:4].tolist() if outcome else "refused"
+    [1, 0, 1, 0]
+    """
+    _check_budget(budget)
+    purse = Purse(noise, ledger, budget)
+    panel, inside = read(votes, form=form, n_teachers=n_teachers, classes=classes)
+    size = Size(panel.teachers, panel.queries, len(panel.classes))
+    numbers = Numbers(sigma, gap, proxy, threshold, threshold_sigma)
+    return run(propose(budget, size, test, numbers), panel, inside, purse)
+
+
+def run(proposal: Proposal, panel: Panel, votes: Secret[Any], purse: Purse) -> Outcome[Labels]:
+    """Pay, test, release or refuse."""
+    shown = _Shown(proposal, panel)
+    if proposal.test is None:
+        return release(proposal.plan, shown, votes, purse)
+    return release_or_refuse(proposal.plan, proposal.test, shown, votes, purse)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The mechanism with the names of the classes."""
+
+    proposal: Proposal
+    panel: Panel
+
+    def draw(self, data: Secret[Any], noise: Noise) -> Labels:
+        places = self.proposal.mechanism.draw(data, noise)
+        answered = places != NO_ANSWER
+        return Labels(_names(self.panel.classes)[np.maximum(places, 0)], answered)
+
+
+def _names(classes: Sequence[Hashable]) -> NDArray[Any]:
+    if all(isinstance(c, str) for c in classes) or all(isinstance(c, int | np.integer) for c in classes):
+        return np.array(classes)
+    names = np.empty(len(classes), dtype=object)
+    names[:] = list(classes)
+    return names
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The public numbers of a call, as they were given."""
+
+    sigma: Real | None
+    gap: Any
+    proxy: Any
+    threshold: Real | None
+    threshold_sigma: Real | None
+
+
+def propose(budget: Budget, size: Size, test: Test, given: Numbers) -> Proposal:
+    """The proposal for a call. Everything public is checked here, before any vote is looked at."""
+    _check_budget(budget)
+    if test not in get_args(Test):
+        raise ValueError('test must be "distance", "smooth" or "none"')
+    belief = design(
+        gap=given.gap, proxy=given.proxy, teachers=size.teachers, queries=size.queries, classes=size.classes
+    )
+    sigma = None if given.sigma is None else positive(given.sigma, "sigma")
+    request = Request(budget, size, sigma, _confidence(given.threshold, given.threshold_sigma, size), belief)
+    return {"none": plain, "smooth": smooth, "distance": tested}[test](request)
+
+
+def _confidence(threshold: Real | None, threshold_sigma: Real | None, size: Size) -> Confidence | None:
+    if threshold is None:
+        if threshold_sigma is not None:
+            raise ValueError("threshold_sigma belongs to a threshold: give threshold=..., a number of votes")
+        return None
+    at = rational(threshold, "threshold")
+    if not 0 < at <= size.teachers:
+        raise ValueError(f"threshold must be a number of votes, above 0 and at most the {size.teachers} teachers")
+    spread = Fraction(3 * size.teachers, 8) if threshold_sigma is None else positive(threshold_sigma, "threshold_sigma")
+    return Confidence(at, spread)
+
+
+def _check_budget(budget: object) -> None:
+    if not isinstance(budget, Budget):
+        raise TypeError("budget must be a snugdp.Budget, such as Budget(epsilon=1, delta=1e-6)")
+
+
+def _count(value: Any, name: str, least: int = 1) -> int:
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = -1
+    if count < least or isinstance(value, bool):
+        raise ValueError(f"{name} must be a whole number of at least {least}, known without the data")
+    return count

@@ -1,0 +1,226 @@
+"""The proposals for labels: plain noise, or less noise behind a test. Everything here is public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from snugdp.guarantee import Budget, Cost
+from snugdp.mechanisms.gnmax import labels
+from snugdp.mechanisms.gnmax.ball import Integers
+from snugdp.mechanisms.gnmax.confident import confident_losses
+from snugdp.mechanisms.gnmax.labels import ConfidentLabels, NoisyLabels, gaussian_cost, sigma_for
+from snugdp.mechanisms.gnmax.pair import LEAST_SIGMA, composer_for
+from snugdp.mechanisms.gnmax.sharp import PROOF, Labelling, SharpDistance, confident_profile, labels_profile
+from snugdp.pate.design import Design, doubted
+from snugdp.pate.planning import Search, Tested, best_sigmas, confident_search, plain_search
+from snugdp.ptr.propose import Plan, Step
+from snugdp.ptr.spine import PrivateTest
+
+_PARTS = 1000  # of a vote: a sigma that was searched for is rounded to so many
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many teachers, queries and classes there are."""
+
+    teachers: int
+    queries: int
+    classes: int
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """Answer only where the largest count reaches ``at`` after noise of deviation ``sigma``."""
+
+    at: Fraction
+    sigma: Fraction
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    budget: Budget
+    size: Size
+    sigma: Fraction | None
+    confidence: Confidence | None
+    belief: Design
+
+    @property
+    def doubt(self) -> Design:
+        """What to be prepared for, if it costs nothing; a proxy is a sample and has its doubt in it."""
+        if self.belief.sampled:
+            return self.belief
+        return doubted(self.belief, self.size.teachers, self.size.classes)
+
+    @property
+    def least_plain(self) -> Fraction | None:
+        """The noise that is enough on all votes; None if the threshold alone costs too much for that."""
+        try:
+            return sigma_for(self.budget, self.size.queries, self.confidence.sigma if self.confidence else None)
+        except ValueError:
+            if self.confidence is None or not self.budget.delta:
+                raise
+            return None
+
+    def right(self, sigma: float) -> float:
+        """The share of the queries that get the plurality for a label."""
+        if self.confidence is None:
+            return self.belief.accuracy(sigma)
+        answers, right = self.answers(sigma)
+        return answers * right / self.size.queries
+
+    def answers(self, sigma: float) -> tuple[float, float]:
+        """How many queries are answered, and how many of these answers are right."""
+        if self.confidence is None:
+            return float(self.size.queries), self.belief.accuracy(sigma)
+        return self.belief.answers(sigma, float(self.confidence.at), float(self.confidence.sigma))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What will be done: a mechanism, the test before it if there is one, and the plan that says so."""
+
+    plan: Plan
+    mechanism: NoisyLabels | ConfidentLabels
+    test: PrivateTest[Integers] | None
+
+
+def plain(request: Request, *notes: str) -> Proposal:
+    """Gaussian noise that is enough on all votes. It never refuses."""
+    sure, least = request.confidence, request.least_plain
+    sigma = least if request.sigma is None else request.sigma
+    if sigma is None or least is None or sigma < least:
+        needed = "a larger threshold_sigma" if least is None else f"sigma of at least {float(least):.6g}"
+        raise ValueError(
+            f'with test="none" this budget needs {needed} for {request.size.queries} queries: give that, leave sigma '
+            'out, or propose less noise behind a test with test="distance"'
+        )
+    cost = gaussian_cost(request.size.queries, sigma, sure.sigma if sure else None, request.budget.neighbours)
+    forecast = (*notes, *expected(request, sigma), "never refuses")
+    proof = labels.CONFIDENT_PROOF if sure else labels.PROOF
+    steps = (Step("release", described(request, sigma), cost),)
+    plan = Plan(what(request), proof, numbers(request, sigma), steps, forecast, request.budget)
+    return Proposal(plan, _draws(request, sigma), None)
+
+
+def tested(request: Request) -> Proposal:
+    """Less noise behind the test by distance, unless plain noise promises as much without it."""
+    if not 0 < request.budget.delta <= Fraction(1, 2):
+        raise ValueError("a test needs 0 < delta <= 1/2, the probability that it fails; 1e-6 is typical")
+    largest = request.least_plain
+    if request.sigma is not None and request.sigma < LEAST_SIGMA:
+        raise ValueError(f"sigma must be at least {LEAST_SIGMA} votes: less noise changes no label, and costs more")
+    if request.sigma is not None:
+        if largest is not None and request.sigma >= largest:
+            return plain(request, "no test is needed: this sigma is private enough on all votes")
+        search = _search(request, request.sigma)
+        unknown = request.belief.assumed
+        found = search.for_nobody() if unknown else search.for_both(request.belief, request.doubt)
+        return _behind_test(request, request.sigma, search, found)
+
+    def value(noise: float) -> float:
+        return _search(request, _rounded(noise)).for_belief(request.belief).chance * request.right(noise)
+
+    near = best_sigmas(value, float(largest or request.size.teachers))
+    if largest is not None and max(near.values()) <= request.right(float(largest)):
+        return plain(request, "no test: with such leads the plain mechanism promises at least as many right labels")
+    sigma = _rounded(max(near, key=lambda noise: _prepared(request, noise)))
+    search = _search(request, sigma)
+    return _behind_test(request, sigma, search, search.for_both(request.belief, request.doubt))
+
+
+def _prepared(request: Request, noise: float) -> tuple[float, float]:
+    """How good a noise is if the belief is too hopeful; of equals, the smaller one needs the smaller lead."""
+    chance = _search(request, _rounded(noise)).for_belief(request.doubt).chance
+    return round(chance * request.right(noise), 2), -noise
+
+
+def _behind_test(request: Request, sigma: Fraction, search: Search, found: Tested) -> Proposal:
+    budget, size, sure = request.budget, request.size, request.confidence
+    if sure is None:
+        composer = composer_for(float(sigma), size.queries, float(budget.epsilon), float(budget.delta))
+        profile = labels_profile(Labelling(float(sigma), composer))
+    else:
+        profile = confident_profile(confident_losses(sigma, sure.at, sure.sigma, size.teachers))
+    test = SharpDistance(profile, found.table, budget, size.teachers)
+    lead = search.lead_for(found.table)
+    sure_pass = (
+        "passes hardly ever, whatever the votes: give more noise, fewer queries or a larger budget"
+        if lead is None
+        else f"released in 9 of 10 cases if every plurality leads by {lead} of {size.teachers} votes"
+    )
+    likely = () if request.belief.assumed and request.sigma is not None else (_likely(request, found.chance),)
+    steps = (
+        Step("test", "pass the surer, the more teachers would have to change", Cost(neighbours=budget.neighbours)),
+        Step("release", described(request, sigma), test.cost),
+    )
+    forecast = (*likely, sure_pass, *expected(request, sigma), *compared(request))
+    plan = Plan(what(request), PROOF, numbers(request, sigma), steps, forecast, budget)
+    return Proposal(plan, _draws(request, sigma), test)
+
+
+def _search(request: Request, sigma: Fraction) -> Search:
+    size, sure = request.size, request.confidence
+    if sure is None:
+        return plain_search(
+            request.budget, teachers=size.teachers, queries=size.queries, classes=size.classes, sigma=float(sigma)
+        )
+    losses = confident_losses(sigma, sure.at, sure.sigma, size.teachers)
+    return confident_search(request.budget, losses, queries=size.queries, classes=size.classes)
+
+
+def _rounded(sigma: float) -> Fraction:
+    return max(Fraction(round(sigma * _PARTS), _PARTS), Fraction(1, _PARTS))
+
+
+def _draws(request: Request, sigma: Fraction) -> NoisyLabels | ConfidentLabels:
+    sure = request.confidence
+    return NoisyLabels(sigma) if sure is None else ConfidentLabels(sigma, sure.at, sure.sigma)
+
+
+def what(request: Request) -> str:
+    """What the plan is for."""
+    size = request.size
+    return f"labels of {size.queries:,} queries by {size.teachers:,} teachers"
+
+
+def numbers(request: Request, sigma: Fraction) -> dict[str, float]:
+    """The proposal in numbers."""
+    sure = request.confidence
+    more = {} if sure is None else {"threshold": float(sure.at), "threshold_sigma": float(sure.sigma)}
+    return {"sigma": float(sigma), **more}
+
+
+def described(request: Request, sigma: Fraction) -> str:
+    """What is released, in words."""
+    sure = request.confidence
+    only = f", if the largest count plus noise of {float(sure.sigma):g} reaches {float(sure.at):g}" if sure else ""
+    return f"the class with most votes after Gaussian noise of {float(sigma):.4g} votes on every count{only}"
+
+
+def _believed(request: Request) -> str:
+    if request.belief.assumed:
+        return "if leads of all sizes are as likely (say gap= or proxy= if you know better)"
+    return "if the votes are as believed"
+
+
+def _likely(request: Request, chance: float) -> str:
+    return f"released with probability {chance:.2f} {_believed(request)}"
+
+
+def expected(request: Request, sigma: Fraction) -> tuple[str, ...]:
+    """How good the labels will be."""
+    answers, right = request.answers(float(sigma))
+    share = f"{100 * right:.1f} % of the labels are the plurality {_believed(request)}"
+    return (share,) if request.confidence is None else (f"about {answers:.0f} answers; {share}",)
+
+
+def compared(request: Request) -> tuple[str, ...]:
+    """How good they would be without a test."""
+    least = request.least_plain
+    if least is None:
+        return ()
+    _, right = request.answers(float(least))
+    return (f"without a test, noise of {float(least):.4g} votes would be needed: {100 * right:.1f} % of the labels",)

@@ -1,0 +1,1 @@
+"""Tests of private labels from teachers."""
