@@ -19,10 +19,13 @@ from snugdp.queries.robust import Median, Quantile, TrimmedMean
 if TYPE_CHECKING:
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.linear import LinearRegression
+    from snugdp.estimators.pate import PATEClassifier
+    from snugdp.estimators.pca import PCA
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "PCA",
     "Boolean",
     "Bounds",
     "Budget",
@@ -44,6 +47,7 @@ __all__ = [
     "NotReleased",
     "Number",
     "Outcome",
+    "PATEClassifier",
     "Plan",
     "PrivateAlgorithm",
     "Quantile",
@@ -64,6 +68,7 @@ __all__ = [
     "from_upper_bound",
     "median",
     "mode",
+    "pate",
     "private_bounds",
     "quantile",
     "select",
@@ -72,17 +77,22 @@ __all__ = [
 ]
 
 _LAZY = {  # these load scikit-learn
+    "PCA": "snugdp.estimators.pca",
     "LinearRegression": "snugdp.estimators.linear",
     "NotPrivateWarning": "snugdp.estimators.base",
     "NotReleased": "snugdp.estimators.base",
+    "PATEClassifier": "snugdp.estimators.pate",
 }
+_ROOMS = ("pate",)  # read as modules, as in snugdp.pate.label
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LAZY[name]), name)
 
 

@@ -1,0 +1,359 @@
+"""A student taught by noisy votes of teachers who saw the private rows: scikit-learn's face of PATE."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from snugdp.accounting.rational import Real
+from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, rehearsal, whole_rows
+from snugdp.estimators.pate_rows import Form, Integers, declared, read, size, take
+from snugdp.estimators.pate_teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
+from snugdp.estimators.tables import eager
+from snugdp.guarantee import Budget, Neighbours
+from snugdp.ledger import BudgetExceededError, MemoryLedger
+from snugdp.noise import Noise, Simulation
+from snugdp.outcome import Ledger, Outcome
+from snugdp.ptr.propose import Plan
+from snugdp.ptr.purse import Purse
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+PROOF = "estimators/pate.proof.md#theorem-1"
+_QUERIES = (
+    "queries are needed: public rows without labels, such as PATEClassifier(..., queries=X_public) or fit(X, y, "
+    "queries=X_public). The teachers vote on them, and the student learns from nothing else. They must be public, "
+    "because the student may show them, and chosen without looking at the private rows"
+)
+_REFUSED = (
+    "the fit of this PATEClassifier was refused: its test could not show that the teachers agree enough for the "
+    "proposal. The budget is spent, and why is private. Try a larger epsilon or delta, more teachers, fewer or easier "
+    'queries, another sigma or gap (look at plan()), or test="none", which is never refused'
+)
+
+
+def _if_the_student_has(method: str) -> Callable[[Method], Method]:
+    return available_if(lambda self: hasattr(getattr(self, "student_", self._student()), method))  # type: ignore[no-any-return]
+
+
+class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Private classification by a student: teachers learn from the rows, and the student from their noisy votes.
+
+    Every row is given to one of ``n_teachers`` teachers by a lot of its own, whatever the other rows are; with
+    ``groups`` every group is, so that all rows of one person go to one teacher. (Cutting a shuffled table into equal
+    parts would not do: one row more moves other rows to other teachers.) The teachers vote on public ``queries``, the
+    votes are released by ``snugdp.pate.label``, and the student learns from the queries and the released labels.
+
+    ``teacher``, ``student``: any classifiers of scikit-learn's kind; without them, decision trees. Preprocessing that
+    learns belongs inside them, as in ``teacher=make_pipeline(StandardScaler(), LogisticRegression())``.
+    ``classes``: all labels, public; rows with other labels are left out, and so are rows with missing numbers if the
+    teacher takes none. ``queries``: public rows without labels; here, as searches need it, or in ``fit``.
+    ``sigma``, ``test``, ``gap``, ``proxy``, ``threshold``, ``threshold_sigma``: as in ``snugdp.pate.label``.
+    ``n_jobs``: teachers trained at a time. ``progress``: a bar of the teachers.
+    ``ledger``: what every fit is charged to, shared and not copied by ``clone``; without one each fit has a budget of
+    its own. ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
+    ``Simulation(1)``, as elsewhere in scikit-learn: such fits are NOT PRIVATE, cannot be charged, and warn.
+
+    After ``fit``: ``released_``, and if it is true ``student_``, ``labels_`` (released, one for every query) and
+    ``answered_`` (which queries have one; all without a threshold); always ``classes_``, ``plan_``, ``cost_``,
+    ``guarantee_``, ``outcome_``, ``receipt_``. Nothing else about the rows is kept, not even their number.
+
+    Guarantee: each fit is (epsilon, delta)-DP, whether it is released or refused, for one row more or less (or
+    replaced, if ``neighbours`` says so), and with ``groups`` for all rows of one group; ``guarantee_.proof``. It needs
+    teachers that are functions of their own rows and ``random_state``: not covered are those that share something that
+    was learned from the rows (a model fitted before, a vocabulary, numpy's global generator with a known seed), what
+    they print, log or write to disk, the time that they take, and transformers before this estimator that learn from
+    the same rows. That X, y and groups differ in length is said aloud.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
+    >>> y = [a > 0.45 for a, b in X]
+    >>> public = [[a, b / 5] for a in (0.1, 0.2, 0.8, 0.9) for b in range(5)]
+    >>> model = PATEClassifier(GaussianNB(), GaussianNB(), 200, epsilon=2, classes=[False, True], queries=public)
+    >>> model.fit(X, y).predict([[0.1, 0.5], [0.9, 0.5]]).tolist()
+    [False, True]
+    """
+
+    def __init__(
+        self,
+        teacher: Any = None,
+        student: Any = None,
+        n_teachers: int = 250,
+        epsilon: Real = 1.0,
+        delta: Real = 1e-6,
+        *,
+        classes: Any = None,
+        queries: Any = None,
+        sigma: Real | None = None,
+        test: str = "distance",
+        gap: Any = None,
+        proxy: Any = None,
+        threshold: Real | None = None,
+        threshold_sigma: Real | None = None,
+        n_jobs: int | None = None,
+        ledger: Ledger | None = None,
+        noise: Noise | None = None,
+        random_state: int | None = None,
+        progress: bool | None = None,
+        neighbours: Neighbours | str = "add_remove",
+    ) -> None:
+        self.teacher = teacher
+        self.student = student
+        self.n_teachers = n_teachers
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.queries = queries
+        self.sigma = sigma
+        self.test = test
+        self.gap = gap
+        self.proxy = proxy
+        self.threshold = threshold
+        self.threshold_sigma = threshold_sigma
+        self.n_jobs = n_jobs
+        self.ledger = ledger
+        self.noise = noise
+        self.random_state = random_state
+        self.progress = progress
+        self.neighbours = neighbours
+
+    def plan(self, n_queries: int | None = None) -> Plan:
+        """What a fit will do, what it costs and what to expect. No private row is read.
+
+        ``n_queries``: how many public queries there will be; those of the constructor are counted.
+        """
+        count = whole_rows(n_queries, "n_queries")
+        if count is None:
+            count = getattr(self, "_asked", None) if self.queries is None else size(self._public(None)[1])
+        if count is None:
+            raise ValueError("give n_queries=..., the number of public queries, or queries")
+        return self._plan(self._budget(), count, len(self._declared()))
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, queries: Any = None) -> PATEClassifier:
+        """Train the teachers, pay, test, release or refuse, train the student.
+
+        X: rows of an array, a sparse matrix, or a pandas, polars or pyarrow table; y: their labels. ``groups``: whose
+        row it is; rows without a group are left out. ``queries``: public rows with the columns of X, instead of those
+        of the constructor. What is public is checked before a private row is read; whatever fails before the votes are
+        released costs nothing.
+
+        Guarantee: that of the class; ``guarantee_`` states it.
+        """
+        if y is None:
+            raise ValueError("This estimator requires y to be passed, but the target y is None: give the labels of X")
+        budget, teachers = self._budget(), self._teachers()
+        purse = Purse(self._fresh_noise(), self.ledger, budget)
+        classes, (form, public) = self._declared(), self._public(queries)
+        plan = self._plan(budget, size(public), len(classes))
+        self._affordable(plan)
+        takes = self._try_models(public, classes)
+        rows, labels, whose = read(X, y, groups, form, classes)
+        if not purse.noise.private and not size(rows):
+            raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
+        # 1. A seed for every teacher and one for the student; a teacher for every person.
+        seeds = purse.noise.scatter(teachers + 1, SEEDS)
+        persons = size(rows) if whose is None else int(whose.max(initial=-1)) + 1
+        drawn = purse.noise.scatter(persons, teachers)
+        # 2. Votes: each teacher sees its own part and nothing else.
+        private = Scattered.of(rows, labels, whose, drawn, takes)
+        how = {"n_jobs": self.n_jobs, "progress": self.progress}
+        votes = histograms(private, self._teacher(), seeds[:teachers], public, classes, **how)
+        del rows, labels, whose, drawn, private
+        self._forget()
+        # 3. Labels, or a refusal: paid for inside.
+        outcome = self._label(votes, budget, teachers, classes, purse.noise)
+        del votes
+        # 4. The student sees what was released.
+        self._name_features(public)
+        self._keep(outcome, plan, budget, classes)
+        self._form, self._asked = form, size(public)
+        return self._teach(public, int(seeds[-1]))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of every row, by the student."""
+        labels: NDArray[Any] = self._ask("predict", X)
+        return labels
+
+    @_if_the_student_has("predict_proba")
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The student's probabilities, a column for each of ``classes_``; 0 for classes that it was never taught."""
+        known = self._ask("predict_proba", X)
+        found = {label: place for place, label in enumerate(self.student_.classes_.tolist())}
+        chances = np.zeros((len(known), len(self.classes_)))
+        for place, label in enumerate(self.classes_.tolist()):
+            if label in found:
+                chances[:, place] = known[:, found[label]]
+        return chances
+
+    def _ask(self, method: str, X: Any) -> Any:
+        check_is_fitted(self)
+        if not self.released_:
+            raise NotReleased(_REFUSED)
+        if not hasattr(self, "student_"):
+            raise NotFittedError("the student could not be trained on the released labels, which are in labels_")
+        rows = self._checked(X)
+        with warnings.catch_warnings():  # said already
+            warnings.filterwarnings("ignore", "X (does not have|has) .*feature names", UserWarning)
+            return getattr(self.student_, method)(rows)
+
+    def _budget(self) -> Budget:
+        return Budget(self.epsilon, self.delta, self.neighbours)
+
+    def _teacher(self) -> Any:
+        return DecisionTreeClassifier() if self.teacher is None else self.teacher
+
+    def _student(self) -> Any:
+        return DecisionTreeClassifier() if self.student is None else self.student
+
+    def _teachers(self) -> int:
+        """Their number, after a look at the parameters that only this class knows."""
+        if self.progress not in (None, True, False):
+            raise TypeError("progress must be True, False or None")
+        jobs = self.n_jobs
+        if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0):
+            raise ValueError("n_jobs must be None or a whole number other than 0: how many teachers to train at a time")
+        check_model(self._teacher(), "teacher")
+        check_model(self._student(), "student")
+        teachers = whole_rows(self.n_teachers, "n_teachers")
+        if teachers is None:
+            raise ValueError("n_teachers must be a whole number of at least 1, chosen without the data")
+        return teachers
+
+    def _declared(self) -> NDArray[Any]:
+        return declared(self.classes)
+
+    def _public(self, queries: Any) -> tuple[Form, Any]:
+        given = self.queries if queries is None else queries
+        if given is None:
+            raise ValueError(_QUERIES)
+        form = Form.of(given)
+        rows = form.read(given, "queries")
+        if not size(rows):
+            raise ValueError("there are no queries: give at least one public row")
+        return form, rows
+
+    def _plan(self, budget: Budget, queries: int, classes: int) -> Plan:
+        from snugdp import pate
+
+        teachers = self._teachers()
+        sizes: dict[str, Any] = {"n_queries": queries, "n_teachers": teachers, "n_classes": classes}
+        return pate.plan(budget, **sizes, **self._proposal())
+
+    def _label(
+        self, votes: Integers, budget: Budget, teachers: int, classes: NDArray[Any], noise: Noise
+    ) -> Outcome[Any]:
+        from snugdp import pate
+
+        names: dict[str, Any] = {"form": "histograms", "n_teachers": teachers, "classes": classes.tolist()}
+        return pate.label(votes, budget, **names, **self._proposal(), ledger=self.ledger, noise=noise)
+
+    def _proposal(self) -> dict[str, Any]:
+        names = ("sigma", "test", "gap", "proxy", "threshold", "threshold_sigma")
+        return {name: getattr(self, name) for name in names}
+
+    def _affordable(self, plan: Plan) -> None:
+        """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
+        ledger = self.ledger
+        if isinstance(ledger, AbsentLedger):
+            ledger.charge(plan.cost, plan.what)
+        if isinstance(ledger, MemoryLedger) and not (ledger.spent + plan.cost).fits(ledger.budget):
+            raise BudgetExceededError(
+                f"the budget does not cover this fit: it needs {plan.cost!r}, the ledger has spent {ledger.spent!r} of "
+                f"{ledger.budget!r}. No teacher was trained. Ask for less epsilon or delta, or open a larger budget"
+            )
+
+    def _try_models(self, public: Any, classes: NDArray[Any]) -> Any:
+        rehearse(self._teacher(), "teacher", public, classes)
+        rehearse(self._student(), "student", public, classes)
+        return tolerance(self._teacher(), public, classes)
+
+    def _fresh_noise(self) -> Noise | None:
+        """A rehearsal begins anew at every fit: the same seed, the same result."""
+        if self.random_state is not None:
+            return rehearsal(self.random_state, self.noise)
+        return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
+
+    def _forget(self) -> None:
+        """Nothing of an earlier fit stays beside a later one."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def _name_features(self, public: Any) -> None:
+        frame = eager(public)
+        if frame is None or hasattr(public, "set_axis"):
+            validate_data(self, public, reset=True, skip_check_array=True)
+            return
+        self.n_features_in_ = len(frame.columns)
+        self.feature_names_in_ = np.array(frame.columns, dtype=object)
+
+    def _checked(self, X: Any) -> Any:
+        """Rows to predict, with the features of the fit."""
+        frame = eager(X)
+        if frame is not None and not hasattr(X, "set_axis"):
+            return self._form.read(X if self._form.kind == "frame" else frame.to_numpy())
+        rows = X if frame is not None or self._form.kind == "frame" else self._form.read(X)
+        validate_data(self, rows, reset=False, skip_check_array=True)
+        return rows
+
+    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
+        self.classes_ = classes
+        self.outcome_: Any = outcome
+        self.plan_, self.cost_ = plan, outcome.cost
+        self.receipt_ = getattr(outcome, "receipt", None)
+        promise = Promise(float(budget.epsilon), float(budget.delta), budget.neighbours.value, PROOF)
+        self.guarantee_ = None if self.receipt_ is None else promise
+        self.released_ = not outcome.refused
+        if outcome.value is not None:
+            self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
+            self.answered_ = np.asarray(outcome.value.answered, dtype=bool)
+
+    def _teach(self, public: Any, number: int) -> PATEClassifier:
+        """Train the student. All it sees is public by now, and so is what goes wrong."""
+        if not self.released_:
+            return self
+        rows, labels = take(public, self.answered_), self.labels_[self.answered_]
+        if not len(labels):
+            warnings.warn("no query was answered: the student always says the first class", UserWarning, stacklevel=3)
+            rows, labels = take(public, np.arange(1)), self.classes_[:1]
+        try:
+            self.student_ = seeded(clone(self._student()), number).fit(rows, labels)
+        except Exception as problem:
+            if len(set(labels.tolist())) > 1:
+                problem.add_note(
+                    "The labels are released and paid for: they are in labels_, and answered_ tells which queries have "
+                    "one. Train another classifier on them; nothing has to be paid again"
+                )
+                raise
+            self.student_ = DummyClassifier(strategy="most_frequent").fit(rows, labels)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if isinstance(state["ledger"], MemoryLedger):
+            state["ledger"] = AbsentLedger()
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "released_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        models = [get_tags(self._teacher()), get_tags(self._student())]
+        tags.non_deterministic = self.random_state is None and not isinstance(self.noise, Simulation)
+        tags.classifier_tags.poor_score = True  # few rows and noise in scikit-learn's checks
+        tags.input_tags.allow_nan = True  # no value may raise: such rows are left out
+        tags.input_tags.string = True
+        tags.input_tags.sparse = all(model.input_tags.sparse for model in models)
+        return tags

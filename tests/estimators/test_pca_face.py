@@ -1,0 +1,118 @@
+"""scikit-learn's battery, and that nothing private shows in what a fitted PCA says and keeps."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import traceback
+import warnings
+import weakref
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from snugdp import PCA, Number, Schema, Simulation
+from tests.estimators.test_privacy_of_the_face import CANARY, ROWS, SECRET, STRANGE, everything, shows
+
+SCHEMA = Schema({"a": Number(0, 10), "b": Number(0, 10)})
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"noise": Simulation(0)}, {"center": "private"}, {"method": "projector"}, {"method": "dual"}]
+)
+def test_all_of_scikit_learns_checks_pass(options: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(PCA(x_norm=10, **options), on_skip=None, on_fail=None)
+    assert len(results) > 40
+    assert not [result for result in results if result["status"] not in ("passed", "skipped")]
+
+
+@pytest.mark.parametrize("method", ["auto", "projector", "dual", "gauss"])
+@pytest.mark.parametrize("kind", ["array", "list", "pandas", "schema"])
+def test_nothing_of_the_rows_is_kept(method: str, kind: str) -> None:
+    X = np.full((ROWS, 2), CANARY)
+    X[::3] = 0.0  # or else the released sum would be close to the number of rows
+    given: Any = X.tolist() if kind == "list" else X
+    model = PCA(1, x_norm=10, method=method, noise=Simulation(1), rows=5)  # seeded: digits of noise are no accident
+    if kind in ("pandas", "schema"):
+        given = pd.DataFrame(X, columns=["a", "b"])
+    if kind == "schema":
+        model.set_params(schema=SCHEMA, x_norm=None)
+    model.fit(given)
+    for text in (repr(model), str(model), pickle.dumps(model), repr(model.get_params()), model._repr_html_()):
+        assert not shows(text)
+    for value in everything(model, set()):
+        assert not shows(str(value)), type(value)
+        assert not isinstance(value, np.ndarray) or value.size < 10
+    watched = weakref.ref(X)
+    del X, given
+    gc.collect()
+    assert watched() is None
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array", "list", "ragged", "nested", "complex"])
+def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
+    X = np.full((ROWS, 2), CANARY)
+    rows: Any = {
+        "pandas": pd.DataFrame({"a": [SECRET] * ROWS, "b": X[:, 0]}),
+        "polars": pl.DataFrame({"a": [SECRET] * ROWS, "b": X[:, 0]}),
+        "array": np.full((ROWS, 2), SECRET),
+        "list": [CANARY] * ROWS,
+        "ragged": [[CANARY], [CANARY, CANARY]] * ROWS,
+        "nested": X[None],
+        "complex": X + 1j * CANARY,
+    }[kind]
+    for model in (PCA(1, x_norm=10), PCA(1, schema=SCHEMA)):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            with pytest.raises((TypeError, ValueError)) as caught:
+                model.fit(rows)
+        error: BaseException | None = caught.value
+        while error is not None:
+            assert not shows("".join(traceback.format_exception_only(error)))
+            error = error.__cause__ or error.__context__
+        assert not any(shows(str(warning.message)) for warning in said)
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=[f"{i}-{type(cell).__name__}" for i, cell in enumerate(STRANGE)])
+def test_no_cell_raises_or_warns(strange: Any) -> None:
+    cells: Any = np.zeros((12, 2)).tolist()
+    cells[3][1] = strange
+    array = np.zeros((12, 2), dtype=object)
+    array[3, 1] = strange
+    table = pd.DataFrame({"a": array[:, 0], "b": array[:, 1]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for center in ("bounds", "private", [1, 2]):
+            for rows in (cells, array, table):
+                model = PCA(1, x_norm=10, center=center, noise=Simulation(0)).fit(rows)
+                assert np.isfinite(model.transform(rows)).all()
+            described = PCA(1, schema=SCHEMA, center=center, noise=Simulation(0)).fit(table)
+            assert np.isfinite(described.components_).all()
+
+
+@pytest.mark.parametrize("center", ["bounds", "private"])
+@pytest.mark.parametrize("method", ["auto", "projector"])
+def test_the_number_of_rows_does_not_show(method: str, center: str) -> None:
+    """With 0, 1 and 2 rows the same things happen, and what is public is the same."""
+    seen = []
+    for n in (0, 1, 2, 50):
+        X = np.ones((n, 2))
+        table = pd.DataFrame(X, columns=["a", "b"])
+        for rows, model in (
+            (X, PCA(1, x_norm=10, method=method, center=center)),
+            (table, PCA(1, x_norm=10, method=method, center=center)),
+            (table, PCA(1, schema=SCHEMA, method=method, center=center)),
+        ):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                model.fit(rows)
+            public = (str(model.plan_), model.cost_, model.n_features_in_, model.released_, model.components_.shape)
+            seen.append((sorted(vars(model)), public))
+    for one, other in zip(seen[:3] * 3, seen[3:], strict=True):
+        assert one == other
