@@ -69,9 +69,13 @@ def test_proposed_sigma_without_a_belief_asks_for_the_smallest_lead() -> None:
     lead = int(line.split("leads by ")[1].split(" of")[0])
     assert 130 <= lead <= 180
     test: Any = proposal.test
-    even = np.array([[(400 + lead + 1) // 2, (400 - lead) // 2, *[0] * 8]] * 200)
-    assert test.table.at(test.distance(even)) >= 0.88
-    assert test.table.at(test.distance(even - np.array([12, -12, *[0] * 8]))) < 0.9
+    for even in (
+        [lead, *[0] * 9],
+        [(400 + 9 * lead) // 10 + 1, *[(400 - lead) // 10] * 9],
+        [400, 400 - lead, *[0] * 8],
+    ):
+        assert test.table.at(test.distance(np.array([even] * 200))) >= 0.9
+    assert test.table.at(test.distance(np.array([[lead - 12, *[0] * 9]] * 200))) < 0.9
 
 
 def test_belief_is_kept() -> None:
@@ -131,6 +135,25 @@ def test_forms_agree() -> None:
     assert two is not None
     assert three is not None
     assert one.labels.tolist() == two.labels.tolist() == three.labels.tolist() == ["a", "a", "a"]
+
+
+@pytest.mark.parametrize("teachers", [1, 2, 3, 40])
+@pytest.mark.parametrize("budget", [("0.01", "1e-9"), ("1", "0.3"), ("5", "0.05"), ("30", "1e-5")])
+def test_odd_sizes_end_in_a_plan_or_in_words(teachers: int, budget: tuple[str, str]) -> None:
+    for more in ({}, {"sigma": 1}, {"gap": teachers}, {"gap": 0}, {"threshold": teachers, "threshold_sigma": 2}):
+        message = ""
+        try:
+            found = pate.plan(Budget(*budget), n_queries=3, n_teachers=teachers, n_classes=2, **more)  # type: ignore[arg-type]
+            assert found.cost.fits(Budget(*budget))
+        except ValueError as refused:
+            message = str(refused)
+        assert not message or "refused whatever the votes" in message or "needs" in message
+
+
+def test_budgets_that_no_test_can_take() -> None:
+    for budget in (Budget(60, "1e-5"), Budget(1, "1e-400")):
+        with pytest.raises(ValueError, match="test needs"):
+            pate.plan(budget, n_queries=100_000, n_teachers=40, n_classes=2, sigma="0.6")
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -53,7 +53,7 @@ def design(*, gap: Any, proxy: Any, teachers: int, queries: int, classes: int) -
     """The belief that was given: leads in votes, or public histograms; without one all leads are as likely.
 
     >>> design(gap=50, proxy=None, teachers=100, queries=20, classes=3).ballots.leads.tolist()
-    [[50, 75]]
+    [[50, 50]]
     """
     if gap is not None and proxy is not None:
         raise ValueError("give gap or proxy, not both: they say the same thing in two ways")
@@ -68,7 +68,7 @@ def doubted(belief: Design, teachers: int, classes: int) -> Design:
     """The same with every lead a tenth smaller, and one query without any: what to be prepared for if it costs nothing.
 
     >>> doubted(design(gap=50, proxy=None, teachers=100, queries=20, classes=3), 100, 3).ballots.leads.tolist()
-    [[0, 50], [45, 73]]
+    [[0, 0], [45, 45]]
     """
     leads = np.concatenate([[0], belief.ballots.leads[:, 0] * 9 // 10])
     counts = np.concatenate([[1.0], belief.ballots.counts])
@@ -76,10 +76,9 @@ def doubted(belief: Design, teachers: int, classes: int) -> Design:
 
 
 def even(leads: Integers, counts: Floats, teachers: int, classes: int, assumed: bool = False) -> Design:
-    """Ballots in which everybody votes for the plurality or for the runner-up."""
+    """Ballots in which the plurality leads by as much over every other class: the most doubtful ones of that lead."""
     tops = (teachers + leads + 1) // 2
-    others = np.repeat(tops[:, None], classes - 2, axis=1)
-    return Design(Ballots(np.concatenate([leads[:, None], others], axis=1), counts), tops, assumed)
+    return Design(Ballots(np.repeat(leads[:, None], classes - 1, axis=1), counts), tops, assumed)
 
 
 def _leads(gap: Any, teachers: int) -> Integers:

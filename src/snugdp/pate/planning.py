@@ -10,15 +10,15 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from snugdp.accounting.rational import float_down
 from snugdp.guarantee import Budget
 from snugdp.mechanisms.gnmax.confident import ConfidentLosses
-from snugdp.mechanisms.gnmax.pair import composer_for
 from snugdp.mechanisms.gnmax.passing import PassTable, PrivacyProfile, best_table
-from snugdp.mechanisms.gnmax.sharp import Labelling, RenyiProfile
+from snugdp.mechanisms.gnmax.sharp import RenyiProfile, labelling_for
 from snugdp.pate.design import Design, even
 
 _QUICK, _THOROUGH = 10, 44  # halvings of a table's bisections
@@ -81,16 +81,17 @@ class Search:
     def lead_for(self, table: PassTable) -> int | None:
         """The lead in every query, the same for all, with which the test passes in 9 of 10 cases; None if none does."""
         needed = table.reaches(_LIKELY)
-        lead = self._least_lead(lambda profile: table.worst(profile, self._epsilon, 1.25) <= self._delta)
-        if needed is None or lead is None or lead + 2 * needed - 2 > self.teachers:
+        if needed is None:
             return None
-        return lead + 2 * needed - 2
+        moves = max(needed - 1, 0)
+        slack = 2.25 * moves + 1.25
+        return self._least_lead(lambda found: table.worst(found, self._epsilon, slack) <= self._delta, moves)
 
     def _chance(self, belief: Design, table: PassTable) -> float:
         """How likely such ballots pass with this table."""
 
         def exceeds(moves: int) -> bool:
-            return table.worst(self.profile(belief, moves), self._epsilon, 2.25 * moves + 1) > self._delta
+            return not table.worst(self.profile(belief, moves), self._epsilon, 2.25 * moves + 1) <= self._delta
 
         return float(table.at(bisect_left(range(self.teachers + 1), True, key=exceeds)))
 
@@ -108,11 +109,11 @@ class Search:
             low, high = (middle, high) if good else (low, middle - 1)
         return low
 
-    def _least_lead(self, good: Callable[[PrivacyProfile], bool]) -> int | None:
+    def _least_lead(self, good: Callable[[PrivacyProfile], bool], moves: int = 0) -> int | None:
         low, high = 0, self.teachers + 1
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if good(self.profile(self._even(middle), 0)) else (middle + 1, high)
+            low, high = (low, middle) if good(self.profile(self._even(middle), moves)) else (middle + 1, high)
         return None if low > self.teachers else low
 
     def _even(self, lead: int) -> Design:
@@ -130,10 +131,9 @@ class Search:
         return float_down(self.budget.delta)
 
 
-def plain_search(budget: Budget, *, teachers: int, queries: int, classes: int, sigma: float) -> Search:
+def plain_search(budget: Budget, *, teachers: int, queries: int, classes: int, sigma: Fraction) -> Search:
     """The search for plain noisy labels."""
-    composer = composer_for(sigma, queries, float_down(budget.epsilon), float_down(budget.delta))
-    labelling = Labelling(sigma, composer)
+    labelling = labelling_for(sigma, queries, budget)
     return Search(budget, teachers, queries, classes, lambda belief, moves: labelling.profile(belief.ballots, moves))
 
 

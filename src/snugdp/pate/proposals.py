@@ -10,13 +10,14 @@ from snugdp.mechanisms.gnmax import labels
 from snugdp.mechanisms.gnmax.ball import Integers
 from snugdp.mechanisms.gnmax.confident import confident_losses
 from snugdp.mechanisms.gnmax.labels import ConfidentLabels, NoisyLabels, gaussian_cost, sigma_for
-from snugdp.mechanisms.gnmax.pair import LEAST_SIGMA, composer_for
-from snugdp.mechanisms.gnmax.sharp import PROOF, Labelling, SharpDistance, confident_profile, labels_profile
+from snugdp.mechanisms.gnmax.pair import LEAST_SIGMA
+from snugdp.mechanisms.gnmax.sharp import PROOF, SharpDistance, confident_profile, labelling_for, labels_profile
 from snugdp.pate.design import Design, doubted
 from snugdp.pate.planning import Search, Tested, best_sigmas, confident_search, plain_search
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.spine import PrivateTest
 
+_HOPELESS = 0.05  # a chance below which nobody would pay
 _PARTS = 1000  # of a vote: a sigma that was searched for is rounded to so many
 
 
@@ -140,17 +141,18 @@ def _prepared(request: Request, noise: float) -> tuple[float, float]:
 def _behind_test(request: Request, sigma: Fraction, search: Search, found: Tested) -> Proposal:
     budget, size, sure = request.budget, request.size, request.confidence
     if sure is None:
-        composer = composer_for(float(sigma), size.queries, float(budget.epsilon), float(budget.delta))
-        profile = labels_profile(Labelling(float(sigma), composer))
+        profile = labels_profile(labelling_for(sigma, size.queries, budget))
     else:
         profile = confident_profile(confident_losses(sigma, sure.at, sure.sigma, size.teachers))
     test = SharpDistance(profile, found.table, budget, size.teachers)
     lead = search.lead_for(found.table)
-    sure_pass = (
-        "passes hardly ever, whatever the votes: give more noise, fewer queries or a larger budget"
-        if lead is None
-        else f"released in 9 of 10 cases if every plurality leads by {lead} of {size.teachers} votes"
-    )
+    if lead is None and found.chance < _HOPELESS:
+        raise ValueError(
+            "such a release would be refused whatever the votes, and paid for: give a larger budget, another sigma, "
+            'fewer queries or more teachers, or plain noise with test="none"'
+        )
+    needed = f"by {lead} of {size.teachers} votes over every other class" if lead is not None else "by far"
+    sure_pass = f"released in 9 of 10 cases if every plurality leads {needed}"
     likely = () if request.belief.assumed and request.sigma is not None else (_likely(request, found.chance),)
     steps = (
         Step("test", "pass the surer, the more teachers would have to change", Cost(neighbours=budget.neighbours)),
@@ -165,7 +167,7 @@ def _search(request: Request, sigma: Fraction) -> Search:
     size, sure = request.size, request.confidence
     if sure is None:
         return plain_search(
-            request.budget, teachers=size.teachers, queries=size.queries, classes=size.classes, sigma=float(sigma)
+            request.budget, teachers=size.teachers, queries=size.queries, classes=size.classes, sigma=sigma
         )
     losses = confident_losses(sigma, sure.at, sure.sigma, size.teachers)
     return confident_search(request.budget, losses, queries=size.queries, classes=size.classes)

@@ -6,6 +6,7 @@ All probabilities are logarithms: between teachers who agree they are far below 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ def log_miss(leads: Integers, sigma: float, moves: int | Integers = 0) -> Floats
     moving one vote and allowing one move more never lowers it (``ball.proof.md``, Theorems 1 and 2).
 
     >>> log_miss(gaps(np.array([[400, 0]])), 10.0).round(3).tolist()
-    [-404.267]
+    [-404.262]
     """
     steps = np.asarray(moves, dtype=np.int64)
     rows = leads.reshape(-1, leads.shape[-1])
@@ -44,22 +45,19 @@ def log_miss(leads: Integers, sigma: float, moves: int | Integers = 0) -> Floats
     found = np.full(first.shape, cap)
     step, row = np.nonzero(first >= 0)
     if step.size:
-        left = rows[row] - steps.reshape(-1)[step][:, None]
-        left[:, 0] = first[step, row]
-        found[step, row] = np.minimum(_log_sum(_log_chance(left, sigma)), cap)
+        chance, lost = _log_chance(int(leads.max()), first.size, sigma), steps.reshape(-1)[step]
+        highest = chance(first[step, row])  # the smallest lead has the largest chance
+        others = sum((np.exp(chance(column[row] - lost) - highest) for column in rows.T[1:]), np.zeros(len(row)))
+        found[step, row] = np.minimum(np.log1p(others) + highest, cap)
     return found.reshape(steps.shape + leads.shape[:-1])
 
 
-def _log_chance(leads: Integers, sigma: float) -> Floats:
-    """The log-probability that noise makes up for a lead; leads are small whole numbers, so each is computed once."""
+def _log_chance(most: int, size: int, sigma: float) -> Callable[[Integers], Floats]:
+    """The log-probability that noise makes up for a lead of at most ``most``; in a list, if there are many to ask."""
     from scipy.special import log_ndtr
 
-    most, scale = int(leads.max()), -1.0 / (math.sqrt(2.0) * sigma)
-    found: Floats = log_ndtr(np.arange(most + 1) * scale)[leads] if most < leads.size else log_ndtr(leads * scale)
-    return found
-
-
-def _log_sum(logs: Floats) -> Floats:
-    highest = logs[:, 0]  # the smallest lead has the largest chance
-    total: Floats = np.log(np.exp(logs - highest[:, None]).sum(axis=-1)) + highest
-    return total
+    scale = -1.0 / (math.sqrt(2.0) * sigma)
+    if most >= size:
+        return lambda leads: np.asarray(log_ndtr(leads * scale))
+    listed: Floats = log_ndtr(np.arange(most + 1) * scale)
+    return lambda leads: listed[leads]

@@ -139,12 +139,12 @@ def smooth_plan(
     votes = np.asarray(profile, dtype=np.int64)
     spread, failure = float(positive(sigma, "sigma")), float(positive(delta, "delta"))
 
-    def cheapest(candidates: Sequence[float]) -> _Choice:
-        found = (_best_at(order, votes, teachers, spread, failure, chance=chance) for order in candidates)
+    def cheapest(candidates: Sequence[float], knots: int) -> _Choice:
+        found = (_best_at(order, votes, teachers, spread, failure, chance=chance, knots=knots) for order in candidates)
         return min(found, key=lambda choice: choice.epsilon)
 
-    first = cheapest(orders).order
-    best = cheapest([order for order in (first * np.linspace(0.85, 1.15, 7)).tolist() if order > 1.2])
+    first = cheapest(orders, 14).order
+    best = cheapest([order for order in (first * np.linspace(0.85, 1.15, 5)).tolist() if order > 1.2], 36)
     return SmoothTest(
         sigma=rational(sigma, "sigma"),
         order=_short(best.order),
@@ -172,14 +172,16 @@ class _Choice:
     limit: float
 
 
-def _best_at(order: float, votes: Integers, teachers: int, sigma: float, delta: float, *, chance: float) -> _Choice:
+def _best_at(
+    order: float, votes: Integers, teachers: int, sigma: float, delta: float, *, chance: float, knots: int
+) -> _Choice:
     """The best numbers at one order, on a grid of beta, both noises and the failure probability."""
     loss = total_loss(votes, sigma, order, teachers)
     sums = local_sums(votes, sigma, order, teachers)
     farthest = -math.log1p(-1 / order) / 2
-    beta = (farthest * np.geomspace(0.02, 0.97, 28))[:, None, None, None]
-    scale = np.geomspace(0.7, 80, 48)[:, None, None] * math.sqrt(order)
-    spread = np.geomspace(0.5, 60, 48)[:, None] * math.sqrt(order)
+    beta = (farthest * np.geomspace(0.03, 0.97, knots))[:, None, None, None]
+    scale = np.geomspace(0.7, 40, knots)[:, None, None] * math.sqrt(order)
+    spread = np.geomspace(0.5, 40, knots)[:, None] * math.sqrt(order)
     share = np.array([0.03, 0.1, 0.2, 0.4])
     sensitivity = smooth_sensitivity(sums, beta)
     over = _quantiles(beta * scale, share, delta, chance)

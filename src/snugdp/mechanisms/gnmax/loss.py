@@ -55,7 +55,7 @@ def log_peak(sigma: float, order: ArrayLike) -> Floats:
     m = math.sqrt(2.0) / sigma
     goal = -np.log1p(-1 / order)
     low, high = -order * m, goal / m + m
-    for _ in range(90):
+    for _ in range(60):
         middle = (low + high) / 2
         rises = _log_mills(middle) - _log_mills(middle - m) < goal
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
@@ -76,9 +76,9 @@ def closed(log_q: ArrayLike, sigma: float, order: ArrayLike) -> Floats:
 
     logs, order = np.asarray(log_q, dtype=np.float64), np.asarray(order, dtype=np.float64)
     m = math.sqrt(2.0) / sigma
-    first = np.minimum(logs, log_peak(sigma, order))
-    x = order * log1mexp(first) + (1 - order) * log_ndtr(-(ndtri_exp(first) + m))
-    y = (order * (order - 1) * m**2 / 2) + log_ndtr(ndtri_exp(logs) + (order - 1) * m)
+    peak, z = log_peak(sigma, order), ndtri_exp(logs)
+    x = order * log1mexp(np.minimum(logs, peak)) + (1 - order) * log_ndtr(-(np.minimum(z, ndtri_exp(peak)) + m))
+    y = (order * (order - 1) * m**2 / 2) + log_ndtr(z + (order - 1) * m)
     bounded: Floats = np.clip(log_sum(x, y) / (order - 1), 0.0, ceiling(sigma, order))
     return bounded
 
@@ -143,7 +143,8 @@ def log_sum(x: Floats, y: Floats) -> Floats:
     """The logarithm of e^x + e^y when e^x is close to 1 and e^y may be tiny."""
     with np.errstate(over="ignore"):
         near = np.log1p(np.expm1(np.minimum(x, 30.0)) + np.exp(np.minimum(y, 30.0)))
-    total: Floats = np.where((x > 30) | (y > 30), np.logaddexp(x, y), near)
+    large = (x > 30) | (y > 30)
+    total: Floats = np.where(large, np.logaddexp(x, y), near) if large.any() else near
     return total
 
 

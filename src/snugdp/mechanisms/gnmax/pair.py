@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from snugdp.mechanisms.gnmax.ball import Floats, Integers
 
 LEAST_SIGMA = 0.5
+EPSILONS, DELTAS = (0.001, 50.0), (1e-15, 0.5)
 _FAR = 10.0  # deviations of a normal beyond which its mass counts as lost, or as a certain miss
 _DECAY = 80.0  # the tilt over the width of the window
 _FINE = 8  # points of the lattice for one m
 _NODES = 400  # on the way from z = -_FAR to z = 0
 _STEEP = 12.0  # the largest tilt: errors grow with it below epsilon
 _MOST = 1 << 15
+_NOTHING = 1e-300
 _HOPELESS = 300.0  # exponents from which on the bound is 1 by far
 
 
@@ -110,7 +112,7 @@ class Composer:
             square,
             self.tilt,
             self.size * self.step,
-            self.queries * 2.0**-43 / math.sqrt(-math.expm1(-2 * self.tilt * self.step)),
+            (self.queries + 64) * 2.0**-43 / math.sqrt(-math.expm1(-2 * self.tilt * self.step)),
         )
 
     @property
@@ -134,7 +136,8 @@ class Composer:
         moments, squares = tilted.sum(axis=1), (tilted * np.exp(exponent)).sum(axis=1)
         cells = np.zeros((len(missing), self.size))
         cells[:, points % self.size] = tilted / moments[:, None]
-        logs = np.log(np.fft.rfft(cells, axis=1))
+        values = np.fft.rfft(cells, axis=1)
+        logs = np.log(np.where(values == 0, _NOTHING, values))  # a zero would spoil the product with every other law
         for row, node in enumerate(missing):
             self.rows[node] = (
                 logs[row], float(np.log(moments[row])), float(np.log(squares[row])), float(lost[row]),
@@ -145,6 +148,8 @@ def composer_for(sigma: float, queries: int, epsilon: float, delta: float) -> Co
     """The composition of so many labels, accurate near (epsilon, delta)."""
     if not sigma >= LEAST_SIGMA:
         raise ValueError(f"a test needs sigma of at least {LEAST_SIGMA} votes")
+    if not (EPSILONS[0] <= epsilon <= EPSILONS[1] and DELTAS[0] <= delta <= DELTAS[1]):
+        raise ValueError('a test needs epsilon between 0.001 and 50, and delta between 1e-15 and 0.5; use test="none"')
     shift = math.sqrt(2.0) / sigma
     tilt = max(0.25, min(-math.log(delta) / (2 * epsilon), 2 / shift, _STEEP))
     width = _DECAY / tilt + epsilon + 4.0

@@ -10,14 +10,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
+from snugdp.accounting.rational import float_down
 from snugdp.mechanisms.gnmax.ball import Floats
 
 _HALVINGS = 44
 _CHORDS = 1201
+_TINY = Fraction(1, 10**290)
 _ROOM = 1 - 2.0**-8  # of delta: the rest is for rounding
 
 
@@ -42,6 +45,12 @@ class PassTable:
 
     chances: tuple[Fraction, ...]
 
+    def __post_init__(self) -> None:
+        if not self.chances or not all(a <= b for a, b in pairwise(self.chances)):
+            raise ValueError("a table needs at least one chance, and none may be below the one before it")
+        if self.chances[0] < _TINY or self.chances[-1] > 1:
+            raise ValueError("chances must lie between 1e-290 and 1")
+
     def at(self, distance: int) -> Fraction:
         """The probability to pass at this distance."""
         return self.chances[min(distance, len(self.chances) - 1)]
@@ -65,7 +74,7 @@ class PassTable:
     def fails_closed(self, epsilon: Fraction, delta: Fraction) -> bool:
         """Whether a data set at distance 0, of which nothing is known, keeps within the budget."""
         first, second = self.chances[0], self.at(1)
-        least = Fraction(math.exp(float(epsilon))) * (1 - Fraction(1, 2**49))
+        least = Fraction(math.exp(min(float_down(epsilon), 700.0))) * (1 - Fraction(1, 2**49))
         return first + max(Fraction(0), (1 - first) - least * (1 - second)) <= delta
 
     def _floats(self) -> tuple[Floats, Floats]:
@@ -95,11 +104,17 @@ def best_table(
     allowed, seen = delta * _ROOM, _curve(profile, epsilon, slack)
     chances = [allowed]
     while len(chances) <= longest and chances[-1] < 1:
-        following = _next(chances[-1], seen, epsilon, allowed, halvings)
+        known = seen if len(chances) > 1 else _first(seen, epsilon)
+        following = _next(chances[-1], known, epsilon, allowed, halvings)
         if following - chances[-1] <= 2.0**-20 * min(chances[-1], 1 - chances[-1]):
             break
         chances.append(following)
     return PassTable(tuple(Fraction(chance) for chance in chances))
+
+
+def _first(seen: Callable[[float], float], epsilon: float) -> Callable[[float], float]:
+    """At distance 0 nothing is known of the labels: whatever passes there may give away everything."""
+    return lambda place: 1.0 if place > epsilon else seen(place)
 
 
 def _curve(profile: PrivacyProfile, epsilon: float, slack: float) -> Callable[[float], float]:

@@ -21,7 +21,7 @@ from snugdp.accounting.rational import Real, float_down, rational
 from snugdp.guarantee import Cost, Neighbours
 from snugdp.mechanisms.gnmax.ball import gaps, log_miss
 from snugdp.mechanisms.gnmax.table import LOWEST, STEP, UNIT, LossTable, table_for
-from snugdp.mechanisms.gnmax.tails import Tails, TestLaw, conversion, epsilons, tails, tested
+from snugdp.mechanisms.gnmax.tails import Tails, TestLaw, allowed, conversion, epsilons, tails, tested
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from snugdp.ptr.certify.distance import DistanceTest
 from snugdp.secret import Secret
@@ -149,9 +149,9 @@ def distance_test(
         raise ValueError("the losses of so many queries do not fit: use fewer queries, a larger sigma or lower orders")
     threshold = threshold_for(law, goal, failure)
     known = tails(law, threshold, teachers + 1)
-    allowed = [_limit(order, goal, failure, known, largest) for order in orders]
+    limits = [_limit(order, goal, failure, known, largest) for order in orders]
     cost = Cost(epsilon=goal, delta=failure, neighbours=neighbours)
-    return RenyiDistance(totals, np.array(allowed, dtype=np.int64), teachers + 1, law, threshold, cost)
+    return RenyiDistance(totals, np.array(limits, dtype=np.int64), teachers + 1, law, threshold, cost)
 
 
 def threshold_for(law: DiscreteGaussian | DiscreteLaplace, epsilon: Real, delta: Real) -> int:
@@ -211,13 +211,7 @@ def _limit(order: float, epsilon: Fraction, delta: Fraction, known: Tails, large
     """The most units that the labels may cost at this order; -1 if even none is too much."""
     room = float_down(epsilon) - _SAFE - max(float(conversion(order, float_down(delta))), 0.0)
 
-    def fits(units: int) -> bool:
-        return float(tested(order, units * UNIT, known)) <= room
-
-    if not fits(0):
-        return -1
-    low, high = 0, largest + 1  # low fits
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    units = min(math.floor(allowed(order, room, known) / UNIT), largest)
+    while units >= 0 and float(tested(order, units * UNIT, known)) > room:  # what decides is the divergence itself
+        units -= 1 + (units >> 20)
+    return max(units, -1)

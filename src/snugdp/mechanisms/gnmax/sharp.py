@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from snugdp.accounting.rational import float_down
 from snugdp.guarantee import Budget, Cost
 from snugdp.mechanisms.gnmax.ball import Floats, Integers, gaps, log_miss
 from snugdp.mechanisms.gnmax.confident import ConfidentLosses
-from snugdp.mechanisms.gnmax.pair import Composer, Profile
+from snugdp.mechanisms.gnmax.pair import Composer, Profile, composer_for
 from snugdp.mechanisms.gnmax.passing import PassTable, PrivacyProfile
 from snugdp.mechanisms.gnmax.table import UNIT
 from snugdp.noise import Noise
@@ -54,6 +55,12 @@ class Labelling:
         nodes, places = np.unique(self.composer.node(miss), return_inverse=True)
         counts: Floats = np.bincount(places.ravel(), weights=ballots.counts).astype(np.float64)
         return self.composer.profile(nodes, counts)
+
+
+def labelling_for(sigma: Fraction, queries: int, budget: Budget) -> Labelling:
+    """Labels of this noise, accurate near the budget. A smaller sigma gives away more: it is rounded down."""
+    noise, epsilon, delta = (float_down(value) for value in (sigma, budget.epsilon, budget.delta))
+    return Labelling(noise, composer_for(noise, queries, epsilon, delta))
 
 
 @dataclass(frozen=True)
@@ -109,10 +116,11 @@ class SharpDistance:
         within = self.profile(votes)
         epsilon, delta = float_down(self.budget.epsilon), float_down(self.budget.delta)
 
-        def exceeds(moves: int) -> bool:
-            return self.table.worst(within(moves), epsilon, 2.25 * moves + 1) > delta
+        def exceeds(moves: int) -> bool:  # what is not a number exceeds
+            return not self.table.worst(within(moves), epsilon, 2.25 * moves + 1) <= delta
 
-        return bisect_left(range(self.teachers + 1), True, key=exceeds)
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            return bisect_left(range(self.teachers + 1), True, key=exceeds)
 
     def passes(self, data: Secret[Integers], noise: Noise) -> bool:
         """One draw of the bit."""
@@ -129,6 +137,7 @@ def labels_profile(labelling: Labelling) -> Callable[[Integers], Callable[[int],
 
     def of(votes: Integers) -> Callable[[int], PrivacyProfile]:
         ballots = Ballots.of(votes)
-        return lambda moves: labelling.profile(ballots, moves)
+        fresh = replace(labelling, composer=replace(labelling.composer, rows={}))  # what it keeps tells of the votes
+        return lambda moves: fresh.profile(ballots, moves)
 
     return of

@@ -71,7 +71,10 @@ class Envelope:
     def position(self, log_q: Floats, moves: int | Integers = 0) -> Positions:
         """The first node that is not below log q, with room for the error of floats."""
         raised = log_q + (np.expand_dims(np.asarray(moves), -1) + 1) * STEP
-        return np.minimum(np.searchsorted(self.nodes, raised), len(self.nodes) - 1)
+        found = np.full(raised.shape, len(self.nodes) - 1)
+        inner = raised <= self.nodes[-2]
+        found[inner] = np.searchsorted(self.nodes, raised[inner])
+        return found
 
     def local(self, position: Positions, origin: Positions, moves: Integers) -> Floats:
         """The most that one move changes the loss within so many moves; ``origin`` is the position at no moves."""
@@ -103,7 +106,7 @@ def envelope(sigma: float, order: float, teachers: int, classes: int, loss: Loss
     nodes[-1] = 0.0  # answers for everything
     reach, at = parts + 1, np.arange(count)
     up = values[np.minimum(at + reach, count - 1)] - values
-    down = values - np.where(at >= reach, values[np.maximum(at - reach, 0)], 0.0)
+    down = values - values[np.maximum(at - reach, 0)]
     full = int(np.argmax(values >= values[-1]))
     return Envelope(nodes, values, np.maximum.accumulate(np.maximum(up, down)), reach, full)
 

@@ -81,6 +81,15 @@ def tested(order: ArrayLike, total: ArrayLike, known: Tails) -> Floats:
     return found
 
 
+def allowed(order: float, most: float, known: Tails) -> float:
+    """About the largest total for which ``tested`` is at most ``most``; below 0 if there is none."""
+    fail, passing = _undominated(_power(known.log_fail, order), _power(known.log_pass, order))
+    moment = (order - 1) * most
+    if moment <= 0 or bool((fail >= moment).any()):
+        return -1.0
+    return min(most, float((moment + log1mexp(fail - moment) - passing).min()) / (order - 1))
+
+
 def _power(logs: Floats, alpha: float) -> Floats:
     """All alpha log p(D) + (1 - alpha) log p(D') for D = 1 .. most and D' next to it."""
     here = logs[1:]
