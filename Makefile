@@ -30,6 +30,7 @@ bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench gram
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench regression --data synthetic --seeds 5
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench regression --speed
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench pca --draws 20
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
