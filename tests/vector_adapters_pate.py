@@ -152,7 +152,7 @@ def _smooth(votes: str, sigma: float, alpha: float, beta: float, phi: str) -> di
         "ls_sum": {str(d): Within(float(value), 1e-3, 0.03) for d, value in enumerate(sums)},
         "ss": Within(float(smooth.smooth_sensitivity(sums, beta)), 1e-3, 0.03),
         "argmax_d": Within(peak, absolute=2),
-        "logq0": smooth.log_saturation(sigma, alpha),
+        "logq0": None if kind == "closed" else smooth.log_saturation(sigma, alpha),
     }
 
 
