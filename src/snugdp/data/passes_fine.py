@@ -18,10 +18,10 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from snugdp.accounting.balls import precision
+from snugdp.accounting.balls import ball, precision
 from snugdp.data.hidden import Hidden, sealed, unsealed
 from snugdp.data.limits import Limits
-from snugdp.data.losses import Loss
+from snugdp.data.losses import Loss, counts, exact_share, labels, shares
 from snugdp.data.moments import require_exact_blas
 from snugdp.data.passes import row_map
 from snugdp.data.rowmap import Floats, RowMap
@@ -103,6 +103,17 @@ class FinePass:
     def _coarse(self) -> bool:
         return self.level == 0 and self._coarse_bits >= 0
 
+    @cached_property
+    def exact_in_floats(self) -> bool:
+        """Whether level 0 takes the point as it is, and not the nearest one that it can take."""
+        fine = self._coarse_bits
+        return self._coarse and all(value.denominator <= 2**fine for value in self.theta)
+
+    @property
+    def argument_bits(self) -> int:
+        """Arguments of the loss are whole numbers of 2**-argument_bits."""
+        return self._point_bits + self.row_map.bits
+
     @property
     def _coarse_bits(self) -> int:
         return point_bits(self.row_map, max(abs(value) for value in self.theta))
@@ -163,8 +174,10 @@ class FinePass:
 
     def _add_floats(self, state: Slopes, V: Floats, w: Floats) -> None:
         with np.errstate(all="ignore"):  # a warning would depend on private values
-            u, label = self._arguments(V, w)
+            u, label = self.arguments(V, w)
             slope, root = self.loss.parts(u)  # line 4
+            if counts(self.loss):
+                slope = slope - shares(self.loss, w, self.row_map.target_limit)
             whole = np.rint((slope if label is None else slope * label) * 2.0**self.slope_bits)  # line 5
             np.clip(whole, -(2.0**self.slope_bits), 2.0**self.slope_bits, out=whole)
             limbs = np.empty((_LIMBS, len(V)))
@@ -187,12 +200,12 @@ class FinePass:
                 state.sums[j] += value << (width * place)
         state.count += len(V)
 
-    def _arguments(self, V: Floats, w: Floats) -> tuple[Floats, Floats | None]:
+    def arguments(self, V: Floats, w: Floats) -> tuple[Floats, Floats | None]:
         """What the loss is taken at: rounded once, and clipped far out."""
         p, width = self._point_bits, limb_bits(self.row_map)
         low, high = np.dot(V, self._limbs).T  # line 1
-        label = np.where(w > 0, 1.0, -1.0) if self.loss.classifies else None
-        if label is None:  # line 2: still whole numbers below 2**53
+        label = labels(self.loss, w, self.row_map.target_limit) if self.loss.classifies else None
+        if label is None and not counts(self.loss):  # line 2: still whole numbers below 2**53
             if p >= width:
                 high = high - w * 2.0 ** (p - width)
             else:
@@ -203,38 +216,39 @@ class FinePass:
         return u, label
 
     def _add_balls(self, state: Slopes, V: Floats, w: Floats) -> None:
-        width, scale = limb_bits(self.row_map), self._point_bits + self.row_map.bits
-        total: NDArray[Any] = np.zeros(len(V), dtype=object)
-        for column in np.dot(V, self._limbs).astype(np.int64).T[::-1]:  # line 8
-            total = (total << width) + column.astype(object)
-        targets = w.astype(np.int64).astype(object)
-        labels = None
-        if self.loss.classifies:
-            labels = np.where(w > 0, 1, -1).astype(object)
-            total = total * labels
-        else:
-            total = total - (targets << self._point_bits)
-        arguments = [int(n) for n in total.tolist()]
+        arguments, signs = self.whole_arguments(V, w)
+        scale = self.argument_bits
         if self.hessian:
             far = Fraction(_FAR) * self.loss.slope
             u = np.array([float(min(max(n * Fraction(2) ** -scale, -far), far)) for n in arguments])
             with np.errstate(all="ignore"):
                 self._add_second(state, V, self.loss.parts(u)[1])
-        whole = self._slopes(arguments, scale)
-        if labels is not None:
-            whole = [int(n * label) for n, label in zip(whole, labels.tolist(), strict=True)]
-        self._add_products(state, _digits(whole, self.slope_bits // 16 + 1), V, 16)
+        taken = [exact_share(self.loss, int(n), self.row_map.target_limit) for n in w.tolist()]
+        whole = [n * sign for n, sign in zip(self._slopes(arguments, taken, scale), signs, strict=True)]
+        self._add_products(state, digits(whole, self.slope_bits // 16 + 1), V, 16)
 
-    def _slopes(self, numerators: list[int], scale: int) -> list[int]:
-        """Slopes at numerator * 2**-scale, in units of 2**-slope_bits of their bound, each to an error below 2."""
+    def whole_arguments(self, V: Floats, w: Floats) -> tuple[list[int], list[int]]:
+        """What the loss is taken at, exactly: whole numbers of 2**-(point bits + grid bits); and the labels."""
+        total: NDArray[Any] = np.zeros(len(V), dtype=object)
+        for column in np.dot(V, self._limbs).astype(np.int64).T[::-1]:  # line 8
+            total = (total << limb_bits(self.row_map)) + column.astype(object)
+        signs: NDArray[Any] = np.ones(len(w), dtype=object)
+        if self.loss.classifies:
+            signs = labels(self.loss, w, self.row_map.target_limit).astype(np.int64).astype(object)
+        elif not counts(self.loss):
+            total = total - (w.astype(np.int64).astype(object) << self._point_bits)
+        return [int(n) for n in (total * signs).tolist()], [int(n) for n in signs.tolist()]
+
+    def _slopes(self, numerators: list[int], taken: list[Fraction], scale: int) -> list[int]:
+        """Slopes at numerator * 2**-scale, less what is taken off, in units of 2**-slope_bits; to an error below 2."""
         spare, found = _SPARE, dict.fromkeys(range(len(numerators)), 0)
         waiting = list(found)
         while waiting:
             with precision(self.slope_bits + spare):  # line 9
                 slope, unit = slope_ball(self.loss, -scale), arb((1, self.slope_bits))
-                balls = {i: slope(numerators[i]) * unit for i in waiting}
-                waiting = [i for i, ball in balls.items() if not ball.rad() < _HALF]
-                found.update({i: _floor(ball) for i, ball in balls.items()})
+                balls = {i: (slope(numerators[i]) - ball(taken[i])) * unit for i in waiting}
+                waiting = [i for i, value in balls.items() if not value.rad() < _HALF]
+                found.update({i: _floor(value) for i, value in balls.items()})
             spare *= 2  # for those that are not fine enough
         return list(found.values())
 
@@ -288,17 +302,17 @@ class FinePass:
         return state
 
 
-def _floor(ball: arb) -> int:
+def _floor(value: arb) -> int:
     """The whole part of the middle of a ball."""
-    return int(ball.mid().floor().unique_fmpz() or 0)
+    return int(value.mid().floor().unique_fmpz() or 0)
 
 
-def _digits(whole: list[int], number: int) -> Floats:
+def digits(whole: list[int], number: int) -> Floats:
     """Whole numbers in two's complement: one row for each place of 16 bits, the last one with the sign."""
     packed = b"".join(n.to_bytes(2 * number, "little", signed=True) for n in whole)
-    digits = np.frombuffer(packed, dtype="<u2").reshape(len(whole), number).T.astype(np.float64)
-    digits[-1] -= np.where(digits[-1] >= 2.0**15, 2.0**16, 0.0)
-    return digits
+    places = np.frombuffer(packed, dtype="<u2").reshape(len(whole), number).T.astype(np.float64)
+    places[-1] -= np.where(places[-1] >= 2.0**15, 2.0**16, 0.0)
+    return places
 
 
 def limb_bits(mapped: RowMap) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.data.limits import Limits
-from snugdp.data.losses import Loss
+from snugdp.data.losses import Loss, counts, labels, shares
 from snugdp.data.moments import Moments
 from snugdp.data.passes import row_map
 from snugdp.data.rowmap import Floats, RowMap
@@ -112,10 +112,11 @@ class GradientPass:
         high, low = (V @ np.array(self._limbs, dtype=np.float64).T).T  # line 11
         with np.errstate(all="ignore"):  # a warning would depend on private values
             u = (high * 2.0**_LIMB_BITS + low) * math.ldexp(1.0, -self._point_bits - self.row_map.bits)
-            label = np.where(w > 0, 1.0, -1.0)
-            u = u * label if self.loss.classifies else u - w * float(self.row_map.unit)  # line 12
-            slope, root = self.loss.parts(u)
-            slope = np.trunc(slope * (label if self.loss.classifies else 1.0) * 2.0**_SLOPE_BITS)  # line 13
+            label = labels(self.loss, w, self.row_map.target_limit) if self.loss.classifies else np.ones_like(w)
+            apart = 0.0 if self.loss.classifies or counts(self.loss) else w * float(self.row_map.unit)
+            slope, root = self.loss.parts(u * label - apart)  # line 12
+            slope = slope * label - shares(self.loss, w, self.row_map.target_limit)
+            slope = np.trunc(slope * 2.0**_SLOPE_BITS)  # line 13
         limit = 2.0**_SLOPE_BITS
         return np.minimum(np.maximum(slope, -limit), limit), np.minimum(np.maximum(root, 0.0), 1.0)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.accounting.rational import Real, rational
-from snugdp.data import scaling, schema_toml
+from snugdp.data import labels, scaling, schema_toml
 from snugdp.data.kinds import Boolean, Category, Column, DType, Number, described, type_name
 
 __all__ = ["Boolean", "Category", "Coefficients", "Column", "Layout", "Number", "Schema"]
@@ -88,12 +88,12 @@ class Layout(Protocol):
 class Schema:
     """Public bounds and values for every column that is used; they must come from outside the data.
 
-    ``target``: the number (or truth value) to be predicted. ``intercept``: a constant 1 as the last entry of every
-    vector. ``norm``: at most 1; longer rows are shortened to it, exactly, when statistics are taken.
+    ``target``: the number, truth value or category to be predicted. ``intercept``: a constant 1 as the last entry of
+    every vector. ``norm``: at most 1; longer rows are shortened to it, exactly, when statistics are taken.
 
     A row becomes a vector of norm at most 1: each of the k columns is scaled to [-1, 1] by its bounds, or to one entry
     of 0 or 1 for every listed value, and divided by the root of k. What is missing becomes 0: the middle of the
-    bounds, or no category. The target is scaled to [-1, 1].
+    bounds, or no category. The target is scaled to [-1, 1]; for that of a category see ``data.labels``.
 
     >>> Schema({"age": Number(0, 120), "city": Category(["Rome", "Oslo"])}).features
     ('age', 'city=Rome', 'city=Oslo', 'intercept')
@@ -125,8 +125,7 @@ class Schema:
             return
         if self.target not in self.columns:
             raise ValueError(f'the target "{self.target}" is not one of the columns')
-        if isinstance(self.columns[self.target], Category):
-            raise TypeError(f'the target "{self.target}" must be a Number or a Boolean, not a Category')
+        labels.check_target(self.target, self.columns[self.target])
 
     def _check_features(self) -> None:
         if not self._used:
@@ -217,7 +216,7 @@ class Schema:
         self.check({name: scaling.declared(frame.get_column(name)) for name in frame.columns if name in self.columns})
         used = self._used
         scales = {name: scaling.scale_for(column, len(used)) for name, column in used.items()}
-        target = (self.target, scaling.scale_for(self.columns[self.target], 1)) if self.target is not None else None
+        target = (self.target, labels.target_scale(self.columns[self.target])) if self.target is not None else None
         return scaling.blocks(frame, scales, self.intercept, target)
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:

@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.data.hidden import Hidden
-from snugdp.data.losses import Loss
+from snugdp.data.losses import Loss, counts, labels, shares
 from snugdp.data.passes_fine import FinePass, point_bits
 from snugdp.data.rowmap import Floats
 from snugdp.data.rows import Rows
@@ -31,6 +31,7 @@ _SAMPLE = 32_768  # rows from which the first steps are made
 _SWEEPS, _STEPS = 40, 200  # readings of the table, and of the sample, after which a solver gives what it has
 _CLOSE = 1e-7  # of the scale of the loss: so much closer by, a Hessian is as good as another
 _CLEARLY = 0.9
+_LARGE = 100  # coefficients from which on a decomposition takes too long
 _SMALL = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
 
 
@@ -112,7 +113,8 @@ class PerturbedLoss(Hidden):
             return centre - (b / float(self.ridge) if images is not None and not images.count else 0.0)
         V, w = images.sample(_SAMPLE)
         unit = float(self.design.unit)
-        table = _Table(V * unit, w * unit, self.loss, float(self.ridge), b, centre, images.count / len(w))
+        limit = self.design.row_map.target_limit
+        table = _Table(V * unit, w, limit, unit, self.loss, float(self.ridge), b, centre, images.count / len(w))
         return _Newton(table.derivatives, table.ridge, close(self.loss), _STEPS).run(centre)
 
     def _on_grid(self, theta: Floats) -> Floats:
@@ -164,6 +166,13 @@ def close(loss: Loss) -> float:
 
 def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
     """(matrix + ridge I)^-1 right for a positive semidefinite matrix, as well as floats can; finite in any case."""
+    if len(matrix) > _LARGE:
+        try:
+            quick: Floats = np.linalg.solve(np.nan_to_num(matrix) + ridge * np.eye(len(matrix)), np.nan_to_num(right))
+        except np.linalg.LinAlgError:  # then slowly
+            quick = np.full(len(matrix), np.nan)
+        if bool(np.isfinite(quick).all()):
+            return quick
     values, vectors = np.linalg.eigh(np.nan_to_num(matrix))
     known = np.where(values > _SMALL * len(values) * values[-1], values, 0.0) + ridge
     solution: Floats = vectors @ ((vectors.T @ np.nan_to_num(right)) / np.where(known > 0, known, 1.0))
@@ -172,10 +181,15 @@ def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows in memory as floats: the tilted objective of the whole table, guessed from a sample ``weight`` times."""
+    """Rows in memory as floats: the tilted objective of the whole table, guessed from a sample ``weight`` times.
+
+    ``w``: targets in cells of ``unit``, at most ``limit`` of them.
+    """
 
     X: Floats
-    y: Floats
+    w: Floats
+    limit: int
+    unit: float
     loss: Loss
     ridge: float
     b: Floats
@@ -183,10 +197,13 @@ class _Table:
     weight: float = 1.0
 
     def derivatives(self, theta: Floats, hessian: bool) -> tuple[Floats, Floats | None]:
-        label: Any = np.where(self.y > 0, 1.0, -1.0) if self.loss.classifies else 1.0
-        u = self.X @ theta
-        slope, root = self.loss.parts(u * label if self.loss.classifies else u - self.y)
-        slope = slope * label * (float(self.loss.slope) * self.weight)
+        u, label = self.X @ theta, np.ones(len(self.w))
+        if self.loss.classifies:
+            label = labels(self.loss, self.w, self.limit)
+        elif not counts(self.loss):
+            u = u - self.w * self.unit
+        slope, root = self.loss.parts(u * label)
+        slope = (slope * label - shares(self.loss, self.w, self.limit)) * (float(self.loss.slope) * self.weight)
         gradient = self.X.T @ slope + self.ridge * (theta - self.centre) + self.b
         if not hessian:
             return gradient, None
@@ -261,7 +278,7 @@ class _Newton:
 def minimise(
     X: ArrayLike, y: ArrayLike, loss: Loss, *, ridge: float, b: ArrayLike, centre: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """The argmin of the summed loss of x . theta - y, plus ridge / 2 |theta - centre|**2, plus b . theta, in floats.
+    """The argmin of the summed loss at (x, y), plus ridge / 2 |theta - centre|**2, plus b . theta, in floats.
 
     For reference values: neither exact nor private.
 
@@ -271,6 +288,6 @@ def minimise(
     """
     rows, target, tilt = (np.asarray(values, dtype=np.float64) for values in (X, y, b))
     middle = np.zeros_like(tilt) if centre is None else np.asarray(centre, dtype=np.float64)
-    table = _Table(rows, target, loss, float(ridge), tilt, middle)
+    table = _Table(rows, target, 1, 1.0, loss, float(ridge), tilt, middle)
     with np.errstate(all="ignore"):
         return _Newton(table.derivatives, table.ridge, close(loss), _STEPS).run(middle)

@@ -12,7 +12,7 @@ import narwhals as nw
 
 from snugdp.data.kinds import Boolean, Category, Column, DType
 from snugdp.data.quiet import INTERRUPTS, quietly
-from snugdp.data.schema import Layout, Schema
+from snugdp.data.schema import Layout
 
 if TYPE_CHECKING:
     from snugdp.data.passes import Pass
@@ -89,8 +89,8 @@ def wanted(work: Pass[Any], types: Mapping[str, DType]) -> tuple[str, ...]:
 
 def cells(work: Pass[Any]) -> dict[str, DType]:
     """What the text of an untyped table stands for, from the schema of the pass; without one it is text."""
-    schema = getattr(work, "schema", None)
-    return {name: _cell(column) for name, column in schema.columns.items()} if isinstance(schema, Schema) else {}
+    layout = getattr(work, "schema", None)
+    return {} if layout is None else {name: _cell(column) for name, column in layout.columns.items()}
 
 
 def _cell(column: Column) -> DType:

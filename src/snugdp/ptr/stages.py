@@ -1,0 +1,73 @@
+"""Two stages: what the first one releases decides what the second one works on. Proof: ``stages.proof.md``."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from snugdp.guarantee import Cost
+from snugdp.ledger import BudgetExceededError
+from snugdp.ledger.inner import within
+from snugdp.noise import Noise
+from snugdp.outcome import Outcome, Receipt
+from snugdp.ptr.propose import Plan
+from snugdp.ptr.purse import Paid, Purse
+from snugdp.ptr.spine import Certifier
+from snugdp.secret import PrivateComputationError, Secret
+
+Data = TypeVar("Data")
+Data_contra = TypeVar("Data_contra", contravariant=True)
+Found = TypeVar("Found")
+Found_contra = TypeVar("Found_contra", contravariant=True)
+Output = TypeVar("Output")
+Output_co = TypeVar("Output_co", covariant=True)
+
+
+class Second(Protocol[Data_contra, Found_contra, Output_co]):
+    """The second stage: a release of its own, paid from the purse that it is given."""
+
+    def fit(self, data: Secret[Data_contra], found: Found_contra, purse: Purse) -> Outcome[Output_co]:
+        """Pay, test, release or refuse."""
+        ...
+
+
+class Advance(Purse):
+    """The purse of one stage of a plan that has been paid as a whole: it pays once, and no more than was planned."""
+
+    def __init__(self, noise: Noise, limit: Cost, receipt: Receipt | None) -> None:
+        self.noise = noise
+        self._limit, self._receipt, self._used = limit, receipt, False
+
+    def pay(self, plan: Plan) -> Paid:
+        """The receipt of the whole, for a part of it."""
+        if self._used or not within(plan.cost, self._limit):
+            raise BudgetExceededError("a stage may not spend more than was planned for it, and only once")
+        self._used = True
+        return Paid(plan, self._receipt)
+
+
+def in_two_stages(
+    plan: Plan,
+    first: Certifier[Data, Found | None],
+    second: Second[Data, Found, Output],
+    data: Secret[Data],
+    purse: Purse,
+    *,
+    limit: Cost,
+) -> Outcome[tuple[Found, Output]]:
+    """Pay for both, run the first, and the second on what was found. If either refuses, the whole does.
+
+    ``limit``: the cost of the second stage, whatever the first one finds; the plan holds both.
+
+    Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
+    """
+    paid = purse.pay(plan)  # 1. pay
+    try:
+        found = first.certify(data, purse.noise)  # 2. first stage
+        if found is None:
+            return paid.refused()
+        outcome = second.fit(data, found, Advance(purse.noise, limit, paid._receipt))  # 3. second stage
+    except PrivateComputationError:
+        return paid.failed()
+    if outcome.refused or outcome.value is None:
+        return paid.refused()
+    return paid.released((found, outcome.value), outcome.certificate)
