@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ class Design:
     ballots: Ballots
     tops: Integers  # the votes of the plurality
     assumed: bool = False  # whether nobody said anything
-    sampled: bool = False  # whether it comes from a sample of queries
 
     def votes(self) -> Integers:
         """Whole histograms, one for each query."""
@@ -64,15 +63,16 @@ def design(*, gap: Any, proxy: Any, teachers: int, queries: int, classes: int) -
     return even(leads[picked], counts, teachers, classes, gap is None)
 
 
-def doubted(belief: Design, teachers: int, classes: int) -> Design:
+def doubted(belief: Design) -> Design:
     """The same with every lead a tenth smaller, and one query without any: what to be prepared for if it costs nothing.
 
-    >>> doubted(design(gap=50, proxy=None, teachers=100, queries=20, classes=3), 100, 3).ballots.leads.tolist()
+    >>> doubted(design(gap=50, proxy=None, teachers=100, queries=20, classes=3)).ballots.leads.tolist()
     [[0, 0], [45, 45]]
     """
-    leads = np.concatenate([[0], belief.ballots.leads[:, 0] * 9 // 10])
-    counts = np.concatenate([[1.0], belief.ballots.counts])
-    return even(leads, counts * belief.ballots.counts.sum() / counts.sum(), teachers, classes)
+    leads, counts = belief.ballots.leads, belief.ballots.counts
+    smaller = np.concatenate([np.zeros_like(leads[:1]), leads * 9 // 10])
+    weights = np.concatenate([[1.0], counts]) * (counts.sum() / (counts.sum() + 1))
+    return replace(belief, ballots=Ballots(smaller, weights), tops=np.concatenate([belief.tops[:1], belief.tops]))
 
 
 def even(leads: Integers, counts: Floats, teachers: int, classes: int, assumed: bool = False) -> Design:
@@ -108,7 +108,7 @@ def _from_histograms(proxy: Any, teachers: int, queries: int, classes: int) -> D
     order = np.lexsort(leads.T[::-1])
     ranks, counts = _ranks(len(votes), queries, 1.0)
     picked = order[ranks]
-    return Design(Ballots(leads[picked], counts), scaled.max(axis=1)[picked], sampled=True)
+    return Design(Ballots(leads[picked], counts), scaled.max(axis=1)[picked])
 
 
 def _ranks(given: int, queries: int, doubt: float) -> tuple[Integers, Floats]:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from snugdp.pate.design import Design, even
 
 _QUICK, _THOROUGH = 10, 44  # halvings of a table's bisections
 _LIKELY = 0.9
-_LEAST, _COARSE = 2.0, 9
+_LEAST = 2.0
 _ALIKE = 0.01
 
 
@@ -146,17 +147,22 @@ def confident_search(budget: Budget, losses: ConfidentLosses, *, queries: int, c
     return Search(budget, losses.teachers, queries, classes, profile)
 
 
-def best_sigmas(value: Callable[[float], float], largest: float) -> dict[float, float]:
-    """The noises whose value is nearly the greatest, and their values, up to the noise that needs no test."""
+def best_sigmas(value: Callable[[float], float], largest: float, without: float, coarse: int) -> dict[float, float]:
+    """The noises whose value is nearly the greatest, and their values; none if ``without`` a test nothing is lost.
+
+    From ``largest`` on no test is needed: there the value is ``without``.
+    """
     least = min(_LEAST, largest / 2)
-    tried: dict[float, float] = {s: value(s) for s in np.geomspace(least, largest, _COARSE)[:-1].tolist()}
-    for _ in range(2):
+    tried: dict[float, float] = {s: value(s) for s in np.geomspace(least, largest, coarse)[:-1].tolist()}
+    tried[largest] = without
+    for _ in range(3):
         order = sorted(tried)
         place = order.index(max(tried, key=lambda sigma: tried[sigma]))
-        for one, other in zip(order[max(place - 1, 0) : place + 2], order[max(place, 1) : place + 2], strict=False):
+        for one, other in pairwise(order[max(place - 1, 0) : place + 2]):
             middle = math.sqrt(one * other)
             tried[middle] = value(middle)
-    return {sigma: found for sigma, found in sorted(tried.items()) if found >= max(tried.values()) - _ALIKE}
+    best = max(tried.values())
+    return {sigma: found for sigma, found in sorted(tried.items()) if found >= max(best, without + 2 * _ALIKE) - _ALIKE}
 
 
 def _climb(value: Callable[[int], float], low: int, high: int) -> int:

@@ -50,10 +50,8 @@ class Request:
 
     @property
     def doubt(self) -> Design:
-        """What to be prepared for, if it costs nothing; a proxy is a sample and has its doubt in it."""
-        if self.belief.sampled:
-            return self.belief
-        return doubted(self.belief, self.size.teachers, self.size.classes)
+        """What to be prepared for, if it costs nothing."""
+        return doubted(self.belief)
 
     @property
     def least_plain(self) -> Fraction | None:
@@ -124,9 +122,11 @@ def tested(request: Request) -> Proposal:
     def value(noise: float) -> float:
         return _search(request, _rounded(noise)).for_belief(request.belief).chance * request.right(noise)
 
-    near = best_sigmas(value, float(largest or request.size.teachers))
-    if largest is not None and max(near.values()) <= request.right(float(largest)):
+    end = float(largest or request.size.teachers)
+    near = best_sigmas(value, end, request.right(end) if largest else 0.0, 9 if request.confidence is None else 6)
+    if largest is not None and not near:
         return plain(request, "no test: with such leads the plain mechanism promises at least as many right labels")
+    near = near or {end: 0.0}
     sigma = _rounded(max(near, key=lambda noise: _prepared(request, noise)))
     search = _search(request, sigma)
     return _behind_test(request, sigma, search, search.for_both(request.belief, request.doubt))
