@@ -18,13 +18,18 @@ from snugdp.queries.robust import Median, Quantile, TrimmedMean
 
 if TYPE_CHECKING:
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
+    from snugdp.estimators.glm import GLM
     from snugdp.estimators.linear import LinearRegression
+    from snugdp.estimators.logistic import LogisticRegression
     from snugdp.estimators.pate import PATEClassifier
     from snugdp.estimators.pca import PCA
+    from snugdp.estimators.poisson import PoissonRegression
+    from snugdp.estimators.sparse import SparseLinearRegression, SparseLogisticRegression
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "GLM",
     "PCA",
     "Boolean",
     "Bounds",
@@ -38,6 +43,7 @@ __all__ = [
     "Guarantee",
     "Ledger",
     "LinearRegression",
+    "LogisticRegression",
     "Median",
     "MemoryLedger",
     "Mode",
@@ -49,6 +55,7 @@ __all__ = [
     "Outcome",
     "PATEClassifier",
     "Plan",
+    "PoissonRegression",
     "PrivateAlgorithm",
     "Quantile",
     "Receipt",
@@ -59,6 +66,8 @@ __all__ = [
     "Selected",
     "Selection",
     "Simulation",
+    "SparseLinearRegression",
+    "SparseLogisticRegression",
     "Statistic",
     "TrimmedMean",
     "Vote",
@@ -77,11 +86,16 @@ __all__ = [
 ]
 
 _LAZY = {  # these load scikit-learn
+    "GLM": "snugdp.estimators.glm",
     "PCA": "snugdp.estimators.pca",
     "LinearRegression": "snugdp.estimators.linear",
+    "LogisticRegression": "snugdp.estimators.logistic",
     "NotPrivateWarning": "snugdp.estimators.base",
     "NotReleased": "snugdp.estimators.base",
     "PATEClassifier": "snugdp.estimators.pate",
+    "PoissonRegression": "snugdp.estimators.poisson",
+    "SparseLinearRegression": "snugdp.estimators.sparse",
+    "SparseLogisticRegression": "snugdp.estimators.sparse",
 }
 _ROOMS = ("pate",)  # read as modules, as in snugdp.pate.label
 

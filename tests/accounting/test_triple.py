@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -233,6 +234,30 @@ def test_too_many_distinct_atoms_are_refused() -> None:
     atoms = tuple(triple.objective_perturbation(Fraction(1, 10 + k), Fraction(1, 3 + 2**k)) for k in range(14))
     with pytest.raises(ValueError, match="more than 4096 distinct combinations"):
         _delta(_cost(atoms=atoms), 1.0)
+
+
+def test_many_levels_beside_a_gaussian_part_are_put_together_safely() -> None:
+    """Six different atoms of forty levels: more than 4096 combinations, and never less than the exact sum."""
+    whole = Branch(Fraction(1, 100), ZERO)
+
+    def atom(place: int) -> Atom:
+        levels = tuple(Branch(ZERO, Fraction(i, 40 + place), Fraction(1, 10**4)) for i in range(1, 41))
+        return Atom((whole,), (whole, *levels))
+
+    atoms = tuple(atom(place) for place in range(3))
+    assert triple.MOST_COMBINATIONS < 41**3
+    for epsilon in (0.3, 1.0, 2.0):
+        exact = sum(
+            math.prod(float(b.weight) for b in chosen)
+            * gaussian.delta(
+                math.sqrt(float(sum(b.mu_squared for b in chosen))), epsilon - float(sum(b.shift for b in chosen))
+            )
+            for chosen in itertools.product(*(a.remove for a in atoms))
+            if sum(not b.mu_squared for b in chosen) <= 1
+        )
+        found = _delta(_cost(atoms=atoms), epsilon)
+        assert exact <= found * (1 + 1e-9)
+        assert found <= 1.2 * exact + 1e-5
 
 
 def test_bad_parts_are_refused() -> None:

@@ -42,7 +42,7 @@ from snugdp import (
 )
 from snugdp.data.arrays import matrix
 from snugdp.estimators.base import Promise
-from tests.estimators.tiny_pate import Tiny, plain  # noqa: F401
+from tests.estimators.tiny_pate import plain  # noqa: F401
 
 NAMES = ["a", "b", "c"]
 pytestmark = pytest.mark.usefixtures("plain")
@@ -354,6 +354,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"queries": None}, ValueError, "public rows without labels"),
     ({"queries": np.empty((0, 3))}, ValueError, "no queries"),
     ({"queries": np.ones(3)}, ValueError, "2D"),
+    ({"queries": np.ones((3, 3)) * 1j}, ValueError, "Complex"),
     ({"queries": [["a"], ["b", "c"]]}, ValueError, "same length"),
     ({"sigma": -1}, ValueError, "sigma"),
     ({"teacher": LinearRegression()}, TypeError, "teacher must be a classifier"),
@@ -398,13 +399,11 @@ def test_bad_parameters_are_refused_before_anything_is_charged_or_read(
         (np.ones((3, 3)), np.ones(2), None, ValueError, "inconsistent"),
         (np.ones((3, 3)), np.ones((3, 2)), None, ValueError, "1d array"),
         (np.ones((3, 3)), pd.DataFrame({"a": [1], "b": [2]}), None, ValueError, "1d array"),
-        (np.ones((3, 3)), np.array(["a"] * 3), None, TypeError, "same type"),
         (np.ones((3, 3)), np.ones(3), [1, 2], ValueError, "inconsistent"),
         (np.ones((3, 3)), np.ones(3), np.ones((3, 1)), ValueError, "one group for every row"),
         (np.ones((3, 3)), np.ones(3), "abc", ValueError, "one group for every row"),
         (np.ones((3, 2)), np.ones(3), None, ValueError, "X has 2 features, but PATEClassifier is expecting 3"),
         (np.ones(3), np.ones(3), None, ValueError, "Reshape"),
-        (np.ones((3, 3)) * 1j, np.ones(3), None, ValueError, "Complex"),
         (csr_array(np.ones((3, 3))), np.ones(3), None, TypeError, "of one kind"),
         (pd.DataFrame(np.ones((3, 3))), np.ones(3), None, TypeError, "of one kind"),
     ],
@@ -563,4 +562,3 @@ def test_tags() -> None:
     assert tags.input_tags.allow_nan
     assert tags.target_tags.required
     assert not PATEClassifier(teacher=GaussianNB()).__sklearn_tags__().input_tags.sparse
-    assert Tiny.plan(PATEClassifier()._budget(), n_queries=1, n_teachers=1, n_classes=2).cost.epsilon == 1

@@ -25,10 +25,10 @@ PUBLIC, TRUTH = made(50, 0.1, seed=2)
 
 def model_of(**given: Any) -> Any:
     given = {"classes": range(3), "queries": PUBLIC, "epsilon": 1.0, "delta": 1e-6, **given}
-    return PATEClassifier(GaussianNB(), GaussianNB(), TEACHERS, **given)
+    return PATEClassifier(GaussianNB(), GaussianNB(), **{"n_teachers": TEACHERS, **given})
 
 
-@pytest.mark.parametrize("given", [{}, {"gap": 80}, {"neighbours": "replace"}], ids=str)
+@pytest.mark.parametrize("given", [{"gap": 80}, {"gap": 80, "neighbours": "replace"}], ids=str)
 def test_teachers_who_agree_pass_the_test(given: dict[str, Any]) -> None:
     ledger = MemoryLedger(1, 1e-6, given.get("neighbours", "add_remove"))
     model = model_of(ledger=ledger, **given).fit(*made(4000, 0.1))
@@ -55,6 +55,7 @@ def test_without_a_test_nothing_is_refused() -> None:
     assert model.released_
     assert model.predict(X[:5]).shape == (5,)
     assert model_of(test="none", epsilon=8).fit(X[:0], y[:0]).released_
+    assert model_of(test="none", epsilon=50).fit(X, y).released_
 
 
 def test_a_threshold_leaves_queries_without_an_answer() -> None:
@@ -72,8 +73,14 @@ def test_a_threshold_leaves_queries_without_an_answer() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"test": "hope"}, "test"), ({"sigma": 0}, "sigma"), ({"threshold": 101}, "threshold"), ({"delta": 0}, "delta")],
-    ids=str,
+    [
+        ({"test": "hope"}, "test"),
+        ({"sigma": 0}, "sigma"),
+        ({"threshold": 101}, "threshold"),
+        ({"delta": 0}, "delta"),
+        ({"epsilon": 50, "queries": PUBLIC[:12], "n_teachers": 20}, 'use test="none"'),
+    ],
+    ids=lambda value: str(value)[:20],
 )
 def test_what_labels_need_is_checked_before_a_row_is_read(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -289,6 +289,11 @@ def test_a_seed_is_a_rehearsal() -> None:
         ({"x_norm": 1, "neighbours": "replace"}, ValueError, "add_remove"),
         ({"x_norm": 1, "progress": "yes"}, TypeError, "progress"),
         ({"x_norm": 1, "n_components": 6, "method": "projector"}, ValueError, "no gap"),
+        ({"x_norm": 1e-141}, ValueError, "between 1e-140 and 1e140"),
+        ({"x_norm": 1e200}, ValueError, "between 1e-140 and 1e140"),
+        ({"x_norm": 1, "epsilon": 1e-300, "delta": 1e-300}, ValueError, "budget is too small"),
+        ({"x_norm": 1, "epsilon": 1e-100, "delta": 1e-100, "method": "dual"}, ValueError, "budget is too small"),
+        ({"x_norm": 1, "epsilon": 1e-20, "delta": 1e-20, "method": "projector"}, ValueError, "budget is too small"),
     ],
 )
 def test_bad_parameters_are_refused_before_the_charge(options: dict[str, Any], kind: Any, words: str) -> None:

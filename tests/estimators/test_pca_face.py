@@ -96,6 +96,18 @@ def test_no_cell_raises_or_warns(strange: Any) -> None:
             assert np.isfinite(described.components_).all()
 
 
+def test_no_cell_of_a_wide_or_masked_array_warns() -> None:
+    wide = np.full((12, 2), np.longdouble("1e4000"))
+    masked = np.ma.MaskedArray(wide, mask=np.eye(12, 2, dtype=bool))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (wide, masked):
+            model = PCA(2, x_norm=10, noise=Simulation(0)).fit(rows)
+            assert np.isfinite(model.transform(rows)).all()
+            model.inverse_transform(rows)
+        model.inverse_transform([[np.inf, -np.inf], [np.nan, 1e308]])
+
+
 @pytest.mark.parametrize("center", ["bounds", "private"])
 @pytest.mark.parametrize("method", ["auto", "projector"])
 def test_the_number_of_rows_does_not_show(method: str, center: str) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import snugdp
 from snugdp import Budget, Cost, Outcome, Plan
 from snugdp.noise.laws import Gaussian
+from snugdp.pate import face
+from snugdp.pate.proposals import Size
+from snugdp.pate.votes import Panel
 from snugdp.ptr.propose import Step
 from snugdp.ptr.purse import Purse
-from snugdp.secret import Secret
+from snugdp.secret import Secret, unwrap
 
 __all__ = ["Tiny", "plain"]
 
@@ -24,47 +26,55 @@ class Labels:
     answered: Any
 
 
+@dataclass(frozen=True)
+class Proposed:
+    plan: Plan
+    sigma: Any
+    gap: Any
+
+
 class Tiny:
     """The face of ``snugdp.pate``; it remembers what it was given. ``gap``: "refuse", "one" class, or "none"."""
 
     votes: Any = None
     calls: int = 0
+    plans: int = 0
 
     @staticmethod
-    def plan(budget: Budget, *, n_queries: int, n_teachers: int, n_classes: int, sigma: Any = None, **_: Any) -> Plan:
-        if sigma is not None and sigma <= 0:
+    def propose(budget: Budget, size: Size, _test: Any, given: Any) -> Proposed:
+        if given.sigma is not None and given.sigma <= 0:
             raise ValueError("sigma must be greater than 0")
+        Tiny.plans += 1
         cost = Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
-        told = f"{n_queries} queries, {n_teachers} teachers, {n_classes} classes"
-        return Plan("tiny", "mechanisms/sufficient.proof.md#theorem-1", {}, (Step("all", "noise", cost),), (told,))
+        told = f"{size.queries} queries, {size.teachers} teachers, {size.classes} classes"
+        plan = Plan("tiny", "mechanisms/sufficient.proof.md#theorem-1", {}, (Step("all", "noise", cost),), (told,))
+        return Proposed(plan, given.sigma, given.gap)
 
     @staticmethod
-    def label(
-        votes: Any, budget: Budget, sigma: Any = None, *, n_teachers: int, classes: Any, **given: Any
-    ) -> Outcome[Labels]:
-        assert given["form"] == "histograms"
+    def run(proposal: Proposed, panel: Panel, secret: Secret[Any], purse: Purse) -> Outcome[Labels]:
+        votes = unwrap(secret)
         assert votes.dtype == np.int64
+        assert votes.shape == (panel.queries, len(panel.classes))
         assert votes.min() >= 0
-        assert votes.sum(axis=1).max() <= n_teachers
+        assert votes.sum(axis=1).max() <= panel.teachers
         Tiny.votes, Tiny.calls = votes.copy(), Tiny.calls + 1
-        plan = Tiny.plan(budget, n_queries=len(votes), n_teachers=n_teachers, n_classes=len(classes), sigma=sigma)
-        purse = Purse(given["noise"], given["ledger"], budget)
-        paid = purse.pay(plan)
-        if given["gap"] == "refuse":
+        paid = purse.pay(proposal.plan)
+        if proposal.gap == "refuse":
             return paid.refused()
-        found = purse.noise.argmaxes(Secret(votes), Gaussian(sigma or 1))
-        answered = np.full(len(votes), given["gap"] != "none")
-        if given["gap"] == "half":
+        found = purse.noise.argmaxes(secret, Gaussian(proposal.sigma or 1))
+        answered = np.full(len(votes), proposal.gap != "none")
+        if proposal.gap == "half":
             answered[::2] = False
-        if given["gap"] == "one":
+        if proposal.gap == "one":
             found[:] = 1
-        return paid.released(Labels(np.array(classes)[found], answered))
+        return paid.released(Labels(np.array(panel.classes)[found], answered))
 
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> type[Tiny]:
     """In place of the real labels."""
-    monkeypatch.setattr(snugdp.pate, "label", Tiny.label, raising=False)
-    monkeypatch.setattr(snugdp.pate, "plan", Tiny.plan, raising=False)
+    monkeypatch.setattr(face, "propose", Tiny.propose)
+    monkeypatch.setattr(face, "run", Tiny.run)
     monkeypatch.setattr(Tiny, "calls", 0)
+    monkeypatch.setattr(Tiny, "plans", 0)
     return Tiny

@@ -164,3 +164,27 @@ def test_blocks_without_rows_vote_for_nothing() -> None:
 def test_without_a_choice_everything_is_certain() -> None:
     assert distance([3, 3], 2) == math.inf
     assert leaders([1, 3], 2) == (1, 0)
+
+
+def test_the_order_of_the_winners_is_not_released() -> None:
+    """One ballot can turn two winners round at any lead: only the set of them is stable."""
+    budget = Budget(1, "0.1")
+    voted = VotedSupport(2, 3, budget)
+    for tally in ([9, 8, 0], [8, 9, 0], [0, 1, 7]):
+        found = voted.certify(_Tallied(tally), Simulation(3))  # type: ignore[arg-type]
+        assert found is None or list(found.places) == sorted(found.places)
+    everyone = VotedSupport(3, 3, budget)
+    for tally in ([1, 0, 0], [0, 0, 1]):
+        found = everyone.certify(_Tallied(tally), Simulation(3))  # type: ignore[arg-type]
+        assert found is not None
+        assert found.places == (0, 1, 2)
+
+
+class _Tallied:
+    """Rows of which only the votes are known."""
+
+    def __init__(self, tally: list[int]) -> None:
+        self.tally = np.array(tally)
+
+    def map(self, function: object) -> Secret[np.ndarray]:  # type: ignore[type-arg]
+        return Secret(self.tally)

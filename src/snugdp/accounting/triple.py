@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -21,6 +21,7 @@ from snugdp.accounting.levels import Levels
 from snugdp.accounting.rational import Real
 
 MOST_COMBINATIONS = 4096
+_COARSE = 512  # combinations that are kept where there are more
 
 
 @dataclass(frozen=True)
@@ -198,22 +199,40 @@ def _combinations(mu_squared: Fraction, atoms: Iterable[tuple[Branch, ...]]) -> 
         if not any(branch.mu_squared for branch in branches):
             levels = levels.plus(Levels.of([(branch.shift, branch.weight) for branch in branches]))
             continue
+        if len(sums) * len(set(branches)) > 2 * MOST_COMBINATIONS and len(sums) > _COARSE:
+            sums = _coarser(sums)
         longer: defaultdict[Branch, Fraction] = defaultdict(Fraction)
         for total, times in sums.items():
             for branch in branches:
                 both = Branch(total.mu_squared + branch.mu_squared, total.shift + branch.shift)
                 longer[both] += times * branch.weight
-        if len(longer) > MOST_COMBINATIONS:
-            raise ValueError(
-                f"these atoms have more than {MOST_COMBINATIONS} distinct combinations; "
-                "give them equal parameters, which are counted together, or compose fewer"
-            )
-        sums = longer
+        sums = dict(longer) if len(longer) <= MOST_COMBINATIONS else _coarser(longer)
     return tuple(
         (Branch(total.mu_squared, total.shift + shift), times * weight)
         for total, times in sums.items()
         for shift, weight in levels.coarse().pairs()
     )
+
+
+def _coarser(sums: Mapping[Branch, Fraction]) -> dict[Branch, Fraction]:
+    """Fewer combinations: beside one Gaussian part, shifts are rounded up to a few that are equally far apart."""
+    groups: defaultdict[Fraction, list[Branch]] = defaultdict(list)
+    for branch in sums:
+        groups[branch.mu_squared].append(branch)
+    kept = max(_COARSE // len(groups), 4)
+    if kept * len(groups) > MOST_COMBINATIONS:
+        raise ValueError(
+            f"these atoms have more than {MOST_COMBINATIONS} distinct combinations; "
+            "give them equal parameters, which are counted together, or compose fewer"
+        )
+    fewer: defaultdict[Branch, Fraction] = defaultdict(Fraction)
+    for square, branches in groups.items():
+        low, high = min(b.shift for b in branches), max(b.shift for b in branches)
+        step = (high - low) / kept
+        for branch in branches:
+            up = low + math.ceil((branch.shift - low) / step) * step if step else low
+            fewer[Branch(square, up)] += sums[branch]
+    return dict(fewer)
 
 
 def _sum(combinations: Combinations, epsilon: Fraction) -> arb:

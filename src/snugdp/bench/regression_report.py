@@ -128,7 +128,7 @@ class Report:
         return {
             "about": ABOUT,
             "parameters": asdict(self.plan) | {"not importable": self.plan.missing},
-            "versions": _versions(),
+            "versions": versions(),
             "cells": [asdict(cell) | {"mean": cell.mean, "standard error": cell.deviation} for cell in self.cells],
             "summaries": [asdict(found) for found in self.summaries()],
         }
@@ -143,11 +143,12 @@ def _middle(ratios: Sequence[float]) -> float | None:
     return float(np.exp(np.mean(np.log(ratios)))) if ratios else None
 
 
-def _versions() -> dict[str, str | None]:
-    versions: dict[str, str | None] = {"python": platform.python_version()}
+def versions() -> dict[str, str | None]:
+    """Of what the numbers depend on."""
+    found: dict[str, str | None] = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            versions[name] = importlib.metadata.version(name)
+            found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            versions[name] = None
-    return versions
+            found[name] = None
+    return found

@@ -9,9 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 import snugdp
+from snugdp.cli import paper as paper_commands
 from snugdp.cli import schema as schema_commands
 from snugdp.cli.bounds import bounds
+from snugdp.cli.classification import classification
 from snugdp.cli.demo import show
+from snugdp.cli.pate import pate
+from snugdp.cli.pca import pca
 from snugdp.cli.regression import regression
 from snugdp.cli.selection import selection
 
@@ -23,8 +27,12 @@ app = typer.Typer(
 )
 bench = typer.Typer(no_args_is_help=True, help="Side-by-side runs against peers, in one run, on one thread.")
 app.add_typer(bench, name="bench")
+app.add_typer(paper_commands.app, name="paper")
 app.add_typer(schema_commands.app, name="schema")
 app.command()(bounds)
+bench.command()(classification)
+bench.command()(pate)
+bench.command()(pca)
 bench.command()(regression)
 bench.command()(selection)
 

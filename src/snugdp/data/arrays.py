@@ -236,7 +236,8 @@ def matrix(X: object) -> NDArray[Any]:
     if rows.dtype.kind not in "biuf":
         raise TypeError("X must hold numbers; convert it first, or describe the table by a schema")
     if isinstance(rows, np.ma.MaskedArray):
-        return np.ma.filled(rows.astype(np.float64), np.nan)
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            return np.ma.filled(rows.astype(np.float64), np.nan)
     return np.asarray(rows)
 
 

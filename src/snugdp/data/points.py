@@ -20,8 +20,10 @@ from snugdp.accounting.rational import Real
 from snugdp.data.arrays import ArraySchema, ArraySource, Block, matrix
 from snugdp.data.counts import Counts
 from snugdp.data.kinds import Column, DType
+from snugdp.data.labels import target_scale
 from snugdp.data.passes import Counting, row_map
 from snugdp.data.rowmap import Floats, RowMap
+from snugdp.data.scaling import Affine, Scale, Sign, blocks, declared, scale_for
 from snugdp.data.schema import Coefficients, Layout, Schema
 from snugdp.data.sources.base import Batch, Frame, step
 
@@ -80,9 +82,39 @@ class MatrixSchema:
         return self.inner.coefficients(theta)
 
 
+@dataclass(frozen=True)
+class FromCentre:
+    """A column from a centre: as it is scaled, less the shift of its entries; 0 where a number is missing.
+
+    A category that is missing or not listed has the image of none of the listed ones, less the shift.
+    """
+
+    scale: Scale
+    shift: Shift
+
+    @property
+    def width(self) -> int:
+        """As many entries as the column has."""
+        return self.scale.width
+
+    def read(self, column: nw.Series[Any]) -> NDArray[Any]:
+        """The column as its scale reads it."""
+        return self.scale.read(column)
+
+    def write(self, raw: NDArray[Any], out: Floats) -> None:
+        """The images of some rows."""
+        self.scale.write(raw, out)
+        for image, part in zip(out, self.shift, strict=True):
+            np.subtract(image, part, out=image)
+        if isinstance(self.scale, Affine):
+            np.copyto(out[0], 0.0, where=np.isnan(raw))
+        elif isinstance(self.scale, Sign):
+            np.copyto(out[0], 0.0, where=(raw != 0) & (raw != 1))
+
+
 @dataclass(frozen=True, eq=False)
 class CentredSchema(Schema):
-    """A schema whose scaled rows are taken from a centre."""
+    """A schema whose scaled rows are taken from a centre. A number or truth value that is missing is the centre."""
 
     shift: Shift = ()
 
@@ -91,9 +123,23 @@ class CentredSchema(Schema):
         return (*super()._key, self.shift)
 
     def blocks(self, frame: nw.DataFrame[Any]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
-        """As those of a schema, less the centre."""
-        for rows, target in super().blocks(frame):
-            yield _moved(rows, self.shift), target
+        """As those of a schema, less the centre; a constant stays 1."""
+        if not self.shift:
+            return super().blocks(frame)
+        self.check({name: declared(frame.get_column(name)) for name in frame.columns if name in self.columns})
+        target = (self.target, target_scale(self.columns[self.target])) if self.target is not None else None
+        return blocks(frame, self._scales, self.intercept, target)
+
+    @property
+    def _scales(self) -> dict[str, Scale]:
+        """How every column but the target is scaled and moved."""
+        scales: dict[str, Scale] = {}
+        at = 0
+        for name, column in self._used.items():
+            scale = scale_for(column, len(self._used))
+            moved = FromCentre(scale, self.shift[at : at + scale.width])
+            scales[name], at = cast(Scale, moved), at + scale.width  # it has the methods of one
+        return scales
 
 
 def _moved(rows: Floats, shift: Shift) -> Floats:

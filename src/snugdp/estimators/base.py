@@ -87,12 +87,12 @@ class AbsentLedger:
         return "<ledger of another process>"
 
 
-def refused(name: str) -> NoReturn:
+def refused(name: str, without_test: str = "adassp") -> NoReturn:
     """The error of a refused estimator when it is asked for predictions."""
     raise NotReleased(
         f"the fit of this {name} was refused: its test could not show that these data permit the proposal. The budget "
         "is spent, and why is private. Try more rows, a larger epsilon or delta, tighter bounds, other proposals (look "
-        'at plan()), or a method without a test, such as method="adassp"'
+        f'at plan()), or a method without a test, such as method="{without_test}"'
     )
 
 
@@ -109,7 +109,7 @@ def whole_rows(rows: Any, name: str = "rows") -> int | None:
     return count
 
 
-def forecast_lines(method: Method, layout: Layout, rows: int | None) -> tuple[str, ...]:
+def forecast_lines(method: Method, layout: Layout, rows: int | None, off_in: str = "predictions") -> tuple[str, ...]:
     """What to expect in the user's units, for a guess of the number of rows or for several."""
     lines = []
     for count in _TYPICAL if rows is None else (rows,):
@@ -117,7 +117,7 @@ def forecast_lines(method: Method, layout: Layout, rows: int | None) -> tuple[st
         off = float(np.sqrt(expected.excess)) * layout.target_units[1]
         lines.append(
             f"with {count:,} rows that fill their bounds evenly: noise of about "
-            f"{_per_coefficient(layout, expected.noise)} in a coefficient, predictions off by about {off:.3g} more "
+            f"{_per_coefficient(layout, expected.noise)} in a coefficient, {off_in} off by about {off:.3g} more "
             "than without noise"
         )
     return tuple(lines)
@@ -135,11 +135,11 @@ def in_users_units(layout: Layout, noise: float) -> Any:
     return np.abs(layout.coefficients(np.full(len(layout.features), noise)).values)
 
 
-def described(method: Method, layout: Layout, rows: int | None) -> Plan:
+def described(method: Method, layout: Layout, rows: int | None, off_in: str = "predictions") -> Plan:
     """The plan of a method, with what to expect in the user's units."""
     plan = method.plan()
     own = tuple(f"scaled rows: {line}" for line in plan.forecast)
-    return replace(plan, forecast=(*forecast_lines(method, layout, rows), *own))
+    return replace(plan, forecast=(*forecast_lines(method, layout, rows, off_in), *own))
 
 
 def _per_coefficient(layout: Layout, noise: float) -> str:

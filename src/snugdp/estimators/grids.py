@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol
@@ -78,12 +78,19 @@ class Run:
         return self.make(proposal, budget).plan()
 
 
+def squares(linear: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+    """Minus the mean squared error, in the units of the scaled target; predictions are clipped to it."""
+    guesses = np.clip(np.nan_to_num(linear, nan=np.inf), -1.0, 1.0)
+    return -float(np.mean((guesses - target) ** 2))
+
+
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Minus the mean squared error on public rows, in the units of the scaled target; predictions are clipped to it."""
+    """How good the linear function of a run is on public rows: the larger the ``value``, the better."""
 
     rows: NDArray[np.float64]
     target: NDArray[np.float64]
+    value: Callable[[NDArray[np.float64], NDArray[np.float64]], float] = squares
 
     def __post_init__(self) -> None:
         if not len(self.target) or self.rows.shape[:1] != self.target.shape:
@@ -94,8 +101,7 @@ class Score:
         fit = release.value
         assert fit is not None
         with np.errstate(all="ignore"):
-            guesses = np.clip(np.nan_to_num(self.rows @ fit.theta, nan=np.inf), -1.0, 1.0)
-        return -float(np.mean((guesses - self.target) ** 2))
+            return self.value(self.rows @ fit.theta.T, self.target)
 
 
 class Searched:
@@ -110,12 +116,12 @@ class Searched:
         proposals: list[dict[str, Any]],
         budget: Budget,
         *,
-        validation: tuple[Any, Any],
+        score: Callable[[Outcome[Fit]], float],
         options: Mapping[str, Any],
         progress: bool | None = None,
     ) -> None:
         self._make, self._progress = make, progress
-        self.selection = Selection(proposals, Run(make), Score(*validation), budget=budget, **options)
+        self.selection = Selection(proposals, Run(make), score, budget=budget, **options)
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""

@@ -14,11 +14,12 @@ from snugdp.mechanisms.regression import Design, Method
 
 @dataclass(frozen=True)
 class Options:
-    """What the user gave besides bounds and budget. All of it is public."""
+    """What the user gave besides bounds and budget. All of it is public. ``given``: what every method gets."""
 
     proposals: Mapping[str, Any] = field(default_factory=dict)
     rows: int | None = None
     validation: tuple[Any, Any] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Recipe:
 
     def make(self, design: Design, budget: Budget, options: Options) -> Method:
         """The method for a design and a budget; bad proposals are refused here, before anything is charged."""
-        chosen = {**options.proposals, **self.fixed}
+        chosen = {**options.given, **options.proposals, **self.fixed}
         if self.rows is not None and options.rows is not None:
             chosen["rows"] = options.rows
         if self.validation and options.validation is not None:
@@ -75,11 +76,13 @@ METHODS: dict[str, Recipe] = {
 }
 
 
-def recipe_for(name: object, proposals: object, rows: object, validation: object) -> tuple[Recipe, dict[str, Any]]:
+def recipe_for(
+    name: object, proposals: object, rows: object, validation: object, methods: Mapping[str, Recipe] = METHODS
+) -> tuple[Recipe, dict[str, Any]]:
     """The recipe of this name and its proposals, if they go together."""
-    if not isinstance(name, str) or name not in METHODS:
-        raise ValueError(f"method must be one of {_listed(METHODS)}")
-    recipe = METHODS[name]
+    if not isinstance(name, str) or name not in methods:
+        raise ValueError(f"method must be one of {_listed(methods)}")
+    recipe = methods[name]
     if not isinstance(proposals, Mapping | None):
         raise TypeError('proposals must map names to values, such as {"ridge": 10.0}')
     given = dict(proposals or {})
@@ -93,10 +96,9 @@ def recipe_for(name: object, proposals: object, rows: object, validation: object
     if listed and validation is None:
         raise ValueError(f"a list of proposals ({_listed(listed)}) needs validation=(X, y), public rows to choose on")
     if validation is not None and not recipe.validation and not listed:
-        users = [key for key, other in METHODS.items() if other.validation]
-        raise ValueError(
-            f'method "{name}" has no use for validation=... without a list of proposals; {_listed(users)} has'
-        )
+        users = [key for key, other in methods.items() if other.validation]
+        others = f"; {_listed(users)} has" if users else ""
+        raise ValueError(f'method "{name}" has no use for validation=... without a list of proposals{others}')
     return recipe, given
 
 

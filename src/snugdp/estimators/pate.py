@@ -19,15 +19,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from snugdp.accounting.rational import Real
 from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, rehearsal, whole_rows
-from snugdp.estimators.pate_rows import Form, Integers, declared, read, size, take
+from snugdp.estimators.pate_rows import Form, declared, fresh, read, size, take
 from snugdp.estimators.pate_teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
 from snugdp.estimators.tables import eager
 from snugdp.guarantee import Budget, Neighbours
 from snugdp.ledger import BudgetExceededError, MemoryLedger
 from snugdp.noise import Noise, Simulation
 from snugdp.outcome import Ledger, Outcome
+from snugdp.pate import face
+from snugdp.pate.proposals import Proposal, Size
+from snugdp.pate.votes import Panel
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
+from snugdp.secret import Secret
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -59,7 +63,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ``teacher``, ``student``: any classifiers of scikit-learn's kind; without them, decision trees. Preprocessing that
     learns belongs inside them, as in ``teacher=make_pipeline(StandardScaler(), LogisticRegression())``.
     ``classes``: all labels, public; rows with other labels are left out, and so are rows with missing numbers if the
-    teacher takes none. ``queries``: public rows without labels; here, as searches need it, or in ``fit``.
+    teacher takes none. ``queries``: public rows without labels; here, as searches need it, or in ``fit``. They decide
+    how every cell of X is read, whatever type X gives its columns: in a column of numbers (or truth values) 1, 1.0 and
+    "1" are the float 1 and what is no number is missing; text, categories (those of the queries) and dates likewise.
+    Models get copies, and never write into the rows or queries that they were given.
     ``sigma``, ``test``, ``gap``, ``proxy``, ``threshold``, ``threshold_sigma``: as in ``snugdp.pate.label``.
     ``n_jobs``: teachers trained at a time. ``progress``: a bar of the teachers.
     ``ledger``: what every fit is charged to, shared and not copied by ``clone``; without one each fit has a budget of
@@ -74,8 +81,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     replaced, if ``neighbours`` says so), and with ``groups`` for all rows of one group; ``guarantee_.proof``. It needs
     teachers that are functions of their own rows and ``random_state``: not covered are those that share something that
     was learned from the rows (a model fitted before, a vocabulary, numpy's global generator with a known seed), what
-    they print, log or write to disk, the time that they take, and transformers before this estimator that learn from
-    the same rows. That X, y and groups differ in length is said aloud.
+    they print, log or write to disk, the time that they take, worker processes (``n_jobs``) that die of a row, and
+    transformers before this estimator that learn from the same rows. That X, y and groups differ in length is said
+    aloud.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
@@ -139,7 +147,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             count = getattr(self, "_asked", None) if self.queries is None else size(self._public(None)[1])
         if count is None:
             raise ValueError("give n_queries=..., the number of public queries, or queries")
-        return self._plan(self._budget(), count, len(self._declared()))
+        return self._proposal(self._budget(), count, len(self._declared())).plan
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, queries: Any = None) -> PATEClassifier:
         """Train the teachers, pay, test, release or refuse, train the student.
@@ -156,8 +164,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         budget, teachers = self._budget(), self._teachers()
         purse = Purse(self._fresh_noise(), self.ledger, budget)
         classes, (form, public) = self._declared(), self._public(queries)
-        plan = self._plan(budget, size(public), len(classes))
-        self._affordable(plan)
+        proposal = self._proposal(budget, size(public), len(classes))
+        self._affordable(proposal.plan)
         takes = self._try_models(public, classes)
         rows, labels, whose = read(X, y, groups, form, classes)
         if not purse.noise.private and not size(rows):
@@ -173,11 +181,12 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         del rows, labels, whose, drawn, private
         self._forget()
         # 3. Labels, or a refusal: paid for inside.
-        outcome = self._label(votes, budget, teachers, classes, purse.noise)
+        panel = Panel(teachers, size(public), tuple(classes.tolist()))
+        outcome = face.run(proposal, panel, Secret(votes), purse)
         del votes
         # 4. The student sees what was released.
         self._name_features(public)
-        self._keep(outcome, plan, budget, classes)
+        self._keep(outcome, proposal.plan, budget, classes)
         self._form, self._asked = form, size(public)
         return self._teach(public, int(seeds[-1]))
 
@@ -244,24 +253,16 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("there are no queries: give at least one public row")
         return form, rows
 
-    def _plan(self, budget: Budget, queries: int, classes: int) -> Plan:
-        from snugdp import pate
-
-        teachers = self._teachers()
-        sizes: dict[str, Any] = {"n_queries": queries, "n_teachers": teachers, "n_classes": classes}
-        return pate.plan(budget, **sizes, **self._proposal())
-
-    def _label(
-        self, votes: Integers, budget: Budget, teachers: int, classes: NDArray[Any], noise: Noise
-    ) -> Outcome[Any]:
-        from snugdp import pate
-
-        names: dict[str, Any] = {"form": "histograms", "n_teachers": teachers, "classes": classes.tolist()}
-        return pate.label(votes, budget, **names, **self._proposal(), ledger=self.ledger, noise=noise)
-
-    def _proposal(self) -> dict[str, Any]:
-        names = ("sigma", "test", "gap", "proxy", "threshold", "threshold_sigma")
-        return {name: getattr(self, name) for name in names}
+    def _proposal(self, budget: Budget, queries: int, classes: int) -> Proposal:
+        """That of ``snugdp.pate.label``; it is made once in a fit."""
+        numbers = face.Numbers(self.sigma, self.gap, self.proxy, self.threshold, self.threshold_sigma)
+        test: Any = self.test
+        try:
+            return face.propose(budget, Size(self._teachers(), queries, classes), test, numbers)
+        except ValueError as problem:
+            if test in ("distance", "smooth") and self.sigma is None and "test=" not in str(problem):
+                raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
+            raise
 
     def _affordable(self, plan: Plan) -> None:
         """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
@@ -299,13 +300,17 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array(frame.columns, dtype=object)
 
     def _checked(self, X: Any) -> Any:
-        """Rows to predict, with the features of the fit."""
-        frame = eager(X)
-        if frame is not None and not hasattr(X, "set_axis"):
-            return self._form.read(X if self._form.kind == "frame" else frame.to_numpy())
-        rows = X if frame is not None or self._form.kind == "frame" else self._form.read(X)
-        validate_data(self, rows, reset=False, skip_check_array=True)
-        return rows
+        """Rows to predict, with the features of the fit, read as the queries were, in memory of their own."""
+        frame, framed = eager(X), self._form.kind == "frame"
+        if frame is None and not framed:
+            rows = self._form.read(X)
+            validate_data(self, rows, reset=False, skip_check_array=True)
+            return rows
+        if frame is None or hasattr(X, "set_axis"):  # what scikit-learn knows to name
+            validate_data(self, X, reset=False, skip_check_array=True)
+        if frame is None:
+            return self._form.dress(X)
+        return self._form.read(X if framed else frame.to_numpy())
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
         self.classes_ = classes
@@ -328,7 +333,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn("no query was answered: the student always says the first class", UserWarning, stacklevel=3)
             rows, labels = take(public, np.arange(1)), self.classes_[:1]
         try:
-            self.student_ = seeded(clone(self._student()), number).fit(rows, labels)
+            self.student_ = seeded(clone(self._student()), number).fit(fresh(rows), labels)
         except Exception as problem:
             if len(set(labels.tolist())) > 1:
                 problem.add_note(

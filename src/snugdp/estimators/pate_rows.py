@@ -1,13 +1,13 @@
 """Rows for teachers and a student, in the form of the public queries: frames, numbers, sparse numbers, or objects.
 
-The queries decide how private rows are read, so no private row decides how another one is read. What is refused here
-depends on shapes, names, declared types and the queries alone.
+The queries decide how private rows are read, cell by cell, so no private row decides how another one is read. What is
+refused here depends on shapes, names and the queries alone, not on the types that private columns have.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from sklearn.exceptions import DataConversionWarning
 from snugdp.data.arrays import matrix
 from snugdp.data.column import numbers, places
 from snugdp.data.quiet import quietly
+from snugdp.estimators.pate_cells import Column, as_number, as_text, cells_of, hushed
 from snugdp.estimators.tables import eager
 
 Bits = NDArray[np.bool_]
@@ -38,45 +39,105 @@ _SHAPE = "X and the queries must be rows by features: tables, or lists of rows o
 
 @dataclass(frozen=True)
 class Form:
-    """What the public queries are: a "frame" with these columns, or "numbers", "sparse" or "objects" of this width."""
+    """What the public queries are: a "frame" with these columns, or "numbers", "sparse" or "objects".
+
+    ``backend``: the library of a frame; ``labels``: the names of its columns as that library has them.
+    """
 
     kind: str
-    width: int
+    columns: tuple[Column, ...]
     names: tuple[str, ...] | None = None
+    backend: Any = None
+    labels: Any = None
 
     @classmethod
     def of(cls, queries: Any) -> Form:
         """The form of public rows.
 
-        >>> Form.of([[0.5, 1], [2, None]]), Form.of([["red", 1]]).kind
-        (Form(kind='numbers', width=2, names=None), 'objects')
+        >>> Form.of([[0.5, 1], [2, None]]).kind, Form.of([["red", 1]]).kind
+        ('numbers', 'objects')
         """
         frame = eager(queries)
         if frame is not None:
-            return cls("frame", len(frame.columns), tuple(frame.columns))
+            columns = tuple(Column.of(frame.get_column(name)) for name in frame.columns)
+            labels = queries.columns.copy() if hasattr(queries, "set_axis") else None
+            return cls("frame", columns, tuple(frame.columns), frame.implementation, labels)
         if issparse(queries):
-            return cls("sparse", int(queries.shape[1]))
-        if _textual(queries):
-            return cls("objects", _cells(queries).shape[1])
-        return cls("numbers", matrix(queries).shape[1])
+            return cls("sparse", (Column("number"),) * int(queries.shape[1]))
+        cells = _grid(queries)
+        if cells is None or getattr(getattr(queries, "dtype", None), "kind", "O") == "c":
+            return cls("numbers", (Column("number"),) * matrix(queries).shape[1])
+        columns = tuple(Column.of_cells(column.tolist()) for column in cells.T)
+        return cls("objects" if any(column.kind == "text" for column in columns) else "numbers", columns)
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.columns)
 
     def read(self, X: Any, what: str = "X") -> Any:
-        """Rows in this form. A cell that is no number is NaN where numbers are expected."""
+        """Rows in this form, in memory of their own, cell by cell: what a cell is read as depends on it alone.
+
+        All numbers are float64. What is no number is missing where numbers are expected, whatever type X declares.
+        """
         frame = eager(X)
         if (frame is not None) != (self.kind == "frame"):
             raise TypeError(f"{what} and the queries must be of one kind: tables with named columns, or arrays")
+        if issparse(X) != (self.kind == "sparse"):
+            raise TypeError(f"{what} and the queries must be of one kind: sparse, or dense as toarray() makes it")
         if frame is not None:
             if tuple(frame.columns) != self.names:
                 raise ValueError(f"The feature names of {what} should match those of the queries, in the same order")
-            return X
-        if issparse(X) != (self.kind == "sparse"):
-            raise TypeError(f"{what} and the queries must be of one kind: sparse, or dense as toarray() makes it")
-        rows: Any = X.tocsr() if issparse(X) else _cells(X) if self.kind == "objects" else matrix(X)
-        if rows.shape[1] != self.width:
+            return self._quiet(lambda: self._framed([(frame.get_column(name), None) for name in frame.columns]))
+        if issparse(X):
+            self._check_width(int(X.shape[1]), what)
+            return self._quiet(lambda: _compressed(X))
+        cells = _grid(X)
+        if cells is None:
+            plain = matrix(X)
+            self._check_width(plain.shape[1], what)
+            if self.kind == "numbers":
+                return np.array(plain, dtype=np.float64, order="C")
+            cells = plain.astype(object)
+        if not len(cells):  # an empty list has no width
+            cells = cells.reshape(0, self.width)
+        self._check_width(cells.shape[1], what)
+        return self._quiet(lambda: self._filled(cells))
+
+    def dress(self, X: Any) -> Any:
+        """Rows of an array as a frame of the queries' columns. For rows to predict."""
+        cells = _grid(X)
+        cells = matrix(X).astype(object) if cells is None else cells
+        self._check_width(cells.shape[1], "X")
+        return self._quiet(lambda: self._framed([(None, column.tolist()) for column in cells.T]))
+
+    def _check_width(self, width: int, what: str) -> None:
+        if width != self.width:
             raise ValueError(
-                f"{what} has {rows.shape[1]} features, but PATEClassifier is expecting {self.width} features as input: "
-                "those of the queries"
+                f"{what} has {width} features, but PATEClassifier is expecting {self.width} features as input: those "
+                "of the queries"
             )
+
+    def _quiet(self, read: Callable[[], Any]) -> Any:
+        with hushed():
+            worked, rows = quietly(read)
+        if not worked:
+            raise TypeError("the rows could not be read; the cause is withheld because it may depend on them")
+        return rows
+
+    def _framed(self, sources: list[tuple[nw.Series[Any] | None, Any]]) -> Any:
+        series = []
+        for name, column, (typed, cells) in zip(self.names or (), self.columns, sources, strict=True):
+            read = column.cells(cells) if typed is None else column.read(typed)
+            series.append(column.series(name, read, self.backend))
+        native = nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
+        return native if self.labels is None else native.set_axis(self.labels, axis=1)
+
+    def _filled(self, cells: NDArray[Any]) -> NDArray[Any]:
+        rows = np.empty(cells.shape, dtype=np.float64 if self.kind == "numbers" else object)
+        for place, column in enumerate(self.columns):
+            read = column.cells(cells[:, place].tolist())
+            rows[:, place] = read.tolist() if column.kind == "number" else read
         return rows
 
 
@@ -86,9 +147,11 @@ def size(rows: Any) -> int:
 
 
 def take(rows: Any, where: Integers | Bits) -> Any:
-    """Some of the rows, of the same kind; a pandas table is numbered anew."""
+    """Some of the rows, of the same kind, in memory of their own; a pandas table is numbered anew."""
     if hasattr(rows, "iloc"):
-        return rows.iloc[where].reset_index(drop=True)
+        return rows.iloc[where].reset_index(drop=True).copy()
+    if issparse(rows):
+        return _indexed(rows[where])
     frame = eager(rows)
     if frame is None:
         return rows[where]
@@ -96,15 +159,21 @@ def take(rows: Any, where: Integers | Bits) -> Any:
     return frame[positions.tolist()].to_native()
 
 
+def fresh(rows: Any) -> Any:
+    """All rows in memory of their own: models may write into what they are given."""
+    return take(rows, np.arange(size(rows)))
+
+
 def spoiled(rows: Any, value: float) -> Any | None:
     """The rows with this value in place of all real numbers of the first one; nothing if there is no such number."""
     frame = eager(rows)
     if frame is None:
-        if issparse(rows) or rows.dtype.kind != "f":
+        if issparse(rows):
             return None
+        real = np.array([isinstance(cell, float) for cell in rows[0].tolist()])
         rows = rows.copy()
-        rows[0] = value
-        return rows
+        rows[0, real] = value
+        return rows if real.any() else None
     columns = []
     for name, kind in frame.schema.items():
         if kind.is_float():
@@ -127,6 +196,9 @@ def usable(rows: Any, *, nan: bool, infinite: bool) -> Bits:
         fine[row[~_allowed(rows.data, nan=nan, infinite=infinite)]] = False
     elif rows.dtype.kind == "f":
         fine &= _allowed(rows, nan=nan, infinite=infinite).all(axis=1)
+    elif rows.dtype.kind == "O":
+        real = np.array([[cell if isinstance(cell, float) else 0.0 for cell in row] for row in rows.tolist()])
+        fine &= _allowed(real.reshape(rows.shape), nan=nan, infinite=infinite).all(axis=1)
     return fine
 
 
@@ -155,28 +227,64 @@ def declared(classes: Any) -> NDArray[Any]:
 
 def labels_of(y: Any, classes: Sequence[Hashable]) -> Integers:
     """The place of every label among the public classes; -1 for what is none of them."""
-    frame = eager(y)
-    if frame is not None:
-        if len(frame.columns) != 1:
-            raise ValueError("y should be a 1d array: one label for every row")
-        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=4)
-        y = frame.get_column(frame.columns[0]).to_native()
-    if not (isinstance(y, list | tuple) or hasattr(y, "dtype") or hasattr(y, "type")) and hasattr(y, "__array__"):
-        y = np.asarray(y)
-    if isinstance(y, np.ndarray) and y.ndim != 1:
-        if y.ndim != 2 or y.shape[1] != 1:
-            raise ValueError("y should be a 1d array: one label for every row")
-        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=4)
-        y = y.reshape(-1)
+    y = _one_column(y)
     kind, text = getattr(getattr(y, "dtype", None), "kind", "O"), [isinstance(label, str) for label in classes]
     if (kind in "biuf" and all(text)) or (kind == "U" and not any(text)):
         raise TypeError("y and classes must be of the same type: one of them is text, the other is numbers")
     return places(y, classes)
 
 
+def labels_by_cell(y: Any, classes: Sequence[Hashable]) -> Integers:
+    """The same, each label by itself, whatever type y declares: 1, 1.0 and "1" are the class 1, or the class "1".
+
+    >>> labels_by_cell(np.array([0, 1, "rare"]), [0, 1]).tolist(), labels_by_cell([5, "5", 5.0], ["4", "5"]).tolist()
+    ([0, 1, -1], [1, 1, 1])
+    """
+    y = _one_column(y)
+    if isinstance(y, np.ndarray) and y.dtype.kind in "biuf" and not any(isinstance(label, str) for label in classes):
+        return places(y, classes)  # one by one as well, and faster
+    series: Any = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        cells = cells_of(series)
+    elif isinstance(y, list | tuple | range | np.ndarray):
+        cells = y.tolist() if isinstance(y, np.ndarray) else list(y)
+    elif hasattr(y, "to_pylist"):  # pyarrow's arrays
+        cells = [quietly(cell.as_py)[1] for cell in y]
+    else:
+        return places(y, classes)
+    place = {label: i for i, label in enumerate(classes)}
+    with hushed():
+        return np.fromiter((_label(cell, place) for cell in cells), np.int64, len(cells))
+
+
+def _label(cell: Any, place: dict[Any, int]) -> int:
+    for read in (lambda: cell, lambda: as_text(cell), lambda: as_number(cell)):
+        found = quietly(lambda read=read: place.get(read(), -1))[1]  # type: ignore[misc]
+        if found is not None and found >= 0:
+            return int(found)
+    return -1
+
+
+def _one_column(y: Any) -> Any:
+    frame = eager(y)
+    if frame is not None:
+        if len(frame.columns) != 1:
+            raise ValueError("y should be a 1d array: one label for every row")
+        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
+        y = frame.get_column(frame.columns[0]).to_native()
+    if not (isinstance(y, list | tuple) or hasattr(y, "dtype") or hasattr(y, "type")) and hasattr(y, "__array__"):
+        y = np.asarray(y)
+    if isinstance(y, np.ndarray) and y.ndim != 1:
+        if y.ndim != 2 or y.shape[1] != 1:
+            raise ValueError("y should be a 1d array: one label for every row")
+        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
+        y = y.reshape(-1)
+    return y
+
+
 def read(X: Any, y: Any, groups: Any, form: Form, classes: NDArray[Any]) -> tuple[Any, Integers, Integers | None]:
     """Private rows, the places of their labels, and the number of the person of each row if there are groups."""
-    rows, labels = form.read(X), labels_of(y, classes.tolist())
+    rows, labels = form.read(X), labels_by_cell(y, classes.tolist())
     if size(rows) != len(labels):
         raise ValueError("X and y have inconsistent numbers of rows: give one label for every row")
     whose = None if groups is None else people(groups)
@@ -222,26 +330,46 @@ def _allowed(cells: NDArray[Any], *, nan: bool, infinite: bool) -> Bits:
     return fine
 
 
-def _textual(rows: Any) -> bool:
-    """Whether public rows hold cells that are no numbers."""
-    if isinstance(rows, np.ndarray):
-        if rows.dtype.kind == "O":
-            return not quietly(lambda: rows.astype(np.float64))[0]
-        return rows.dtype.kind in "US"
-    listed = isinstance(rows, list | tuple) and all(isinstance(row, list | tuple) for row in rows)
-    return listed and any(isinstance(cell, str) for row in rows for cell in row)
+def _grid(rows: Any) -> NDArray[Any] | None:
+    """Lists of rows, and arrays that are not of real numbers, as cells: numpy would give them a common type.
 
-
-def _cells(rows: Any) -> NDArray[Any]:
-    """Rows of any objects, each cell as it is: numpy would give them the type that all have in common."""
-    if isinstance(rows, list | tuple) and all(isinstance(row, list | tuple) for row in rows):
-        width = len(rows[0]) if rows else 0
-        if any(len(row) != width for row in rows):
+    Nothing for plain arrays, and for what is not rows by features.
+    """
+    if isinstance(rows, list | tuple):
+        if not rows:
+            return np.empty((0, 0), dtype=object)
+        if not all(isinstance(row, list | tuple | range) or getattr(row, "ndim", 0) == 1 for row in rows):
+            return None
+        listed = [row.tolist() if hasattr(row, "tolist") else list(row) for row in rows]
+        width = len(listed[0])
+        if not width or any(len(row) != width for row in listed):
             raise ValueError(_SHAPE)
-        table = np.empty((len(rows), width), dtype=object)
-        for place, row in enumerate(rows):
-            table[place] = row
+        table = np.empty((len(listed), width), dtype=object)
+        for place, row in enumerate(listed):
+            for column, cell in enumerate(row):
+                table[place, column] = cell
         return table
-    if isinstance(rows, np.ndarray) and rows.ndim == 2:
-        return rows.astype(object)
-    raise ValueError(_SHAPE)
+    array = np.asanyarray(rows)
+    if array.ndim == 1 and not len(array):
+        return np.empty((0, 0), dtype=object)
+    if array.ndim != 2 or not array.shape[1] or array.dtype.kind in "biuf":
+        return None
+    cells: NDArray[Any] = array.astype(object)
+    return np.array(np.ma.filled(cells, None)) if isinstance(cells, np.ma.MaskedArray) else np.asarray(cells)
+
+
+def _compressed(rows: Any) -> Any:
+    """Sparse rows by row, as float64, with every entry once."""
+    entries = rows.copy().tocoo()  # scipy notes in the original what it finds out
+    data = entries.data
+    with np.errstate(all="ignore"):
+        floats = np.where(data.imag == 0, data.real, np.nan) if data.dtype.kind == "c" else data
+    found = type(entries)((floats.astype(np.float64), entries.coords), shape=entries.shape).tocsr()
+    return _indexed(found)
+
+
+def _indexed(rows: Any) -> Any:
+    """Sparse rows whose type of places depends on these rows alone."""
+    kind = np.int32 if max(rows.nnz, *rows.shape) < 2**31 else np.int64
+    rows.indptr, rows.indices = rows.indptr.astype(kind), rows.indices.astype(kind)
+    return rows

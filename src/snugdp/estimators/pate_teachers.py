@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from snugdp.data.column import places
 from snugdp.data.quiet import quietly
-from snugdp.estimators.pate_rows import Integers, size, spoiled, take, usable
+from snugdp.estimators.pate_cells import hushed
+from snugdp.estimators.pate_rows import Integers, fresh, size, spoiled, take, usable
 from snugdp.secret import PrivateComputationError
 
 SEEDS = 2**31 - 1  # whole numbers that every random_state takes
@@ -83,8 +84,9 @@ def _sample(queries: Any, classes: NDArray[Any]) -> Any:
 
 
 def _attempt(model: Any, rows: Any, queries: Any, classes: NDArray[Any]) -> Any:
-    with _hushed():
-        return seeded(clone(model), 0).fit(rows, classes[np.arange(size(rows)) % len(classes)]).predict(queries)
+    with hushed():
+        labels = classes[np.arange(size(rows)) % len(classes)]
+        return seeded(clone(model), 0).fit(fresh(rows), labels).predict(fresh(queries))
 
 
 def seeded(model: Any, number: int) -> Any:
@@ -110,7 +112,7 @@ class Scattered:
         return cls(rows, labels, teachers)
 
     def parts(self, number: int) -> Iterator[tuple[Any, Integers]]:
-        """The part of every teacher, in the order of the rows."""
+        """The part of every teacher, in the order of the rows, in memory of its own."""
         order = np.argsort(self.teachers, kind="stable")
         ends = np.searchsorted(self.teachers[order], np.arange(number + 1))
         for start, end in pairwise(ends):
@@ -124,17 +126,18 @@ def histograms(
     """How many teachers vote for every class, by query. Private.
 
     Teacher k is a copy of the model, trained on part k with seed k; models and parts are dropped at once. Nothing that
-    happens in a part shows: neither errors nor warnings. Parts go to other processes through pipes, never as files.
+    happens in a part shows: neither errors nor warnings. Parts go to other processes through pipes, never as files;
+    one that cannot be sent makes its teacher abstain, however many processes there are.
     """
     jobs = (
-        delayed(vote)(seeded(clone(model), seed), rows, labels, queries, classes)
-        for seed, (rows, labels) in zip(seeds.tolist(), private.parts(len(seeds)), strict=True)
+        delayed(_unpacked)(seeded(clone(model), seed), _packed(part), queries, classes)
+        for seed, part in zip(seeds.tolist(), private.parts(len(seeds)), strict=True)
     )
 
     def count() -> Integers:
         counts = np.zeros((size(queries), len(classes)), dtype=np.int64)
         every = np.arange(size(queries))
-        with _hushed(), _bar(len(seeds), progress) as advance:
+        with hushed(), _bar(len(seeds), progress) as advance:
             for answers in Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)(jobs):
                 cast = answers >= 0
                 counts[every[cast], answers[cast]] += 1
@@ -147,29 +150,32 @@ def histograms(
     return counts
 
 
+def _packed(part: tuple[Any, Integers]) -> bytes | None:
+    return quietly(lambda: pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL))[1]
+
+
+def _unpacked(model: Any, packed: bytes | None, queries: Any, classes: NDArray[Any]) -> Integers:
+    part = None if packed is None else quietly(lambda: pickle.loads(packed))[1]
+    rows, labels = (None, np.empty(0, dtype=np.int64)) if part is None else part
+    return vote(model, rows, labels, queries, classes)
+
+
 def vote(model: Any, rows: Any, labels: Integers, queries: Any, classes: NDArray[Any]) -> Integers:
     """The votes of one teacher, as places among the classes; -1 where it abstains.
 
-    Without rows it abstains, with rows of one class it votes for that one, and where it fails it abstains.
+    Without rows it abstains, with rows of one class it votes for that one, and where it fails it abstains. It gets
+    queries of its own: some models write into what they are given, and the next teacher must not read that.
     """
     votes = np.full(size(queries), labels[0] if len(labels) else -1, dtype=np.int64)
     if not len(labels) or (labels == labels[0]).all():
         return votes
-    with _hushed():
+    with hushed():
         worked, answers = quietly(
-            lambda: places(np.asarray(model.fit(rows, classes[labels]).predict(queries)), classes.tolist())
+            lambda: places(np.asarray(model.fit(rows, classes[labels]).predict(fresh(queries))), classes.tolist())
         )
     if not worked or answers is None or answers.shape != votes.shape:
         return np.full_like(votes, -1)
     return answers
-
-
-@contextmanager
-def _hushed() -> Iterator[None]:
-    """No warning leaves, not even one that the code inside insists on."""
-    with warnings.catch_warnings(record=True), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
 
 
 @contextmanager

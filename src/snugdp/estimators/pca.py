@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from snugdp.accounting.rational import Real
-from snugdp.data.arrays import ArraySource, matrix
+from snugdp.data.arrays import ArraySource
 from snugdp.data.passes import row_map
 from snugdp.data.points import centred
 from snugdp.data.rows import Rows
@@ -20,7 +20,7 @@ from snugdp.data.scatter import Scatter
 from snugdp.data.schema import Layout, Schema
 from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, rehearsal, require_rows, whole_rows
 from snugdp.estimators.pca_scree import scree
-from snugdp.estimators.pca_tables import Bounds, Units, faces, read
+from snugdp.estimators.pca_tables import Bounds, Units, faces, matrix_of, read
 from snugdp.estimators.tables import Table, eager
 from snugdp.guarantee import Budget, Neighbours
 from snugdp.ledger import MemoryLedger
@@ -51,10 +51,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     ``n_components``: a number; "auto", where the released spectrum falls most, at most 20; or a share of the variance,
     such as 0.9. Bounds are public and required: ``x_norm``, on the Euclidean norm of a row counted from the centre
     (longer rows are shortened); or a ``schema`` with bounds for every column, whose target is left out. What is missing
-    or no number counts as the centre.
+    or no number counts as the centre; only a category that is missing or not listed is none of the listed ones.
 
     ``center``: "bounds", the middle of the bounds (0 for arrays); public means, one for each feature; or "private": a
-    twentieth of the budget's mu**2 releases the mean, and rows are read again from there. Never the data's own mean.
+    twentieth of the budget's mu**2 releases the mean, and rows are read again from there. That is the mean of rows
+    shortened as seen from the middle of the bounds, which missing numbers count as: for arrays, ``x_norm`` must reach
+    from 0 to the rows; or subtract a public guess first. Never the data's own mean.
     ``method``: "auto" or "crossing" (Analyze Gauss until the subspace stands out, then only what crosses it),
     "projector" (the tested projector of the paper, corrected), "dual" (Analyze Gauss as its own test of the gap),
     "gauss" (Analyze Gauss). ``focus``: of "crossing": "subspace", all components together, or "components", each of
@@ -69,7 +71,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     variances are in the units of X; under a schema in those that take numbers between their bounds to [-1, 1].
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove; the theorem is ``guarantee_.proof``. Nothing is ever
-    refused because of the rows. Not covered: what ``transform`` makes of private rows is as private as they are.
+    refused because of the rows, but for an empty list, which has no columns: give an array. Not covered: what
+    ``transform`` makes of private rows is as private as they are.
 
     >>> X = [[i % 10 / 10, i % 10 / 20, i % 7 / 70] for i in range(20_000)]
     >>> model = PCA(1, epsilon=1, delta=1e-6, x_norm=1.2).fit(X)
@@ -155,10 +158,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     def inverse_transform(self, X: Any) -> Floats:
         """Rows in the user's units, from coordinates along the components."""
         self._require_release()
-        given = matrix(X)
+        given = matrix_of(X)
         if given.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component")
-        return self._units.users(np.asarray(given, dtype=np.float64) @ self.components_, self._shift)
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            return self._units.users(np.asarray(given, dtype=np.float64) @ self.components_, self._shift)
 
     def scree(self, ax: Any = None) -> Any:
         """Draw the released spectrum with its error band; the axes are returned. It costs nothing.
@@ -212,7 +216,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """As in the fit: by scikit-learn for arrays and pandas, of whose names all its versions know."""
         frame = eager(X)
         if frame is None or hasattr(X, "set_axis"):
-            validate_data(self, X if frame is not None else matrix(X), reset=False, skip_check_array=True)
+            validate_data(self, X if frame is not None else matrix_of(X), reset=False, skip_check_array=True)
         elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
             raise ValueError("The feature names should match those that were passed during fit, in the same order")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from snugdp.estimators.tables import Table, eager
 
 Floats = NDArray[np.float64]
 
+_NORMS = Fraction(1, 10**140), Fraction(10**140)  # variances, its square times noise, must be floats
 _FARTHEST = 1e100  # an infinite entry of a row to transform
 _MISSING = (
     "x_norm is needed: it bounds the Euclidean norm of a row of X, counted from the centre. It decides how much noise "
@@ -44,6 +46,11 @@ class Bounds:
             if self.x_norm is None:
                 raise ValueError(_MISSING)
             assert self._matrix(("x0",))  # a bound that is none is refused here
+            if not _NORMS[0] <= rational(self.x_norm, "x_norm") <= _NORMS[1]:
+                raise ValueError(
+                    "x_norm must be between 1e-140 and 1e140: variances are in units of its square. Change the units "
+                    "of X"
+                )
         elif not isinstance(self.schema, Schema):
             raise TypeError("schema must be a snugdp.Schema")
         elif self.x_norm is not None:
@@ -112,13 +119,23 @@ class Units:
         return rows
 
 
+def matrix_of(X: Any) -> NDArray[Any]:
+    """The rows of an array, or of a list that has some: without any it does not say how many columns there are."""
+    if isinstance(X, list | tuple) and not X:
+        raise ValueError(
+            "X is an empty list: it does not say how many columns there are, which must be public. Give an array, such "
+            "as numpy.empty((0, 3))"
+        )
+    return matrix(X)
+
+
 def read(X: Any, bounds: Bounds) -> Table:
     """A table to fit on."""
     frame = eager(X)
     if bounds.schema is not None:
         return Table(X if frame is None else frame, bounds.layout(()))
     if frame is None:
-        rows = matrix(X)
+        rows = matrix_of(X)
         layout = bounds.layout(tuple(f"x{place}" for place in range(rows.shape[1])))
         assert isinstance(layout, MatrixSchema)
         return Table(MatrixSource(rows, layout), layout, rows[:0])
@@ -138,7 +155,7 @@ def _blocks(X: Any, layout: Layout) -> Iterator[Floats]:
             raise TypeError("give X as a pandas, polars or pyarrow table with the columns of the schema")
     else:
         names = list(layout.features)
-        rows = matrix(X) if frame is None else frame
+        rows = matrix_of(X) if frame is None else frame
         if rows.shape[1] != len(names):
             raise ValueError(f"X has {rows.shape[1]} features, but PCA is expecting {len(names)} features as input")
         frame = Block(rows, None) if frame is None else frame.rename(dict(zip(frame.columns, names, strict=True)))

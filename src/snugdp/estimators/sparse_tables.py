@@ -21,7 +21,7 @@ from snugdp.data.candidates import Candidates
 from snugdp.data.kinds import HOW_TO_GET_BOUNDS, Boolean
 from snugdp.data.schema import Schema
 from snugdp.data.sources.sparse import canonical
-from snugdp.estimators.tables import eager, target_of
+from snugdp.estimators.tables import eager, require_number, target_of
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +58,7 @@ class BoxBounds:
             raise ValueError("the schema has all the bounds: leave out x_bound and y_bound")
         if self.schema.target is None:
             raise ValueError('the schema names no target: Schema({...}, target="income") says what is to be predicted')
+        require_number(self.schema)
 
     @property
     def _columns(self) -> tuple[Any, ...] | None:

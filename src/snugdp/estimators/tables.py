@@ -17,7 +17,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from snugdp.accounting.rational import rational
 from snugdp.data.arrays import ArraySchema, ArraySource, Block, matrix, same_length, vector
-from snugdp.data.kinds import HOW_TO_GET_BOUNDS
+from snugdp.data.kinds import HOW_TO_GET_BOUNDS, Category
 from snugdp.data.schema import Layout, Schema
 
 Floats = NDArray[np.float64]
@@ -62,6 +62,10 @@ class Bounds:
             raise ValueError("the schema has all the bounds: leave out x_norm and y_bound")
         if self.schema.target is None:
             raise ValueError('the schema names no target: Schema({...}, target="income") says what is to be predicted')
+        self._check_target()
+
+    def _check_target(self) -> None:
+        require_number(self.schema)
 
     def array_schema(self, names: tuple[str, ...]) -> ArraySchema:
         """The layout of a matrix with these columns."""
@@ -86,6 +90,15 @@ class Table:
     data: Any
     layout: Layout
     named: Any = None
+
+
+def require_number(schema: Schema) -> None:
+    """A schema for a regressor has a number, or a truth value, as its target."""
+    if isinstance(schema.columns[str(schema.target)], Category):
+        raise TypeError(
+            f'the target "{schema.target}" must be a Number or a Boolean, not a Category: classes are for '
+            "snugdp.LogisticRegression"
+        )
 
 
 def read(X: Any, y: Any, bounds: Bounds) -> Table:
@@ -142,12 +155,6 @@ def _shortened(block: Floats, layout: Layout) -> Floats:
     norms, bound = np.sqrt(np.einsum("ij,ij->i", features, features)), float(rational(layout.norm, "norm"))
     features *= (bound / np.maximum(norms, bound))[:, None]
     return rows
-
-
-def predictions(X: Any, layout: Layout, theta: Floats) -> Floats:
-    """The linear function of every row, read as the fit read its rows: clipped to the bounds, shortened to the norm."""
-    middle, half = layout.target_units
-    return middle + half * np.concatenate([np.empty(0), *(rows @ theta for rows in rows_of(X, layout))])
 
 
 def eager(X: Any) -> nw.DataFrame[Any] | None:

@@ -35,6 +35,7 @@ PROOF = "mechanisms/components.proof.md#lemma-1"
 
 Floats = NDArray[np.float64]
 
+LEAST_MU = Fraction(1, 10**15)  # with less, squares and fourth powers of the noise would leave the floats
 COUNT, MEAN = Fraction(1, 100), Fraction(1, 20)  # of mu**2
 _FEW = 20  # components, unless more are asked for
 _SURE = 0.05  # how often a band may miss
@@ -167,8 +168,13 @@ class Task:
     def mu_squared(self, failure: Fraction) -> Fraction:
         """The Gaussian part of the budget when ``failure`` of its delta is spent otherwise, rounded down."""
         mu = _affordable(self.budget.epsilon, self.budget.delta - failure)
-        if mu <= 0:
+        if self.budget.delta <= 0:
             raise ValueError("Gaussian noise needs a delta above 0; 1e-6 is typical")
+        if mu < LEAST_MU:
+            raise ValueError(
+                "the budget is too small: it leaves a mu below 1e-15, and the noise would drown 10**15 rows. Give a "
+                "larger epsilon or delta"
+            )
         return mu**2
 
     @property

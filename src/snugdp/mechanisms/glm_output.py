@@ -221,8 +221,12 @@ class OutputGLM:
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, test, release. The outcome's certificate is a ``CurvatureCertificate``."""
-        points = rows.map(lambda table: [self._settled(of_design(table, self.design), one) for one in self.ridges])
-        return certify_and_release(self.plan(), self, self, points, purse)
+        once = _Settling(self)
+        return certify_and_release(self.plan(), once, once, rows, purse)
+
+    def settle(self, rows: Secret[Rows]) -> Secret[list[Settled]]:
+        """The minimiser for every ridge, and its curvature. Private."""
+        return rows.map(lambda table: [self._settled(of_design(table, self.design), one) for one in self.ridges])
 
     def _settled(self, rows: Rows, ridge: Fraction) -> Settled:
         problem = PerturbedLoss(rows, self.design, self.loss, ridge)
@@ -317,3 +321,19 @@ def _cross(found: Settled, unit: Fraction, ridge: Fraction) -> list[int]:
     whole = [(image + ridge * entry) / unit for image, entry in zip(images, found.theta, strict=True)]
     assert all(value.denominator == 1 for value in whole)
     return [value.numerator for value in whole]
+
+
+class _Settling:
+    """The method on rows: minimisers are looked for after the charge, once, and serve the test and the release."""
+
+    def __init__(self, method: OutputGLM) -> None:
+        self._method = method
+        self._points: Secret[list[Settled]] | None = None
+
+    def certify(self, data: Secret[Rows], noise: Noise) -> CurvatureCertificate:
+        self._points = self._method.settle(data)
+        return self._method.certify(self._points, noise)
+
+    def draw(self, data: Secret[Rows], certificate: CurvatureCertificate, noise: Noise) -> Fit:
+        points = self._method.settle(data) if self._points is None else self._points
+        return self._method.draw(points, certificate, noise)

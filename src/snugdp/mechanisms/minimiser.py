@@ -168,7 +168,8 @@ def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
     """(matrix + ridge I)^-1 right for a positive semidefinite matrix, as well as floats can; finite in any case."""
     if len(matrix) > _LARGE:
         try:
-            quick: Floats = np.linalg.solve(np.nan_to_num(matrix) + ridge * np.eye(len(matrix)), np.nan_to_num(right))
+            shifted = np.nan_to_num(matrix) + ridge * np.eye(len(matrix))
+            quick: Floats = np.linalg.solve(shifted, np.nan_to_num(right)).astype(np.float64)
         except np.linalg.LinAlgError:  # then slowly
             quick = np.full(len(matrix), np.nan)
         if bool(np.isfinite(quick).all()):

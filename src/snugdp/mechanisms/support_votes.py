@@ -62,7 +62,7 @@ class VotedSupport:
         counts = data.map(lambda candidates: self._votes(candidates, noise))  # 1, 2
         if not self._test().passes(counts, noise):  # 3
             return None
-        return Support(noise.reveal(counts.map(lambda tally: leaders(tally, self.size))))  # 4
+        return Support(noise.reveal(counts.map(lambda tally: tuple(sorted(leaders(tally, self.size))))))  # 4
 
     def _votes(self, candidates: Candidates, noise: Noise) -> Integers:
         sums = candidates.block_sums(self.blocks, noise.scatter)

@@ -65,7 +65,8 @@ def canonical(X: Any) -> Any:
         raise ValueError("Complex data not supported: give real numbers")
     if X.dtype.kind not in "biuf":
         raise TypeError("X must hold numbers; convert it first")
-    rows = X.tocsr()
+    found = X.tocsr()
+    rows = type(found)((found.data, found.indices, found.indptr), shape=found.shape)  # a flag on X may be out of date
     if not rows.has_canonical_format:
         rows = rows.copy()
         with np.errstate(all="ignore"):

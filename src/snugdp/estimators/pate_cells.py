@@ -1,0 +1,268 @@
+"""Cells of rows, one by one, as the public queries say: the type that a private table gives its columns never counts.
+
+Libraries give a column the type that all its cells have in common, so one cell can turn a column of numbers into text.
+Here a cell is read by itself: 1, 1.0 and "1" are the same number in a column of numbers, and the same text in one of
+text. What cannot be read is missing.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.data.column import number, numbers
+from snugdp.data.quiet import quietly
+
+T = TypeVar("T")
+Kind = Literal["number", "text", "category", "moment", "date"]
+
+_PLAIN = {int, float, bool}
+_TRUTH = {"true": 1.0, "false": 0.0}
+_YEARS = range(1678, 2262)  # that fit into nanoseconds since 1970, as some libraries count
+_OTHER = (
+    "the queries must hold numbers, truth values, text, categories or dates: one of their columns holds something "
+    "else. Convert it, or leave it out"
+)
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """No warning leaves, not even one that the code inside insists on."""
+    with warnings.catch_warnings(record=True), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def as_number(cell: Any) -> float:
+    """One cell as a float; NaN for what is no number.
+
+    >>> [as_number(cell) for cell in (1, "1.0", True, "True", "?", None)]
+    [1.0, 1.0, 1.0, 1.0, nan, nan]
+    """
+    return _tried(_number, cell, math.nan)
+
+
+def as_text(cell: Any) -> str | None:
+    """One cell as text; None for what has none.
+
+    >>> [as_text(cell) for cell in (1, 1.0, "1", 0.5, "red", True, float("nan"), object())]
+    ['1', '1', '1', '0.5', 'red', 'True', None, None]
+    """
+    return _tried(_text, cell, None)
+
+
+def as_moment(cell: Any) -> int | None:
+    """Microseconds since 1970 of a date, a time or text that spells one; None for anything else.
+
+    >>> as_moment("1970-01-02") == as_moment(date(1970, 1, 2)) == 86_400_000_000, as_moment("?")
+    (True, None)
+    """
+    return _tried(_moment, cell, None)
+
+
+def as_numbers(cells: Sequence[Any]) -> NDArray[np.float64]:
+    """Each cell as a float."""
+    if set(map(type, cells)) <= _PLAIN:  # then numpy converts one by one, as ``as_number`` does
+        worked, floats = quietly(lambda: np.array(cells, dtype=np.float64))
+        if worked and floats is not None:
+            return floats
+    return np.fromiter(map(as_number, cells), dtype=np.float64, count=len(cells))
+
+
+def cells_of(series: nw.Series[Any]) -> list[Any]:
+    """The cells of a column. One that its library cannot hand out is missing, and the others are not."""
+    worked, cells = quietly(series.to_list)
+    if worked and cells is not None:
+        return cells
+    return [quietly(lambda place=place: series[place])[1] for place in range(len(series))]  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the public queries say about a column, and how a private cell is read into it.
+
+    ``type``: of the queries' library, where it has several for a kind. ``choices``: the categories, or the time zone.
+    """
+
+    kind: Kind
+    type: Any = None
+    choices: tuple[Any, ...] = ()
+
+    @classmethod
+    def of_cells(cls, cells: Sequence[Any]) -> Column:
+        """A column without a declared type: numbers if all public cells are, otherwise text."""
+        sorts = set(map(_sort, cells))
+        if "other" in sorts:
+            raise TypeError(_OTHER)
+        return cls("text" if "text" in sorts else "number")
+
+    @classmethod
+    def of(cls, series: nw.Series[Any]) -> Column:
+        """A column of a public frame."""
+        dtype = series.dtype
+        native: Any = getattr(series.to_native(), "dtype", None)
+        untyped = isinstance(native, np.dtype) and native.kind == "O"
+        if untyped or dtype in (nw.Object, nw.Unknown):
+            return cls.of_cells(cells_of(series))
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            return cls("number")
+        pandas = series.implementation.is_pandas()
+        if dtype == nw.String:
+            return cls("text", native if pandas else None)
+        if dtype in (nw.Categorical, nw.Enum):
+            if hasattr(native, "categories") and pandas:
+                return cls("category", native, tuple(native.categories.tolist()))
+            if series.implementation.is_polars():
+                listed = dtype.categories if isinstance(dtype, nw.Enum) else set(cells_of(series)) - {None}
+                return cls("category", None, tuple(listed if isinstance(dtype, nw.Enum) else sorted(listed)))
+            return cls("text")
+        if isinstance(dtype, nw.Datetime):
+            return cls("moment", None, (dtype.time_zone,))
+        if dtype == nw.Date:
+            return cls("date")
+        raise TypeError(_OTHER)
+
+    def read(self, series: nw.Series[Any]) -> Any:
+        """The cells of a column of a frame, read by this one."""
+        if self.kind == "number" and (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+            worked, floats = quietly(lambda: numbers(series.to_native()))  # one by one as well, and faster
+            if worked and floats is not None:
+                return floats
+        return self.cells(cells_of(series))
+
+    def cells(self, cells: Sequence[Any]) -> Any:
+        """The cells, each read by itself: floats, text, places among the categories, or microseconds."""
+        if self.kind == "number":
+            return as_numbers(cells)
+        if self.kind == "text":
+            return [as_text(cell) for cell in cells]
+        if self.kind == "category":
+            return np.array([self._place(cell) for cell in cells], dtype=np.int64)
+        moments = [as_moment(cell) for cell in cells]
+        return np.array(["NaT" if moment is None else moment for moment in moments], dtype="M8[us]")
+
+    def series(self, name: str, cells: Any, backend: Any) -> nw.Series[Any]:
+        """Cells that were read, as a column of the queries' library. Its type is the same for all cells."""
+        if self.kind == "number":
+            return nw.new_series(name, np.array(cells), nw.Float64(), backend=backend)
+        if self.kind == "text" and not backend.is_pandas():
+            return nw.new_series(name, cells, nw.String(), backend=backend)
+        if self.kind == "category" and not backend.is_pandas():
+            texts = [self.choices[place] if place >= 0 else None for place in cells.tolist()]
+            return nw.new_series(name, texts, nw.Enum(self.choices), backend=backend)
+        if self.kind in ("text", "category"):
+            return nw.from_native(self._pandas(name, cells), series_only=True)
+        moments = nw.new_series(name, cells, nw.Datetime("us"), backend=backend)
+        if self.kind == "date":
+            return moments.cast(nw.Date())
+        zone = self.choices[0]
+        return moments if zone is None else moments.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+
+    def _pandas(self, name: str, cells: Any) -> Any:
+        import pandas as pd
+
+        if self.kind == "category":
+            return pd.Series(pd.Categorical.from_codes(cells, dtype=self.type), name=name)
+        if self.type is not None:
+            return pd.Series(cells, name=name, dtype=self.type)
+        return pd.Series([math.nan if cell is None else cell for cell in cells], name=name, dtype=object)
+
+    def _place(self, cell: Any) -> int:
+        return _tried(self._places.__getitem__, cell, self._texts.get(as_text(cell), -1))
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {choice: place for place, choice in enumerate(self.choices)}
+
+    @cached_property
+    def _texts(self) -> dict[str | None, int]:
+        texts: dict[str | None, int] = {}
+        for place, choice in enumerate(self.choices):
+            texts.setdefault(as_text(choice), place)
+        texts[None] = -1
+        return texts
+
+
+def _tried(read: Callable[[Any], T], cell: Any, missing: T) -> T:
+    worked, value = quietly(lambda: read(cell))
+    return missing if not worked or value is None else value
+
+
+def _sort(cell: Any) -> str:
+    """Whether a public cell is a number, text, missing or something else."""
+    if isinstance(cell, bool | np.bool_) or not math.isnan(number(cell)):
+        return "number"
+    if cell is None or type(cell).__name__ == "NAType" or quietly(lambda: bool(cell != cell))[1]:  # noqa: PLR0124
+        return "missing"
+    return "text" if as_text(cell) is not None else "other"
+
+
+def _string(cell: Any) -> str | None:
+    """Text that every library can hold."""
+    if isinstance(cell, bytes):
+        return bytes.decode(cell)
+    if not isinstance(cell, str):
+        return None
+    text = str.__str__(cell)
+    return text if text.isascii() else text.encode().decode()
+
+
+def _number(cell: Any) -> float:
+    text = _string(cell)
+    if text is None:
+        if isinstance(cell, complex | np.complexfloating):
+            return float(cell.real) if cell.imag == 0 else math.nan
+        return number(cell)
+    if "_" in text:
+        return math.nan
+    truth = _TRUTH.get(text.lower())
+    if truth is not None:
+        return truth
+    worked, value = quietly(lambda: float(text))
+    return value if worked and value is not None else _number(complex(text))
+
+
+def _text(cell: Any) -> str | None:
+    text = _string(cell)
+    if text is not None:
+        return text
+    if isinstance(cell, bool | np.bool_):
+        return str(bool(cell))
+    if isinstance(cell, int | np.integer):
+        return None if math.isnan(number(cell)) else str(int(cell))  # numpy counts durations among the integers
+    if isinstance(cell, datetime | date | np.datetime64):
+        moment = _moment(cell)
+        spelled = None if moment is None else np.datetime64(moment, "us").item().isoformat()
+        return None if spelled is None else spelled.removesuffix("T00:00:00")
+    value = _number(cell)
+    if math.isnan(value):
+        return None
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def _moment(cell: Any) -> int | None:
+    text = _string(cell)
+    if text is not None:
+        cell = datetime.fromisoformat(text.strip())
+    elif isinstance(cell, np.datetime64):
+        cell = cell.astype("M8[us]").item()
+    if isinstance(cell, datetime):
+        if cell.tzinfo is not None:
+            cell = cell.astimezone(UTC)
+        parts = (cell.year, cell.month, cell.day, cell.hour, cell.minute, cell.second, cell.microsecond)
+        moment = datetime(*parts)
+    elif isinstance(cell, date):
+        moment = datetime(cell.year, cell.month, cell.day)
+    else:
+        return None
+    return int(np.datetime64(moment, "us").astype(np.int64)) if moment.year in _YEARS else None

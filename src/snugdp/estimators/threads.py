@@ -1,0 +1,31 @@
+"""One thread for BLAS while the engine's own threads read rows: two crowds of threads get into each other's way."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+_lock = Lock()
+_inside: list[Any] = []  # fits under way, in any thread; the first of them holds the limits that were
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Until the last of several fits at once has ended; then BLAS has its threads back.
+
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    with _lock:
+        pools: Any = importlib.import_module("threadpoolctl")  # comes with scikit-learn
+        _inside.append(None if _inside else pools.threadpool_limits(1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            if len(_inside) == 1:
+                _inside[0].restore_original_limits()
+            _inside.pop()

@@ -1,0 +1,538 @@
+"""The face of logistic regression: what goes in, what comes out, what is refused, who pays, and what must not show."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import traceback
+import warnings
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from snugdp import (
+    Boolean,
+    BudgetExceededError,
+    Category,
+    Cost,
+    LinearRegression,
+    LogisticRegression,
+    MemoryLedger,
+    NotPrivateWarning,
+    NotReleased,
+    Number,
+    PoissonRegression,
+    Schema,
+    Selected,
+    Simulation,
+    SparseLinearRegression,
+)
+from snugdp.data.losses import Logistic
+from snugdp.estimators import glm_methods, methods
+from snugdp.estimators.base import Promise
+from snugdp.estimators.glm_methods import GLM_METHODS
+from snugdp.estimators.responses import LabelBounds, Labels
+from tests.estimators.test_check_estimator import failures
+from tests.estimators.test_privacy_of_the_face import CANARY, ROWS, SECRET, STRANGE, everything, shows
+from tests.estimators.tiny import Tiny
+
+NAMES = ["a", "b", "c"]
+TRUTH = np.array([4.0, -3.0, 0.0])
+WORDS = np.array(["no", "yes"])
+SCHEMA = Schema({**dict.fromkeys(NAMES, Number(-1, 1)), "y": Category(["yes", "no"])}, target="y")
+
+
+def made(n: int = 4000, key: int = 1, classes: Any = WORDS) -> tuple[Any, Any]:
+    rng = np.random.default_rng(key)
+    X = rng.uniform(-1, 1, (n, 3))
+    noisy = X @ TRUTH + 0.5 + rng.logistic(size=n)
+    edges = np.linspace(-3, 3, len(classes) + 1)[1:-1] if len(classes) > 2 else [0.0]
+    return X, np.asarray(classes)[np.digitize(noisy, edges)]
+
+
+def rehearsal(**given: Any) -> Any:
+    usual = {"method": "objective", "classes": ["no", "yes"], "x_norm": 2, "noise": Simulation(4)}
+    return LogisticRegression(**{**usual, **given})
+
+
+def with_schema(**given: Any) -> Any:
+    return rehearsal(**{"schema": SCHEMA, "classes": None, "x_norm": None, **given})
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a method that looks at no row."""
+    recipe = methods.Recipe(Tiny, ("theta", "refuse"), rows=False)
+    monkeypatch.setitem(glm_methods.GLM_METHODS, "tiny", recipe)
+    return "tiny"
+
+
+def test_a_fit_finds_the_classes() -> None:
+    X, y = made(20_000)
+    model: Any = LogisticRegression(epsilon=2, classes=["yes", "no"], x_norm=2).fit(X, y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.coef_.shape == (1, 3)
+    assert model.intercept_.shape == (1,)
+    assert np.allclose(model.coef_, TRUTH, atol=0.8)
+    assert np.allclose(model.decision_function(X), (X @ model.coef_.T + model.intercept_)[:, 0])
+    assert model.score(X, y) > 0.8
+    chances = model.predict_proba(X)
+    assert np.allclose(chances[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
+    assert np.allclose(np.exp(model.predict_log_proba(X)), chances)
+    assert np.array_equal(model.predict(X), WORDS[(chances[:, 1] > 0.5).astype(int)])
+    assert log_loss(y, chances) < 0.5
+    assert model.released_ is True
+    assert model.guarantee_ == Promise(2.0, 1e-6, "add_remove", model.plan_.proof)
+    assert model.plan_.proof.startswith("mechanisms/glm_adaptive")
+    assert model.cost_ == model.plan_.cost == model.receipt_.cost
+    assert model.certificate_.radius > 0
+    assert {"ridge", "sigma", "radius"} <= set(model.details_)
+    assert (model.n_features_in_, model.coef_names_) == (3, ("x0", "x1", "x2"))
+
+
+@pytest.mark.parametrize("method", ["auto", "objective"])
+@pytest.mark.parametrize("together", ["ovr", "softmax"])
+def test_more_than_two_classes(method: str, together: str) -> None:
+    colours = np.array([30, 10, 20])  # in no order
+    X, y = made(20_000, classes=np.sort(colours))
+    model = rehearsal(method=method, classes=colours, epsilon=4, multi_class=together).fit(X, y)
+    assert model.classes_.tolist() == [10, 20, 30]
+    assert model.coef_.shape == (3, 3)
+    assert model.intercept_.shape == (3,)
+    assert model.decision_function(X).shape == model.predict_proba(X).shape == (20_000, 3)
+    assert np.allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert np.array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+    assert model.score(X, y) > max(0.6, np.mean(y == 30))
+    assert log_loss(y, model.predict_proba(X)) < 0.95
+    chances = np.exp(model.decision_function(X))
+    chances = chances if together == "softmax" else chances / (1 + chances)
+    assert np.allclose(model.predict_proba(X), chances / chances.sum(axis=1, keepdims=True))
+    if together == "softmax":
+        assert np.array_equal(model.set_params(multi_class="auto").fit(X, y).coef_, model.coef_)
+
+
+def test_every_container_gives_the_same_fit() -> None:
+    X, y = made(300)
+    columns = dict(zip(NAMES, X.T, strict=True))
+    odd = np.random.default_rng(1).permutation(len(y))  # labels of rows, which must not matter
+    answer = rehearsal().fit(X, y)
+    named = [pd.DataFrame(columns, index=odd), pl.DataFrame(columns), pa.table(columns)]
+    series = [pd.Series(y, index=odd), pd.Series(y, dtype="category"), pl.Series(y.tolist()), pa.array(y.tolist())]
+    for rows in (X, X.tolist(), X.astype(object), np.asfortranarray(X), *named):
+        model = rehearsal().fit(rows, y)
+        assert np.array_equal(model.coef_, answer.coef_)
+        assert np.allclose(model.predict_proba(rows), answer.predict_proba(X), rtol=1e-12)
+    for target in (y.tolist(), tuple(y.tolist()), y.astype(object), *series):
+        for rows in (X, named[0]):
+            assert np.array_equal(rehearsal().fit(rows, target).coef_, answer.coef_)
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        assert np.array_equal(rehearsal().fit(X, y[:, None]).coef_, answer.coef_)
+
+
+def test_a_table_with_a_schema(tmp_path: Path) -> None:
+    X, y = made(300)
+    whole = pd.DataFrame(dict(zip(NAMES, X.T, strict=True)), index=range(7, 307)).assign(y=y)
+    whole.reset_index(drop=True).to_parquet(tmp_path / "table.parquet")
+    whole.to_csv(tmp_path / "table.csv", index=False)
+    for method in ("objective", "auto"):
+        answer = with_schema(method=method).fit(whole)
+        assert answer.classes_.tolist() == ["no", "yes"]
+        for rows, target in (
+            (whole[NAMES], y),
+            (whole[NAMES], whole["y"]),
+            (pl.from_pandas(whole), None),
+            (tmp_path / "table.parquet", None),
+            (tmp_path / "table.csv", None),
+        ):
+            model = with_schema(method=method).fit(rows, target)
+            assert np.array_equal(model.coef_, answer.coef_)
+            assert (model.n_features_in_, model.feature_names_in_.tolist()) == (3, NAMES)
+            assert np.array_equal(model.predict(whole), answer.predict(whole[NAMES]))
+    assert answer.score(whole[NAMES], y) > 0.7
+
+
+@pytest.mark.parametrize("values", [None, [False, True], [3, 1, 2], ["x", "y", "z", "w"], [0.5, -1.5]])
+def test_the_classes_of_a_schema(values: Any) -> None:
+    column = Boolean() if values is None else Category(values)
+    classes = sorted(values or [False, True])
+    X, y = made(300, classes=np.array(classes))
+    schema = Schema({**dict.fromkeys(NAMES, Number(-1, 1)), "y": column}, target="y")
+    frame = pd.DataFrame(X, columns=NAMES)
+    inside, beside = with_schema(schema=schema).fit(frame.assign(y=y)), with_schema(schema=schema).fit(frame, y)
+    assert inside.classes_.tolist() == beside.classes_.tolist() == classes
+    assert np.array_equal(inside.coef_, beside.coef_)
+    assert inside.coef_.shape == (1 if len(classes) == 2 else len(classes), 3)
+    array = rehearsal(classes=classes, x_norm=np.sqrt(3)).fit(X, y)  # the same rows, but for a rounding
+    assert np.allclose(array.coef_, inside.coef_, atol=1e-3)
+
+
+def test_a_label_that_is_none_of_the_classes_counts_as_the_first() -> None:
+    X, y = made(300)
+    answer = rehearsal().fit(X, y).coef_
+    for strange in (None, "maybe", 7, np.nan, "YES", b"no"):
+        labels: Any = y.astype(object)
+        labels[y == "no"] = strange
+        assert np.array_equal(rehearsal().fit(X, labels).coef_, answer)
+        assert np.array_equal(rehearsal().fit(X, labels.tolist()).coef_, answer)
+        frame = pd.DataFrame(X, columns=NAMES)
+        assert np.array_equal(with_schema().fit(frame.assign(y=labels)).coef_, with_schema().fit(frame, y).coef_)
+
+
+@pytest.mark.parametrize("method", ["auto", "objective", "output"])
+def test_degenerate_tables_are_fitted_like_any_other(method: str) -> None:
+    """One class only, no rows, one row, nothing but infinities: the same things happen, and nothing is said."""
+    X, y = made(40)
+    tables: list[tuple[Any, Any]] = [
+        (X, np.full(40, "yes")), (X, np.full(40, "no")), (X[:0], y[:0]), (X[:1], y[:1]), (X * np.inf, y),
+        (X * np.nan, y), (np.zeros_like(X), y), (X * 1e300, y), (X, [None] * 40),
+    ]  # fmt: skip
+    seen = set()
+    for rows, labels in tables:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model: Any = LogisticRegression(method=method, classes=["no", "yes"], x_norm=2).fit(rows, labels)
+            assert np.isfinite(model.predict_proba(np.vstack([X, X * np.inf]))).all()
+        seen.add(
+            (model.released_, str(model.plan_), model.coef_.shape, tuple(model.classes_), tuple(sorted(vars(model))))
+        )
+    assert len(seen) == 1
+
+
+def test_three_classes_of_which_one_is_there() -> None:
+    X, _ = made(50)
+    model = rehearsal(classes=range(3), method="auto", epsilon=20).fit(
+        np.repeat(X, 20, axis=0), np.ones(1000, dtype=int)
+    )
+    assert np.mean(model.predict(X) == 1) > 0.9
+    assert rehearsal(classes=range(3)).fit(X[:1], [2]).coef_.shape == (3, 3)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_intercept(intercept: bool) -> None:
+    X, y = made(300)
+    for method in ("objective", "auto"):
+        assert bool(rehearsal(fit_intercept=intercept, method=method).fit(X, y).intercept_[0]) == intercept
+
+
+def test_rows_to_predict_are_read_as_the_fit_reads_them() -> None:
+    X, y = made(300)
+    model = rehearsal().fit(X, y)
+    far, nan = np.array([[40.0, 0, 0], [0, np.inf, 0]]), np.array([[np.nan, 1, 0]])
+    assert np.allclose(model.decision_function(far), model.decision_function([[2.0, 0, 0], [0, 2, 0]]))
+    assert np.allclose(model.predict_proba(nan), model.predict_proba([[0, 1, 0]]))
+    assert model.predict(np.empty((0, 3))).shape == (0,)
+    assert rehearsal(classes=range(4)).fit(X, np.zeros(300)).predict_proba(np.empty((0, 3))).shape == (0, 4)
+    with pytest.raises(ValueError, match="X has 2 features, but LogisticRegression is expecting 3"):
+        model.predict(X[:, :2])
+    with pytest.raises(NotFittedError):
+        LogisticRegression().predict(X)
+
+
+def test_plans_are_public_and_in_the_users_units(tiny: str) -> None:
+    model = rehearsal(method=tiny, noise=None)
+    assert model.plan(n_features=3, rows=100).forecast[0].startswith("with 100 rows that fill")
+    assert "the linear function off by about" in model.plan(3).forecast[0]
+    assert model.fit(*made(30)).plan() == model.plan(3) == model.plan_
+    with pytest.raises(ValueError, match="n_features"):
+        rehearsal().plan()
+    schema = Schema({"a": Number(0, 1), "y": Boolean()}, target="y")
+    lines = [with_schema(method=tiny, schema=schema, rows=9).plan().forecast[0]]
+    lines += [rehearsal(method=tiny, classes=[0, 1], x_norm=0.5, rows=9).plan(1).forecast[0]]
+    assert lines[0] == lines[1]  # the units of a truth value are nobody's
+    fitted = with_schema(method=tiny, schema=schema, noise=None).fit(pd.DataFrame({"a": [0.5], "y": [True]}))
+    assert fitted.coef_.tolist() == [[2.0]]
+    assert fitted.intercept_.tolist() == [0.0]
+    assert fitted.noise_scale_.tolist() == [1.0]
+    assert Tiny.last["losses"][0].classifies
+
+
+@pytest.mark.parametrize("method", sorted(GLM_METHODS))
+def test_all_methods_make_a_plan_and_a_fit(method: str) -> None:
+    model = rehearsal(method=method, rows=400)
+    assert model.plan(3).cost.neighbours.value == "add_remove"
+    model.fit(*made(400))
+    assert model.plan_.forecast[0].startswith("with 400 rows")
+    assert model.predict(np.zeros((2, 3))).shape == (2,)
+
+
+def test_a_grid_is_searched_in_private() -> None:
+    X, y = made(4000)
+    ledger = MemoryLedger(4, 1e-6)
+    given = {"epsilon": 4, "noise": None, "ledger": ledger, "validation": made(200, 2), "selection": {"mean_runs": 3}}
+    model = rehearsal(**given, proposals={"ridge": [4, 40], "composable": True}).fit(X, y)
+    assert ledger.spent == model.cost_ == Cost(epsilon=4, delta=1e-6)
+    assert model.receipt_.sequence == 1
+    if model.released_:  # a random number of runs may be none
+        assert isinstance(model.outcome_.value, Selected)
+        assert model.best_proposal_["ridge"] in (4, 40)
+        public, labels = made(200, 2)
+        assert model.outcome_.value.score == pytest.approx(-log_loss(labels, model.predict_proba(public)), rel=1e-6)
+    else:
+        with pytest.raises(NotReleased, match='method="auto"'):
+            model.predict(X)
+    tested = rehearsal(method="output", proposals={"ridge": [2, 20], "shape": "hessian"}).fit(X, y)
+    assert tested.certificate_.ridge in (2, 20)
+    assert not hasattr(tested, "best_proposal_")
+
+
+def test_a_refused_fit_is_fitted_and_refused(tiny: str) -> None:
+    X, y = made(30)
+    ledger = MemoryLedger(10, 1e-3)
+    model = rehearsal(method=tiny, noise=None, ledger=ledger).fit(X, y)
+    model.set_params(proposals={"refuse": True}).fit(X, y)
+    assert model.released_ is False
+    assert ledger.spent == Cost(epsilon=2, delta=2e-6)
+    assert not hasattr(model, "coef_")
+    for ask in (model.predict, model.predict_proba, model.predict_log_proba, model.decision_function):
+        with pytest.raises(NotReleased, match="more rows"):
+            ask(X)
+
+
+BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"epsilon": 0}, ValueError, "epsilon"),
+    ({"delta": 1}, ValueError, "delta"),
+    ({"neighbours": "swap"}, ValueError, "neighbours"),
+    ({"method": "adassp"}, ValueError, '"auto", "objective", "output"'),
+    ({"proposals": {"rigde": 1}}, ValueError, 'no proposal "rigde"; allowed: "ridge"'),
+    ({"proposals": {"ridge": [1, 2]}}, ValueError, "needs validation"),
+    ({"validation": (1, 2)}, ValueError, "without a list of proposals"),
+    ({"classes": None}, ValueError, "classes is needed"),
+    ({"multi_class": "ovo"}, ValueError, "multi_class"),
+    ({"classes": "no"}, TypeError, "a list of labels"),
+    ({"classes": ["no"]}, ValueError, "at least two"),
+    ({"classes": ["no", "no"]}, ValueError, "at least two"),
+    ({"classes": ["no", None]}, ValueError, "at least two"),
+    ({"classes": range(2000)}, ValueError, "more than 1000"),
+    ({"x_norm": None}, ValueError, "x_norm is needed"),
+    ({"x_norm": -1}, ValueError, "x_norm"),
+    ({"fit_intercept": "yes"}, TypeError, "fit_intercept"),
+    ({"rows": 0}, ValueError, "rows"),
+    ({"ledger": 5}, TypeError, "ledger"),
+    ({"noise": 5}, TypeError, "noise"),
+    ({"noise": Simulation(1)}, ValueError, "NOT PRIVATE"),
+    ({"progress": "bar"}, TypeError, "progress"),
+    ({"schema": SCHEMA}, ValueError, "leave out classes"),
+    ({"schema": SCHEMA, "classes": None}, ValueError, "leave out x_norm"),
+    ({"schema": "file.toml", "x_norm": None, "classes": None}, TypeError, "snugdp.Schema"),
+    ({"schema": Schema({"a": Number(0, 1)}), "x_norm": None, "classes": None}, ValueError, "target"),
+    (
+        {"schema": Schema({"a": Number(0, 1), "y": Number(0, 1)}, target="y"), "x_norm": None, "classes": None},
+        TypeError,
+        "Boolean or a Category",
+    ),
+]
+WITH_FEATURES: list[tuple[dict[str, Any], type[Exception], str]] = [  # the method needs their number to judge
+    ({"delta": 0}, ValueError, "delta"),
+    ({"neighbours": "replace"}, ValueError, "add_remove"),
+    ({"proposals": {"ridge": 0.01}}, ValueError, "ridge must be at least"),
+    ({"method": "output", "classes": ["no", "so", "yes"]}, ValueError, 'use "auto" or "objective"'),
+    ({"proposals": {"composable": True}, "classes": ["no", "so", "yes"]}, ValueError, "not composable"),
+    ({"method": "output", "proposals": {"shape": "round"}}, ValueError, "shape"),
+]
+
+
+class Untouchable:
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("the rows were read")
+
+
+@pytest.mark.parametrize(("changes", "error", "message"), [*BAD, *WITH_FEATURES], ids=lambda value: str(value)[:40])
+def test_bad_parameters_are_refused_before_anything_is_charged_or_read(
+    changes: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    ledger = MemoryLedger(100, 0.1)
+    model = rehearsal(**{"noise": None, "ledger": ledger, **changes})
+    for X, y in (made(30), (Untouchable(), Untouchable())):
+        if not isinstance(X, Untouchable) or (changes, error, message) in BAD:
+            with pytest.raises(error, match=message):
+                model.fit(X, y)
+    if not {"ledger", "noise"} & set(changes):
+        with pytest.raises(error, match=message):
+            model.plan(n_features=3)
+    assert ledger.spent == Cost()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        (np.ones((3, 2)), None, ValueError, "requires y to be passed, but the target y is None"),
+        (np.ones((3, 2)), np.ones(2, dtype=str), ValueError, "inconsistent"),
+        (np.ones((3, 2)), np.ones((3, 2), dtype=str), ValueError, "1d array"),
+        (np.ones((3, 2)), [["no"], ["yes"], ["no"]], ValueError, "1d array"),
+        (np.ones((3, 2)), pd.DataFrame({"a": ["no"], "b": ["yes"]}), ValueError, "1d array"),
+        (np.ones((3, 2)), np.ones(3), TypeError, "same type"),
+        (np.ones((3, 2)), np.ones(3) * 1j, ValueError, "Complex data"),
+        (pd.DataFrame({"a": ["x", "y"]}), ["no", "no"], TypeError, '"a" must hold numbers'),
+        (np.ones(3), ["no"] * 3, ValueError, "Reshape"),
+    ],
+)
+def test_bad_data(X: Any, y: Any, error: type[Exception], message: str) -> None:
+    ledger = MemoryLedger(100, 0.1)
+    with pytest.raises(error, match=message):
+        rehearsal(noise=None, ledger=ledger).fit(X, y)
+    assert ledger.spent == Cost()
+
+
+@pytest.mark.parametrize("regression", [LinearRegression, SparseLinearRegression, PoissonRegression])
+def test_a_regression_refuses_classes(regression: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"not a Category: classes are for|y_max is needed"):
+        regression(schema=SCHEMA).plan()
+
+
+def test_clones_and_searches_share_the_ledger_and_every_fit_is_charged(tiny: str) -> None:
+    X, y = made(60)
+    ledger = MemoryLedger(100, 1e-3)
+    model = rehearsal(epsilon=0.5, method=tiny, noise=None, ledger=ledger)
+    twin = clone(model)
+    assert twin.ledger is ledger
+    twin.fit(X, y)
+    assert ledger.spent == Cost(epsilon=0.5, delta=1e-6)
+    cross_val_score(model, X, y, cv=3)
+    assert ledger.spent == Cost(epsilon=2, delta=4e-6)
+    GridSearchCV(model, {"x_norm": [1, 2]}, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert ledger.spent == Cost(epsilon=5.5, delta=11e-6)
+    make_pipeline(FunctionTransformer(), model).fit(X, y)
+    assert ledger.spent == Cost(epsilon=6, delta=12e-6)
+    assert copy.deepcopy(model).get_params()["epsilon"] == 0.5
+    short = rehearsal(method=tiny, noise=None, ledger=MemoryLedger(1.5, 1e-3)).fit(X, y)
+    with pytest.raises(BudgetExceededError):
+        short.fit(X, y)
+    with pytest.raises(NotFittedError):
+        short.predict(X)
+
+
+def test_pickles() -> None:
+    X, y = made(300)
+    model = rehearsal(noise=None, ledger=MemoryLedger(10, 1e-3)).fit(X, y)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.guarantee_ == model.guarantee_
+    with pytest.raises(RuntimeError, match="stayed behind"):
+        loaded.fit(X, y)
+
+
+def test_a_seed_is_a_rehearsal_and_says_so() -> None:
+    X, y = made(60)
+    with pytest.warns(NotPrivateWarning, match="NOT PRIVATE") as said:
+        first = rehearsal(noise=None, random_state=3).fit(X, y)
+    assert said[0].filename == __file__
+    assert (first.guarantee_, first.receipt_) == (None, None)
+    assert np.array_equal(rehearsal().fit(X, y).coef_, rehearsal().fit(X, y).coef_)
+    with pytest.raises(ValueError, match="at least one row"):
+        rehearsal().fit(X[:0], y[:0])
+
+
+class Checked(LogisticRegression):
+    """With classes read from the rows, as scikit-learn's checks declare none. Never do this."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        self._seen = y
+        return super().fit(X, y)
+
+    def _response(self) -> Labels:
+        seen = np.asarray(self._seen)
+        whole = seen.dtype.kind != "f" or (np.isfinite(seen).all() and (seen == np.round(seen)).all())
+        classes = np.unique(seen) if whole and len(np.unique(seen)) > 1 else np.arange(2)
+        given = LabelBounds(None, self.x_norm, 1, self.fit_intercept, classes)
+        return Labels(Logistic(), given, together=True)
+
+
+VALUES = {
+    "check_supervised_y_no_nan": "an error when a label is no number would tell such a row from others",
+    "check_classifiers_regression_target": "labels that are none of the classes count as the first, whatever they are",
+}
+
+
+@pytest.mark.parametrize("given", [{"noise": Simulation(0)}, {}], ids=["rehearsal", "release"])
+def test_scikit_learns_own_battery(given: dict[str, Any]) -> None:
+    """What it wants that would betray somebody must fail, and nothing else may."""
+    assert failures(Checked(method="objective", x_norm=10, **given), VALUES) == set(VALUES)
+
+
+def test_tags() -> None:
+    tags = LogisticRegression().__sklearn_tags__()
+    assert is_classifier(LogisticRegression())
+    assert tags.non_deterministic
+    assert tags.input_tags.allow_nan
+    assert tags.classifier_tags.poor_score
+    assert tags.classifier_tags.multi_class
+    assert tags.target_tags.required
+    assert not with_schema().__sklearn_tags__().target_tags.required
+
+
+def table(n: int = ROWS) -> tuple[Any, Any]:
+    return np.full((n, 2), CANARY), np.full(n, SECRET)
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "pandas", "schema"])
+@pytest.mark.parametrize("classes", [["no", "yes"], ["a", "b", "c"]])
+def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, classes: list[str]) -> None:
+    X, y = table()
+    given: Any = {"list": X.tolist(), "array": X}.get(kind)
+    model = rehearsal(method=tiny, classes=classes, x_norm=10, noise=None, ledger=MemoryLedger(9, 0.1))
+    if kind in ("pandas", "schema"):
+        given = pd.DataFrame(X, columns=["a", "b"])
+    if kind == "schema":
+        columns: dict[str, Any] = {"a": Number(0, 10), "b": Number(0, 10), "y": Category(classes)}
+        model.set_params(schema=Schema(columns, target="y"), x_norm=None, classes=None)
+    model.fit(given, y)
+    for text in (repr(model), str(model), pickle.dumps(model), repr(model.get_params()), model._repr_html_()):
+        assert not shows(text)
+    for value in everything(model, set()):
+        assert not shows(str(value)), type(value)
+        assert not isinstance(value, np.ndarray) or value.size < 10
+    watched = weakref.ref(X), weakref.ref(y)
+    del X, y, given
+    gc.collect()
+    assert [each() for each in watched] == [None, None]
+
+
+@pytest.mark.parametrize("kind", ["text", "lengths", "nested", "complex", "numbers", "wide"])
+def test_no_error_or_warning_quotes_a_label(kind: str) -> None:
+    X, y = table()
+    rows: Any = {"text": np.full((ROWS, 2), SECRET), "lengths": X[1:], "nested": X[None]}.get(kind, X)
+    target: Any = {
+        "complex": X[:, 0] * 1j,
+        "numbers": X[:, 0],
+        "wide": np.full((ROWS, 2), SECRET),
+    }.get(kind, y)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with pytest.raises((TypeError, ValueError)) as caught:
+            rehearsal(x_norm=10, noise=None).fit(rows, target)
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert not shows("".join(traceback.format_exception_only(error)))
+        error = error.__cause__ or error.__context__
+    assert not any(shows(str(warning.message)) for warning in said)
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=[f"{i}-{type(cell).__name__}" for i, cell in enumerate(STRANGE)])
+def test_no_cell_and_no_label_raises_or_warns(strange: Any) -> None:
+    cells = np.zeros((12, 2), dtype=object)
+    cells[3, 1] = strange
+    labels: list[Any] = ["no"] * 12
+    labels[5] = strange
+    frame = pd.DataFrame({"a": cells[:, 0], "b": cells[:, 1]})
+    schema = Schema({"a": Number(0, 10), "b": Number(0, 10), "y": Category(["no", "yes"])}, target="y")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (cells.tolist(), cells, frame):
+            assert rehearsal().fit(rows, labels).released_
+        assert rehearsal().fit(frame, pd.Series(labels, dtype=object)).released_
+        assert with_schema(schema=schema).fit(frame, labels).released_
+        assert with_schema(schema=schema).fit(frame.assign(y=pd.Series(labels, dtype=object))).released_
