@@ -14,7 +14,7 @@ import pytest
 from scipy.special import expit, ndtr
 from scipy.stats import norm
 
-from snugdp import Budget, MemoryLedger, Simulation
+from snugdp import Budget, BudgetExceededError, MemoryLedger, Refused, Simulation
 from snugdp.accounting import gaussian
 from snugdp.accounting.glm_output import displacement
 from snugdp.data.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
@@ -26,7 +26,7 @@ from snugdp.mechanisms.glm_point import Settled
 from snugdp.mechanisms.regression import Design
 from snugdp.noise import Gaussian
 from snugdp.ptr.purse import Purse
-from snugdp.secret import PrivateComputationError, Secret
+from snugdp.secret import Secret
 
 SCHEMA = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-1, 1)}, target="y")
 LINE = Schema({"a": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)
@@ -321,5 +321,9 @@ def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) 
 
 def test_rows_of_another_design_are_a_private_failure() -> None:
     method = OutputGLM(LINE_DESIGN, BUDGET, loss=Logistic(), ridge=1)
-    with pytest.raises(PrivateComputationError):
-        method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(budget=BUDGET))
+    ledger = MemoryLedger(BUDGET.epsilon, BUDGET.delta)
+    outcome = method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(ledger=ledger))
+    assert isinstance(outcome, Refused)  # paid for, and without a reason
+    assert ledger.spent == method.plan().cost
+    with pytest.raises(BudgetExceededError):  # before a row is read
+        method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(ledger=ledger))

@@ -186,5 +186,5 @@ class _Tallied:
     def __init__(self, tally: list[int]) -> None:
         self.tally = np.array(tally)
 
-    def map(self, function: object) -> Secret[np.ndarray]:  # type: ignore[type-arg]
+    def map(self, function: object) -> Secret[Any]:
         return Secret(self.tally)
