@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import re
 import struct
 import traceback
 import warnings
@@ -31,9 +32,10 @@ def table(n: int = ROWS) -> tuple[Any, Any]:
 def shows(text: str | bytes) -> bool:
     """Whether a cell or the number of rows is in it, in digits or in bytes."""
     raw = text.encode() if isinstance(text, str) else text
-    marks = [b"4217", b"7919", b"Canary", struct.pack("<d", CANARY), struct.pack(">d", CANARY)]
+    marks = [b"Canary", struct.pack("<d", CANARY), struct.pack(">d", CANARY)]
     marks += [b"M" + struct.pack("<H", ROWS), struct.pack("<q", ROWS)]  # a number as pickle and numpy write it
-    return any(mark in raw for mark in marks)
+    numbers = re.search(rb"(?<![\d.])(4217|7919)(?!\d)", raw)  # not the digits of noise
+    return numbers is not None or any(mark in raw for mark in marks)
 
 
 def everything(value: Any, seen: set[int]) -> list[Any]:

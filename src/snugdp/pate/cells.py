@@ -62,6 +62,10 @@ class _Lookup:
             self._table[[int(key) - self._low for key in keys]] = list(keys.values())
 
     def __call__(self, cells: NDArray[Any]) -> Integers:
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            return self._found(cells)
+
+    def _found(self, cells: NDArray[Any]) -> Integers:
         if not len(self._keys):
             return np.full(cells.shape, self._none, dtype=np.int64)
         if self._table is not None:
