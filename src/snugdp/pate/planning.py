@@ -155,7 +155,7 @@ def best_sigmas(value: Callable[[float], float], largest: float, without: float,
     least = min(_LEAST, largest / 2)
     tried: dict[float, float] = {s: value(s) for s in np.geomspace(least, largest, coarse)[:-1].tolist()}
     tried[largest] = without
-    for _ in range(3):
+    for _ in range(2):
         order = sorted(tried)
         place = order.index(max(tried, key=lambda sigma: tried[sigma]))
         for one, other in pairwise(order[max(place - 1, 0) : place + 2]):

@@ -123,7 +123,7 @@ def tested(request: Request) -> Proposal:
         return _search(request, _rounded(noise)).for_belief(request.belief).chance * request.right(noise)
 
     end = float(largest or request.size.teachers)
-    near = best_sigmas(value, end, request.right(end) if largest else 0.0, 9 if request.confidence is None else 6)
+    near = best_sigmas(value, end, request.right(end) if largest else 0.0, 8 if request.confidence is None else 6)
     if largest is not None and not near:
         return plain(request, "no test: with such leads the plain mechanism promises at least as many right labels")
     near = near or {end: 0.0}
