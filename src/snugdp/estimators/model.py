@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,32 +9,28 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from snugdp.data.arrays import ArraySource, matrix
+from snugdp.data.arrays import ArraySource
 from snugdp.data.passes import row_map
 from snugdp.data.rows import Rows
 from snugdp.data.schema import Layout, Schema
 from snugdp.estimators.base import (
-    AbsentLedger,
     Promise,
     described,
     forecast_lines,
     in_users_units,
     refused,
-    rehearsal,
     require_rows,
     whole_rows,
 )
 from snugdp.estimators.grids import Score, Searched, combinations, options_of, squares
 from snugdp.estimators.methods import Options, Recipe, recipe_for
-from snugdp.estimators.tables import Bounds, Table, eager, read, rows_of, target_of
+from snugdp.estimators.private import PrivateEstimator
+from snugdp.estimators.tables import Bounds, Table, read, rows_of, target_of
 from snugdp.estimators.threads import one_blas_thread
 from snugdp.guarantee import Budget
-from snugdp.ledger import MemoryLedger
 from snugdp.mechanisms.regression import Design, Fit, Method
-from snugdp.noise import Noise, Simulation
 from snugdp.outcome import Outcome
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
@@ -43,7 +38,7 @@ from snugdp.ptr.select import Selected
 from snugdp.secret import Secret
 
 
-class LinearModel(BaseEstimator):  # type: ignore[misc]
+class LinearModel(PrivateEstimator):
     """A scikit-learn estimator of a linear function, with a budget. What its target is, subclasses say.
 
     Guarantee: each fit is (epsilon, delta)-DP, whether it is released or refused: that of its method.
@@ -136,19 +131,6 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         none = np.empty((0, *theta.shape[:-1]))
         return np.concatenate([none, *(rows @ theta.T for rows in rows_of(X, self._layout))])
 
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta, self.neighbours)
-
-    def _check_progress(self) -> None:
-        if self.progress not in (None, True, False):
-            raise TypeError("progress must be True, False or None")
-
-    def _fresh_noise(self) -> Noise | None:
-        """A rehearsal begins anew at every fit: the same seed, the same result."""
-        if self.random_state is not None:
-            return rehearsal(self.random_state, self.noise)
-        return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
-
     def _make(self, layout: Layout, budget: Budget) -> Method:
         recipe, proposals = recipe_for(self.method, self.proposals, self.rows, self.validation, self._recipes())
         validation = self._scaled_validation(layout)
@@ -182,38 +164,16 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         plan = method.plan()
         return replace(plan, forecast=(*forecast_lines(method, shown, rows, self._off_in), *plan.forecast))
 
-    def _forget(self) -> None:
-        """Nothing of an earlier fit stays beside a later one."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
     def _name_features(self, table: Table) -> None:
-        if table.named is not None:
-            validate_data(self, table.named, reset=True, skip_check_array=True)
-            return
-        names = [name for name in table.layout.columns if name != table.layout.target]
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
-
-    def _check_features(self, X: Any) -> None:
-        """As in the fit: by scikit-learn for arrays and pandas, of whose names all its versions know."""
-        frame = eager(X)
-        if frame is None or hasattr(X, "set_axis"):
-            validate_data(self, X if frame is not None else matrix(X), reset=False, skip_check_array=True)
-        elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
-            raise ValueError("The feature names should match those that were passed during fit, in the same order")
+        self._name(table.named, [name for name in table.layout.columns if name != table.layout.target])
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout) -> Self:
         self._layout = layout
-        self.outcome_: Any = outcome
-        self.plan_, self.cost_ = plan, outcome.cost
-        self.receipt_ = getattr(outcome, "receipt", None)
-        self.guarantee_ = None if self.receipt_ is None else Promise.of(budget, plan)
+        self._record(outcome, plan, Promise.of(budget, plan))
         winner: Outcome[Any] = outcome
         if isinstance(outcome.value, Selected):
             self.best_proposal_, winner = dict(outcome.value.proposal), outcome.value.release
         self.certificate_ = winner.certificate
-        self.released_ = not outcome.refused
         fit: Fit | None = winner.value
         self._fit: Any = fit
         if fit is not None:
@@ -223,19 +183,3 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             self.noise_scale_ = None if fit.noise is None else in_users_units(shown, fit.noise)
             self.details_ = dict(fit.released)
         return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        if isinstance(state["ledger"], MemoryLedger):
-            state["ledger"] = AbsentLedger()
-        return state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "released_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None and not isinstance(self.noise, Simulation)
-        tags.input_tags.allow_nan = True  # no value may raise: what is no number is missing
-        tags.input_tags.string = True  # text in a cell is no number either
-        return tags

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
@@ -18,13 +17,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from snugdp.accounting.rational import Real
-from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, rehearsal, whole_rows
+from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_rows
 from snugdp.estimators.pate_rows import Form, declared, fresh, read, size, take
 from snugdp.estimators.pate_teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
+from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.tables import eager
 from snugdp.guarantee import Budget, Neighbours
 from snugdp.ledger import BudgetExceededError, MemoryLedger
-from snugdp.noise import Noise, Simulation
+from snugdp.noise import Noise
 from snugdp.outcome import Ledger, Outcome
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
@@ -52,7 +52,7 @@ def _if_the_student_has(method: str) -> Callable[[Method], Method]:
     return available_if(lambda self: hasattr(getattr(self, "student_", self._student()), method))  # type: ignore[no-any-return]
 
 
-class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Private classification by a student: teachers learn from the rows, and the student from their noisy votes.
 
     Every row is given to one of ``n_teachers`` teachers by a lot of its own, whatever the other rows are; with
@@ -217,9 +217,6 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings.filterwarnings("ignore", "X (does not have|has) .*feature names", UserWarning)
             return getattr(self.student_, method)(rows)
 
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta, self.neighbours)
-
     def _teacher(self) -> Any:
         return DecisionTreeClassifier() if self.teacher is None else self.teacher
 
@@ -228,8 +225,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _teachers(self) -> int:
         """Their number, after a look at the parameters that only this class knows."""
-        if self.progress not in (None, True, False):
-            raise TypeError("progress must be True, False or None")
+        self._check_progress()
         jobs = self.n_jobs
         if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0):
             raise ValueError("n_jobs must be None or a whole number other than 0: how many teachers to train at a time")
@@ -280,24 +276,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rehearse(self._student(), "student", public, classes)
         return tolerance(self._teacher(), public, classes)
 
-    def _fresh_noise(self) -> Noise | None:
-        """A rehearsal begins anew at every fit: the same seed, the same result."""
-        if self.random_state is not None:
-            return rehearsal(self.random_state, self.noise)
-        return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
-
-    def _forget(self) -> None:
-        """Nothing of an earlier fit stays beside a later one."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
     def _name_features(self, public: Any) -> None:
         frame = eager(public)
-        if frame is None or hasattr(public, "set_axis"):
-            validate_data(self, public, reset=True, skip_check_array=True)
-            return
-        self.n_features_in_ = len(frame.columns)
-        self.feature_names_in_ = np.array(frame.columns, dtype=object)
+        known = frame is None or hasattr(public, "set_axis")
+        self._name(public if known else None, [] if frame is None else frame.columns)
 
     def _checked(self, X: Any) -> Any:
         """Rows to predict, with the features of the fit, read as the queries were, in memory of their own."""
@@ -314,12 +296,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        self.outcome_: Any = outcome
-        self.plan_, self.cost_ = plan, outcome.cost
-        self.receipt_ = getattr(outcome, "receipt", None)
-        promise = Promise(float(budget.epsilon), float(budget.delta), budget.neighbours.value, PROOF)
-        self.guarantee_ = None if self.receipt_ is None else promise
-        self.released_ = not outcome.refused
+        self._record(outcome, plan, Promise(float(budget.epsilon), float(budget.delta), budget.neighbours.value, PROOF))
         if outcome.value is not None:
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)
@@ -344,21 +321,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.student_ = DummyClassifier(strategy="most_frequent").fit(rows, labels)
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        if isinstance(state["ledger"], MemoryLedger):
-            state["ledger"] = AbsentLedger()
-        return state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "released_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         models = [get_tags(self._teacher()), get_tags(self._student())]
-        tags.non_deterministic = self.random_state is None and not isinstance(self.noise, Simulation)
         tags.classifier_tags.poor_score = True  # few rows and noise in scikit-learn's checks
-        tags.input_tags.allow_nan = True  # no value may raise: such rows are left out
-        tags.input_tags.string = True
         tags.input_tags.sparse = all(model.input_tags.sparse for model in models)
         return tags

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from snugdp.accounting.rational import Real
 from snugdp.data.arrays import ArraySource
@@ -18,17 +17,18 @@ from snugdp.data.points import centred
 from snugdp.data.rows import Rows
 from snugdp.data.scatter import Scatter
 from snugdp.data.schema import Layout, Schema
-from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, rehearsal, require_rows, whole_rows
+from snugdp.estimators.base import NotReleased, Promise, require_rows, whole_rows
 from snugdp.estimators.pca_scree import scree
 from snugdp.estimators.pca_tables import Bounds, Units, faces, matrix_of, read
-from snugdp.estimators.tables import Table, eager
+from snugdp.estimators.private import PrivateEstimator
+from snugdp.estimators.tables import Table
+from snugdp.estimators.threads import one_blas_thread
 from snugdp.guarantee import Budget, Neighbours
-from snugdp.ledger import MemoryLedger
 from snugdp.mechanisms.components import Components, Method, Rank, Task
 from snugdp.mechanisms.crossing import FOCUS, AnalyzeGauss, Crossing
 from snugdp.mechanisms.projector import Projector
 from snugdp.mechanisms.projector_dual import Dual
-from snugdp.noise import Noise, Simulation
+from snugdp.noise import Noise
 from snugdp.outcome import Ledger, Outcome
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
@@ -45,7 +45,7 @@ METHODS: dict[str, Callable[[Task, str], Method]] = {
 }
 
 
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Private principal components.
 
     ``n_components``: a number; "auto", where the released spectrum falls most, at most 20; or a share of the variance,
@@ -141,11 +141,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         method = self._make(table.layout, bounds, budget)
         plan = method.plan()
         data = Scatter(Rows(table.data, table.layout, progress=self.progress), bounds.moves)
-        if not isinstance(table.data, ArraySource):
-            data.read()  # a table that cannot be read is found before the charge
-        self._forget()
-        self._name_features(table)
-        outcome = method.fit(Secret(data), purse)
+        with one_blas_thread():
+            if not isinstance(table.data, ArraySource):
+                data.read()  # a table that cannot be read is found before the charge
+            self._forget()
+            self._name_features(table)
+            outcome = method.fit(Secret(data), purse)
         return self._keep(outcome, plan, budget, table.layout)
 
     def transform(self, X: Any) -> Any:
@@ -177,56 +178,27 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         if not self.released_:
             raise NotReleased("the fit of this PCA failed and was paid for; why is private. Fit again")
 
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta, self.neighbours)
-
     def _bounds(self) -> Bounds:
-        if self.progress not in (None, True, False):
-            raise TypeError("progress must be True, False or None")
+        self._check_progress()
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}")
         if not isinstance(self.focus, str) or self.focus not in FOCUS:
             raise ValueError(f"focus must be one of {', '.join(FOCUS)}")
         return Bounds(self.schema, self.x_norm, self.center)
 
-    def _fresh_noise(self) -> Noise | None:
-        """A rehearsal begins anew at every fit: the same seed, the same result."""
-        if self.random_state is not None:
-            return rehearsal(self.random_state, self.noise)
-        return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
-
     def _make(self, layout: Layout, bounds: Bounds, budget: Budget) -> Method:
         rank = Rank.of(self.n_components, len(layout.features))
         return METHODS[self.method](Task(layout, budget, rank, whole_rows(self.rows), bounds.moves), self.focus)
 
-    def _forget(self) -> None:
-        """Nothing of an earlier fit stays beside a later one."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
     def _name_features(self, table: Table) -> None:
-        if table.named is not None:
-            validate_data(self, table.named, reset=True, skip_check_array=True)
-            return
-        names = list(table.layout.columns)
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
+        self._name(table.named, list(table.layout.columns))
 
-    def _check_features(self, X: Any) -> None:
-        """As in the fit: by scikit-learn for arrays and pandas, of whose names all its versions know."""
-        frame = eager(X)
-        if frame is None or hasattr(X, "set_axis"):
-            validate_data(self, X if frame is not None else matrix_of(X), reset=False, skip_check_array=True)
-        elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
-            raise ValueError("The feature names should match those that were passed during fit, in the same order")
+    def _as_matrix(self, X: Any) -> Any:
+        return matrix_of(X)
 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
-        self.outcome_: Any = outcome
-        self.plan_, self.cost_ = plan, outcome.cost
-        self.receipt_ = getattr(outcome, "receipt", None)
-        self.guarantee_ = None if self.receipt_ is None else Promise.of(budget, plan)
+        self._record(outcome, plan, Promise.of(budget, plan))
         self.certificate_ = outcome.certificate
-        self.released_ = not outcome.refused
         found = outcome.value
         if found is not None:
             shift = getattr(layout, "shift", ()) if found.start.shift is None else found.start.shift
@@ -257,20 +229,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        if isinstance(state["ledger"], MemoryLedger):
-            state["ledger"] = AbsentLedger()
-        return state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "released_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None and not isinstance(self.noise, Simulation)
-        tags.input_tags.allow_nan = True  # no value may raise: what is no number is missing
-        tags.input_tags.string = True  # text in a cell is no number either
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 

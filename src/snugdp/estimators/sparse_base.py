@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -12,23 +11,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from snugdp.accounting.rational import Real, rational
-from snugdp.data.arrays import matrix
 from snugdp.data.boxes import Box, EntrySchema
 from snugdp.data.passes import row_map
-from snugdp.estimators.base import AbsentLedger, Promise, forecast_lines, in_users_units, refused, rehearsal, whole_rows
+from snugdp.estimators.base import Promise, forecast_lines, in_users_units, refused, whole_rows
 from snugdp.estimators.methods import Options, Recipe
+from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse_tables import BoxBounds, SparseTable, linear_part, read
-from snugdp.estimators.tables import eager
+from snugdp.estimators.threads import one_blas_thread
 from snugdp.guarantee import Budget, Cost, Neighbours
-from snugdp.ledger import MemoryLedger
 from snugdp.mechanisms.regression import Design, Fit, Method
 from snugdp.mechanisms.sparse import Chooser, SparseMethod, beside, noisy_scores, noisy_support, voted_support
 from snugdp.mechanisms.support import Support
-from snugdp.noise import Noise, Simulation
 from snugdp.outcome import Outcome
 from snugdp.ptr.propose import Plan, share_of
 from snugdp.ptr.purse import Purse
@@ -38,7 +34,7 @@ SELECTIONS = ("gumbel", "gaussian", "votes")
 _SHARE = Fraction(1, 5)
 
 
-class SparseModel(BaseEstimator):  # type: ignore[misc]
+class SparseModel(PrivateEstimator):
     """What both estimators have in common: bounds, budget, the choice of columns, and what is kept."""
 
     def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
@@ -58,6 +54,7 @@ class SparseModel(BaseEstimator):  # type: ignore[misc]
         return self._told(self._make(box, self._budget()), box, guess)
 
     def _fitted(self, X: Any, y: NDArray[np.float64] | None) -> Any:
+        self._check_progress()
         budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
         purse = Purse(self._fresh_noise(), self.ledger, budget)
         table = read(X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
@@ -67,11 +64,13 @@ class SparseModel(BaseEstimator):  # type: ignore[misc]
             raise TypeError('selection="votes" reads rows in their order, which a cluster has not: use "gumbel"')
         method = self._make(table.box, budget)
         plan = self._told(method, table.box, guess)
-        if not table.candidates.in_memory:
-            table.candidates.scores()  # a table that cannot be read is found before the charge
-        self._forget()
-        self._name_features(table)
-        return self._keep(method.fit(Secret(table.candidates), purse), plan, budget, table.box)
+        with one_blas_thread():
+            if not table.candidates.in_memory:
+                table.candidates.scores()  # a table that cannot be read is found before the charge
+            self._forget()
+            self._name_features(table)
+            outcome = method.fit(Secret(table.candidates), purse)
+        return self._keep(outcome, plan, budget, table.box)
 
     def _linear(self, X: Any) -> NDArray[np.float64]:
         """The product theta . x for every row, restricted to the chosen columns."""
@@ -115,9 +114,6 @@ class SparseModel(BaseEstimator):  # type: ignore[misc]
         if listed := recipe.listed(given, None):
             raise ValueError(f"a sparse model takes one value for each proposal, and no list for {', '.join(listed)}")
         return recipe, given
-
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta, self.neighbours)
 
     def _size(self, width: int | None = None) -> int:
         size = whole_rows(self.n_features_to_select, "n_features_to_select")
@@ -180,41 +176,13 @@ class SparseModel(BaseEstimator):  # type: ignore[misc]
         lines = forecast_lines(method.method, layout, rows)
         return replace(plan, forecast=(plan.forecast[0], *lines, *(f"scaled rows: {x}" for x in plan.forecast[1:])))
 
-    def _fresh_noise(self) -> Noise | None:
-        """A rehearsal begins anew at every fit: the same seed, the same result."""
-        if self.random_state is not None:
-            return rehearsal(self.random_state, self.noise)
-        return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
-
-    def _forget(self) -> None:
-        """Nothing of an earlier fit stays beside a later one."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
     def _name_features(self, table: SparseTable) -> None:
-        if table.named is not None:
-            validate_data(self, table.named, reset=True, skip_check_array=True)
-            return
-        names = [name for name in table.box.columns if name != table.box.target]
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
-
-    def _check_features(self, X: Any) -> None:
-        frame = eager(X)
-        if frame is None or hasattr(X, "set_axis"):
-            rows = X if frame is not None or hasattr(X, "tocsr") else matrix(X)
-            validate_data(self, rows, reset=False, skip_check_array=True)
-        elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
-            raise ValueError("The feature names should match those that were passed during fit, in the same order")
+        self._name(table.named, [name for name in table.box.columns if name != table.box.target])
 
     def _keep(self, outcome: Outcome[tuple[Support, Fit]], plan: Plan, budget: Budget, box: Box) -> Any:
         self._box = box
-        self.outcome_: Any = outcome
-        self.plan_, self.cost_ = plan, outcome.cost
-        self.receipt_ = getattr(outcome, "receipt", None)
-        self.guarantee_ = None if self.receipt_ is None else Promise.of(budget, plan)
+        self._record(outcome, plan, Promise.of(budget, plan))
         self.certificate_ = outcome.certificate
-        self.released_ = not outcome.refused
         self._theta: Any = None
         if outcome.value is not None:
             found, fit = outcome.value
@@ -236,20 +204,8 @@ class SparseModel(BaseEstimator):  # type: ignore[misc]
         coefficients[self.support_] = values
         return coefficients
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        if isinstance(state["ledger"], MemoryLedger):
-            state["ledger"] = AbsentLedger()
-        return state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "released_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None and not isinstance(self.noise, Simulation)
-        tags.input_tags.allow_nan = True  # no value may raise: what is no number is missing
-        tags.input_tags.string = True  # text in a cell is no number either
         tags.input_tags.sparse = True
         tags.target_tags.required = self.schema is None
         return tags

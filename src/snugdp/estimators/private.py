@@ -1,0 +1,85 @@
+"""What all private estimators have: a budget, a source of noise, a record of the promise, a pickle without a purse."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from snugdp.data.arrays import matrix
+from snugdp.estimators.base import AbsentLedger, Promise, rehearsal
+from snugdp.estimators.tables import eager
+from snugdp.guarantee import Budget
+from snugdp.ledger import MemoryLedger
+from snugdp.noise import Noise, Simulation
+from snugdp.outcome import Outcome
+from snugdp.ptr.propose import Plan
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """It has ``epsilon``, ``delta``, ``neighbours``, ``ledger``, ``noise``, ``random_state`` and ``progress``."""
+
+    def _budget(self) -> Budget:
+        return Budget(self.epsilon, self.delta, self.neighbours)
+
+    def _check_progress(self) -> None:
+        if self.progress not in (None, True, False):
+            raise TypeError("progress must be True, False or None")
+
+    def _fresh_noise(self) -> Noise | None:
+        """A rehearsal begins anew at every fit: the same seed, the same result."""
+        if self.random_state is not None:
+            return rehearsal(self.random_state, self.noise)
+        return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
+
+    def _forget(self) -> None:
+        """Nothing of an earlier fit stays beside a later one."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def _name(self, named: Any, names: list[str]) -> None:
+        """The features of a fit: by scikit-learn where it can, otherwise by the names of their columns."""
+        if named is not None:
+            validate_data(self, named, reset=True, skip_check_array=True)
+            return
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _check_features(self, X: Any) -> None:
+        """As in the fit: by scikit-learn for arrays and pandas, of whose names all its versions know."""
+        frame = eager(X)
+        if frame is None or hasattr(X, "set_axis"):
+            rows = X if frame is not None or hasattr(X, "tocsr") else self._as_matrix(X)
+            validate_data(self, rows, reset=False, skip_check_array=True)
+        elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
+            raise ValueError("The feature names should match those that were passed during fit, in the same order")
+
+    def _as_matrix(self, X: Any) -> Any:
+        return matrix(X)
+
+    def _record(self, outcome: Outcome[Any], plan: Plan, promise: Promise) -> None:
+        """What every fit leaves, released or refused."""
+        self.outcome_: Any = outcome
+        self.plan_, self.cost_ = plan, outcome.cost
+        self.receipt_ = getattr(outcome, "receipt", None)
+        self.guarantee_ = None if self.receipt_ is None else promise
+        self.released_ = not outcome.refused
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if isinstance(state["ledger"], MemoryLedger):
+            state["ledger"] = AbsentLedger()
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "released_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None and not isinstance(self.noise, Simulation)
+        tags.input_tags.allow_nan = True  # no value may raise: what is no number is missing
+        tags.input_tags.string = True  # text in a cell is no number either
+        return tags
