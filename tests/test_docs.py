@@ -18,7 +18,10 @@ MODULES = sorted(module.name for module in pkgutil.walk_packages(snugdp.__path__
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_run(
+    page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)):
         exec(compile(block, f"{page.name}, example {number + 1}", "exec"), names)

@@ -4,9 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 from snugdp.data.schema import Boolean, Category, Coefficients, Number, Schema
 from snugdp.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
-from snugdp.ledger import BudgetExceededError, MemoryLedger
+from snugdp.ledger import (
+    BudgetExceededError,
+    KeyConflictError,
+    Ledger,
+    LedgerError,
+    MemoryLedger,
+    TamperedLedgerError,
+    UnwrittenError,
+)
 from snugdp.noise import Exact, Simulation
-from snugdp.outcome import Ledger, NotPrivate, Outcome, Receipt, Refused, Released
+from snugdp.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released
 from snugdp.ptr.certify.statistics import Statistic
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
@@ -31,6 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "GLM",
     "PCA",
+    "Account",
     "Boolean",
     "Bounds",
     "Budget",
@@ -41,7 +50,9 @@ __all__ = [
     "EstimatedBounds",
     "Exact",
     "Guarantee",
+    "KeyConflictError",
     "Ledger",
+    "LedgerError",
     "LinearRegression",
     "LogisticRegression",
     "Median",
@@ -69,7 +80,9 @@ __all__ = [
     "SparseLinearRegression",
     "SparseLogisticRegression",
     "Statistic",
+    "TamperedLedgerError",
     "TrimmedMean",
+    "UnwrittenError",
     "Vote",
     "calibrated",
     "from_distance",

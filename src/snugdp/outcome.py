@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -18,14 +19,19 @@ class Receipt:
     sequence: int
     what: str
     cost: Cost
+    key: str = ""  # names the release: a retry with the same key shows the same output
+    hash: str = ""  # of the ledger's record; whoever holds a receipt can tell if that record was changed or lost
 
 
-class Ledger(Protocol):
+class Account(Protocol):
     """Whoever keeps the budget. ``charge`` must be durable when it returns, and raise when the budget is short."""
 
     def charge(self, cost: Cost, what: str) -> Receipt:
         """Write the cost down, or refuse. Called before any noise is drawn."""
         ...
+
+
+LedgerLike: TypeAlias = Account | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,7 @@ def test_bad_parameters_are_refused_before_anything_is_charged_or_read(
         (pd.DataFrame({"a": ["x", "y"]}), np.ones(2), TypeError, '"a" must hold numbers'),
         (pl.DataFrame({"a": ["x", "y"]}), np.ones(2), TypeError, '"a" must hold numbers'),
         (np.ones(3), np.ones(3), ValueError, "Reshape"),
-        (np.ones((3, 2)), ["a", "b", "c"], TypeError, "text"),
+        (np.ones((3, 2)), np.array(["a", "b", "c"]), TypeError, "text"),
         ("table.parquet", np.ones(3), ValueError, "2D"),
         (pd.DataFrame({"a": [1.0, 2.0], 5: [1.0, 2.0]}), np.ones(2), TypeError, "all be text"),
         (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), np.ones(2), ValueError, "a"),

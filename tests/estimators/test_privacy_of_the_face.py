@@ -105,7 +105,7 @@ def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
         "nested": X[None],
         "complex": X + 1j * CANARY,
     }[kind]
-    target: Any = [SECRET] * ROWS if kind == "text" else y
+    target: Any = np.array([SECRET] * ROWS) if kind == "text" else y
     for model in (
         LinearRegression(method="adassp", x_norm=10, y_bound=10),
         LinearRegression(method="adassp", schema=SCHEMA),

@@ -100,9 +100,7 @@ def test_parameters_of_one_query() -> None:
         (np.array(["x", "y"]), TypeError, "numbers"),
         (np.array([1 + 2j]), TypeError, "numbers"),
         (np.array(["2020-01-01"], dtype="datetime64[D]"), TypeError, "numbers"),
-        (["x", "y"], TypeError, "text"),
         (pd.Series(["x", "y"]), TypeError, "numbers|text"),
-        (pd.Series(["x", "y"], dtype=object), TypeError, "text"),
         (pl.Series(["x", "y"]), TypeError, "numbers"),
         (pl.Series([datetime.date(2020, 1, 1)]), TypeError, "numbers"),
         (pa.array(["x", "y"]), TypeError, "numbers"),
@@ -163,6 +161,13 @@ def test_few_rows_are_private_under_add_remove(rows: list[float]) -> None:
         assert snugdp.median(container, **GOOD, noise=Simulation(0)).refused in (True, False)
         snugdp.mode(container, categories=[5.0, 6.0], epsilon=1, delta=1e-6, noise=Simulation(0))
         snugdp.vote(container, candidates=[5.0, 6.0], epsilon=1, noise=Simulation(0))
+
+
+def test_nothing_but_text_is_not_noticed_without_a_declared_type() -> None:
+    """One more row that is a number would otherwise be seen: the error would go away."""
+    for text in (["x", "y"], [b"x"]):
+        for data in (text, tuple(text), np.array(text, dtype=object), pd.Series(text, dtype=object), [*text, 1.0]):
+            assert snugdp.median(data, **GOOD, noise=Simulation(0)).refused in (True, False)
 
 
 def test_rows_must_be_the_length_where_it_is_public() -> None:
@@ -231,7 +236,7 @@ def test_bad_vote(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_no_error_speaks_of_a_private_value() -> None:
-    for data in (np.array(["secret-77"]), ["secret-77"], pd.Series(["secret-77"]), pl.Series(["secret-77"])):
+    for data in (np.array(["secret-77"]), pd.Series(["secret-77"]), pl.Series(["secret-77"])):
         with pytest.raises(TypeError) as caught:
             snugdp.median(data, **GOOD)
         assert "secret" not in str(caught.value)

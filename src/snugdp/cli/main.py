@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 import snugdp
+from snugdp.cli import ledger as ledger_commands
 from snugdp.cli import paper as paper_commands
 from snugdp.cli import schema as schema_commands
 from snugdp.cli.bounds import bounds
 from snugdp.cli.classification import classification
 from snugdp.cli.demo import show
+from snugdp.cli.errors import in_plain_words
 from snugdp.cli.pate import pate
 from snugdp.cli.pca import pca
 from snugdp.cli.regression import regression
@@ -27,6 +29,7 @@ app = typer.Typer(
 )
 bench = typer.Typer(no_args_is_help=True, help="Side-by-side runs against peers, in one run, on one thread.")
 app.add_typer(bench, name="bench")
+app.add_typer(ledger_commands.app, name="ledger")
 app.add_typer(paper_commands.app, name="paper")
 app.add_typer(schema_commands.app, name="schema")
 app.command()(bounds)
@@ -104,3 +107,20 @@ def gram(
     console.print(contest.threads(), highlight=False)
     for table in tables.values():
         console.print(table)
+
+
+@bench.command("ledger")
+def bench_ledger(
+    charges: Annotated[int, typer.Option(min=10, help="Charges of each kind.")] = 300,
+    folder: Annotated[str | None, typer.Option(help="A folder on the disk to be measured.")] = None,
+    url: Annotated[str | None, typer.Option(help="A PostgreSQL database, to be measured too.")] = None,
+) -> None:
+    """What a charge costs beside a bare fsync on the same disk."""
+    import snugdp.bench.ledger as contest
+
+    table = Table(f"{charges} times, in turn", "p50, ms", "p99, ms", "relative to a bare fsync")
+    with in_plain_words():
+        for row in contest.run(charges, folder, url):
+            relative = "" if row.relative is None else f"{row.relative:.2f}"
+            table.add_row(row.name, f"{row.p50_ms:.2f}", f"{row.p99_ms:.2f}", relative)
+    Console().print(table)

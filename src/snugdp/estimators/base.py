@@ -80,7 +80,8 @@ class AbsentLedger:
         """Refuse."""
         raise RuntimeError(
             "this estimator was pickled, or sent to another process, and its ledger stayed behind: nothing was "
-            "charged. It can predict; to fit again give it a ledger with set_params(ledger=...); search with n_jobs=1"
+            "charged. It can predict; to fit again give it a ledger with set_params(ledger=...); search with n_jobs=1, "
+            "or with a ledger that other processes can open: snugdp.Ledger.open(...)"
         )
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ from snugdp.estimators.tables import Bounds, Table
 from snugdp.guarantee import Neighbours
 from snugdp.mechanisms.regression import Fit
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger
+from snugdp.outcome import LedgerLike
 
 
 class GeneralisedModel(LinearModel):
@@ -103,7 +103,7 @@ class GLM(GeneralisedModel):
         validation: tuple[Any, Any] | None = None,
         selection: Mapping[str, Any] | None = None,
         rows: int | None = None,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike | None = None,
         noise: Noise | None = None,
         random_state: int | None = None,
         progress: bool | None = None,

@@ -15,7 +15,7 @@ from snugdp.data.rows import Rows
 from snugdp.guarantee import Budget
 from snugdp.mechanisms.regression import Fit, Forecast, Method
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.select import Selection
@@ -64,7 +64,7 @@ class Run:
         self,
         proposal: Mapping[str, Any],
         budget: Budget,
-        ledger: Ledger | None,
+        ledger: LedgerLike | None,
         *,
         rows: Secret[Rows] | None = None,
         noise: Noise | None = None,

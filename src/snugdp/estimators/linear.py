@@ -17,7 +17,7 @@ from snugdp.estimators.tables import Bounds
 from snugdp.guarantee import Neighbours
 from snugdp.mechanisms.regression import Fit
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger
+from snugdp.outcome import LedgerLike
 
 
 class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
@@ -32,8 +32,11 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     tried in private and the best on ``validation`` is kept; ``selection`` says how, as in {"mean_runs": 30, "law":
     "geometric"} (see ``snugdp.Selection``). ``validation``: public (X, y) to choose on.
     ``rows``: a public guess of the number of rows.
-    ``ledger``: what every fit is charged to, shared and not copied by ``clone``; without one each fit has a budget of
-    its own. ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
+    ``ledger``: what every fit is charged to: a ledger, or the path or URL of one; shared and not copied by ``clone``
+    and by searches. **Without one nothing is being summed up**: each fit has a budget of its own, ``outcome_.cost``
+    carries what it cost, and adding that up is left to you. A pickle keeps where a ledger is, without the password of a
+    URL (PGPASSWORD or a .pgpass file supply it there); a ``MemoryLedger`` stays behind.
+    ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
     ``Simulation(1)``, as elsewhere in scikit-learn: such fits are NOT PRIVATE, cannot be charged, and warn.
     ``progress``: a bar while files are read.
 
@@ -67,7 +70,7 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
         validation: tuple[Any, Any] | None = None,
         selection: Mapping[str, Any] | None = None,
         rows: int | None = None,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike | None = None,
         noise: Noise | None = None,
         random_state: int | None = None,
         progress: bool | None = None,

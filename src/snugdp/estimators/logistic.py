@@ -16,7 +16,7 @@ from snugdp.estimators.glm import GeneralisedModel
 from snugdp.estimators.responses import LabelBounds, Labels
 from snugdp.guarantee import Neighbours
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger
+from snugdp.outcome import LedgerLike
 
 
 class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[misc]
@@ -32,8 +32,11 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     the best on ``validation``, public (X, y), is kept; ``selection`` says how (see ``snugdp.Selection``).
     ``multi_class``: for more than two classes one model, "softmax", or one for each class against the others, "ovr".
     ``rows``: a public guess of the number of rows.
-    ``ledger``: what every fit is charged to, shared and not copied by ``clone``; without one each fit has a budget of
-    its own. ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
+    ``ledger``: what every fit is charged to: a ledger, or the path or URL of one; shared and not copied by ``clone``
+    and by searches. **Without one nothing is being summed up**: each fit has a budget of its own, ``outcome_.cost``
+    carries what it cost, and adding that up is left to you. A pickle keeps where a ledger is, without the password of a
+    URL (PGPASSWORD or a .pgpass file supply it there); a ``MemoryLedger`` stays behind.
+    ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
     ``Simulation(1)``: such fits are NOT PRIVATE, cannot be charged, and warn. ``progress``: a bar while files are read.
 
     After ``fit``: ``classes_``, in ascending order; ``released_``, and if it is true ``coef_`` and ``intercept_`` (one
@@ -68,7 +71,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         validation: tuple[Any, Any] | None = None,
         selection: Mapping[str, Any] | None = None,
         rows: int | None = None,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike | None = None,
         noise: Noise | None = None,
         random_state: int | None = None,
         progress: bool | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,9 +24,9 @@ from snugdp.estimators.pate_teachers import SEEDS, Scattered, check_model, histo
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.tables import eager
 from snugdp.guarantee import Budget, Neighbours
-from snugdp.ledger import BudgetExceededError, MemoryLedger
+from snugdp.ledger import BudgetExceededError
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
@@ -69,8 +70,11 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     Models get copies, and never write into the rows or queries that they were given.
     ``sigma``, ``test``, ``gap``, ``proxy``, ``threshold``, ``threshold_sigma``: as in ``snugdp.pate.label``.
     ``n_jobs``: teachers trained at a time. ``progress``: a bar of the teachers.
-    ``ledger``: what every fit is charged to, shared and not copied by ``clone``; without one each fit has a budget of
-    its own. ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
+    ``ledger``: what every fit is charged to: a ledger, or the path or URL of one; shared and not copied by ``clone``
+    and by searches. **Without one nothing is being summed up**: each fit has a budget of its own, ``outcome_.cost``
+    carries what it cost, and adding that up is left to you. A pickle keeps where a ledger is, without the password of a
+    URL (PGPASSWORD or a .pgpass file supply it there); a ``MemoryLedger`` stays behind.
+    ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
     ``Simulation(1)``, as elsewhere in scikit-learn: such fits are NOT PRIVATE, cannot be charged, and warn.
 
     After ``fit``: ``released_``, and if it is true ``student_``, ``labels_`` (released, one for every query) and
@@ -111,7 +115,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         threshold: Real | None = None,
         threshold_sigma: Real | None = None,
         n_jobs: int | None = None,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike | None = None,
         noise: Noise | None = None,
         random_state: int | None = None,
         progress: bool | None = None,
@@ -165,19 +169,19 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         purse = Purse(self._fresh_noise(), self.ledger, budget)
         classes, (form, public) = self._declared(), self._public(queries)
         proposal = self._proposal(budget, size(public), len(classes))
-        self._affordable(proposal.plan)
+        self._affordable(proposal.plan, purse)
         takes = self._try_models(public, classes)
         rows, labels, whose = read(X, y, groups, form, classes)
         if not purse.noise.private and not size(rows):
             raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
-        # 1. A seed for every teacher and one for the student; a teacher for every person.
-        seeds = purse.noise.scatter(teachers + 1, SEEDS)
+        # 1. A seed for every teacher; a teacher for every person.
+        seeds = purse.noise.scatter(teachers, SEEDS)
         persons = size(rows) if whose is None else int(whose.max(initial=-1)) + 1
         drawn = purse.noise.scatter(persons, teachers)
         # 2. Votes: each teacher sees its own part and nothing else.
         private = Scattered.of(rows, labels, whose, drawn, takes)
         how = {"n_jobs": self.n_jobs, "progress": self.progress}
-        votes = histograms(private, self._teacher(), seeds[:teachers], public, classes, **how)
+        votes = histograms(private, self._teacher(), seeds, public, classes, **how)
         del rows, labels, whose, drawn, private
         self._forget()
         # 3. Labels, or a refusal: paid for inside.
@@ -188,7 +192,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._name_features(public)
         self._keep(outcome, proposal.plan, budget, classes)
         self._form, self._asked = form, size(public)
-        return self._teach(public, int(seeds[-1]))
+        return self._teach(public)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row, by the student."""
@@ -260,15 +264,14 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
                 raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
             raise
 
-    def _affordable(self, plan: Plan) -> None:
+    def _affordable(self, plan: Plan, purse: Purse) -> None:
         """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
-        ledger = self.ledger
-        if isinstance(ledger, AbsentLedger):
-            ledger.charge(plan.cost, plan.what)
-        if isinstance(ledger, MemoryLedger) and not (ledger.spent + plan.cost).fits(ledger.budget):
+        if isinstance(self.ledger, AbsentLedger):
+            self.ledger.charge(plan.cost, plan.what)
+        if not purse.affords(plan):
             raise BudgetExceededError(
-                f"the budget does not cover this fit: it needs {plan.cost!r}, the ledger has spent {ledger.spent!r} of "
-                f"{ledger.budget!r}. No teacher was trained. Ask for less epsilon or delta, or open a larger budget"
+                f"the budget does not cover this fit: it needs {plan.cost!r}, and the ledger is {self.ledger!r}. "
+                "No teacher was trained. Ask for less epsilon or delta, or open a larger budget"
             )
 
     def _try_models(self, public: Any, classes: NDArray[Any]) -> Any:
@@ -301,7 +304,12 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)
 
-    def _teach(self, public: Any, number: int) -> PATEClassifier:
+    def _lot(self) -> int:
+        """The student's seed. It comes from what was released, so that a retry has the same student."""
+        shown = repr((self.labels_.tolist(), self.answered_.tolist()))
+        return int.from_bytes(hashlib.sha256(shown.encode("utf-8", "backslashreplace")).digest()) % SEEDS
+
+    def _teach(self, public: Any) -> PATEClassifier:
         """Train the student. All it sees is public by now, and so is what goes wrong."""
         if not self.released_:
             return self
@@ -310,7 +318,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             warnings.warn("no query was answered: the student always says the first class", UserWarning, stacklevel=3)
             rows, labels = take(public, np.arange(1)), self.classes_[:1]
         try:
-            self.student_ = seeded(clone(self._student()), number).fit(fresh(rows), labels)
+            self.student_ = seeded(clone(self._student()), self._lot()).fit(fresh(rows), labels)
         except Exception as problem:
             if len(set(labels.tolist())) > 1:
                 problem.add_note(

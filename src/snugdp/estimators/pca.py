@@ -29,7 +29,7 @@ from snugdp.mechanisms.crossing import FOCUS, AnalyzeGauss, Crossing
 from snugdp.mechanisms.projector import Projector
 from snugdp.mechanisms.projector_dual import Dual
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
 from snugdp.secret import Secret
@@ -92,7 +92,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         center: Any = "bounds",
         focus: str = "subspace",
         rows: int | None = None,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike | None = None,
         noise: Noise | None = None,
         random_state: int | None = None,
         progress: bool | None = None,

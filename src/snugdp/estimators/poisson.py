@@ -17,7 +17,7 @@ from snugdp.estimators.glm import GeneralisedModel
 from snugdp.estimators.responses import Counts
 from snugdp.guarantee import Neighbours
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger
+from snugdp.outcome import LedgerLike
 
 
 class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
@@ -57,7 +57,7 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
         validation: tuple[Any, Any] | None = None,
         selection: Mapping[str, Any] | None = None,
         rows: int | None = None,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike | None = None,
         noise: Noise | None = None,
         random_state: int | None = None,
         progress: bool | None = None,

@@ -1,4 +1,4 @@
-"""What all private estimators have: a budget, a source of noise, a record of the promise, a pickle without a purse."""
+"""What all private estimators have: a budget, a source of noise, a record of the promise, a pickle without a secret."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from snugdp.data.arrays import matrix
-from snugdp.estimators.base import AbsentLedger, Promise, rehearsal
+from snugdp.estimators.addresses import discreet, pickled
+from snugdp.estimators.base import Promise, rehearsal
 from snugdp.estimators.tables import eager
 from snugdp.guarantee import Budget
-from snugdp.ledger import MemoryLedger
 from snugdp.noise import Noise, Simulation
 from snugdp.outcome import Outcome
 from snugdp.ptr.propose import Plan
@@ -21,6 +21,11 @@ from snugdp.ptr.propose import Plan
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """It has ``epsilon``, ``delta``, ``neighbours``, ``ledger``, ``noise``, ``random_state`` and ``progress``."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; the password in the URL of a ledger is there and does not show."""
+        params: dict[str, Any] = super().get_params(deep)
+        return {**params, "ledger": discreet(params["ledger"])}
 
     def _budget(self) -> Budget:
         return Budget(self.epsilon, self.delta, self.neighbours)
@@ -70,8 +75,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        if isinstance(state["ledger"], MemoryLedger):
-            state["ledger"] = AbsentLedger()
+        state["ledger"] = pickled(state["ledger"])
         return state
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -23,7 +23,7 @@ from snugdp.mechanisms.glm_objective import GLMObjective
 from snugdp.mechanisms.glm_output import OutputGLM
 from snugdp.mechanisms.regression import Design, Fit, Method
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger
+from snugdp.outcome import LedgerLike
 
 
 class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
@@ -74,7 +74,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         fit_intercept: bool = True,
         proposals: Mapping[str, Any] | None = None,
         rows: int | None = None,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike | None = None,
         noise: Noise | None = None,
         random_state: int | None = None,
         progress: bool | None = None,
@@ -192,7 +192,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         fit_intercept: bool = True,
         proposals: Mapping[str, Any] | None = None,
         rows: int | None = None,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike | None = None,
         noise: Noise | None = None,
         random_state: int | None = None,
         progress: bool | None = None,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from snugdp.guarantee import Budget, Cost
-from snugdp.ledger.memory import BudgetExceededError, MemoryLedger
+from snugdp.ledger.errors import BudgetExceededError
+from snugdp.ledger.limits import within
+from snugdp.ledger.memory import MemoryLedger
 from snugdp.outcome import Receipt
+
+__all__ = ["RunLedger", "within"]
 
 
 class RunLedger(MemoryLedger):
@@ -25,7 +27,7 @@ class RunLedger(MemoryLedger):
     >>> ledger.charge(Cost(epsilon=0.1), "a pure part")
     Traceback (most recent call last):
         ...
-    snugdp.ledger.memory.BudgetExceededError: a run may not spend more than was planned for it...
+    snugdp.ledger.errors.BudgetExceededError: a run may not spend more than was planned for it...
     """
 
     def __init__(
@@ -41,30 +43,33 @@ class RunLedger(MemoryLedger):
         self._open = True
         self._given: list[Receipt] = []
 
+    def affords(self, cost: Cost) -> bool:
+        """Whether a charge of this cost would be taken now. Nothing is charged."""
+        with self._lock:
+            return self._open and self._covers(cost)
+
     def charge(self, cost: Cost, what: str) -> Receipt:
         """Take the cost, or raise ``BudgetExceededError`` and leave the total as it was."""
-        if not self._open:
-            raise BudgetExceededError("this run is over and its ledger closed: give the release a ledger of its own")
-        receipt = self._one(cost, what) if self._limit is None else self._below(self._limit, cost, what)
-        self._given.append(receipt)
-        return receipt
-
-    def _one(self, cost: Cost, what: str) -> Receipt:
-        if len(self._given) >= len(self._parts) or not cost.fits(self._parts[len(self._given)]):
-            raise BudgetExceededError(
-                "a run without a plan has one release within its budget: give run a plan(proposal, budget) for more"
-            )
-        return super().charge(cost, what)
-
-    def _below(self, limit: Cost, cost: Cost, what: str) -> Receipt:
         with self._lock:
-            total = self._spent + cost
-            if not within(total, limit):
+            self._require_process()
+            if not self._open:
                 raise BudgetExceededError(
-                    "a run may not spend more than was planned for it: charge what its plan says, part by part"
+                    "this run is over and its ledger closed: give the release a ledger of its own"
                 )
-            self._spent, self._count = total, self._count + 1
-            return Receipt(self.label, self._count, what, cost)
+            if not self._covers(cost):
+                raise BudgetExceededError(
+                    "a run without a plan has one release within its budget: give run a plan(proposal, budget) for more"
+                    if self._limit is None
+                    else "a run may not spend more than was planned for it: charge what its plan says, part by part"
+                )
+            receipt = self._write(self._spent + cost, cost, what)
+            self._given.append(receipt)
+            return receipt
+
+    def _covers(self, cost: Cost) -> bool:
+        if self._limit is not None:
+            return within(self._spent + cost, self._limit)
+        return len(self._given) < len(self._parts) and cost.fits(self._parts[len(self._given)])
 
     def gave(self, receipt: object) -> bool:
         """Whether this very receipt was written here."""
@@ -73,15 +78,3 @@ class RunLedger(MemoryLedger):
     def close(self) -> None:
         """Take no more charges."""
         self._open = False
-
-
-def within(cost: Cost, limit: Cost) -> bool:
-    """Whether every part of a cost is at most that of the limit, so that the limit dominates it."""
-    return (
-        cost.neighbours is limit.neighbours
-        and cost.mu_squared <= limit.mu_squared
-        and cost.epsilon <= limit.epsilon
-        and cost.delta <= limit.delta
-        and cost.variation <= limit.variation
-        and Counter(cost.atoms) <= Counter(limit.atoms)
-    )

@@ -7,18 +7,18 @@ import threading
 
 from snugdp.accounting.rational import Real
 from snugdp.guarantee import Budget, Cost, Neighbours
+from snugdp.ledger.errors import BudgetExceededError
+from snugdp.ledger.limits import Limits, Remaining
 from snugdp.outcome import Receipt
 
-
-class BudgetExceededError(RuntimeError):
-    """The ledger has not enough left. Nothing was charged and nothing was drawn."""
+__all__ = ["BudgetExceededError", "MemoryLedger"]
 
 
 class MemoryLedger:
     """Keeps the total of many releases within one (epsilon, delta).
 
-    Guarantee: the composition of everything charged satisfies the budget (Theorem T), if what each release spends, and
-    in which kind, was not chosen by looking at earlier answers; the questions may be. Threads may share it; a forked
+    Guarantee: everything charged satisfies the budget together, also if what to ask, how much to spend and in which
+    kind was chosen by looking at earlier answers (``limits.proof.md``, Theorem 3). Threads may share it; a forked
     process may not, because its charges would not be seen here. A copy is the ledger itself.
 
     >>> ledger = MemoryLedger(epsilon=0.3)
@@ -27,7 +27,15 @@ class MemoryLedger:
     >>> ledger.charge(Cost(epsilon=0.01), "third")
     Traceback (most recent call last):
         ...
-    snugdp.ledger.memory.BudgetExceededError: the budget does not cover this release ...
+    snugdp.ledger.errors.BudgetExceededError: the budget does not cover this release ...
+
+    Pure parts may be spent in any order. After a first Gaussian release, more of its kind are covered almost to the
+    end, and other kinds a little less than their total would fit:
+
+    >>> ledger = MemoryLedger(epsilon=1, delta=1e-6)
+    >>> _ = ledger.charge(Cost(mu=0.07), "noisy mean")
+    >>> print(ledger.remaining)
+    mu 0.225119 or epsilon 0.670354 or delta 3.5e-08
     """
 
     def __init__(
@@ -43,6 +51,7 @@ class MemoryLedger:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._spent = Cost(neighbours=self.budget.neighbours)
+        self._limits = Limits.open(self.budget)
         self._count = 0
 
     @property
@@ -50,19 +59,40 @@ class MemoryLedger:
         """The composition of everything charged so far."""
         return self._spent
 
-    def charge(self, cost: Cost, what: str) -> Receipt:
-        """Add the cost to the total, or raise ``BudgetExceededError`` and leave the total as it was."""
-        if os.getpid() != self._process:
-            raise RuntimeError("this ledger belongs to another process: open one ledger per process")
+    @property
+    def remaining(self) -> Remaining:
+        """The largest further charge: Gaussian, pure or failure only, each alone."""
+        with self._lock:
+            return self._limits.remaining(self._spent)
+
+    def affords(self, cost: Cost) -> bool:
+        """Whether a charge of this cost would be taken now. Nothing is charged."""
         with self._lock:
             total = self._spent + cost
-            if not total.fits(self.budget):
+            return self._limits.after(self._spent, total).covers(total)
+
+    def charge(self, cost: Cost, what: str) -> Receipt:
+        """Add the cost to the total, or raise ``BudgetExceededError`` and leave the total as it was."""
+        with self._lock:
+            self._require_process()
+            total = self._spent + cost
+            limits = self._limits.after(self._spent, total)
+            if not limits.covers(total):
                 raise BudgetExceededError(
                     f"the budget does not cover this release ({what}): it needs {cost!r}, the ledger has spent "
-                    f"{self._spent!r} of {self.budget!r}. Ask for less epsilon or delta, or open a larger budget"
+                    f"{self._spent!r} of {self.budget!r} and has {self._limits.remaining(self._spent)} left. "
+                    "Ask for less epsilon or delta, or open a larger budget"
                 )
-            self._spent, self._count = total, self._count + 1
-            return Receipt(self.label, self._count, what, cost)
+            self._limits = limits
+            return self._write(total, cost, what)
+
+    def _require_process(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError("this ledger belongs to another process: open one ledger per process")
+
+    def _write(self, total: Cost, cost: Cost, what: str) -> Receipt:
+        self._spent, self._count = total, self._count + 1
+        return Receipt(self.label, self._count, what, cost)
 
     def __repr__(self) -> str:
         return f"MemoryLedger({self.label!r}, budget={self.budget!r}, spent={self._spent!r})"

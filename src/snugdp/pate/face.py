@@ -16,7 +16,7 @@ from snugdp.accounting.rational import Real, rational
 from snugdp.guarantee import Budget
 from snugdp.mechanisms.gnmax.labels import NO_ANSWER
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.pate.design import design
 from snugdp.pate.proposals import Confidence, Proposal, Request, Size, plain, tested
 from snugdp.pate.smooth import smooth
@@ -84,7 +84,7 @@ def label(
     proxy: Any = None,
     threshold: Real | None = None,
     threshold_sigma: Real | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[Labels]:
     """Labels for public queries from the votes of teachers, or a refusal.
@@ -97,6 +97,8 @@ def label(
     a number or several) or ``proxy`` (public histograms of similar queries) say what is expected; without them leads
     of all sizes are taken to be as likely, and the test hardly ever pays. With ``threshold`` only those queries get an
     answer whose largest count reaches it after noise of ``threshold_sigma`` (Confident-GNMax).
+    ``ledger``: what is charged, a ledger or the path or URL of one; without it this call has a budget of its own and
+    nothing is being summed up, but for the ``cost`` of the outcome.
 
     Guarantee: (epsilon, delta)-DP if the votes of neighbouring tables differ in those of one teacher, who may change
     all its votes or abstain, whether it ends in labels or in a refusal. The queries are public and chosen without the

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Never, TypeVar
+import os
+from typing import Any, Never, Protocol, TypeVar, runtime_checkable
 
-from snugdp.guarantee import Budget
-from snugdp.ledger import MemoryLedger
+from snugdp.guarantee import Budget, Cost
+from snugdp.ledger import LedgerError, MemoryLedger
+from snugdp.ledger.address import opened
 from snugdp.noise import Exact, Noise
-from snugdp.outcome import Ledger, NotPrivate, Receipt, Refused, Released
+from snugdp.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released
+from snugdp.ptr.keeping import Kept, UnreadableError, read, written
 from snugdp.ptr.propose import Plan
 from snugdp.secret import Secret
 
 Output = TypeVar("Output")
 
 
+@runtime_checkable
+class Keeper(Protocol):
+    """An account that keeps the outcome of every charge: one charge, one output, however often it is asked for."""
+
+    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
+        """Write the cost down, or refuse."""
+        ...
+
+    def recall(self, receipt: Receipt) -> str | None:
+        """The outcome of a charge; nothing if there is none yet."""
+        ...
+
+    def settle(self, receipt: Receipt, body: str | None) -> str | None:
+        """Store the outcome of a charge unless there is one, and return what is stored; nothing if it is consumed."""
+        ...
+
+
 class Purse:
     """Where the money and the randomness come from: a ledger for releases, a seed for rehearsals, never both.
 
-    A release without a ledger has the budget of its own plan.
+    ``ledger``: a ledger, or the path or URL of one that exists. A release without one has the budget of its own plan.
     """
 
-    def __init__(self, noise: Noise | None = None, ledger: Ledger | None = None, budget: Budget | None = None) -> None:
+    def __init__(
+        self, noise: Noise | None = None, ledger: LedgerLike | None = None, budget: Budget | None = None
+    ) -> None:
         self.noise = Exact() if noise is None else noise
         if isinstance(noise, type) or not hasattr(self.noise, "private"):
             raise TypeError(
@@ -28,46 +50,94 @@ class Purse:
             )
         if ledger is not None and not self.noise.private:
             raise ValueError("a simulation is NOT PRIVATE and cannot be charged: leave out the ledger")
-        if ledger is not None and (isinstance(ledger, type) or not hasattr(ledger, "charge")):
-            raise TypeError("ledger must be a ledger, such as snugdp.MemoryLedger(epsilon=1, delta=1e-6)")
-        if ledger is None and self.noise.private:
+        self._account = None if ledger is None else account(ledger)
+        if self._account is None and self.noise.private:
             if budget is None:
                 raise ValueError("a release needs a ledger to charge; give one, such as snugdp.MemoryLedger(...)")
-            ledger = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
-        self._ledger = ledger
+            self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
 
     def pay(self, plan: Plan) -> Paid:
         """Charge the plan before anything is drawn; what a rehearsal would cost is only noted."""
-        if self._ledger is None:
+        if self._account is None:
             return Paid(plan, None)
-        receipt = self._ledger.charge(plan.cost, plan.what)
+        keeper = self._account if isinstance(self._account, Keeper) else None
+        if keeper is None:
+            receipt = self._account.charge(plan.cost, plan.what)
+        else:
+            receipt = keeper.charge(plan.cost, plan.what, plan=str(plan))
         if not isinstance(receipt, Receipt):
             raise TypeError("the ledger gave no receipt: nothing was drawn. Its charge method must return one")
-        return Paid(plan, receipt)
+        return Paid(plan, receipt, keeper)
+
+    def affords(self, plan: Plan) -> bool:
+        """Whether the ledger has enough left, as far as it tells. Only ``pay`` decides."""
+        asked = getattr(self._account, "affords", None)
+        return asked is None or bool(asked(plan.cost))
+
+
+def account(ledger: LedgerLike) -> Account:
+    """The ledger itself, or the one at this path or URL."""
+    if isinstance(ledger, str | os.PathLike):
+        return opened(ledger)
+    if isinstance(ledger, type) or not hasattr(ledger, "charge"):
+        raise TypeError(
+            "ledger must be a ledger, such as snugdp.MemoryLedger(epsilon=1, delta=1e-6), or the path or URL of one"
+        )
+    return ledger
 
 
 class Paid:
-    """A plan that has been charged (or is being rehearsed): the only maker of outcomes."""
+    """A plan that has been charged (or is being rehearsed): the only maker of outcomes.
 
-    def __init__(self, plan: Plan, receipt: Receipt | None) -> None:
-        self._cost, self._receipt = plan.cost, receipt
+    Where the account keeps outcomes, every one is stored before it is shown, and what is shown is the stored one.
+    """
 
-    def released(self, value: Output, certificate: object = None) -> Released[Output] | NotPrivate[Output]:
-        """The outcome of a release."""
+    def __init__(self, plan: Plan, receipt: Receipt | None, keeper: Keeper | None = None) -> None:
+        self._cost, self.receipt, self._keeper = plan.cost, receipt, keeper
+
+    def earlier(self) -> Outcome[Any] | None:
+        """What this very charge has bought before, if anything: a retry shows it and draws nothing."""
+        if self.receipt is None or self._keeper is None:
+            return None
+        body = self._keeper.recall(self.receipt)
+        return None if body is None else self._made(self.receipt, _read(body))
+
+    def released(self, value: Output, certificate: object = None) -> Released[Output] | Refused | NotPrivate[Output]:
+        """The outcome of a release; that of another process, if it was faster under the same key."""
         if isinstance(value, Secret):
             raise TypeError("the draw returned a private value: release it through noise.add, noise.argmax, ...")
-        if self._receipt is None:
+        if self.receipt is None:
             return NotPrivate(value, False, self._cost, certificate)
-        return Released(value, self._cost, self._receipt, certificate)
+        return self._settled(self.receipt, Kept(False, value, certificate))
 
-    def refused(self) -> Refused | NotPrivate[Never]:
+    def refused(self) -> Released[Any] | Refused | NotPrivate[Never]:
         """The outcome of a refusal."""
-        if self._receipt is None:
+        if self.receipt is None:
             return NotPrivate(None, True, self._cost)
-        return Refused(self._cost, self._receipt)
+        return self._settled(self.receipt, Kept(True))
 
-    def failed(self) -> Refused:
+    def failed(self) -> Released[Any] | Refused:
         """A computation on private values failed: a release fails closed, a rehearsal shows the mistake."""
-        if self._receipt is None:
+        if self.receipt is None:
             raise  # noqa: PLE0704  the error being handled
-        return Refused(self._cost, self._receipt)
+        return self._settled(self.receipt, Kept(True))
+
+    def _settled(self, receipt: Receipt, kept: Kept) -> Released[Any] | Refused:
+        stored = None if self._keeper is None else self._keeper.settle(receipt, written(kept))
+        return self._made(receipt, kept if stored is None else _read(stored))
+
+    def _made(self, receipt: Receipt, kept: Kept) -> Released[Any] | Refused:
+        if kept.refused:
+            return Refused(self._cost, receipt)
+        return Released(kept.value, self._cost, receipt, kept.certificate)
+
+
+def _read(body: str) -> Kept:
+    try:
+        return read(body)
+    except UnreadableError:
+        pass
+    raise LedgerError(
+        "the outcome of this charge is stored in a form that this version of snugdp cannot read: nothing was drawn. "
+        "Use the version that stored it (snugdp ledger export shows which), or another key, which is charged again"
+    )

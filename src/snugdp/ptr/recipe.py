@@ -15,7 +15,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 from snugdp.accounting.rational import Real, rational
 from snugdp.guarantee import Budget, Cost
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.certify.bound import BoundTest
 from snugdp.ptr.certify.distance import Distance, integer_laplace
 from snugdp.ptr.certify.statistics import Statistic, gaussian_bounds
@@ -52,8 +52,12 @@ class PrivateAlgorithm(Generic[Data, Output]):
     limit: Fraction
     _run: Callable[[Plan, Secret[Data], Purse], Outcome[Output]] = field(repr=False)
 
-    def __call__(self, data: Data, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Output]:
-        """Pay, test, release or refuse. Without a ledger the call has a budget of its own."""
+    def __call__(self, data: Data, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Output]:
+        """Pay, test, release or refuse.
+
+        ``ledger``: what is charged, a ledger or the path or URL of one; without it the call has a budget of its own and
+        nothing is being summed up, but for the ``cost`` of the outcome.
+        """
         return self._run(self.plan, Secret(data), Purse(noise, ledger, self.plan.budget))
 
 

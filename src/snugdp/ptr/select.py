@@ -20,7 +20,7 @@ from snugdp.data.quiet import quietly
 from snugdp.guarantee import Budget
 from snugdp.ledger.inner import RunLedger
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, NotPrivate, Outcome, Refused, Released
+from snugdp.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
@@ -120,10 +120,13 @@ class Selection(Generic[Proposal]):
         return self._ask.split(self._runs.whole)[0]
 
     def release(
-        self, *, ledger: Ledger | None = None, noise: Noise | None = None, progress: bool | None = None
+        self, *, ledger: LedgerLike | None = None, noise: Noise | None = None, progress: bool | None = None
     ) -> Outcome[Selected[Proposal]]:
         """Pay once, run, keep the best.
 
+        ``ledger``: what is charged, a ledger or the path or URL of one; without it the selection has a budget of its
+        own and nothing is being summed up. One that keeps outcomes keeps the winner if its proposal and release are
+        numbers, text, arrays, lists, dicts or outcomes of ours; a fitted estimator is shown once, and a retry refused.
         ``progress``: a sign of life on the terminal, by default where there is one; it shows the time and nothing else.
 
         Guarantee: that of the class.
@@ -140,6 +143,8 @@ class Selection(Generic[Proposal]):
         if not purse.noise.private and not _names(self.run, "noise"):
             raise TypeError("a rehearsal needs a run that takes noise=... and gives it to its release")
         paid = purse.pay(self._plan)  # 1.
+        if (known := paid.earlier()) is not None:
+            return known
         with waiting("selecting", progress):
             best = self._best(purse.noise, more)
         return paid.refused() if best is None else paid.released(best)  # 5.
@@ -220,7 +225,7 @@ def select(
     law: str | Law = "geometric",
     mean_runs: Real | None = None,
     route: str | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike | None = None,
     noise: Noise | None = None,
     progress: bool | None = None,
     **options: Any,

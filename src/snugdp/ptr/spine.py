@@ -1,6 +1,7 @@
 """Propose, test, release: the two forms of the paper's framework. Proof: ``spine.proof.md``.
 
-The proposal is public and was made before (``Plan``). Both forms pay first, test in private, then release.
+The proposal is public and was made before (``Plan``). Both forms pay first, test in private, then release. A charge
+has one outcome: where a ledger keeps it, a retry is shown that one (``purse.py``).
 """
 
 from __future__ import annotations
@@ -60,8 +61,10 @@ def release(plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], 
     Guarantee: the plan's cost, which is the mechanism's own.
     """
     paid = purse.pay(plan)  # 1. pay
+    if (outcome := paid.earlier()) is not None:  # 2. the outcome of this charge, if there is one
+        return outcome
     try:
-        return paid.released(mechanism.draw(data, purse.noise))  # 3. release
+        return paid.released(mechanism.draw(data, purse.noise))  # 4. release
     except PrivateComputationError:
         return paid.failed()
 
@@ -74,10 +77,12 @@ def release_or_refuse(
     Guarantee: the plan's cost, for every pair of neighbours (``spine.proof.md``, Theorem A1).
     """
     paid = purse.pay(plan)  # 1. pay
+    if (outcome := paid.earlier()) is not None:  # 2. the outcome of this charge, if there is one
+        return outcome
     try:
-        if not test.passes(data, purse.noise):  # 2. test
+        if not test.passes(data, purse.noise):  # 3. test
             return paid.refused()
-        return paid.released(mechanism.draw(data, purse.noise))  # 3. release
+        return paid.released(mechanism.draw(data, purse.noise))  # 4. release
     except PrivateComputationError:
         return paid.failed()
 
@@ -94,9 +99,11 @@ def certify_and_release(
     Guarantee: the plan's cost, for every pair of neighbours (``spine.proof.md``, Theorem A2).
     """
     paid = purse.pay(plan)  # 1. pay
+    if (outcome := paid.earlier()) is not None:  # 2. the outcome of this charge, if there is one
+        return outcome
     try:
-        certificate = certifier.certify(data, purse.noise)  # 2. test
-        output = mechanism.draw(data, certificate, purse.noise)  # 3. release
+        certificate = certifier.certify(data, purse.noise)  # 3. test
+        output = mechanism.draw(data, certificate, purse.noise)  # 4. release
     except PrivateComputationError:
         return paid.failed()
     return paid.refused() if output is None else paid.released(output, certificate)

@@ -61,11 +61,13 @@ def in_two_stages(
     Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
     """
     paid = purse.pay(plan)  # 1. pay
+    if (known := paid.earlier()) is not None:  # 2. the outcome of this charge, if there is one
+        return known
     try:
-        found = first.certify(data, purse.noise)  # 2. first stage
+        found = first.certify(data, purse.noise)  # 3. first stage
         if found is None:
             return paid.refused()
-        outcome = second.fit(data, found, Advance(purse.noise, limit, paid._receipt))  # 3. second stage
+        outcome = second.fit(data, found, Advance(purse.noise, limit, paid.receipt))  # 4. second stage
     except PrivateComputationError:
         return paid.failed()
     if outcome.refused or outcome.value is None:

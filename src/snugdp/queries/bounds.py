@@ -15,9 +15,11 @@ from snugdp.data.kinds import Number, numeric, type_name
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.exponential_grid import PROOF, Counts, GridEnds
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.propose import Plan, Step
-from snugdp.queries.face import Shown, budget_for, run
+from snugdp.ptr.purse import Purse
+from snugdp.ptr.spine import release_or_refuse
+from snugdp.queries.face import Shown, budget_for
 from snugdp.secret import Secret
 
 _BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
@@ -103,15 +105,19 @@ class Bounds:
         return Plan("bounds", PROOF, {"outside": float(mechanism.outside)}, steps, forecast)
 
     def release(
-        self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None
+        self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None
     ) -> Outcome[EstimatedBounds]:
         """Pay, draw, release.
 
+        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
+        and nothing is being summed up, but for the ``cost`` of the outcome.
+
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
+        purse = Purse(noise, ledger, self._budget)
         mechanism = self._mechanism
         shown = Shown(mechanism, self._show)
-        return run(self.plan(), mechanism, shown, self._counts(data), self._budget, ledger=ledger, noise=noise)
+        return release_or_refuse(self.plan(), mechanism, shown, self._counts(data), purse)
 
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:
@@ -151,7 +157,7 @@ def private_bounds(
     epsilon: Real,
     neighbours: Neighbours | str = "add_remove",
     outside: Real = 0.01,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[EstimatedBounds]:
     """Private bounds for one column, or for columns of a table; the parameters are those of ``Bounds``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from snugdp.accounting.rational import Real
 from snugdp.guarantee import Neighbours
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.queries.robust import Median, Quantile, TrimmedMean
 
 
@@ -21,7 +21,7 @@ def median(
     step: Real = 0,
     test_share: Real = 0.5,
     missing: Real | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[float]:
     """The private median of one column: ``Median(...).release(data)``.
@@ -29,8 +29,9 @@ def median(
     ``bounds``: public, what the column can hold (required). ``beta``: the proposal, how much one row may move the
     answer; without it one is made from public quantities. ``rows``: the number of rows (replace), or a public guess of
     it (add/remove). ``step``: the public spacing of the values. ``test_share``: the part of epsilon for the test.
-    ``missing``: what a row that is no number counts as, by default the lower bound. ``ledger``: what is charged, by
-    default a budget of this call's own. ``noise``: a ``Simulation`` for rehearsals.
+    ``missing``: what a row that is no number counts as, by default the lower bound. ``ledger``: what is charged, a
+    ledger or the path or URL of one; without it this call has a budget of its own and nothing is being summed up, but
+    for the ``cost`` of the outcome. ``noise``: a ``Simulation`` for rehearsals.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/median.proof.md``; for replace
     ``mechanisms/quantile.proof.md``), whether it ends in a release or in a refusal.
@@ -66,7 +67,7 @@ def quantile(
     step: Real = 0,
     test_share: Real = 0.5,
     missing: Real | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[float]:
     """The private q-quantile of one column: ``Quantile(...).release(data)``.
@@ -74,8 +75,9 @@ def quantile(
     ``bounds``: public, what the column can hold (required). ``beta``: the proposal, how much one row may move the
     answer; without it one is made from public quantities. ``rows``: the number of rows (replace), or a public guess of
     it (add/remove). ``step``: the public spacing of the values. ``test_share``: the part of epsilon for the test.
-    ``missing``: what a row that is no number counts as, by default the lower bound. ``ledger``: what is charged, by
-    default a budget of this call's own. ``noise``: a ``Simulation`` for rehearsals.
+    ``missing``: what a row that is no number counts as, by default the lower bound. ``ledger``: what is charged, a
+    ledger or the path or URL of one; without it this call has a budget of its own and nothing is being summed up, but
+    for the ``cost`` of the outcome. ``noise``: a ``Simulation`` for rehearsals.
 
     Guarantee: (epsilon, delta)-DP when neighbours replace one row (``mechanisms/quantile.proof.md``).
 
@@ -111,7 +113,7 @@ def trimmed_mean(
     step: Real = 0,
     test_share: Real = 0.5,
     missing: Real | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[float]:
     """The private trimmed mean of one column: ``TrimmedMean(...).release(data)``.
@@ -119,8 +121,9 @@ def trimmed_mean(
     ``bounds``: public, what the column can hold (required). ``beta``: the proposal, how much one row may move the
     answer; without it one is made from public quantities. ``rows``: the number of rows (replace), or a public guess of
     it (add/remove). ``step``: the public spacing of the values. ``test_share``: the part of epsilon for the test.
-    ``missing``: what a row that is no number counts as, by default the lower bound. ``ledger``: what is charged, by
-    default a budget of this call's own. ``noise``: a ``Simulation`` for rehearsals.
+    ``missing``: what a row that is no number counts as, by default the lower bound. ``ledger``: what is charged, a
+    ledger or the path or URL of one; without it this call has a budget of its own and nothing is being summed up, but
+    for the ``cost`` of the outcome. ``noise``: a ``Simulation`` for rehearsals.
 
     Guarantee: (epsilon, delta)-DP when neighbours replace one row (``mechanisms/trimmed_mean.proof.md``).
 

@@ -1,4 +1,4 @@
-"""What all queries share: reading a budget, paying, and turning cells back into the user's units."""
+"""What all queries share: reading a budget, and turning cells back into the user's units."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from typing import Generic, TypeVar
 from snugdp.accounting.rational import Real
 from snugdp.guarantee import Budget, Neighbours
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
-from snugdp.ptr.propose import Plan
-from snugdp.ptr.purse import Purse
-from snugdp.ptr.spine import Mechanism, PrivateTest, release_or_refuse
+from snugdp.ptr.spine import Mechanism
 from snugdp.secret import Secret
 
 Data = TypeVar("Data")
@@ -46,17 +43,3 @@ class Shown(Generic[Data, Drawn, Seen]):
     def draw(self, data: Secret[Data], noise: Noise) -> Seen:
         """Draw, then show."""
         return self.show(self.mechanism.draw(data, noise))
-
-
-def run(
-    plan: Plan,
-    test: PrivateTest[Data],
-    mechanism: Mechanism[Data, Seen],
-    data: Secret[Data],
-    budget: Budget,
-    *,
-    ledger: Ledger | None,
-    noise: Noise | None,
-) -> Outcome[Seen]:
-    """Pay, test, release or refuse. Without a ledger the call has a budget of its own."""
-    return release_or_refuse(plan, test, mechanism, data, Purse(noise, ledger, budget))

@@ -21,10 +21,12 @@ from snugdp.mechanisms import vote_inverse as _inverse
 from snugdp.mechanisms.noisy_max import NoisyMax
 from snugdp.mechanisms.stable import Stable
 from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.certify.distance import DistanceTest, integer_laplace
 from snugdp.ptr.propose import Plan, Step, share_of
-from snugdp.queries.face import Shown, budget_for, require_delta, run
+from snugdp.ptr.purse import Purse
+from snugdp.ptr.spine import release_or_refuse
+from snugdp.queries.face import Shown, budget_for, require_delta
 from snugdp.secret import Secret
 
 Label = TypeVar("Label", bound=Hashable)
@@ -65,14 +67,18 @@ class Mode(Generic[Label]):
         forecast = (f"released in 19 of 20 cases if the mode leads by at least {lead} rows",)
         return Plan("mode", "mechanisms/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast, self._budget)
 
-    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
+    def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Label]:
         """Pay, test, release or refuse.
+
+        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
+        and nothing is being summed up, but for the ``cost`` of the outcome.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
+        purse = Purse(noise, ledger, self._budget)
         tally = Secret(np.array(counts(data, self.categories), dtype=np.int64))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
-        return run(self.plan(), self._mechanism.test(), shown, tally, self._budget, ledger=ledger, noise=noise)
+        return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, purse)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,15 +124,19 @@ class Vote(Generic[Label]):
         """What will be done, what it costs, what to expect. No data are read."""
         return self._prepare()[2]
 
-    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[Label]:
+    def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Label]:
         """Pay, draw (or test, then draw), release.
+
+        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
+        and nothing is being summed up, but for the ``cost`` of the outcome.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
+        purse = Purse(noise, ledger, self._budget)
         tally = Secret(np.array(counts(data, self.candidates), dtype=np.int64))
         mechanism, test, plan = self._prepare()
         shown = Shown(mechanism, lambda index: self.candidates[index])
-        return run(plan, test or mechanism, shown, tally, self._budget, ledger=ledger, noise=noise)
+        return release_or_refuse(plan, test or mechanism, shown, tally, purse)
 
     def _prepare(self) -> tuple[NoisyMax, DistanceTest[Counts] | None, Plan]:
         if self.noise_epsilon is not None:
@@ -234,7 +244,7 @@ def mode(
     epsilon: Real,
     delta: Real,
     neighbours: Neighbours | str = "add_remove",
-    ledger: Ledger | None = None,
+    ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[Label]:
     """The most frequent category, exactly, or a refusal; the parameters are those of ``Mode``.
@@ -260,7 +270,7 @@ def vote(
     law: LawName = "auto",
     noise_epsilon: Real | None = None,
     test_share: Real = 0.5,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[Label]:
     """The winner after noise on every count; the parameters are those of ``Vote``.

@@ -22,9 +22,11 @@ from snugdp.mechanisms import quantile as _quantile
 from snugdp.mechanisms import trimmed_mean as _trimmed
 from snugdp.mechanisms.stable import BOUNDED_PROOF, Bounded, Stable, usual_error
 from snugdp.noise import Noise
-from snugdp.outcome import Ledger, Outcome
+from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.propose import Plan, share_of
-from snugdp.queries.face import Shown, budget_for, require_delta, run
+from snugdp.ptr.purse import Purse
+from snugdp.ptr.spine import release_or_refuse
+from snugdp.queries.face import Shown, budget_for, require_delta
 from snugdp.secret import Secret
 
 Cells = NDArray[np.int64]
@@ -85,11 +87,15 @@ class RobustQuery(ABC):
             raise ValueError("give rows=..., the number of rows: it is public when neighbours replace a row")
         return self._prepare(self.rows)[1]
 
-    def release(self, data: object, *, ledger: Ledger | None = None, noise: Noise | None = None) -> Outcome[float]:
+    def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[float]:
         """Pay, test, release or refuse.
+
+        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
+        and nothing is being summed up, but for the ``cost`` of the outcome.
 
         Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
         """
+        purse = Purse(noise, ledger, self._budget)
         missing = self._grid.lower if self.missing is None else self._grid.nearest(self.missing, "missing")
         cells = self._grid.integers(numbers(data), missing)
         cells.sort()
@@ -103,7 +109,7 @@ class RobustQuery(ABC):
         (mechanism, plan), grid, divisor = self._prepare(rows), self._grid, self._summary(rows).divisor
         shown = Shown(mechanism, lambda drawn: grid.number(Fraction(drawn, divisor)))
         test = mechanism.test() if isinstance(mechanism, Stable) else mechanism
-        return run(plan, test, shown, Secret(cells), self._budget, ledger=ledger, noise=noise)
+        return release_or_refuse(plan, test, shown, Secret(cells), purse)
 
     @property
     def _budget(self) -> Budget:

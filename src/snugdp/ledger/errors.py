@@ -1,0 +1,34 @@
+"""What a ledger says when it cannot go on. Everything in these messages is public."""
+
+from __future__ import annotations
+
+
+class BudgetExceededError(RuntimeError):
+    """The ledger has not enough left. Nothing was charged and nothing was drawn."""
+
+
+class LedgerError(RuntimeError):
+    """A ledger that must not be used as it is. Nothing was drawn."""
+
+
+class TamperedLedgerError(LedgerError):
+    """The ledger is not what it was: rows, limits or the anchor were changed, lost or set back to an older state.
+
+    It stays closed: what was spent is not known any more. Restore the newest copy of the ledger *and* its anchor, or
+    take everything as spent.
+    """
+
+
+class KeyConflictError(LedgerError):
+    """A key names one release. It was used for another one, or its output is gone."""
+
+
+class UnwrittenError(LedgerError):
+    """The ledger could not be read or written: disk full, read-only, locked for too long, server gone.
+
+    The message says whether a charge stands. Nothing was released.
+    """
+
+
+class ForeignProcessError(LedgerError):
+    """A ledger was opened by one process and used by another, which was forked from it."""

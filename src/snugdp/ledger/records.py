@@ -1,0 +1,98 @@
+"""The records of a ledger: canonical JSON, each holding the hash of the one before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from snugdp.ledger.amounts import Json
+from snugdp.ledger.errors import TamperedLedgerError
+from snugdp.ledger.store import Row
+
+FORMAT = 1  # of the records; a newer one is refused
+_COMMON = ("prev", "seq", "kind", "time", "software")
+FIELDS: Mapping[str, frozenset[str]] = {
+    "genesis": frozenset({*_COMMON, "format", "id", "dataset", "unit", "neighbours", "budget", "keep"}),
+    "partition": frozenset({*_COMMON, "name", "parts"}),
+    "charge": frozenset({*_COMMON, "key", "what", "plan", "cost", "part", "within", "total", "limits"}),
+    "reserve": frozenset({*_COMMON, "key", "what", "plan", "cost", "part", "total", "limits"}),
+    "outcome": frozenset({*_COMMON, "of", "state", "body"}),
+}
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of the history. ``hash`` is the SHA-256 of ``text``; ``text`` holds the hash of the one before."""
+
+    seq: int
+    kind: str
+    fields: Mapping[str, Json]
+    text: str
+    hash: str
+
+    def row(self, body: str | None = None) -> Row:
+        """The record as it is stored."""
+        return Row(self.seq, self.text, body, self.hash)
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def canonical(fields: Mapping[str, Json]) -> str:
+    """JSON with sorted keys, no spaces, ASCII only: one text for one meaning."""
+    return _ENCODER.encode(fields)
+
+
+def write(prev: str, seq: int, kind: str, fields: Mapping[str, Json]) -> Record:
+    """A new record after the one with hash ``prev``."""
+    whole = {**fields, "prev": prev, "seq": seq, "kind": kind}
+    text = canonical(whole)
+    return Record(seq, kind, whole, text, digest(text))
+
+
+def read(row: Row, prev: str, seq: int) -> Record:
+    """The record in a row, if it is the one that comes after ``prev``; else ``TamperedLedgerError``."""
+    if type(row.seq) is not int or row.seq != seq:
+        raise TamperedLedgerError(f"record {seq} of the ledger is missing: it was deleted or moved")
+    if not isinstance(row.record, str) or not isinstance(row.hash, str) or digest(row.record) != row.hash:
+        raise TamperedLedgerError(f"record {seq} of the ledger was changed: its hash is another")
+    fields = _parsed(row.record)
+    if fields is None:
+        raise TamperedLedgerError(f"record {seq} of the ledger is not canonical JSON")
+    if fields.get("prev") != prev or fields.get("seq") != seq or type(fields.get("seq")) is not int:
+        raise TamperedLedgerError(f"record {seq} of the ledger does not follow record {seq - 1}: the chain is broken")
+    kind = fields.get("kind")
+    if kind == "genesis" and type(fields.get("format")) is int and fields["format"] > FORMAT:
+        raise TamperedLedgerError(
+            "this ledger was written by a newer version of snugdp: upgrade snugdp to open it; nothing was changed"
+        )
+    if not isinstance(kind, str) or kind not in FIELDS or not _complete(kind, fields):
+        raise TamperedLedgerError(f"record {seq} of the ledger is of no known form")
+    _check_body(row, kind, fields)
+    return Record(seq, kind, fields, row.record, row.hash)
+
+
+def _parsed(text: str) -> dict[str, Json] | None:
+    try:
+        fields = json.loads(text)
+        return fields if isinstance(fields, dict) and canonical(fields) == text else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _complete(kind: str, fields: Mapping[str, Json]) -> bool:
+    texts = all(isinstance(fields.get(name), str) for name in ("prev", "time", "software"))
+    return texts and fields.keys() == FIELDS[kind]
+
+
+def _check_body(row: Row, kind: str, fields: Mapping[str, Json]) -> None:
+    expected = fields["body"] if kind == "outcome" else None
+    if row.body is None and expected is None:
+        return
+    if not isinstance(row.body, str) or expected != digest(row.body):
+        raise TamperedLedgerError(f"the output beside record {row.seq} of the ledger was changed or lost")

@@ -1,0 +1,155 @@
+"""What callers ask of a ledger, checked before anything is opened, written or drawn. All of it is public."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import Protocol, TypeAlias
+
+from snugdp.guarantee import Budget, Cost
+from snugdp.ledger import amounts, records
+from snugdp.ledger.amounts import Json
+from snugdp.ledger.errors import LedgerError
+from snugdp.ledger.state import Charge, Genesis, Part
+
+LONGEST_NAME = 500
+LONGEST_TEXT = 1_000_000
+
+
+class Priced(Protocol):
+    """Anything that knows its cost, such as a plan."""
+
+    @property
+    def cost(self) -> Cost:
+        """What it will be charged."""
+        ...
+
+
+Costly: TypeAlias = Cost | Priced
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller of ``Ledger.open`` said about the ledger; None where nothing was said."""
+
+    dataset: str | None
+    budget: Budget | Cost | None
+    unit: str | None
+    keep: bool
+
+    def fields(self, address: str, fresh: str) -> Mapping[str, Json]:
+        """Genesis, if enough was said to make a ledger."""
+        if self.dataset is None or self.budget is None:
+            raise LedgerError(
+                f"there is no ledger at {address}. To make one, say whose data it is and what may be spent: "
+                'Ledger.open(where, dataset="people", budget=Budget(1, 1e-6)), or snugdp ledger create'
+            )
+        return {
+            "format": records.FORMAT,
+            "id": fresh,
+            "dataset": self.dataset,
+            "unit": "one row" if self.unit is None else self.unit,
+            "neighbours": self.budget.neighbours.value,
+            "budget": amounts.budget_to_json(self.budget),
+            "keep": self.keep,
+        }
+
+    def check(self, born: Genesis, address: str) -> None:
+        """Whether an existing ledger is the one that was spoken of."""
+        for name, said, written in (
+            ("dataset", self.dataset, born.dataset),
+            ("budget", self.budget, born.budget),
+            ("unit", self.unit, born.unit),
+        ):
+            if said is not None and said != written:
+                raise ValueError(
+                    f"the ledger at {address} has {name}={written!r}, not {said!r}: leave {name} out to open it, or "
+                    "make another ledger at another place"
+                )
+        if born.keep and not self.keep:
+            raise ValueError(f"the ledger at {address} keeps outputs (keep=True): leave keep out to open it")
+
+
+def genesis(dataset: str | None, budget: Budget | Cost | None, unit: str | None, keep: bool) -> Wanted:
+    """What was said about a ledger, of the right types."""
+    if budget is not None and not isinstance(budget, Budget | Cost):
+        raise TypeError("budget must be a Budget, or a Cost whose parts are caps, such as Budget(1, 1e-6)")
+    if isinstance(budget, Budget):
+        budget = Budget(_exact(budget.epsilon), _exact(budget.delta), budget.neighbours)
+    if isinstance(budget, Cost) and amounts.recorded(budget) != budget:
+        raise ValueError("a part of the budget is longer than a ledger writes down: give a shorter number")
+    return Wanted(
+        None if dataset is None else _name(dataset, "dataset"),
+        budget,
+        None if unit is None else _name(unit, "unit"),
+        bool(keep),
+    )
+
+
+def charge(
+    cost: Cost, what: str, name: str | None, plan: str, *, part: Part | None = None, within: int | None = None,
+    reserve: bool = False,
+) -> Charge:  # fmt: skip
+    """A charge that can be written down; without a name it gets one that nobody else has."""
+    if not isinstance(cost, Cost):
+        raise TypeError("a charge is a Cost, such as Cost(epsilon=0.1)")
+    if not isinstance(what, str) or not isinstance(plan, str) or max(len(what), len(plan)) > LONGEST_TEXT:
+        raise TypeError(f"what and plan are texts of at most {LONGEST_TEXT} characters: what is released, and how")
+    return Charge(fresh() if name is None else key(name), what, plan, amounts.recorded(cost), part, within, reserve)
+
+
+def total(cost: Costly | Sequence[Costly]) -> Cost:
+    """A cost, the cost of a plan, or the sum of several."""
+    several = cost if isinstance(cost, Sequence) else [cost]
+    found = [one if isinstance(one, Cost) else getattr(one, "cost", None) for one in several]
+    costs = [one for one in found if isinstance(one, Cost)]
+    if not costs or len(costs) < len(found):
+        raise TypeError("give a Cost, a plan, or a list of these")
+    return reduce(add, costs)
+
+
+def fresh() -> str:
+    """A name that nobody else has. It is public, and no noise."""
+    return secrets.token_hex(16)
+
+
+def key(text: str) -> str:
+    """The name of one release."""
+    return _name(text, "key")
+
+
+def partition(name: str, parts: Sequence[str]) -> Mapping[str, Json]:
+    """A declaration of disjoint parts."""
+    if isinstance(parts, str) or not parts or len(set(parts)) < len(parts):
+        raise ValueError('parts are different names, such as ["north", "south"]')
+    return {"name": _name(name, "the name of a partition"), "parts": [_name(part, "a part") for part in parts]}
+
+
+def outcome(body: str | None) -> str:
+    """What a stored output is called: "refused" if its JSON says so."""
+    if body is None:
+        return "consumed"
+    if not isinstance(body, str) or "\0" in body or any("\ud800" <= c <= "\udfff" for c in body if not c.isascii()):
+        raise ValueError("an output is stored as text without NUL and surrogates; the charge stands")
+    try:
+        read = json.loads(body)
+    except (ValueError, RecursionError):
+        return "released"
+    return "refused" if isinstance(read, dict) and read.get("refused") is True else "released"
+
+
+def _name(text: str, what: str) -> str:
+    if not isinstance(text, str) or not text or len(text) > LONGEST_NAME or not text.isprintable():
+        raise ValueError(f"{what} must be a text of 1 to {LONGEST_NAME} printable characters")
+    return text
+
+
+def _exact(value: Fraction) -> Fraction:
+    if amounts.short(value) != value:
+        raise ValueError("the budget is longer than a ledger writes down: give a shorter number, such as 0.5")
+    return value

@@ -1,0 +1,280 @@
+"""The rows of a ledger in one SQLite file (write-ahead log, flushed at every commit)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from snugdp.ledger.anchor import CLOEXEC, PATIENCE, FileAnchor, locked, reason, sync_folder, try_lock
+from snugdp.ledger.errors import TamperedLedgerError, UnwrittenError
+from snugdp.ledger.store import Row
+
+_TABLE = "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL, body TEXT, hash TEXT NOT NULL)"
+_COLUMNS = "SELECT seq, record, body, hash FROM ledger"
+_WAYS_OUT = {
+    sqlite3.SQLITE_FULL: "the disk is full; make room and try again",
+    sqlite3.SQLITE_IOERR: "the disk could not be read or written; check it and try again",
+    sqlite3.SQLITE_READONLY: "it is read-only; give this user the right to write the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "a file could not be opened; give this user the right to write the file and its folder",
+    sqlite3.SQLITE_PERM: "this user may not write it",
+    sqlite3.SQLITE_BUSY: f"other processes have held it for {PATIENCE:g} s; try again",
+    sqlite3.SQLITE_LOCKED: f"other processes have held it for {PATIENCE:g} s; try again",
+    sqlite3.SQLITE_NOLFS: "the disk does not take files of this size",
+    sqlite3.SQLITE_PROTOCOL: "other processes have held it for too long; try again",
+    sqlite3.SQLITE_NOMEM: "there is no memory left",
+    sqlite3.SQLITE_INTERRUPT: "it was interrupted; try again",
+}
+
+
+class SQLiteStore:
+    """One file, its log (``-wal``, ``-shm``, made by SQLite), a lock file for creation, and an anchor beside it.
+
+    The file is never opened but by SQLite while a connection is open: closing a second handle would drop the locks.
+    """
+
+    dataset: str | None = None
+
+    def __init__(self, path: str, anchor: str | None = None) -> None:
+        self._path = os.path.realpath(path)
+        self._anchor = FileAnchor(self._path + ".anchor" if anchor is None else anchor)
+        self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None  # device and inode of what was opened
+        self._log: tuple[int, int] | None = None
+        self._end: weakref.finalize[[sqlite3.Connection | None, int], SQLiteStore] | None = None
+
+    @property
+    def address(self) -> str:
+        """The path."""
+        return self._path
+
+    @property
+    def where(self) -> str:
+        """The path."""
+        return self._path
+
+    @property
+    def anchor(self) -> FileAnchor:
+        """The anchor of this ledger."""
+        return self._anchor
+
+    def exists(self) -> bool:
+        """Whether there is such a file, or anything else of that name."""
+        return os.path.lexists(self._path)
+
+    @contextlib.contextmanager
+    def creating(self) -> Iterator[None]:
+        """Nobody else opens or creates it meanwhile; a file system whose locks do not exclude is refused."""
+        side = self._path + ".lock"
+        first = second = -1
+        try:
+            try:
+                first = os.open(side, os.O_RDWR | os.O_CREAT | CLOEXEC, 0o600)
+                second = os.open(side, os.O_RDWR | CLOEXEC)
+            except OSError as error:
+                raise UnwrittenError(
+                    f"{side} could not be opened ({reason(error)}): a ledger needs a folder that exists and that this "
+                    "user may write"
+                ) from None
+            with locked(first, side):
+                if try_lock(second, side):
+                    raise UnwrittenError(
+                        f"{side} was locked twice: this file system has no locks. Keep the ledger on a local disk, or "
+                        "use PostgreSQL"
+                    )
+                yield
+        finally:
+            for handle in (second, first):
+                if handle >= 0:
+                    os.close(handle)
+
+    def create(self, genesis: Row) -> None:
+        """Write a whole file under another name and give it its own at once, so that half a ledger never exists."""
+        fresh = self._path + ".new"
+        try:
+            self._write_fresh(fresh, genesis)
+            if self.exists():
+                raise UnwrittenError(f"{self._path} was made by somebody else meanwhile: open it instead")
+            os.rename(fresh, self._path)
+            sync_folder(self._path)
+        except sqlite3.Error as error:
+            raise self._failure(error, "nothing was made") from None
+        except OSError as error:
+            raise UnwrittenError(f"the ledger {self._path} could not be made: {reason(error)}") from None
+        finally:
+            _remove(fresh)
+
+    def _write_fresh(self, fresh: str, genesis: Row) -> None:
+        _remove(fresh)
+        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o600))
+        with contextlib.closing(_connection(fresh)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(_TABLE)
+            connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", genesis)
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        handle = os.open(fresh, os.O_RDONLY | CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def connect(self) -> None:
+        """Open the file if it is what it was, and check that it holds one table and nothing else."""
+        self.release()
+        self._identify()
+        connection = None
+        try:
+            connection = _connection(self._path)
+            self._inspect(connection)
+        except sqlite3.Error as error:
+            _let_go(connection, os.getpid())
+            raise self._failure(error, "nothing was charged") from None
+        except BaseException:
+            _let_go(connection, os.getpid())
+            raise
+        self._connection, self._log = connection, _identity(self._path + "-wal")
+        self._end = weakref.finalize(self, _let_go, connection, os.getpid())
+
+    def _inspect(self, connection: sqlite3.Connection) -> None:
+        schema = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+        mode = connection.execute("PRAGMA journal_mode").fetchone()
+        if schema != [("table", "ledger", "ledger", _TABLE)] or mode != ("wal",):
+            raise TamperedLedgerError(f"{self._path} is not a ledger of snugdp, or its tables were changed")
+        if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+            raise TamperedLedgerError(f"{self._path} is damaged: restore the newest copy, and its anchor")
+
+    def same(self) -> bool:
+        """Whether the path still leads to the file that was opened."""
+        return self._file is not None and _identity(self._path) == self._file
+
+    def _identify(self) -> None:
+        found = _identity(self._path)
+        if found is None and self._file is None:
+            raise UnwrittenError(f"there is no ledger at {self._path}")
+        if self._file is not None and found != self._file:
+            raise TamperedLedgerError(
+                f"{self._path} is not the file that was opened: it was moved, deleted or replaced. Open it again"
+            )
+        self._file = found
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[SQLiteStore]:
+        """Everybody else waits until it is left; see ``Store``."""
+        self._begin()
+        try:
+            yield self
+        except sqlite3.Error as error:
+            self._rollback()
+            raise self._failure(error, "nothing was written") from None
+        except BaseException:
+            self._rollback()
+            raise
+        self._commit()
+
+    def _begin(self) -> None:
+        if self._connection is None:
+            self.connect()
+        self._identify()
+        try:
+            self._sql.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            self.release()
+            raise self._failure(error, "nothing was written") from None
+        if self._log is None or _identity(self._path + "-wal") != self._log:
+            self._rollback()
+            self.release()
+            raise TamperedLedgerError(f"the log {self._path}-wal was deleted or replaced while the ledger was open")
+
+    def rows(self, after: int) -> Iterator[Row]:
+        """All rows after this one, in order."""
+        return map(Row._make, self._sql.execute(f"{_COLUMNS} WHERE seq > ? ORDER BY seq", (after,)))
+
+    def row(self, seq: int) -> Row | None:
+        """One row."""
+        found = self._sql.execute(f"{_COLUMNS} WHERE seq = ?", (seq,)).fetchone()
+        return None if found is None else Row._make(found)
+
+    def append(self, row: Row) -> None:
+        """Add a row."""
+        self._sql.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", row)
+
+    def _commit(self) -> None:
+        """Durable when it returns: SQLite flushes the log (synchronous=FULL)."""
+        try:
+            self._sql.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._rollback()
+            self.release()
+            raise self._failure(error, "nothing was released; look at the ledger before you try again") from None
+        except BaseException:
+            self._rollback()
+            raise
+
+    def _rollback(self) -> None:
+        with contextlib.suppress(sqlite3.Error, UnwrittenError):
+            if self._sql.in_transaction:
+                self._sql.execute("ROLLBACK")
+
+    @property
+    def _sql(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise UnwrittenError(f"{self._path} was closed in the middle of a charge: nothing was written")
+        return self._connection
+
+    def release(self) -> None:
+        """Close the connection, so that no child inherits it; the next transaction opens another."""
+        self._connection = None
+        if self._end is not None:
+            self._end()
+
+    def close(self) -> None:
+        """Close everything."""
+        self.release()
+        self._anchor.close()
+
+    def _failure(self, error: sqlite3.Error, fate: str) -> TamperedLedgerError | UnwrittenError:
+        code = getattr(error, "sqlite_errorcode", None)
+        way_out = None if code is None else _WAYS_OUT.get(code & 0xFF)
+        if way_out is None:
+            return TamperedLedgerError(f"{self._path} is damaged or no ledger: restore the newest copy, and its anchor")
+        return UnwrittenError(f"the ledger {self._path} could not be used, {fate}: {way_out}")
+
+
+def _connection(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        Path(path).as_uri() + "?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for setting in ("synchronous=FULL", "trusted_schema=OFF", "cell_size_check=ON"):
+            connection.execute(f"PRAGMA {setting}")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _remove(fresh: str) -> None:
+    """What an unfinished creation left behind."""
+    for leftover in (fresh, fresh + "-wal", fresh + "-shm", fresh + "-journal"):
+        with contextlib.suppress(OSError):
+            os.unlink(leftover)
+
+
+def _let_go(connection: sqlite3.Connection | None, process: int) -> None:
+    """Close a connection, but only in the process that made it."""
+    if connection is not None and os.getpid() == process:
+        with contextlib.suppress(sqlite3.Error):
+            connection.close()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

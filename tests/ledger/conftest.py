@@ -1,0 +1,120 @@
+"""Both stores under the same tests: ``where`` is a fresh place for a ledger, once in SQLite and once in PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snugdp.ledger.store import Row
+
+SERVER = os.environ.get("SNUGDP_TEST_POSTGRES", "")
+
+
+@dataclass(frozen=True)
+class Where:
+    """A place with neither ledger nor anchor, and a way to look and write behind the ledger's back."""
+
+    kind: str
+    address: str  # for Ledger.open
+    dataset: str
+    anchor: Path  # the default place of the file anchor
+
+    def rows(self) -> list[Row]:
+        """What is stored, in order."""
+        if self.kind == "sqlite":
+            with sqlite3.connect(self.address) as base:
+                found = base.execute("SELECT seq, record, body, hash FROM ledger ORDER BY seq").fetchall()
+            base.close()
+        else:
+            query = "SELECT seq, record, body, hash FROM snugdp.entry WHERE dataset = %s ORDER BY seq"
+            with as_owner(self.address) as base:
+                found = base.execute(query, (self.dataset,)).fetchall()
+        return [Row(*row) for row in found]
+
+    def replace(self, rows: Sequence[tuple[int, str, str | None, str]]) -> None:
+        """Let the store hold exactly these rows. No anchor is touched."""
+        if self.kind == "sqlite":
+            with sqlite3.connect(self.address) as base:
+                base.execute("DELETE FROM ledger")
+                base.executemany("INSERT INTO ledger (seq, record, body, hash) VALUES (?, ?, ?, ?)", rows)
+            base.close()
+            return
+        insert = "INSERT INTO snugdp.entry (dataset, seq, record, body, hash) VALUES (%s, %s, %s, %s, %s)"
+        with as_owner(self.address) as base, base.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")  # the triggers sleep
+            cursor.execute("DELETE FROM snugdp.entry WHERE dataset = %s", (self.dataset,))
+            cursor.executemany(insert, [(self.dataset, *row) for row in rows])
+
+
+def as_owner(address: str) -> Any:
+    """A connection of the tests' own; as a context it commits and closes."""
+    import psycopg
+
+    return psycopg.connect(address.partition("#")[0])
+
+
+@contextmanager
+def new_database() -> Iterator[str]:
+    """The URL of an empty database on the server under test, for the time of the block."""
+    if not SERVER:
+        pytest.skip("no PostgreSQL server: run python tools/with_postgres.py make test, or set SNUGDP_TEST_POSTGRES")
+    psycopg = pytest.importorskip("psycopg", reason='no psycopg: pip install "snugdp[postgres]"')
+    name = f"snugdp_{uuid.uuid4().hex}"
+    server, _, options = SERVER.partition("?")
+    with psycopg.connect(SERVER, autocommit=True) as base:
+        base.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+    try:
+        yield f"{server.rpartition('/')[0]}/{name}" + (f"?{options}" if options else "")
+    finally:
+        with psycopg.connect(SERVER, autocommit=True) as base:
+            base.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    """One database for all tests of a worker: each has a data set of its own."""
+    with new_database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Where:
+    """A fresh place for one ledger; tests that take it run on both stores."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    if request.param == "sqlite":
+        path = tmp_path / "ledger.db"
+        return Where("sqlite", str(path), "survey", Path(f"{path}.anchor"))
+    return in_postgres(request.getfixturevalue("database"))
+
+
+@pytest.fixture(scope="session")
+def second_database() -> Iterator[str]:
+    """For tests that change the tables."""
+    with new_database() as url:
+        yield url
+
+
+@pytest.fixture
+def alone(second_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Where:
+    """A fresh place in a PostgreSQL database that holds nothing else."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with as_owner(second_database) as base:
+        base.execute("DROP SCHEMA IF EXISTS snugdp CASCADE; DROP SCHEMA IF EXISTS moved CASCADE")
+    return in_postgres(second_database)
+
+
+def in_postgres(database: str) -> Where:
+    """A data set that nobody has used."""
+    from snugdp.ledger.postgres_url import Url
+
+    dataset = f"survey {uuid.uuid4().hex}"
+    url = Url.parse(database, dataset)
+    return Where("postgres", url.whole, dataset, url.anchor())

@@ -1,0 +1,117 @@
+"""Children that are killed, and histories that are forged: what the tests of faults share."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from snugdp.ledger.anchor import _slot
+from snugdp.ledger.records import canonical, digest
+from snugdp.ledger.store import Mark, Row
+
+KILLED = -signal.SIGKILL
+
+
+def die(*_: object) -> NoReturn:
+    """As if the power was cut: no handler, no flush, no finally."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+def in_child(work: Callable[[], object]) -> tuple[int, bytes]:
+    """Run this in a forked child; how it ended, and what it wrote with ``print`` or as bytes to be shown.
+
+    ``work`` returns text to be shown (or None). An exception shows as its type and text, and ends the child with 1.
+    """
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        code = 1
+        try:
+            said = work()
+            os.write(write, str(said).encode() if said is not None else b"")
+            code = 0
+        except BaseException as error:
+            os.write(write, f"{type(error).__name__}: {error}".encode()[:60_000])
+        finally:
+            os._exit(code)
+    os.close(write)
+    said = b"".join(iter(lambda: os.read(read, 65536), b""))
+    os.close(read)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+
+
+def at_once(count: int, work: Callable[[int], object]) -> list[tuple[int, str]]:
+    """Run ``work(0)``, ..., in so many forked children that start at the same moment; how each ended and what it said.
+
+    ``work`` may return a generator: up to its first ``yield`` the child gets ready, the rest is the race.
+    """
+    ready, set_ready = os.pipe()
+    go, start = os.pipe()
+    found: list[tuple[int, int]] = []
+    for number in range(count):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(start)
+            code = 1
+            try:
+                steps: Any = work(number)
+                next(steps)
+                os.write(set_ready, b"r")
+                os.read(go, 1)  # until the parent closes its end
+                os.write(write, str(list(steps)[-1]).encode())
+                code = 0
+            except BaseException as error:
+                os.write(write, f"{type(error).__name__}: {error}".encode()[:60_000])
+                os.write(set_ready, b"r")
+            finally:
+                os._exit(code)
+        os.close(write)
+        found.append((child, read))
+    for _ in range(count):
+        os.read(ready, 1)
+    os.close(start)
+    ends = []
+    for child, read in found:
+        said = b"".join(iter(lambda read=read: os.read(read, 65536), b"")).decode()  # type: ignore[misc]
+        os.close(read)
+        ends.append((os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said))
+    for handle in (ready, set_ready, go):
+        os.close(handle)
+    return ends
+
+
+@contextmanager
+def quick_folder() -> Iterator[Path]:
+    """A folder in memory where there is one: thousands of ledgers are opened there, and no disk has to be flushed."""
+    memory = "/dev/shm"
+    there = memory if os.path.isdir(memory) and os.access(memory, os.W_OK | os.X_OK) else None
+    with tempfile.TemporaryDirectory(dir=there) as folder:
+        yield Path(folder)
+
+
+def forged(rows: Sequence[Row], at: int, change: Callable[[dict[str, Any]], None]) -> list[Row]:
+    """One record changed, and its hash and all later ones made to fit."""
+    result, prev = list[Row](), ""
+    for row in rows:
+        fields = json.loads(row.record)
+        if row.seq == at:
+            change(fields)
+        text = canonical({**fields, "prev": prev})
+        prev = digest(text)
+        result.append(Row(row.seq, text, row.body, prev))
+    return result
+
+
+def anchored(path: Path, rows: Sequence[Row]) -> None:
+    """Let an anchor hold the newest of these rows, as somebody would who rewrites everything."""
+    mark = Mark(json.loads(rows[0].record)["id"], rows[-1].seq, rows[-1].hash)
+    path.write_bytes(_slot(mark) * 2)

@@ -1,0 +1,873 @@
+"""The ledger as its users meet it, on both stores."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import csv
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+import pickle
+import random
+import shutil
+import sqlite3
+import stat
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, RelationMismatchError
+from snugdp.ledger import Ledger, View
+from snugdp.ledger.address import opened, resolve, without_password
+from snugdp.ledger.errors import (
+    ForeignProcessError,
+    KeyConflictError,
+    LedgerError,
+    TamperedLedgerError,
+    UnwrittenError,
+)
+from snugdp.ledger.records import canonical, digest
+from snugdp.ledger.store import Row
+from snugdp.outcome import Receipt
+from tests.ledger.conftest import Where
+
+BUDGET = Budget(1, 1e-6)
+TENTH = Cost(epsilon=0.1)
+
+
+def made(where: Where, budget: Budget | Cost = BUDGET, *, keep: bool = True) -> Ledger:
+    return Ledger.open(where.address, dataset=where.dataset, budget=budget, keep=keep)
+
+
+# -- opening
+
+
+def test_it_is_made_once_and_found_again(where: Where) -> None:
+    with made(where) as ledger:
+        ledger.charge(TENTH, "a count")
+        assert (ledger.unit, ledger.label, ledger.budget) == ("one row", where.dataset, BUDGET)
+    for ledger in (made(where), Ledger.open(where.address), Ledger.open(where.address, unit="one row")):
+        with ledger:
+            assert ledger.spent == TENTH
+
+
+def test_opening_alone_never_makes_one(where: Where) -> None:
+    for said in ({}, {"budget": BUDGET}) if where.kind == "sqlite" else ({},):
+        with pytest.raises(LedgerError, match="To make one"):
+            Ledger.open(where.address, **said)  # type: ignore[arg-type]
+    assert not where.anchor.exists()
+
+
+@pytest.mark.parametrize(
+    "said", [{"budget": Budget(2, 1e-6)}, {"budget": Cost(epsilon=1)}, {"unit": "one person"}, {"keep": False}]
+)
+def test_what_was_written_first_holds(where: Where, said: dict[str, object]) -> None:
+    made(where).close()
+    with pytest.raises(ValueError, match="leave"):
+        Ledger.open(where.address, **said)  # type: ignore[arg-type]
+
+
+def test_another_data_set_is_another_ledger(tmp_path: Path) -> None:
+    Ledger.open(tmp_path / "l", dataset="people", budget=BUDGET).close()
+    with pytest.raises(ValueError, match="dataset='people'"):
+        Ledger.open(tmp_path / "l", dataset="houses", budget=BUDGET)
+
+
+def test_bad_public_input_comes_before_anything_is_made(tmp_path: Path) -> None:
+    for said in ({"budget": 1}, {"dataset": ""}, {"dataset": "a\nb"}, {"budget": Budget(1, "1e-400")}):
+        with pytest.raises((TypeError, ValueError)):
+            Ledger.open(tmp_path / "l", **{"dataset": "people", "budget": BUDGET} | said)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="postgresql"):
+        Ledger.open("mysql://somewhere")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UnwrittenError, match="folder that exists"):
+        Ledger.open(tmp_path / "nowhere" / "l", dataset="people", budget=BUDGET)
+
+
+def test_only_its_owner_may_read_the_files(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "l", dataset="people", budget=BUDGET) as ledger:
+        ledger.charge(TENTH, "x")
+        names = {path.name for path in tmp_path.iterdir()}
+        assert names == {"l", "l-wal", "l-shm", "l.anchor", "l.lock"}
+        assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_the_file_alone_holds_genesis(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l", dataset="people", budget=BUDGET)
+    (tmp_path / "copy").mkdir()
+    for name in ("l", "l.anchor"):
+        shutil.copy(tmp_path / name, tmp_path / "copy" / name)
+    with Ledger.open(tmp_path / "copy" / "l") as other:
+        assert other.spent == Cost()
+    ledger.close()
+
+
+# -- charging
+
+
+def test_a_refused_charge_leaves_the_total(where: Where) -> None:
+    with made(where) as ledger:
+        first = ledger.charge(Cost(epsilon=0.7), "first")
+        assert (first.ledger, first.sequence, first.what, first.cost) == (where.dataset, 1, "first", Cost(epsilon=0.7))
+        assert len(first.hash) == 64
+        assert ledger.affords(Cost(epsilon=0.3))
+        assert not ledger.affords(Cost(epsilon=0.4))
+        with pytest.raises(BudgetExceededError, match="does not cover"):
+            ledger.charge(Cost(epsilon=0.4), "second")
+        assert ledger.spent == Cost(epsilon=0.7)
+        assert ledger.charge(Cost(epsilon=0.3, delta=1e-6), "third").sequence == 2
+
+
+def test_ten_gaussian_releases_cost_less_than_the_sum_of_their_epsilons(where: Where) -> None:
+    with made(where) as ledger:
+        single = Cost(mu=0.074)
+        for _ in range(10):
+            ledger.charge(single, "one of ten")
+        assert ledger.spent.mu == pytest.approx(0.074 * 10**0.5)
+        assert ledger.spent.fits(BUDGET)
+        assert 10 * single.epsilon_at(1e-7) > 3 * BUDGET.epsilon
+
+
+def test_relations_do_not_mix(where: Where) -> None:
+    with made(where) as ledger:
+        with pytest.raises(RelationMismatchError):
+            ledger.charge(Cost(epsilon=0.1, neighbours="replace"), "x")
+        with pytest.raises(RelationMismatchError):
+            ledger.affords(Cost(epsilon=0.1, neighbours="replace"))
+        assert ledger.spent == Cost()
+
+
+def test_a_retry_is_not_charged_again(where: Where) -> None:
+    with made(where) as ledger:
+        receipt = ledger.charge(TENTH, "x", key="k", plan="p")
+        with Ledger.open(where.address) as other:
+            assert other.charge(TENTH, "x", key="k", plan="p") == receipt
+        assert ledger.spent == TENTH
+        for cost, what, plan in ((Cost(epsilon=0.2), "x", "p"), (TENTH, "y", "p"), (TENTH, "x", "q")):
+            with pytest.raises(KeyConflictError, match="another release"):
+                ledger.charge(cost, what, key="k", plan=plan)
+        assert ledger.charge(TENTH, "x").key != ledger.charge(TENTH, "x").key
+
+
+@pytest.mark.parametrize("key", ["", "x" * 501, "a\nb", 7])
+def test_a_bad_key_is_refused(where: Where, key: str) -> None:
+    with made(where) as ledger:
+        with pytest.raises(ValueError, match="key must be"):
+            ledger.charge(TENTH, "x", key=key)
+        with pytest.raises(ValueError, match="key must be"):
+            ledger.once(key)
+        assert ledger.spent == Cost()
+
+
+def test_a_bad_charge_is_refused(where: Where) -> None:
+    with made(where) as ledger:
+        for cost, what in ((0.1, "x"), (TENTH, None), (Budget(1), "x")):
+            with pytest.raises(TypeError):
+                ledger.charge(cost, what)  # type: ignore[arg-type]
+        assert ledger.spent == Cost()
+
+
+def test_two_handles_see_each_other(where: Where) -> None:
+    with made(where) as one, Ledger.open(where.address) as other:
+        for i in range(5):
+            (one if i % 2 else other).charge(TENTH, "x")
+            assert one.spent == other.spent == Cost(epsilon=(i + 1) * TENTH.epsilon)
+        assert one.entries() == other.entries()
+
+
+def test_threads_share_one_budget(where: Where) -> None:
+    granted: list[int] = []
+    with made(where, Budget(2)) as ledger:
+
+        def spend() -> None:
+            for _ in range(10):
+                with contextlib.suppress(BudgetExceededError):
+                    granted.append(ledger.charge(TENTH, "x").sequence)
+
+        threads = [threading.Thread(target=spend) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(granted) == list(range(1, 21))
+        assert ledger.spent == Cost(epsilon=2)
+
+
+def race(address: str, start: Any, results: Any) -> None:
+    start.wait()
+    with Ledger.open(address) as ledger:
+        for i in range(6):
+            try:
+                ledger.charge(TENTH, "x")
+                results.put(ledger.settle(ledger.charge(Cost(), "s", key=f"s{i}"), f"{i}, {os.getpid()}"))
+            except BudgetExceededError:
+                results.put(None)
+
+
+def test_processes_share_one_budget(where: Where) -> None:
+    context = multiprocessing.get_context("fork")
+    start, results = context.Event(), context.Queue()
+    with made(where):
+        workers = [context.Process(target=race, args=(where.address, start, results)) for _ in range(3)]
+        for worker in workers:
+            worker.start()
+        start.set()
+        found = [results.get(timeout=60) for _ in range(18)]
+        for worker in workers:
+            worker.join()
+    with Ledger.open(where.address) as ledger:
+        assert ledger.spent == Cost(epsilon=1)
+    shown = [text for text in found if text is not None]
+    assert len(shown) == 10
+    assert len(set(shown)) == len({text.split(",")[0] for text in shown})  # one output for each key
+
+
+# -- one output per key
+
+
+def test_one_output_per_key(where: Where) -> None:
+    with made(where) as ledger, Ledger.open(where.address) as other:
+        receipt = ledger.charge(TENTH, "x", key="k")
+        assert ledger.recall(receipt) is None
+        again = other.charge(TENTH, "x", key="k")
+        assert ledger.settle(receipt, "the first") == "the first"
+        assert other.settle(again, "the second") == "the first"
+        assert other.settle(again, None) == "the first"
+        assert other.recall(again) == ledger.recall(receipt) == "the first"
+    with Ledger.open(where.address) as later:
+        assert later.recall(later.once("k").charge(TENTH, "x")) == "the first"
+        assert [entry.state for entry in later.entries()] == ["released"]
+
+
+def test_what_is_consumed_is_gone(where: Where) -> None:
+    with made(where) as ledger:
+        receipt = ledger.charge(TENTH, "x", key="k")
+        assert ledger.settle(receipt, None) is None
+        for body in ("7", None):
+            with pytest.raises(KeyConflictError, match="consumed"):
+                ledger.settle(receipt, body)
+        with pytest.raises(KeyConflictError, match="consumed"):
+            ledger.recall(receipt)
+        assert [entry.state for entry in ledger.entries()] == ["consumed"]
+
+
+def test_a_ledger_that_keeps_nothing(where: Where) -> None:
+    with made(where, keep=False) as ledger:
+        receipt = ledger.charge(TENTH, "x", key="k")
+        assert ledger.settle(receipt, "secret of nobody") is None
+        with pytest.raises(KeyConflictError, match="consumed"):
+            ledger.settle(receipt, "another")
+        assert "secret of nobody" not in ledger.export()
+    assert all(row.body is None for row in where.rows())
+
+
+def test_a_refusal_is_an_output(where: Where) -> None:
+    with made(where) as ledger:
+        for body in ('{"refused":true}', '{"refused":false}', "[1", "[true]"):
+            ledger.settle(ledger.charge(Cost(), "x"), body)
+        assert [entry.state for entry in ledger.entries()] == ["refused", "released", "released", "released"]
+
+
+def test_a_receipt_from_elsewhere_is_refused(where: Where) -> None:
+    with made(where) as ledger:
+        receipt = ledger.charge(TENTH, "x")
+        held = ledger.reserve(TENTH, "y", key="r")
+        reserved = replace(receipt, sequence=2, hash=ledger.entries()[1].hash)
+        assert isinstance(held, View)
+        for other in (
+            MemoryLedger(1).charge(TENTH, "x"),
+            replace(receipt, hash="0" * 64),
+            replace(receipt, sequence=7),
+            replace(receipt, ledger="other"),
+            reserved,
+        ):
+            with pytest.raises(ValueError, match="not given by this ledger"):
+                ledger.settle(other, "7")
+            with pytest.raises(ValueError, match="not given by this ledger"):
+                ledger.recall(other)
+
+
+@pytest.mark.parametrize("body", ["\0", "\ud800", 7])
+def test_a_body_that_cannot_be_stored(where: Where, body: str) -> None:
+    with made(where) as ledger:
+        receipt = ledger.charge(TENTH, "x")
+        with pytest.raises(ValueError, match="text"):
+            ledger.settle(receipt, body)
+        assert ledger.settle(receipt, "é\n𝄞" * 1000) == "é\n𝄞" * 1000
+
+
+# -- views
+
+
+def test_a_keyed_view_pays_once(where: Where) -> None:
+    with made(where) as ledger:
+        view = ledger.once("k")
+        assert copy.copy(view) is copy.deepcopy(view) is view
+        with pytest.raises(TypeError, match="ledger itself"):
+            pickle.dumps(view)
+        receipt = view.charge(TENTH, "x", plan="p")
+        with pytest.raises(KeyConflictError, match="one release"):
+            view.charge(TENTH, "x", plan="p")
+        assert view.affords(Cost(epsilon=50))  # a retry costs nothing
+        with pytest.raises(ValueError, match="already"):
+            view.once("other")
+        with pytest.raises(ValueError, match="already"):
+            ledger.once("j").charge(TENTH, "x", key="other")
+        view.settle(receipt, "7")
+        if where.kind == "sqlite":
+            twin = pickle.loads(pickle.dumps(view))
+            assert twin.recall(receipt) == "7"
+            with pytest.raises(KeyConflictError, match="one release"):
+                twin.charge(TENTH, "x", plan="p")
+        assert ledger.spent == TENTH
+
+
+def test_a_refused_charge_leaves_the_key_free(where: Where) -> None:
+    with made(where) as ledger:
+        view = ledger.once("k")
+        with pytest.raises(BudgetExceededError):
+            view.charge(Cost(epsilon=2), "x")
+        view.charge(TENTH, "x")
+
+
+def test_of_disjoint_parts_the_largest_counts(where: Where) -> None:
+    with made(where) as ledger:
+        ledger.partition("region", ["north", "south"])
+        ledger.partition("region", ["north", "south"])
+        with pytest.raises(KeyConflictError, match="other parts"):
+            ledger.partition("region", ["north", "east"])
+        north, south = ledger.part("region", "north"), ledger.part("region", "south")
+        with pytest.raises(ValueError, match="no part"):
+            ledger.part("region", "east")
+        north.charge(Cost(epsilon=0.6), "x")
+        south.once("k").charge(Cost(epsilon=0.5), "y")
+        ledger.charge(Cost(epsilon=0.2), "whole")
+        assert ledger.spent == Cost(epsilon=0.8)
+        assert south.affords(Cost(epsilon=0.3))
+        assert not north.affords(Cost(epsilon=0.3))
+        with pytest.raises(BudgetExceededError):
+            north.charge(Cost(epsilon=0.3), "x")
+        with pytest.raises(KeyConflictError):
+            north.charge(Cost(epsilon=0.5), "y", key="k")
+        assert [entry.part for entry in ledger.entries()] == [("region", "north"), ("region", "south"), None]
+        assert ledger.verify().spent == Cost(epsilon=0.8)
+
+
+def test_parts_need_a_row_that_stays_where_it_is(where: Where) -> None:
+    with made(where, Budget(1, 0, "replace")) as ledger:
+        with pytest.raises(ValueError, match="can move"):
+            ledger.partition("region", ["north", "south"])
+        for parts in ([], ["a", "a"], "ab", [""]):
+            with pytest.raises(ValueError, match="part"):
+                ledger.partition("region", parts)
+        assert ledger.verify().entries == 1
+
+
+def test_a_reservation_is_paid_at_once_and_outlives_its_process(where: Where) -> None:
+    with made(where) as ledger:
+        work = ledger.reserve([Cost(epsilon=0.2), Cost(mu=0.1)], "long work", key="work")
+        assert ledger.spent == Cost(epsilon=0.2, mu=0.1)
+        work.charge(Cost(epsilon=0.15), "a step")
+        assert ledger.spent == Cost(epsilon=0.2, mu=0.1)
+    with Ledger.open(where.address) as ledger:
+        work = ledger.reserve([Cost(epsilon=0.2), Cost(mu=0.1)], "long work", key="work")
+        assert not work.affords(Cost(epsilon=0.06))
+        with pytest.raises(BudgetExceededError, match="reservation"):
+            work.charge(Cost(epsilon=0.06), "too much")
+        with pytest.raises(BudgetExceededError, match="reservation"):
+            work.charge(Cost(delta=1e-9), "of another kind")
+        receipt = work.once("step 2").charge(Cost(epsilon=0.05), "another step")
+        work.settle(receipt, "7")
+        assert ledger.spent == Cost(epsilon=0.2, mu=0.1)
+        assert [entry.within for entry in ledger.entries()] == [None, 1, 1]
+        with pytest.raises(KeyConflictError):
+            ledger.reserve(Cost(epsilon=0.3), "long work", key="work")
+        with pytest.raises(ValueError, match="not on a key or within"):
+            work.reserve(TENTH, "x")
+        with pytest.raises(TypeError, match="give a Cost"):
+            ledger.reserve([], "x")
+        assert ledger.verify().charges == 3
+
+
+def test_a_part_can_be_reserved(where: Where) -> None:
+    with made(where) as ledger:
+        ledger.partition("region", ["north", "south"])
+        held = ledger.part("region", "north").reserve(Cost(epsilon=0.5), "work")
+        ledger.part("region", "south").charge(Cost(epsilon=0.4), "x")
+        held.charge(Cost(epsilon=0.5), "all of it")
+        assert ledger.spent == Cost(epsilon=0.5)
+
+
+# -- copies, pickles, processes
+
+
+def test_a_copy_is_the_ledger_itself_and_a_pickle_finds_it_again(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET, anchor=tmp_path / "elsewhere") as ledger:
+        assert copy.copy(ledger) is copy.deepcopy([ledger])[0] is ledger
+        part = pickle.loads(pickle.dumps(ledger))
+        part.charge(TENTH, "through a pickle")
+        assert ledger.spent == TENTH
+        assert pickle.loads(pickle.dumps(ledger)) is part
+        held = pickle.loads(pickle.dumps(ledger.reserve(TENTH, "work")))
+        held.charge(TENTH, "a step")
+        assert ledger.spent == Cost(epsilon=0.2)
+        part.close()
+
+
+def test_a_path_is_opened_once_per_process(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    with pytest.raises(LedgerError, match="To make one"):
+        opened(path)
+    Ledger.open(path, dataset="p", budget=BUDGET).close()
+    first = opened(path)
+    assert opened(str(path)) is resolve(path) is first
+    first.close()
+    second = opened(path)
+    assert second is not first
+    second.charge(TENTH, "x")
+    memory = MemoryLedger(1)
+    assert resolve(memory) is memory
+    assert resolve(None) is None
+    (tmp_path / "moved").mkdir()
+    for name in ("l", "l.anchor"):  # another file in its place is opened anew, and checked
+        shutil.copy(tmp_path / name, tmp_path / "moved" / name)
+    path.unlink()
+    with pytest.raises((TamperedLedgerError, UnwrittenError)):
+        opened(path)
+    second.close()
+
+
+def test_passwords_are_left_out() -> None:
+    assert without_password("a:b@c/people.ledger") == "a:b@c/people.ledger"
+    for url in (
+        "postgresql://ann:s3cret@h/db#d",
+        "postgres://ann:s3cr@t@h/db#d",
+        "postgresql://ann@h/db?password=s3cret&x=1#d",
+        "postgresql://ann@h/db?x=1&sslpassword=s3cret",
+        "postgresql://:s3cret@h",
+    ):
+        assert "s3cr" not in without_password(url)
+    assert without_password("postgresql://ann@h/db?x=1#d") == "postgresql://ann@h/db?x=1#d"
+
+
+def in_child(work: object) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(work())  # type: ignore[operator]
+        finally:
+            os._exit(99)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_forked_process_opens_its_own(where: Where) -> None:
+    with made(where) as ledger:
+        ledger.charge(TENTH, "before")
+
+        def work() -> int:
+            try:
+                ledger.charge(TENTH, "x")
+            except ForeignProcessError:
+                ledger.close()  # the parent's: nothing happens
+                own = Ledger.open(where.address)
+                own.charge(TENTH, "in the child")
+                own.close()
+                return 7
+            return 0
+
+        assert in_child(work) == 7
+        assert ledger.spent == Cost(epsilon=0.2)
+        ledger.charge(TENTH, "after")
+    with Ledger.open(where.address) as later:
+        assert later.verify().spent == Cost(epsilon=0.3)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are listed in /proc on Linux only")
+def test_a_child_inherits_no_connection(tmp_path: Path) -> None:
+    """An inherited SQLite connection would make the parent's locks invisible to a new one in the child."""
+    with Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET) as ledger:
+        ledger.charge(TENTH, "x")
+        assert in_child(lambda: len([n for n in os.listdir("/proc/self/fd") if _leads(n, tmp_path)])) == 0
+        ledger.charge(TENTH, "y")
+
+
+def _leads(number: str, folder: Path) -> bool:
+    try:
+        return os.readlink(f"/proc/self/fd/{number}").startswith(str(folder))
+    except OSError:
+        return False
+
+
+def test_a_parent_that_ends_first_loses_nothing_of_its_child(tmp_path: Path) -> None:
+    """The parent closes last-but-one and would delete the log of a child whose locks it could not see."""
+    ledger = Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET)
+    ledger.charge(TENTH, "x")
+    go, gone = os.pipe()
+    child = os.fork()
+    if child == 0:
+        own = Ledger.open(tmp_path / "l")
+        own.charge(TENTH, "in the child")
+        os.read(go, 1)
+        own.charge(TENTH, "after the parent has closed")
+        os._exit(0)
+    ledger.charge(TENTH, "y")
+    ledger.close()
+    os.write(gone, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with Ledger.open(tmp_path / "l") as later:
+        assert later.verify().spent == Cost(epsilon=0.4)
+
+
+def test_a_closed_ledger_is_closed(where: Where) -> None:
+    ledger = made(where)
+    ledger.close()
+    ledger.close()
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.charge(TENTH, "x")
+
+
+# -- looking back
+
+
+def test_a_third_party_can_check_an_export(where: Where) -> None:
+    with made(where) as ledger:
+        receipt = ledger.charge(TENTH, 'x, "y"', key="k")
+        ledger.settle(receipt, "7")
+        found = json.loads(ledger.export())
+        table = list(csv.DictReader(io.StringIO(ledger.export("csv"))))
+        with pytest.raises(ValueError, match="json"):
+            ledger.export("xml")
+    prev = ""
+    for number, row in enumerate(found["records"]):
+        record = json.loads(row["record"])
+        assert hashlib.sha256(row["record"].encode()).hexdigest() == row["hash"]
+        assert (record["prev"], record["seq"], row["seq"]) == (prev, number, number)
+        if record["kind"] == "outcome":
+            assert hashlib.sha256(row["body"].encode()).hexdigest() == record["body"]
+        prev = row["hash"]
+    assert found["head"] == {"sequence": 2, "hash": prev}
+    assert [(line["what"], line["epsilon"], line["hash"], line["state"]) for line in table] == [
+        ('x, "y"', "1/10", receipt.hash, "released")
+    ]
+
+
+def test_it_shows_itself(where: Where) -> None:
+    with made(where) as ledger:
+        assert "nothing was charged yet" in ledger.show()
+        ledger.settle(ledger.charge(Cost(mu=0.05), "a mean", key="k"), "7")
+        for text in (where.dataset, "one row", "a mean", "released", "mu=0.05", "remaining"):
+            assert text in ledger.show()
+        assert repr(BUDGET) in repr(ledger)
+        assert "3 records, 1 charges" in str(ledger.verify())
+        assert ledger.remaining.mu > 0.2
+        assert json.dumps(ledger.verify().as_dict())
+
+
+# -- faults
+
+
+def forged(rows: list[Row], at: int, old: str, new: str) -> list[Row]:
+    """One record changed, and every later hash made to fit."""
+    result, prev = list[Row](), ""
+    for row in rows:
+        fields = json.loads(row.record)
+        if row.seq == at:
+            fields = json.loads(row.record.replace(old, new))
+        text = canonical({**fields, "prev": prev})
+        prev = digest(text)
+        result.append(Row(row.seq, text, row.body, prev))
+    return result
+
+
+def spent(where: Where) -> tuple[list[Row], Receipt]:
+    with made(where) as ledger:
+        receipt = ledger.charge(TENTH, "x", key="k")
+        ledger.settle(receipt, "7")
+        ledger.charge(TENTH, "y")
+        last = ledger.charge(TENTH, "z")
+    return where.rows(), last
+
+
+def test_changed_histories_are_refused(where: Where) -> None:
+    rows, _ = spent(where)
+    for bad in (
+        rows[:-1],  # the tail is missing
+        rows[:1],
+        [],
+        [*rows[:2], *rows[3:]],  # an outcome is missing
+        [rows[0], *(row._replace(seq=row.seq - 1) for row in rows[2:])],
+        [*rows[:3], rows[4]._replace(seq=3), rows[3]._replace(seq=4)],  # swapped
+        [row._replace(body="8") if row.body else row for row in rows],
+        [row._replace(body=None) for row in rows],
+        [row._replace(record=row.record.replace("1/10", "1/20")) for row in rows],
+        forged(rows, 0, '"epsilon":"1"', '"epsilon":"2"'),  # the cap, every hash made to fit
+        forged(rows, 1, "1/10", "1/20"),
+        forged(rows, 4, '"what":"z"', '"what":"a"'),
+    ):
+        where.replace(bad)
+        with pytest.raises(TamperedLedgerError):
+            Ledger.open(where.address).close()
+        where.replace(rows)
+        with Ledger.open(where.address) as ledger:
+            assert ledger.spent == Cost(epsilon=0.3)
+
+
+def test_a_return_to_an_older_state_is_seen_by_an_open_ledger(where: Where) -> None:
+    spent(where)
+    with Ledger.open(where.address) as ledger:
+        ledger.charge(TENTH, "later")
+        rows = where.rows()
+        where.replace(rows[:-1])
+        with pytest.raises(TamperedLedgerError, match=r"older|missing"):
+            ledger.charge(TENTH, "again")
+        where.replace(rows)
+        assert ledger.spent == Cost(epsilon=0.4)
+
+
+def test_a_change_behind_an_open_ledger_is_seen_by_verify(where: Where) -> None:
+    spent(where)
+    with Ledger.open(where.address) as ledger:
+        rows = where.rows()
+        where.replace([row._replace(body="8") if row.body else row for row in rows])
+        with pytest.raises(TamperedLedgerError, match="output"):
+            ledger.verify()
+        with pytest.raises(TamperedLedgerError, match="output"):
+            ledger.recall(ledger.charge(TENTH, "x", key="k"))
+
+
+def test_without_its_anchor_it_stays_closed(where: Where) -> None:
+    rows, last = spent(where)
+    if where.kind == "postgres":
+        pytest.skip("another machine has no file anchor: tests/ledger/test_postgres.py")
+    whole = where.anchor.read_bytes()
+    where.anchor.unlink()
+    with pytest.raises(TamperedLedgerError, match="missing"):
+        Ledger.open(where.address)
+    assert not where.anchor.exists()
+    where.anchor.write_bytes(b"x" * len(whole))
+    with pytest.raises(TamperedLedgerError, match="garbled"):
+        Ledger.open(where.address)
+    with Ledger.open(where.address + "2", dataset="other", budget=BUDGET):
+        pass
+    shutil.copy(where.address + "2.anchor", where.anchor)
+    with pytest.raises(TamperedLedgerError, match="another ledger"):
+        Ledger.open(where.address)
+    where.anchor.write_bytes(whole)
+    Ledger.open(where.address, receipts=[last]).close()
+    assert rows == where.rows()
+
+
+def test_a_missing_ledger_is_not_made_again(where: Where) -> None:
+    spent(where)
+    if where.kind == "sqlite":
+        os.unlink(where.address)
+    else:
+        where.replace([])
+    for said in ({}, {"dataset": where.dataset, "budget": BUDGET}):
+        with pytest.raises(TamperedLedgerError):
+            Ledger.open(where.address, **said)  # type: ignore[arg-type]
+
+
+def test_an_anchor_that_is_behind_is_brought_forward(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that died between COMMIT and the anchor: the charge stands, and the next one mends the anchor."""
+    from snugdp.ledger.handle import Handle
+
+    ledger = made(where)
+    monkeypatch.setattr(Handle, "_advance_anchor", lambda *_: None)
+    ledger.charge(TENTH, "x")
+    ledger.close()
+    monkeypatch.undo()
+    rows = where.rows()
+    with Ledger.open(where.address) as later:
+        assert later.spent == TENTH
+    where.replace(rows[:1])
+    with pytest.raises(TamperedLedgerError):
+        Ledger.open(where.address)
+
+
+def test_a_receipt_is_an_anchor(where: Where) -> None:
+    _, last = spent(where)
+    with Ledger.open(where.address, receipts=[last]) as ledger:
+        assert ledger.verify([last], heads=[(last.sequence, last.hash)]).charges == 3
+        with pytest.raises(TamperedLedgerError, match="does not hold record 4"):
+            ledger.verify([replace(last, hash="0" * 64)])
+        with pytest.raises(ValueError, match="no hash"):
+            ledger.verify([MemoryLedger(1).charge(TENTH, "x")])
+    with pytest.raises(TamperedLedgerError, match="does not hold record 9"):
+        Ledger.open(where.address, receipts=[replace(last, sequence=9)])
+
+
+def test_copies_without_the_log_and_older_copies_are_refused(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET)
+    older = (tmp_path / "l").read_bytes()
+    ledger.charge(TENTH, "x")
+    (tmp_path / "copy").mkdir()
+    for name in ("l", "l.anchor"):  # without l-wal
+        shutil.copy(tmp_path / name, tmp_path / "copy" / name)
+    with pytest.raises(TamperedLedgerError, match="older copy"):
+        Ledger.open(tmp_path / "copy" / "l")
+    ledger.close()
+    (tmp_path / "l").write_bytes(older)
+    with pytest.raises(TamperedLedgerError, match="older copy"):
+        Ledger.open(tmp_path / "l")
+
+
+def test_a_file_or_log_that_was_replaced_is_noticed(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET)
+    ledger.charge(TENTH, "x")
+    shutil.copy(tmp_path / "l-wal", tmp_path / "wal")
+    (tmp_path / "l-wal").unlink()
+    with pytest.raises(TamperedLedgerError, match="log"):
+        ledger.charge(TENTH, "lost")
+    ledger.close()
+    other = Ledger.open(tmp_path / "m", dataset="p", budget=BUDGET)
+    other.charge(TENTH, "x")
+    shutil.copy(tmp_path / "m", tmp_path / "n")
+    os.replace(tmp_path / "n", tmp_path / "m")
+    with pytest.raises(TamperedLedgerError, match="replaced"):
+        other.charge(TENTH, "lost")
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON ledger BEGIN DELETE FROM ledger WHERE seq > 0; END",
+        "CREATE TABLE more (x)",
+        "CREATE INDEX i ON ledger (hash)",
+        "ALTER TABLE ledger ADD COLUMN x",
+        "DROP TABLE ledger",
+        "PRAGMA journal_mode=DELETE",
+    ],
+)
+def test_a_changed_schema_is_refused(tmp_path: Path, change: str) -> None:
+    Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET).close()
+    base = sqlite3.connect(tmp_path / "l", isolation_level=None)
+    base.execute(change)
+    base.close()
+    with pytest.raises(TamperedLedgerError):
+        Ledger.open(tmp_path / "l")
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 5000, b"SQLite format 3\0" + b"\0" * 5000])
+def test_a_file_that_is_no_ledger_is_refused_and_left(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "l").write_bytes(content)
+    with pytest.raises(LedgerError):
+        Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET)
+    assert (tmp_path / "l").read_bytes() == content
+
+
+def test_when_the_disk_is_full_the_charge_stands_or_was_never_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET) as ledger:
+        receipt = ledger.charge(TENTH, "x", key="k")
+        connection = ledger._handle.store._connection  # type: ignore[attr-defined]
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count={pages}")
+        with pytest.raises(UnwrittenError, match=r"disk is full.*charge stands and the output is not shown.*'k'"):
+            ledger.settle(receipt, "7" * 20_000)
+        with pytest.raises(UnwrittenError, match="disk is full"):
+            ledger.charge(TENTH, "y" * 20_000)
+        assert ledger.spent == TENTH
+        assert ledger.recall(receipt) is None
+        connection.execute("PRAGMA max_page_count=100000")
+        assert ledger.settle(ledger.charge(TENTH, "x", key="k"), "7" * 20_000) == "7" * 20_000
+        assert ledger.verify().spent == TENTH
+
+
+def test_a_handler_that_charges_inside_a_charge_is_refused(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+    from snugdp.ledger.handle import Handle
+
+    with made(where) as ledger:
+        plain = Handle._append
+
+        def interrupted(self: Handle, rows: object, new: object) -> None:
+            with pytest.raises(LedgerError, match="middle of a charge"):
+                ledger.charge(TENTH, "inside")
+            plain(self, rows, new)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Handle, "_append", interrupted)
+        ledger.charge(TENTH, "x")
+        monkeypatch.undo()
+        assert ledger.spent == TENTH
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
+def test_an_interrupted_charge_is_undone(
+    where: Where, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
+    from snugdp.ledger.handle import Handle
+
+    plain = Handle._append
+
+    def interrupted(self: Handle, rows: object, new: object) -> None:
+        plain(self, rows, new)  # type: ignore[arg-type]
+        raise kind
+
+    with made(where) as ledger:
+        monkeypatch.setattr(Handle, "_append", interrupted)
+        with pytest.raises(kind):
+            ledger.charge(TENTH, "x")
+        monkeypatch.undo()
+        assert ledger.spent == Cost()
+        ledger.charge(TENTH, "x")
+        assert ledger.verify().spent == TENTH
+
+
+def test_a_clock_that_goes_back_changes_nothing(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+    from snugdp.ledger import book
+
+    with made(where) as ledger:
+        for year in ("2030", "1970", "9999"):
+            monkeypatch.setattr(book, "_stamp", lambda year=year: {"time": f"{year}-01-01", "software": "x"})
+            ledger.charge(TENTH, year)
+        assert [entry.what for entry in ledger.entries()] == ["2030", "1970", "9999"]
+        assert ledger.verify().spent == Cost(epsilon=0.3)
+
+
+def test_a_ledger_that_could_not_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "x")
+
+    monkeypatch.setattr(os, "rename", full)
+    with pytest.raises(UnwrittenError, match="No space left"):
+        Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET)
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == ["l.lock"]
+    Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET).close()
+
+
+def test_flipped_bits_are_refused_or_change_nothing(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET) as ledger:
+        for i in range(5):
+            ledger.settle(ledger.charge(TENTH, "x", key=f"k{i}"), "7" * 50)
+        (tmp_path / "open").mkdir()
+        for name in ("l", "l-wal", "l.anchor"):  # as a killed process leaves them
+            shutil.copy(tmp_path / name, tmp_path / "open" / name)
+    chooser, refused = random.Random(1), 0
+    names = ["l", "open/l", "open/l-wal", "open/l-wal", "l.anchor"]
+    whole = {name: (tmp_path / name).read_bytes() for name in (*names, "open/l.anchor")}
+    for _ in range(100):
+        name = chooser.choice(names)
+        changed = bytearray(whole[name])
+        changed[chooser.randrange(len(changed))] ^= 1 << chooser.randrange(8)
+        for path in (tmp_path / "open").iterdir():
+            path.unlink()
+        for other, content in whole.items():
+            (tmp_path / other).write_bytes(changed if other == name else content)
+        try:
+            with Ledger.open(tmp_path / ("open/l" if "/" in name else "l")) as ledger:
+                assert ledger.verify().spent == Cost(epsilon=0.5)
+        except (TamperedLedgerError, UnwrittenError):
+            refused += 1
+    assert refused > 20

@@ -1,0 +1,272 @@
+"""Queries paid from a ledger that outlives the process: one key, one charge, one output, whatever happens between."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import snugdp
+from snugdp import (
+    Budget,
+    BudgetExceededError,
+    Cost,
+    KeyConflictError,
+    Ledger,
+    LedgerError,
+    Outcome,
+    Refused,
+    Released,
+    Selection,
+    Simulation,
+    Statistic,
+    UnwrittenError,
+)
+from snugdp.ptr.select import Selected
+from tests.ledger.conftest import Where
+from tests.ptr.test_keeping import Whole, same
+
+AGES = [30 + i % 7 for i in range(5000)]
+VOTES = [[10, 280, 10], [290, 5, 5]] * 3
+
+
+def opened(where: Where, neighbours: str = "add_remove", **given: Any) -> Ledger:
+    budget = Budget(50, 1e-2, neighbours)
+    return Ledger.open(where.address, dataset=where.dataset, budget=budget, **given)
+
+
+def recipe(ledger: Any) -> Outcome[float]:
+    total: Statistic[list[float]] = Statistic("total", sum, 1, "upper", (0, 1000))
+    algorithm = snugdp.from_statistics(
+        loss=lambda total: 0.1,
+        statistics=(total,),
+        draw=lambda data, noise: 0.25,
+        budget=Budget(1, 1e-6),
+    )
+    return algorithm([1.0] * 50, ledger=ledger)
+
+
+def selection(ledger: Any) -> Outcome[Selected[float]]:
+    def run(outside: float, budget: Budget, own: Any) -> Any:
+        return snugdp.private_bounds(AGES, epsilon=budget.epsilon, outside=outside, ledger=own)
+
+    return snugdp.select([0.01, 0.1], run, lambda outcome: 1.0, budget=Budget(1, 1e-6), ledger=ledger, progress=False)
+
+
+QUERIES: dict[str, Callable[[Any], Outcome[Any]]] = {
+    "median": lambda ledger: snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
+    "quantile": lambda ledger: snugdp.quantile(AGES, 0.25, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
+    "trimmed_mean": lambda ledger: snugdp.trimmed_mean(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
+    "mode": lambda ledger: snugdp.mode(AGES, categories=[30, 31], epsilon=1, delta=1e-6, ledger=ledger),
+    "vote": lambda ledger: snugdp.vote(AGES, candidates=[30, 31], epsilon=0.01, ledger=ledger),
+    "bounds": lambda ledger: snugdp.private_bounds(AGES, epsilon=1, ledger=ledger),
+    "labels": lambda ledger: snugdp.pate.label(
+        VOTES, Budget(1, 1e-5), test="none", classes=["a", "b", "c"], ledger=ledger
+    ),
+    "tested labels": lambda ledger: snugdp.pate.label(VOTES, Budget(4, 1e-5), gap=250, ledger=ledger),
+    "recipe": recipe,
+    "selection": selection,
+}
+
+
+def vote(ledger: Any) -> Outcome[Any]:
+    """A coin: 60 calls agree with probability 2**-59."""
+    return snugdp.vote([1, 2], candidates=[1, 2], epsilon=0.001, ledger=ledger)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_retry_is_not_charged_and_shows_the_same_outcome(where: Where, query: str) -> None:
+    neighbours = "replace" if query in ("quantile", "trimmed_mean") else "add_remove"
+    with opened(where, neighbours) as ledger:
+        first = QUERIES[query](ledger.once("nightly"))
+        again = [QUERIES[query](ledger.once("nightly")) for _ in range(2)]
+        assert all(same(outcome, first) for outcome in again)
+        (entry,) = ledger.entries()
+        assert (entry.key, entry.state) == ("nightly", "refused" if first.refused else "released")
+        assert ledger.spent == first.cost == first.receipt.cost  # type: ignore[union-attr]
+        ledger.verify([first.receipt])  # type: ignore[union-attr]
+
+
+def test_one_key_is_one_output_and_no_key_is_many(where: Where) -> None:
+    with opened(where) as ledger:
+        assert len({vote(ledger.once("k")).value for _ in range(20)}) == 1
+        assert len({vote(ledger).value for _ in range(60)}) == 2
+        assert len(ledger.entries()) == 61
+        assert ledger.spent == Cost(epsilon="0.061")
+
+
+def test_a_refusal_is_kept_too(where: Where) -> None:
+    with opened(where) as ledger:
+        for _ in range(2):
+            outcome = snugdp.mode([1, 2], categories=[1, 2], epsilon=1, delta=1e-6, ledger=ledger.once("tie"))
+            assert isinstance(outcome, Refused)
+        assert [entry.state for entry in ledger.entries()] == ["refused"]
+
+
+def test_a_ledger_by_its_path_or_url(where: Where) -> None:
+    opened(where).close()
+    places: list[Any] = [where.address, Path(where.address)] if where.kind == "sqlite" else [where.address]
+    for place in places:
+        assert isinstance(QUERIES["bounds"](place), Released)
+    with Ledger.open(where.address) as ledger:
+        assert len(ledger.entries()) == len(places)
+        assert ledger.spent.epsilon == len(places)
+
+
+class Rows(list[float]):
+    """Rows that must not be looked at."""
+
+    def __iter__(self) -> Iterator[float]:
+        raise AssertionError("read")
+
+
+@pytest.mark.parametrize("path", ["nothing.ledger", "no/such/folder/x.ledger", ""])
+def test_what_is_no_ledger_is_said_before_a_row_is_read(path: str, tmp_path: Path) -> None:
+    there = str(tmp_path / path) if path else ""
+    with pytest.raises((LedgerError, ValueError, OSError)) as error:
+        snugdp.median(Rows([1.0]), bounds=(0, 1), epsilon=1, delta=1e-6, ledger=there)
+    assert "ledger" in str(error.value)
+    assert not [found for found in tmp_path.rglob("*") if found.suffix != ".lock"]
+
+
+def test_a_rehearsal_touches_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="NOT PRIVATE"):
+        snugdp.vote([1], candidates=[1, 2], epsilon=1, ledger=tmp_path / "none", noise=Simulation(1))
+
+
+def test_a_key_names_one_release(where: Where) -> None:
+    with opened(where) as ledger:
+        view = ledger.once("k")
+        vote(view)
+        with pytest.raises(KeyConflictError):
+            vote(view)
+        others: list[Callable[[Any], Any]] = [
+            QUERIES["median"],
+            lambda own: snugdp.vote([1], candidates=[1, 2], epsilon=0.002, ledger=own),  # another cost
+            lambda own: snugdp.vote([1], candidates=[1, 2, 3], epsilon=0.001, ledger=own),  # another plan
+        ]
+        for other in others:
+            with pytest.raises(KeyConflictError):
+                other(ledger.once("k"))
+        assert len(ledger.entries()) == 1
+
+
+def test_a_short_budget_stops_a_query_and_not_a_retry(where: Where) -> None:
+    with Ledger.open(where.address, dataset=where.dataset, budget=Budget("0.001")) as ledger:
+        first = vote(ledger.once("k"))
+        with pytest.raises(BudgetExceededError):
+            vote(ledger)
+        assert same(vote(ledger.once("k")), first)
+
+
+def test_what_was_charged_and_never_stored_is_drawn_again_and_not_charged_again(
+    where: Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: Any) -> None:
+        raise UnwrittenError("the disk is full")
+
+    with opened(where) as ledger:
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "settle", dies)
+            with pytest.raises(UnwrittenError):
+                vote(ledger.once("k"))
+        assert [entry.state for entry in ledger.entries()] == ["open"]
+        first = vote(ledger.once("k"))
+        assert same(vote(ledger.once("k")), first)
+        assert [entry.state for entry in ledger.entries()] == ["released"]
+        assert ledger.spent == Cost(epsilon="0.001")
+
+
+KILLED = """
+import os, signal, sys
+import snugdp
+def dies(*_): os.kill(os.getpid(), signal.SIGKILL)
+setattr(snugdp.Ledger, sys.argv[2], dies)
+ledger = snugdp.Ledger.open(sys.argv[1])
+print(snugdp.vote([1, 2], candidates=[1, 2], epsilon=0.001, ledger=ledger.once("k")).value, flush=True)
+"""
+
+
+@pytest.mark.parametrize("step", ["recall", "settle"])
+def test_a_process_that_is_killed_between_charge_and_store(where: Where, step: str) -> None:
+    opened(where).close()
+    died = subprocess.run([sys.executable, "-c", KILLED, where.address, step], capture_output=True, check=False)
+    assert (died.returncode, died.stdout) == (-9, b"")
+    with Ledger.open(where.address) as ledger:
+        assert [entry.state for entry in ledger.entries()] == ["open"]
+        assert vote(ledger.once("k")).value in (1, 2)
+        assert [entry.state for entry in ledger.entries()] == ["released"]
+        ledger.verify()
+
+
+RACING = """
+import os, sys
+import snugdp
+gate, opens = os.pipe()
+racers = []
+for _ in range(8):
+    racers.append(os.fork())
+    if not racers[-1]:
+        os.close(opens)
+        os.read(gate, 1)  # until all are there
+        own = snugdp.Ledger.open(sys.argv[1]).once("k")
+        outcome = snugdp.private_bounds([1.0], epsilon=1e-6, ledger=own)
+        os.write(1, f"{outcome.value} {outcome.receipt}\\n".encode())
+        os._exit(0)
+os.close(opens)
+sys.exit(any(os.waitpid(racer, 0)[1] for racer in racers))
+"""
+
+
+def test_eight_processes_race_for_one_key(where: Where) -> None:
+    opened(where).close()
+    race = subprocess.run([sys.executable, "-c", RACING, where.address], capture_output=True, text=True, check=True)
+    shown = race.stdout.splitlines()
+    assert len(shown) == 8
+    assert len(set(shown)) == 1  # among a hundred thousand answers that are about equally likely
+    with Ledger.open(where.address) as ledger:
+        assert [entry.state for entry in ledger.entries()] == ["released"]
+        ledger.verify()
+
+
+def test_a_ledger_that_keeps_nothing_shows_once(where: Where) -> None:
+    with opened(where, keep=False) as ledger:
+        assert vote(ledger.once("k")).value in (1, 2)
+        with pytest.raises(KeyConflictError, match="consumed"):
+            vote(ledger.once("k"))
+        assert [entry.state for entry in ledger.entries()] == ["consumed"]
+
+
+def test_a_winner_that_cannot_be_written_down_is_shown_once(where: Where) -> None:
+    def run(proposal: int, budget: Budget, own: Any) -> Any:
+        return snugdp.vote([1], candidates=[1, 2], epsilon=budget.epsilon, ledger=own)
+
+    def choice() -> Selection[int]:
+        return Selection([Whole(1), Whole(2)], run, lambda release: 1.0, budget=Budget(1), route="compose")
+
+    with opened(where) as ledger:
+        outcome = choice().release(ledger=ledger.once("k"), progress=False)
+        assert isinstance(outcome, Released)
+        assert type(outcome.value.proposal) is Whole
+        with pytest.raises(KeyConflictError, match="consumed"):
+            choice().release(ledger=ledger.once("k"), progress=False)
+
+
+def test_parts_and_reservations(where: Where) -> None:
+    with opened(where) as ledger:
+        ledger.partition("region", ["north", "south"])
+        for part in ("north", "south"):
+            first = vote(ledger.part("region", part).once(part))
+            assert same(vote(ledger.part("region", part).once(part)), first)
+        assert ledger.spent == Cost(epsilon="0.001")
+        held = ledger.reserve(Cost(epsilon="0.002"), "long work", key="work")
+        first = vote(held.once("one"))
+        assert same(vote(ledger.reserve(Cost(epsilon="0.002"), "long work", key="work").once("one")), first)
+        vote(held)
+        with pytest.raises(BudgetExceededError):
+            vote(held)
+        assert ledger.spent == Cost(epsilon="0.003")
