@@ -1,0 +1,1 @@
+"""Audits: every claim against what is measured."""

@@ -1,0 +1,53 @@
+"""Estimators for audits: fitted as anybody fits them, but planned once.
+
+A plan is public and takes longer than a fit on a few rows. All else is the estimator's own ``fit``. While many fits
+are made, hold ``snugdp.estimators.threads.one_blas_thread``: otherwise each of them looks for libraries anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from snugdp.guarantee import Cost
+from snugdp.noise import Noise
+from snugdp.outcome import Outcome
+
+_PUBLIC = ("_make", "_told", "_proposal", "_try_models")  # functions of public values, however often they are asked
+
+
+def planned(model: type[Any]) -> type[Any]:
+    """The estimator, with its public preparations kept from the first fit for all later ones with the same data."""
+    kept: dict[str, Any] = {}
+
+    def once(name: str) -> Callable[..., Any]:
+        def ask(self: Any, *given: Any) -> Any:
+            if name not in kept:
+                kept[name] = getattr(super(made, self), name)(*given)
+            return kept[name]
+
+        return ask
+
+    names = [name for name in _PUBLIC if hasattr(model, name)]
+    made = type(model.__name__, (model,), {name: once(name) for name in names})
+    return made
+
+
+@dataclass(frozen=True)
+class Face:
+    """An estimator: what it costs, and how to run it: ``fit`` on a table, with this source of noise."""
+
+    run: Callable[[tuple[Any, ...], Noise], Outcome[Any]]
+    cost: Cost
+
+
+def face(model: type[Any], given: Mapping[str, Any], **width: int) -> Face:
+    """With these parameters; ``width`` is what ``plan`` is told about the rows, such as ``n_features=2``."""
+    quick = planned(model)
+
+    def run(table: tuple[Any, ...], noise: Noise) -> Outcome[Any]:
+        outcome: Outcome[Any] = quick(noise=noise, progress=False, **given).fit(*table).outcome_
+        return outcome
+
+    return Face(run, quick(**given).plan(**width).cost)

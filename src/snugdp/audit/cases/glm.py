@@ -1,0 +1,141 @@
+"""Generalised linear models by every method: labels of two and of more classes, counts, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from snugdp.audit.cases.faces import face
+from snugdp.audit.cases.tables import ODD, Generator, Table, more, number, odd_number, one_of, spread_out, with_targets
+from snugdp.audit.finding import Case
+from snugdp.data.losses import Huber, LogCosh, Logistic, PseudoHuber, SoftHinge, TamedPoisson
+from snugdp.estimators.glm import GLM
+from snugdp.estimators.logistic import LogisticRegression
+from snugdp.estimators.poisson import PoissonRegression
+
+EPSILON, DELTA = 1, 0.05
+TWO, THREE, MOST = ("no", "yes"), ("a", "b", "c"), 4
+_UP = {1: [1.0], 2: [0.6, 0.8]}
+
+
+def cases() -> Iterator[Case[Table]]:
+    """All of them. Where the cost is that of a perturbed objective or follows a test, its slack may hide some noise."""
+    for name, given in _LOGISTIC.items():
+        classes = given["classes"]
+        yield _case(f"logistic: {name}", LogisticRegression, given, _label(classes), _odd_label(classes))
+    for name, given in _COUNTS.items():
+        yield _case(f"poisson: {name}", PoissonRegression, given, _count, _odd_count)
+    for name, given in _LOSSES.items():
+        loss = given["loss"]
+        if isinstance(loss, SoftHinge | Logistic):
+            yield _case(f"glm: {name}", GLM, given, _label(TWO), _odd_label(TWO))
+        elif isinstance(loss, TamedPoisson):
+            yield _case(f"glm: {name}", GLM, given, _count, _odd_count)
+        else:
+            yield _case(f"glm: {name}", GLM, given, number, odd_number)
+
+
+_LOGISTIC: dict[str, dict[str, Any]] = {
+    "auto": {"classes": TWO},
+    "objective": {"classes": TWO, "method": "objective", "fit_intercept": False},
+    "objective, composable": {"classes": TWO, "method": "objective", "proposals": {"composable": True}},
+    "output": {"classes": TWO, "method": "output", "fit_intercept": False},
+    "output, one ridge, round": {
+        "classes": TWO,
+        "method": "output",
+        "proposals": {"ridge": 4.0, "shape": "iso"},
+        "fit_intercept": False,
+    },
+    "output, as curved as the rows": {
+        "classes": TWO,
+        "method": "output",
+        "proposals": {"ridge": 4.0, "shape": "hessian"},
+        "fit_intercept": False,
+    },
+    "softmax": {"classes": THREE, "method": "objective", "fit_intercept": False},
+    "softmax, auto": {"classes": THREE},
+    "one against the rest": {"classes": THREE, "method": "objective", "multi_class": "ovr", "fit_intercept": False},
+    "one against the rest, auto": {"classes": THREE, "multi_class": "ovr"},
+}
+_COUNTS: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "objective": {"method": "objective", "fit_intercept": False},
+    "output": {"method": "output", "proposals": {"ridge": 20.0}, "fit_intercept": False},
+}
+_LOSSES: dict[str, dict[str, Any]] = {
+    "soft hinge": {"loss": SoftHinge(0.5), "classes": TWO, "method": "objective", "fit_intercept": False},
+    "soft hinge, auto": {"loss": SoftHinge(0.5), "classes": TWO},
+    "logistic": {"loss": Logistic(), "classes": TWO, "method": "objective"},
+    "tamed Poisson": {"loss": TamedPoisson(MOST, 6), "method": "objective", "fit_intercept": False},
+    "pseudo-Huber": {"loss": PseudoHuber(0.3), "y_bound": 1, "method": "objective", "fit_intercept": False},
+    "log-cosh, auto": {"loss": LogCosh(0.3), "y_bound": 1},
+    "Huber": {"loss": Huber(0.3), "y_bound": 1, "method": "objective", "fit_intercept": False},
+}
+
+
+def _case(
+    name: str,
+    model: type[Any],
+    form: dict[str, Any],
+    target: Callable[[Generator], Any],
+    odd: Callable[[Generator], Any],
+) -> Case[Table]:
+    given: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "x_norm": 1, **form}
+    if model is PoissonRegression:
+        given |= {"y_max": MOST, "rate_max": 6}
+    ends, width = _ends(given), 1 if _one_run(given) else 2
+    made = face(model, given, n_features=width)
+    return Case(
+        name=name,
+        group="glm",
+        run=made.run,
+        cost=made.cost,
+        worst=lambda: pairs(width, *ends),
+        random=lambda generator: with_targets(generator, width, target, odd, least=1, most=30),
+        tight=_one_run(given),
+        parts=False,
+    )
+
+
+def _one_run(given: dict[str, Any]) -> bool:
+    """Whether one perturbed objective is all there is: with one coefficient its density has a closed form."""
+    plain = given.get("method") == "objective" and not given.get("fit_intercept", True)
+    return plain and len(given.get("classes", TWO)) == 2
+
+
+def _ends(given: dict[str, Any]) -> tuple[Any, Any]:
+    """Targets that pull as far apart as they can."""
+    if "classes" in given:
+        return given["classes"][0], given["classes"][-1]
+    return (-1.0, 1.0) if "y_bound" in given else (0.0, float(MOST))
+
+
+def pairs(width: int, low: Any, high: Any) -> list[tuple[Table, Table]]:
+    """A row at its bound with the target that the others do not have, and beside ordinary ones."""
+    X, y = spread_out(20, width)
+    ordinary = X, [high if value > 0 else low for value in y]
+    same = (np.tile(np.array([_UP[width]]), (6, 1)), [low] * 6)
+    few = (np.zeros((2, width)), [low, high])
+    return [
+        (more(same, _UP[width], high), same),
+        (more(ordinary, _UP[width], low), ordinary),
+        (more(few, _UP[width], high), few),
+    ]
+
+
+def _label(classes: tuple[str, ...]) -> Callable[[Generator], Any]:
+    return lambda generator: one_of(generator, classes)
+
+
+def _odd_label(classes: tuple[str, ...]) -> Callable[[Generator], Any]:
+    return lambda generator: one_of(generator, (*classes, None, "nobody", 1, *ODD[:3]))
+
+
+def _count(generator: Generator) -> float:
+    return float(generator.integers(0, MOST + 1))
+
+
+def _odd_count(generator: Generator) -> float:
+    return one_of(generator, (0.0, float(MOST), 0.5, -1.0, *ODD))

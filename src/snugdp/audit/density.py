@@ -1,0 +1,190 @@
+"""Layer D: what the whole walk gives away on a pair of neighbours, from exact densities, against what is claimed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.audit.bounds import ALPHA, mean_interval, won
+from snugdp.audit.finding import Case, Curve, Finding
+from snugdp.audit.replay import path, paths
+from snugdp.audit.tail import deltas, independent_end, whole
+
+Data = TypeVar("Data")
+Floats = NDArray[np.float64]
+_PLACES = (-1.0, -0.5, 0.0, 0.3, 0.6, 0.85, 1.0)  # of the epsilon at which delta is small
+_SMALL = 0.05  # such a delta
+_SAME = 2  # runs after which a law without chance is known to be one
+_SLACK = 1e-9  # of floats
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The deltas of one direction of a pair: a row for every run, a column for every epsilon. ``exact``: no chance."""
+
+    name: str
+    values: Floats = field(repr=False)
+    exact: bool = False
+    reasons: frozenset[str] = frozenset()
+
+    @property
+    def mean(self) -> Floats:
+        """At every epsilon."""
+        found: Floats = self.values.mean(axis=0)
+        return found
+
+    def interval(self, alpha: float) -> tuple[Floats, Floats]:
+        """The ends around the mean, at every epsilon."""
+        if self.exact:
+            return self.mean, self.mean
+        ends = [mean_interval(column, 2 * alpha) for column in self.values.T]
+        return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+
+    def evidence(self, claimed: Floats) -> Floats:
+        """At every epsilon how surely the claim is wrong: the logarithm of one over a p-value, infinite for certain."""
+        if self.exact:
+            return np.where(self.mean > claimed * (1 + _SLACK) + _SLACK, math.inf, self.mean - claimed)
+        return np.array([won(c, p) for c, p in zip(np.maximum(self.values.T - _SLACK, 0), claimed, strict=True)])
+
+    def excess(self, claimed: Floats) -> Floats:
+        """At every epsilon how far the mean is above the claim (below, as a rule), in deviations of a coin."""
+        found: Floats = (self.mean - claimed) / np.sqrt(np.clip(claimed * (1 - claimed), 1e-6, None))
+        return np.where(claimed < 1, found, -np.inf)
+
+    def refutes(self, claimed: Floats, alpha: float) -> bool:
+        """Whether the claim is wrong, but for probability alpha at each epsilon."""
+        return bool((self.evidence(claimed) >= math.log(1 / alpha)).any())
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What is claimed at every epsilon, and how seldom it may be called wrong if it is true."""
+
+    at: Floats
+    delta: Floats
+    alpha: float
+
+
+def levels(case: Case[Data]) -> Floats:
+    """Where to look: around the epsilon of the claim, below zero as well."""
+    if case.budget is not None:
+        top = float(case.budget.epsilon)
+    else:
+        small = max(_SMALL, 1.5 * float(case.cost.delta))
+        top = case.cost.epsilon_at(min(small, 0.5))
+        top = max(top if math.isfinite(top) else 1.0, float(case.cost.epsilon), 0.05)
+    return np.array([top * place for place in _PLACES])
+
+
+def measure(
+    case: Case[Data],
+    first: Data,
+    second: Data,
+    at: Floats,
+    *,
+    runs: int,
+    seed: int = 0,
+    shrink: float = 1.0,
+    name: str = "",
+) -> Measured:
+    """The deltas of the first against the second, from so many runs, or fewer where nothing is left to chance."""
+    ends = [independent_end(case, data, (seed << 20) + k, shrink) for k, data in enumerate((first, second))]
+    last, rows, fixed, reasons = min(ends), list[Floats](), True, set[str]()
+    for count, one in enumerate(paths(case, first, second, runs, seed, shrink)):
+        rows.append(deltas(one, at, last))
+        reasons.add(one.reason)
+        fixed = fixed and whole(one, last) and bool(np.allclose(rows[-1], rows[0], rtol=1e-12, atol=1e-15))
+        if fixed and count + 1 >= _SAME:
+            break
+    return Measured(name, np.array(rows), fixed and len(rows) >= _SAME, frozenset(reasons - {""}))
+
+
+def density(
+    case: Case[Data], *, runs: int = 400, random: int = 0, most: int | None = None, seed: int = 0, alpha: float = ALPHA
+) -> list[Finding]:
+    """The audit of a case: its worst pairs in both directions, so many runs each, and ``random`` neighbours.
+
+    ``most``: how many of the worst pairs, by default all. Nothing is found where only the output is promised.
+
+    Guarantee: a true claim fails with probability at most ``alpha`` for each pair, direction and epsilon.
+    """
+    if not case.transcript:
+        return []
+    found = []
+    at = levels(case)
+    claimed = np.array([case.delta_at(float(epsilon)) for epsilon in at])
+    try:
+        found.append(_worst(case, _Claim(at, claimed, alpha), runs=runs, most=most, seed=seed))
+        if random and case.random is not None:
+            found.append(_random(case, _Claim(at, claimed, alpha), random, seed))
+    except Exception as problem:
+        found.append(Finding("D", case.name, "a walk on neighbours", "an error", False, type(problem).__name__))
+    return found
+
+
+def _worst(case: Case[Data], claim: _Claim, *, runs: int, most: int | None, seed: int) -> Finding:
+    at, claimed, alpha = claim.at, claim.delta, claim.alpha
+    pairs = list(case.worst())[:most]
+    if not pairs:
+        return Finding("D", case.name, "worst pairs", "none given", False, "Case.worst must give at least one pair")
+    tried: list[tuple[float, Measured, tuple[Data, Data]]] = []
+    for number, (one, two) in enumerate(pairs):
+        for first, second, way in ((one, two, "there"), (two, one, "back")):
+            name = f"pair {number + 1} {way}"
+            seen = measure(case, first, second, at, runs=runs, seed=seed + len(tried), name=name)
+            worse = float(np.max(seen.excess(claimed))) if not seen.refutes(claimed, alpha) else math.inf
+            tried.append((worse, seen, (first, second)))
+    _, worst, (first, second) = max(tried, key=lambda entry: entry[0])
+    if worst.refutes(claimed, alpha):
+        return _finding(case.name, claim, worst, False, f"{worst.name}: {_why(worst) or 'more is given away'}")
+    detail = f"{len(tried)} directions, worst: {worst.name}, {_how(worst)}"
+    if case.shrink < 1:
+        weaker = measure(case, first, second, at, runs=runs, seed=seed + len(tried), shrink=case.shrink)
+        if not weaker.refutes(claimed, alpha):
+            words = f"too weak: noise {1 - case.shrink:.0%} smaller was not seen in {len(weaker.values)} runs"
+            return _finding(case.name, claim, worst, False, words)
+        detail += f"; noise {1 - case.shrink:.0%} smaller is seen"
+    return _finding(case.name, claim, worst, True, detail)
+
+
+def _random(case: Case[Data], claim: _Claim, count: int, seed: int) -> Finding:
+    """One run on each of many neighbours: every mean is at most what is claimed, so their mean is too."""
+    assert case.random is not None
+    rows, reasons, generator = list[Floats](), set[str](), np.random.default_rng(seed)
+    for number in range(count):
+        one, two = case.random(generator)
+        first, second = (one, two) if number % 2 else (two, one)
+        walked = path(case, first, second, (seed << 20) + number)
+        rows.append(deltas(walked, claim.at))
+        reasons.add(walked.reason)
+    seen = Measured(f"{count} random pairs", np.array(rows), reasons=frozenset(reasons - {""}))
+    passed = not seen.refutes(claim.delta, claim.alpha)
+    return _finding(case.name, claim, seen, passed, seen.name if passed else f"{seen.name}: {_why(seen)}")
+
+
+def _finding(case: str, claim: _Claim, seen: Measured, passed: bool, detail: str) -> Finding:
+    at, claimed = claim.at, claim.delta
+    low, high = seen.interval(claim.alpha)
+    place = int(np.argmax(seen.evidence(claimed) if not passed else seen.excess(claimed)))
+    shown = f"{seen.mean[place]:.4g}"
+    if not seen.exact:
+        shown += f" ({low[place]:.4g} .. {high[place]:.4g})"
+    curve = Curve(_tuple(at), _tuple(claimed), _tuple(seen.mean), _tuple(low), _tuple(high))
+    words = f"delta({at[place]:.3g}) <= {claimed[place]:.4g}"
+    return Finding("D", case, words, shown, passed, detail, curve)
+
+
+def _tuple(values: Floats) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+def _how(seen: Measured) -> str:
+    return "closed form" if seen.exact else f"{len(seen.values)} runs"
+
+
+def _why(seen: Measured) -> str:
+    return ", ".join(sorted(seen.reasons))

@@ -1,0 +1,148 @@
+"""Layer N: how far a neighbour moves what gets noise, in exact numbers, against what the parts of the cost pay for.
+
+Along every run the squares of (change / deviation) of Gaussian noise add up to at most mu squared, and change / scale
+of other noise to at most epsilon; a run on which a certificate failed may exceed that, as often as delta says.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from snugdp.audit.bounds import ALPHA, clopper_pearson
+from snugdp.audit.finding import Case, Finding
+from snugdp.audit.replay import Realised, path, realised_by
+
+Data = TypeVar("Data")
+_TRIES = 4
+
+
+@dataclass
+class _Tally:
+    """What many runs gave away: how many exceeded the claim, the most of each part, and why."""
+
+    runs: int = 0
+    exceeded: int = 0
+    mu_squared: Fraction = Fraction(0)
+    epsilon: Fraction | float = Fraction(0)
+    why: str = ""
+
+    def add(self, case: Case[Data], found: Realised) -> None:
+        """One more run."""
+        self.runs += 1
+        why = exceeds(case, found)
+        if why:
+            self.exceeded, self.why = self.exceeded + 1, self.why or why
+        else:
+            self.mu_squared = max(self.mu_squared, found.mu_squared)
+            self.epsilon = max(self.epsilon, found.epsilon)
+
+    def refutes(self, case: Case[Data], alpha: float) -> bool:
+        """Whether the claim was exceeded more often than its delta allows, but for probability alpha."""
+        allowed = failure(case)
+        if not allowed:
+            return self.exceeded > 0
+        return self.runs > 0 and clopper_pearson(self.exceeded, self.runs, 2 * alpha)[0] > allowed
+
+
+def exceeds(case: Case[Data], found: Realised) -> str:
+    """What a run gives away more than was claimed; empty where it does not. All comparisons are exact."""
+    if found.reason:
+        return found.reason
+    if any(step.method == "reveal" and step.epsilon for step in found.steps):
+        return "a value was shown that a neighbour does not have"
+    if not case.parts:
+        return ""
+    if found.mu_squared > case.cost.mu_squared:
+        return f"mu is {math.sqrt(found.mu_squared):.6g}, claimed {case.cost.mu:.6g}"
+    if found.epsilon > case.cost.epsilon:
+        return f"epsilon is {float(found.epsilon):.6g}, claimed {float(case.cost.epsilon):.6g}"
+    return ""
+
+
+def failure(case: Case[Data]) -> float:
+    """How often a run may exceed its parts."""
+    promised = case.cost.delta if case.budget is None else max(case.budget.delta, case.cost.delta)
+    return min(1.0, float(promised + case.cost.variation))
+
+
+def neighbour(
+    case: Case[Data], *, runs: int = 30, random: int = 100, most: int | None = None, seed: int = 0, alpha: float = ALPHA
+) -> list[Finding]:
+    """The audit of a case: ``runs`` on each of its worst pairs and one on each of ``random`` neighbours, both ways.
+
+    Where only the output is promised, or the cost is not made of parts, only the walks are compared: what is drawn,
+    with which laws and in which order, and that the outcome follows from the answers.
+
+    Guarantee: where the claim has no delta, a true claim cannot fail, and one run that exceeds it is a proof. Otherwise
+    a true claim fails with probability at most ``alpha`` for each pair.
+    """
+    if not case.transcript:
+        return []
+    try:
+        return [_audited(case, runs=runs, random=random, most=most, seed=seed, alpha=alpha)]
+    except Exception as problem:
+        return [Finding("N", case.name, _claim(case), "an error", False, type(problem).__name__)]
+
+
+def _audited(case: Case[Data], *, runs: int, random: int, most: int | None, seed: int, alpha: float) -> Finding:
+    total, failed = _Tally(), ""
+    pairs = list(case.worst())[:most]
+    for number, (one, two) in enumerate(pairs):
+        for way, (first, second) in enumerate(((one, two), (two, one))):
+            tally = _tally(case, (first, second), runs, (seed << 8) + 2 * number + way)
+            failed = failed or (f"pair {number + 1}: {tally.why}" if tally.refutes(case, alpha) else "")
+            total = _larger(total, tally)
+    apart = _Tally()
+    generator = np.random.default_rng(seed)
+    for number in range(random if case.random is not None else 0):
+        assert case.random is not None
+        one, two = case.random(generator)
+        first, second = (one, two) if number % 2 else (two, one)
+        apart.add(case, realised_by(path(case, first, second, (seed << 24) + number)))
+    failed = failed or (f"random pairs: {apart.why}" if apart.refutes(case, alpha) else "")
+    total = _larger(total, apart)
+    words = failed or f"{len(pairs)} worst and {apart.runs} random pairs; {_seen(case, pairs, seed)}"
+    return Finding("N", case.name, _claim(case), _measured(case, total), not failed, words)
+
+
+def _tally(case: Case[Data], pair: tuple[Data, Data], runs: int, seed: int, shrink: float = 1.0) -> _Tally:
+    tally = _Tally()
+    for run in range(runs):
+        tally.add(case, realised_by(path(case, *pair, (seed << 16) + run, shrink)))
+    return tally
+
+
+def _seen(case: Case[Data], pairs: list[tuple[Data, Data]], seed: int) -> str:
+    """Whether this layer would see noise that is a fifth smaller, or a sensitivity that is a fifth too small."""
+    if not case.parts or failure(case) >= 1:
+        return "walks only"
+    for one, two in pairs:
+        for pair in ((one, two), (two, one)):
+            if 2 * _tally(case, pair, _TRIES, seed + 1, 0.8).exceeded > _TRIES:
+                return "noise 20% smaller is seen"
+    return "noise 20% smaller is not seen here"
+
+
+def _larger(one: _Tally, two: _Tally) -> _Tally:
+    epsilon = max(one.epsilon, two.epsilon)
+    both = one.runs + two.runs, one.exceeded + two.exceeded
+    return _Tally(*both, max(one.mu_squared, two.mu_squared), epsilon, one.why or two.why)
+
+
+def _claim(case: Case[Data]) -> str:
+    if not case.parts:
+        return "the same walk on all neighbours"
+    often = f", but for {failure(case):.4g} of runs" if failure(case) else ""
+    return f"mu <= {case.cost.mu:.6g}, epsilon <= {float(case.cost.epsilon):.6g}{often}"
+
+
+def _measured(case: Case[Data], total: _Tally) -> str:
+    exceeded = f"{total.exceeded} of {total.runs} runs exceed it"
+    if not case.parts:
+        return exceeded
+    return f"mu {math.sqrt(total.mu_squared):.6g}, epsilon {float(total.epsilon):.6g}; {exceeded}"

@@ -1,0 +1,131 @@
+"""All cases by name: ours, made when they are first asked for, and those that others register.
+
+>>> from snugdp.audit.registry import names
+>>> "vote: gumbel" in names("queries")
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from snugdp.audit.finding import Case
+
+# The modules of ours below ``cases``, by group: one group can be built without the others.
+ROOMS: dict[str, tuple[str, ...]] = {
+    "queries": ("queries", "labels"),
+    "linear": ("linear",),
+    "glm": ("glm",),
+    "pca": ("pca",),
+    "sparse": ("sparse",),
+    "pate": ("pate",),
+    "selection": ("selection",),
+    "framework": ("framework",),
+}
+# A walk of these takes some fifty milliseconds or more: give them fewer runs than the others.
+SLOW = frozenset(
+    {
+        "bounds",
+        "bounds: replace",
+        "bounds: of two columns",
+        "linear: auto",
+        "linear: objective, two stages",
+        "linear: posterior",
+        "linear: adaops",
+        "logistic: auto",
+        "logistic: output",
+        "logistic: output, one ridge, round",
+        "logistic: output, as curved as the rows",
+        "logistic: softmax, auto",
+        "logistic: one against the rest",
+        "logistic: one against the rest, auto",
+        "poisson: output",
+        "pca: projector",
+        "pca: projector, as many as stand out",
+        "PATEClassifier: plain",
+        "PATEClassifier: plain: replace",
+        "PATEClassifier: distance",
+        "sparse linear: gumbel",
+        "sparse logistic: gumbel",
+        "sparse logistic: output",
+        "selection: every proposal once",
+        "selection: proposals of an estimator",
+        "selection: proposals of an estimator, each once",
+    }
+)
+_others: dict[str, Case[Any]] = {}
+
+
+@lru_cache(maxsize=len(ROOMS))
+def _built(group: str) -> tuple[Case[Any], ...]:
+    rooms = (import_module(f"snugdp.audit.cases.{room}") for room in ROOMS[group])
+    return tuple(case for room in rooms for case in room.cases())
+
+
+def registered(group: str | None = None) -> tuple[Case[Any], ...]:
+    """All cases, or those of a group; ours first. They are made once: ``forget`` makes them anew.
+
+    Some of them plan for seconds when they are made.
+    """
+    groups = [name for name in ROOMS if group in (None, name)]
+    ours = [case for name in groups for case in _built(name)]
+    return (*ours, *(case for case in _others.values() if group in (None, case.group)))
+
+
+def register(case: Case[Any]) -> Case[Any]:
+    """Add a case of your own, under a name that no other case has. It is returned.
+
+    From then on every audit and the command line know it.
+    """
+    if not isinstance(case, Case):
+        raise TypeError("give a snugdp.audit Case: how to run the mechanism, what it claims, and worst pairs")
+    if case.name in _others or any(case.name == ours.name for ours in _ours()):
+        raise ValueError(f"there is a case {case.name!r} already: give yours another name")
+    _others[case.name] = case
+    return case
+
+
+def case(name: str) -> Case[Any]:
+    """The case of this name."""
+    for found in (*_others.values(), *_ours()):
+        if found.name == name:
+            return found
+    raise ValueError(f"no case is called {name!r}; names() lists them all")
+
+
+def matching(text: str) -> tuple[Case[Any], ...]:
+    """The case of this name; otherwise those of this group, or those whose names begin with it."""
+    lowered = text.lower()
+    exact = tuple(found for found in registered() if found.name.lower() == lowered)
+    if exact:
+        return exact
+    found = tuple(one for one in registered() if one.group == lowered or one.name.lower().startswith(lowered))
+    if not found:
+        raise ValueError(f"no case is called {text!r}, nor a group; names() lists them all")
+    return found
+
+
+def names(group: str | None = None) -> tuple[str, ...]:
+    """Of all cases, or of those of a group."""
+    return tuple(found.name for found in registered(group))
+
+
+def slow(found: Case[Any]) -> bool:
+    """Whether a walk takes so long that fewer of them must do."""
+    return found.name in SLOW
+
+
+def forget() -> None:
+    """Make our cases anew when they are asked for next, as is needed after the library was changed under them.
+
+    What was registered by others goes too.
+    """
+    _built.cache_clear()
+    _others.clear()
+
+
+def _ours() -> Iterator[Case[Any]]:
+    return (found for group in ROOMS for found in _built(group))

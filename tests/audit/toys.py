@@ -1,0 +1,67 @@
+"""Small mechanisms with one thing wrong or nothing: what an audit must tell apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from snugdp.audit.finding import Case
+from snugdp.guarantee import Cost
+from snugdp.noise import Gaussian, Laplace, Noise
+from snugdp.outcome import Outcome
+from snugdp.ptr.propose import Plan, Step
+from snugdp.ptr.purse import Purse
+from snugdp.secret import Secret
+
+Rows = list[float]
+Walk = Callable[[Secret[Rows], Noise], Any]
+PAIRS = [([1.0] * 5, [1.0] * 4)]
+
+
+def clipped(rows: Rows) -> int:
+    return sum(round(1024 * min(max(row, 0.0), 1.0)) for row in rows if not math.isnan(row))
+
+
+def neighbours(generator: np.random.Generator) -> tuple[Rows, Rows]:
+    rows = [float(value) for value in generator.choice([0, 0.3, 1, 7, -2, np.nan, np.inf], size=generator.integers(9))]
+    return [*rows, float(generator.choice([0, 0.5, 1, 9, np.nan]))], rows
+
+
+def case(walk: Walk, cost: Cost, **more: Any) -> Case[Rows]:
+    """A case whose walk returns what is released; None is a refusal."""
+    plan = Plan("a toy", "none", {}, (Step("draw", "noise", cost),))
+
+    def run(rows: Rows, noise: Noise) -> Outcome[Any]:
+        purse = Purse(noise)
+        value = walk(Secret(rows), purse.noise)
+        paid = purse.pay(plan)
+        return paid.refused() if value is None else paid.released(value)
+
+    given: dict[str, Any] = {"worst": lambda: PAIRS, "random": neighbours, **more}
+    return Case("toy", run, cost, **given)
+
+
+def gaussian_sum(scale: int = 1, total: Callable[[Rows], int] = clipped) -> Walk:
+    """A sum of numbers between 0 and 1 with noise of deviation ``scale``."""
+    law = Gaussian(1024 * scale)
+    return lambda data, noise: float(noise.add_integers(data.map(lambda rows: [total(rows)]), law)[0])
+
+
+def laplace_sum(scale: int = 1) -> Walk:
+    law = Laplace(scale)
+    return lambda data, noise: float(noise.add(data.map(lambda rows: Fraction(clipped(rows), 1024)), law, grid=-12))
+
+
+def checked_sum(threshold: int = 3) -> Walk:
+    """A test, then a sum."""
+
+    def walk(data: Secret[Rows], noise: Noise) -> Any:
+        if not noise.at_least(data.map(len), Laplace(1), threshold):
+            return None
+        return gaussian_sum()(data, noise)
+
+    return walk
