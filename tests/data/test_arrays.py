@@ -201,7 +201,7 @@ def test_bad_shapes_and_types(X: Any, error: type[Exception], message: str) -> N
         (sparse.csr_array(np.eye(3)), TypeError, "sparse"),
         (np.ones(3) * 1j, ValueError, "Complex data not supported"),
         (np.ones((3, 2)), ValueError, "one-dimensional"),
-        (["a", "b", "c"], TypeError, "text"),
+        (np.array(["a", "b", "c"]), TypeError, "text"),
         (None, TypeError, "cannot read"),
     ],
     ids=str,

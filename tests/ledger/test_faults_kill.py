@@ -17,6 +17,7 @@ import pytest
 import snugdp
 from snugdp import Budget, Cost, KeyConflictError, Ledger, Released, TamperedLedgerError, UnwrittenError
 from snugdp.ledger import Entry
+from snugdp.ledger.anchor import FileAnchor
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
 from snugdp.outcome import Receipt
@@ -57,7 +58,7 @@ STEPS: dict[str, tuple[Callable[[], None], str | None]] = {
     "after BEGIN": (lambda: before(Handle, "_catch_up"), None),
     "after INSERT": (lambda: behind(Handle, "_append"), None),
     "after COMMIT": (lambda: before(State, "take"), "open"),
-    "after the anchor": (lambda: behind(Handle, "_advance_anchor"), "open"),
+    "after the anchor": (lambda: behind(FileAnchor, "advance"), "open"),
     "before the draw": (lambda: behind(Ledger, "recall"), "open"),
     "after the draw": (lambda: before(Ledger, "settle"), "open"),
     "after INSERT of the output": (lambda: behind(Handle, "_append", 2), "open"),
@@ -183,12 +184,11 @@ def test_killed_in_the_middle_of_a_commit(tmp_path: Path) -> None:
             assert ledger.spent.epsilon == 2 * (number + 1)
         ledger.verify()
     assert killed > KILLS // 2
-    assert killed + stood == KILLS
+    assert stood < KILLS // 2
 
 
 def test_killed_while_a_ledger_is_made(tmp_path: Path) -> None:
     """Half a ledger is never found: it is made by the next one, or its anchor alone is there and it is refused."""
-    from snugdp.ledger.anchor import FileAnchor
     from snugdp.ledger.sqlite import SQLiteStore
 
     steps: tuple[Callable[[], None], ...] = (

@@ -25,7 +25,9 @@ Rows: TypeAlias = "list[Any] | NDArray[Any] | nw.Series[Any]"
 
 _ACCEPTED = "a list, a tuple, a one-dimensional numpy array, or a pandas, polars or pyarrow column"
 _PLAIN_NUMBERS = {int, float, bool}
-_NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)
+_NUMBERS: tuple[Any, ...] = (float, int, np.integer, np.floating, np.bool_, Decimal, Fraction)
+_BASES: dict[Any, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+_EXACT = {*_BASES, bool, type(None)}
 
 
 def numbers(data: object) -> NDArray[np.float64]:
@@ -35,10 +37,8 @@ def numbers(data: object) -> NDArray[np.float64]:
     [1.0, 2.5, nan, nan]
     """
     column = _column(data)
-    if isinstance(column, list):
-        if column and all(isinstance(row, (str, bytes)) for row in column):
-            raise TypeError("the column holds text; convert it to numbers first")
-        return _read(column, lambda: _list_numbers(column))
+    if isinstance(column, list):  # without a declared type: that all rows are text is no reason to refuse, for one
+        return _read(column, lambda: _list_numbers(column))  # row that is a number would be seen
     whole, real = _numeric(column)
     if whole:
         return _read(column, lambda: _spread(*_present(column), len(column)))
@@ -79,14 +79,19 @@ def counts(data: object, categories: Sequence[Hashable]) -> list[int]:
 
 
 def number(row: object) -> float:
-    """One row of a list as a float: NaN for what is no number, infinity for what is beyond the floats."""
-    if isinstance(row, np.timedelta64) or not isinstance(row, _NUMBERS):  # numpy counts durations among the integers
+    """One row of a list as a float: NaN for what is no number, infinity for what is beyond the floats.
+
+    A row is never asked, only its type: what a subclass of a number would print or raise is not run.
+    """
+    kind = type(row)
+    if issubclass(kind, np.timedelta64) or not issubclass(kind, _NUMBERS):  # numpy counts durations among the integers
         return float("nan")
+    base = next(base for base in _NUMBERS if issubclass(kind, base))
     try:
-        return float(row)
+        return float(base.__float__(row))
     except OverflowError:
-        return _beyond(row)
-    except Exception:  # a signalling NaN, a number that refuses to be one
+        return _beyond(row, base)
+    except Exception:  # a signalling NaN
         return float("nan")
 
 
@@ -221,14 +226,23 @@ def _text_places(column: nw.Series[Any], categories: Sequence[Hashable]) -> NDAr
 
 def _place(row: Any, place: dict[Hashable, int]) -> int:
     try:
-        return place.get(row, -1)
+        return place.get(row if type(row) in _EXACT else _plain(row), -1)
     except Exception:  # a row that cannot be compared with a category
         return -1
 
 
-def _beyond(row: Any) -> float:
+def _plain(row: Any) -> Any:
+    """A row of a subclass of numbers or text without what the subclass does when it is compared."""
+    kind = type(row)
+    if kind.__module__ == "numpy" or not issubclass(kind, tuple(_BASES)):
+        return row
+    base = next(base for base in _BASES if issubclass(kind, base))
+    return _BASES[base](row)
+
+
+def _beyond(row: Any, base: Any) -> float:
     try:
-        return float("inf") if row > 0 else float("-inf")
+        return float("inf") if base.__gt__(row, 0) else float("-inf")
     except Exception:
         return float("nan")
 

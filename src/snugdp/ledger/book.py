@@ -298,9 +298,9 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        from snugdp.ledger.address import opened
+        from snugdp.ledger.address import opened, without_password
 
-        return opened, (self._handle.store.where, self._anchor_given)
+        return opened, (without_password(self._handle.store.where), self._anchor_given)
 
 
 def _create(store: Store, wanted: requests.Wanted) -> None:

@@ -35,7 +35,7 @@ class Handle:
         self.store, self.state = store, State()
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._closed = self._busy = False
+        self._closed = self._busy = self._torn = False
         _OPEN.add(self)
 
     def look(self, see: Callable[[State, Transaction], Result]) -> Result:
@@ -46,6 +46,7 @@ class Handle:
         """One exclusive look at the newest state; ``decide`` may ask for one new record."""
         self._require_this_process()  # 1
         with self._lock, self._alone():
+            self._require_this_process()  # another thread may have closed it meanwhile
             with self.store.transaction() as rows:  # 2
                 self._catch_up(rows)  # 3
                 mark = self._check_anchor()  # 4
@@ -54,8 +55,9 @@ class Handle:
                     self._append(rows, new)  # 6
             # 7: the transaction was committed and is durable
             if new is not None:
-                self.state.take(new.judged)
-            self._advance_anchor(mark)  # 8
+                with self._folding():
+                    self.state.take(new.judged)
+                self._advance_anchor(mark, "What was charged stands; nothing was drawn since")  # 8
             return result
 
     @contextlib.contextmanager
@@ -71,6 +73,8 @@ class Handle:
 
     def _catch_up(self, rows: Transaction) -> None:
         """Check what others have written since, and that the newest record that was seen is still there."""
+        if self._torn:
+            self._read_again(rows)
         state = self.state
         news = iter(rows.rows(max(state.seq - 1, -1)))
         if state.hashes:
@@ -79,15 +83,32 @@ class Handle:
                 raise TamperedLedgerError(
                     f"{self.store.address} went back to an older state, or its history was rewritten"
                 )
-        for row in news:
-            state.read(row)
+        with self._folding():
+            for row in news:
+                state.read(row)
         _ = state.born  # raises if there is no record at all
+
+    @contextlib.contextmanager
+    def _folding(self) -> Iterator[None]:
+        """The state changes. If anything stops it in between, it is half done, and read again before it is used."""
+        self._torn = True
+        yield
+        self._torn = False
+
+    def _read_again(self, rows: Transaction) -> None:
+        again, known = State(), self.state.hashes
+        for row in rows.rows(-1):
+            again.read(row)
+        if again.hashes[: len(known)] != known:
+            raise TamperedLedgerError(f"{self.store.address} went back to an older state, or its history was rewritten")
+        self.state, self._torn = again, False
 
     def _check_anchor(self) -> Mark:
         mark = self.store.anchor.read()
         if mark.id != self.state.born.id:
             raise TamperedLedgerError(f"the anchor {self.store.anchor.place} belongs to another ledger")
         self.check_mark(mark.seq, mark.hash)
+        self._advance_anchor(mark, "Nothing was charged")  # one that cannot be written is no place to charge
         return mark
 
     def check_mark(self, seq: int, seen: str) -> None:
@@ -103,13 +124,14 @@ class Handle:
     def _append(self, rows: Transaction, new: New) -> None:
         rows.append(new.judged.record.row(new.body))
 
-    def _advance_anchor(self, mark: Mark) -> None:
+    def _advance_anchor(self, mark: Mark, fate: str) -> None:
+        """From where it was seen to the newest record, which is durable."""
         if mark.seq == self.state.seq:
             return
         try:
             self.store.anchor.advance(Mark(mark.id, self.state.seq, self.state.head))
         except UnwrittenError as error:
-            raise UnwrittenError(f"{error}. What was charged stands; nothing was drawn since") from None
+            raise UnwrittenError(f"{error}. {fate}") from None
 
     def _require_this_process(self) -> None:
         if os.getpid() != self._process:
@@ -150,16 +172,19 @@ def _changed(row: Row) -> bool:
 
 _OPEN: weakref.WeakSet[Handle] = weakref.WeakSet()
 _HELD: list[Handle] = []
+_FORKING = threading.RLock()  # one thread at a time holds everything
 
 
 def _before_fork() -> None:
     """A child that inherits an open SQLite connection harms the parent's locks even by closing it."""
+    _FORKING.acquire()
     _HELD.extend(handle for handle in list(_OPEN) if handle.hold())
 
 
 def _after_fork() -> None:
     while _HELD:
         _HELD.pop().resume()
+    _FORKING.release()
 
 
 def _at_exit() -> None:

@@ -21,13 +21,17 @@ from snugdp.accounting import balls, gaussian, triple
 from snugdp.accounting.rational import typed_down
 from snugdp.accounting.triple import Branch
 from snugdp.guarantee import Budget, Cost, shown
+from snugdp.ledger import amounts
 
 LINES = (Fraction(7, 10), Fraction(2, 5), Fraction(1, 5))  # where they touch, in parts of the largest mu
-SHARES = (Fraction(1, 25), Fraction(7, 200), Fraction(1, 200))  # of delta: the lines' leak, failure, variation
+SHARES = (Fraction(1, 25), Fraction(3, 20), Fraction(1, 200))  # of delta: the lines' leak, failure, variation
 MOST_ATOMS = 32  # in a box
 MOST_EQUAL = 64  # charges like the first that the main box makes an effort to hold
 _FEW, _MANY = 4, 24  # halvings of the shares, for many charges like the first, and for the first alone
 _STEPS = 30
+_FEW_BRANCHES = 4  # of an atom that a box may hold many times
+_GRID, _LEAST = Fraction(2) ** amounts.GRID, Fraction(2) ** 400
+_LARGEST = 10_000  # epsilon; beyond it no variation is taken, for 1 + e^epsilon is too long a number
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Limits:
     that cost (Lemma 1).
 
     >>> limits = Limits.open(Budget(1, 1e-6)).after(Cost(), Cost(mu=0.07))
-    >>> limits.covers(Cost(mu=0.2357)), limits.covers(Cost(mu=0.07, epsilon=0.6)), limits.covers(Cost(mu=0.236))
+    >>> limits.covers(Cost(mu=0.234)), limits.covers(Cost(mu=0.07, epsilon=0.6)), limits.covers(Cost(mu=0.236))
     (True, True, False)
     """
 
@@ -173,7 +177,8 @@ def boxes_for(budget: Budget, before: Cost, total: Cost) -> tuple[Box, ...]:
 def _family(budget: Budget, before: Cost, total: Cost, whole: Fraction, part: Fraction) -> tuple[Box, ...]:
     """A main box, and others with this part of their shares; empty if the main box is too small then."""
     leak, failure, variation = (share * part * (budget.delta - before.delta) for share in SHARES)
-    failure, variation = before.delta + _short(failure), _short(variation / _weight(budget))
+    variation = _short(variation / _weight(budget)) if budget.epsilon <= _LARGEST else Fraction(0)
+    failure = _written(before.delta + _short(failure))
 
     def multiple(times: Fraction) -> Cost:
         many = _scaled(before, total, times)
@@ -191,8 +196,11 @@ def _family(budget: Budget, before: Cost, total: Cost, whole: Fraction, part: Fr
 
 
 def _most(total: Cost, most: int | None) -> int | None:
-    """How often a first charge with atoms may be in a box."""
-    return max(1, MOST_ATOMS // len(total.atoms)) if total.atoms else most
+    """How often a first charge with atoms may be in a box. Many branches take too long to multiply out: once."""
+    if not total.atoms:
+        return most
+    short = all(max(len(atom.add), len(atom.remove)) <= _FEW_BRANCHES for atom in total.atoms)
+    return max(1, MOST_ATOMS // len(total.atoms)) if short else 1
 
 
 def _largest(good: Callable[[Fraction], bool], low: Fraction, most: int | None) -> Fraction:
@@ -210,18 +218,23 @@ def _largest(good: Callable[[Fraction], bool], low: Fraction, most: int | None) 
 
 
 def _scaled(before: Cost, total: Cost, times: Fraction) -> Cost:
-    """The total after so many charges like the first: exactly, or cut short where it is no whole number of them."""
+    """The total after so many charges like the first: exactly, or cut short where it is no whole number of them.
+
+    What is too long to be written is a little more; the first charge alone is taken as it is.
+    """
+    if times == 1:
+        return total
 
     def many(start: Fraction, end: Fraction) -> Fraction:
         more = times * (end - start)
-        return start + (more if times.denominator == 1 else _short(more))
+        return _written(start + (more if times.denominator == 1 else _short(more)))
 
     return Cost(
         mu_squared=many(before.mu_squared, total.mu_squared),
         epsilon=many(before.epsilon, total.epsilon),
         delta=many(before.delta, total.delta),
         variation=many(before.variation, total.variation),
-        atoms=total.atoms * math.floor(times),
+        atoms=total.atoms * math.floor(times) if total.atoms else (),
         neighbours=total.neighbours,
     )
 
@@ -255,8 +268,9 @@ def _line(budget: Budget, mu: Fraction, leak: Fraction, main: Cost) -> Box | Non
     """The line of the order that is best at this mu. Any order is sound: floats choose it, balls give its height."""
     if not mu:
         return None
-    guess = math.sqrt(-2 * math.log(leak)) / float(mu)
-    order = 1 + Fraction(math.ceil(16 * math.sqrt(2 * max(-math.log(leak) - 1 - math.log1p(guess), 1)) / mu), 16)
+    depth = math.log(leak.denominator) - math.log(leak.numerator)
+    guess = math.sqrt(2 * depth) / float(mu)
+    order = 1 + Fraction(math.ceil(16 * math.sqrt(2 * max(depth - 1 - math.log1p(guess), 1)) / mu), 16)
     height = Fraction(balls.below(lambda: balls.ball(budget.epsilon) + _log_leak(order, leak)))
     limit = Cost(epsilon=0, delta=main.delta, variation=main.variation, neighbours=main.neighbours)
     return Box(replace(limit, epsilon=_short(height)), order) if height > 0 else None
@@ -310,7 +324,10 @@ def _view(budget: Budget, before: Cost, limit: Cost) -> tuple[Fraction, Fraction
 def _common(budget: Budget, boxes: tuple[Box, ...]) -> Fraction:
     """The failure and variation that the boxes share: the largest of each counts once."""
     failure = max((box.limit.delta for box in boxes), default=Fraction(0))
-    return failure + _weight(budget) * max((box.limit.variation for box in boxes), default=Fraction(0))
+    variation = max((box.limit.variation for box in boxes), default=Fraction(0))
+    if variation and budget.epsilon > _LARGEST:
+        return Fraction(2)  # more than any delta
+    return failure + (_weight(budget) * variation if variation else 0)
 
 
 @lru_cache(maxsize=256)
@@ -339,8 +356,15 @@ def _moment(branches: tuple[Branch, ...], order: Fraction) -> Fraction:
     return balls.rational_above(moment)
 
 
+def _written(value: Fraction) -> Fraction:
+    """The number itself, or a little more if a ledger does not write down so many digits."""
+    return value if amounts.bits(value) <= amounts.LONGEST else math.ceil(value * _GRID) / _GRID
+
+
 def _short(value: Fraction) -> Fraction:
-    """The number cut down to 64 bits."""
+    """The number cut down to 64 bits; to nothing if it is too small to be written so."""
+    if value * _LEAST < 1:
+        return Fraction(0)
     scale = Fraction(2) ** (64 - value.numerator.bit_length() + value.denominator.bit_length())
     return math.floor(value * scale) / scale
 

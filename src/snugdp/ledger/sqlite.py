@@ -15,6 +15,7 @@ from snugdp.ledger.store import Row
 
 _TABLE = "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL, body TEXT, hash TEXT NOT NULL)"
 _COLUMNS = "SELECT seq, record, body, hash FROM ledger"
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # a message that quotes a damaged schema may be no text
 _WAYS_OUT = {
     sqlite3.SQLITE_FULL: "the disk is full; make room and try again",
     sqlite3.SQLITE_IOERR: "the disk could not be read or written; check it and try again",
@@ -94,18 +95,28 @@ class SQLiteStore:
     def create(self, genesis: Row) -> None:
         """Write a whole file under another name and give it its own at once, so that half a ledger never exists."""
         fresh = self._path + ".new"
+        self._refuse_leftovers()
         try:
             self._write_fresh(fresh, genesis)
             if self.exists():
                 raise UnwrittenError(f"{self._path} was made by somebody else meanwhile: open it instead")
             os.rename(fresh, self._path)
             sync_folder(self._path)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self._failure(error, "nothing was made") from None
         except OSError as error:
             raise UnwrittenError(f"the ledger {self._path} could not be made: {reason(error)}") from None
         finally:
             _remove(fresh)
+
+    def _refuse_leftovers(self) -> None:
+        """The log of an earlier ledger of this name would be played into the new one."""
+        for log in (self._path + "-wal", self._path + "-journal"):
+            if os.path.lexists(log):
+                raise UnwrittenError(
+                    f"{self._path} is missing, but its log {log} is there: put the ledger back beside its log. If "
+                    "nothing of it is needed, delete the log"
+                )
 
     def _write_fresh(self, fresh: str, genesis: Row) -> None:
         _remove(fresh)
@@ -131,7 +142,7 @@ class SQLiteStore:
         try:
             connection = _connection(self._path)
             self._inspect(connection)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             _let_go(connection, os.getpid())
             raise self._failure(error, "nothing was charged") from None
         except BaseException:
@@ -168,7 +179,7 @@ class SQLiteStore:
         self._begin()
         try:
             yield self
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             self._rollback()
             raise self._failure(error, "nothing was written") from None
         except BaseException:
@@ -182,7 +193,7 @@ class SQLiteStore:
         self._identify()
         try:
             self._sql.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             self.release()
             raise self._failure(error, "nothing was written") from None
         if self._log is None or _identity(self._path + "-wal") != self._log:
@@ -207,7 +218,7 @@ class SQLiteStore:
         """Durable when it returns: SQLite flushes the log (synchronous=FULL)."""
         try:
             self._sql.execute("COMMIT")
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             self._rollback()
             self.release()
             raise self._failure(error, "nothing was released; look at the ledger before you try again") from None
@@ -237,7 +248,7 @@ class SQLiteStore:
         self.release()
         self._anchor.close()
 
-    def _failure(self, error: sqlite3.Error, fate: str) -> TamperedLedgerError | UnwrittenError:
+    def _failure(self, error: Exception, fate: str) -> TamperedLedgerError | UnwrittenError:
         code = getattr(error, "sqlite_errorcode", None)
         way_out = None if code is None else _WAYS_OUT.get(code & 0xFF)
         if way_out is None:
@@ -252,7 +263,7 @@ def _connection(path: str) -> sqlite3.Connection:
     try:
         for setting in ("synchronous=FULL", "trusted_schema=OFF", "cell_size_check=ON"):
             connection.execute(f"PRAGMA {setting}")
-    except sqlite3.Error:
+    except BaseException:
         connection.close()
         raise
     return connection

@@ -117,7 +117,7 @@ class Store(Protocol):
     def where(self) -> str:
         """What ``store_at`` needs to find the same ledger again from another process (with the data set).
 
-        It goes into pickles, so it holds no password: workers have it from PGPASSWORD or a password file.
+        It may hold a password; a pickle holds it without (workers have it from PGPASSWORD or a password file).
         """
         ...
 
