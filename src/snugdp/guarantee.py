@@ -122,12 +122,12 @@ class Cost:
         variation: Real = 0,
         atoms: tuple[Atom, ...] = (),
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-        mu_squared: Fraction | None = None,
+        mu_squared: Real | None = None,
     ) -> None:
         if mu_squared is not None and mu != 0:
             raise ValueError("give mu or mu_squared, not both")
         parts = {
-            "mu_squared": rational(mu, "mu") ** 2 if mu_squared is None else mu_squared,
+            "mu_squared": rational(mu, "mu") ** 2 if mu_squared is None else rational(mu_squared, "mu_squared"),
             "epsilon": rational(epsilon, "epsilon"),
             "delta": rational(delta, "delta"),
             "variation": rational(variation, "variation"),

@@ -130,7 +130,7 @@ def rebodied(rows: list[Row], at: int, body: str) -> list[Row]:
     return forged(bodied(rows, at, body), at, lambda fields: fields.update(body=digest(body)))
 
 
-# 0 genesis, 1 partition, 2 charge, 3 its output, 4 reservation, 5 a charge within it, 6 its output, 7 a part, 8 the last
+# 0 genesis, 1 partition, 2 charge, 3 its output, 4 reservation, 5 a charge within it, 6 its output, 7 a part, 8 last
 CHANGES: dict[str, Callable[[list[Row]], list[Row]]] = {
     "the tail deleted": lambda rows: rows[:-1],
     "all but genesis deleted": lambda rows: rows[:1],

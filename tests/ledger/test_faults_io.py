@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import pickle
+import random
 import resource
 import tempfile
 import threading
@@ -26,7 +28,7 @@ from snugdp.ledger.errors import ForeignProcessError, TamperedLedgerError
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
 from tests.ledger.conftest import Where
-from tests.ledger.faults import at_once, in_child
+from tests.ledger.faults import at_once, in_child, quick_folder
 
 BUDGET = Budget(1, 1e-6)
 TENTH = Cost(epsilon=0.1)
@@ -112,22 +114,21 @@ def test_an_anchor_that_cannot_be_written(where: Where, monkeypatch: pytest.Monk
 
 def test_an_anchor_that_fails_after_the_draw(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output is stored but was not shown: the same key shows it."""
-    for keep in (True,):
-        with made(where, keep=keep) as ledger:
-            plain, calls = os.pwrite, iter(range(100))
+    with made(where) as ledger:
+        plain, calls = os.pwrite, iter(range(100))
 
-            def full(handle: int, content: bytes, place: int) -> int:
-                if next(calls) == 1:
-                    raise OSError(errno.ENOSPC, "x")
-                return plain(handle, content, place)
+        def full(handle: int, content: bytes, place: int) -> int:
+            if next(calls) == 1:
+                raise OSError(errno.ENOSPC, "x")
+            return plain(handle, content, place)
 
-            monkeypatch.setattr(os, "pwrite", full)
-            with pytest.raises(UnwrittenError, match=r"not shown: a retry with the key 'k'"):
-                vote(ledger.once("k"))
-            monkeypatch.undo()
-            (entry,) = ledger.entries()
-            assert entry.state == "released"
-            assert vote(ledger.once("k")) == vote(ledger.once("k"))
+        monkeypatch.setattr(os, "pwrite", full)
+        with pytest.raises(UnwrittenError, match=r"not shown: a retry with the key 'k'"):
+            vote(ledger.once("k"))
+        monkeypatch.undo()
+        (entry,) = ledger.entries()
+        assert entry.state == "released"
+        assert vote(ledger.once("k")) == vote(ledger.once("k"))
 
 
 # -- rights
@@ -396,7 +397,7 @@ def test_bad_costs(where: Where) -> None:
         for short in (Cost(delta=1), Cost(delta=2), Cost(epsilon=10**9), Cost(mu=10**9), Cost(variation=1)):
             for act in (ledger.charge, lambda cost, what: ledger.reserve(cost, what), ledger.once("k").charge):
                 with pytest.raises(BudgetExceededError):
-                    act(short, "x")  # type: ignore[operator]
+                    act(short, "x")
         assert ledger.verify().entries == 1
         tiny = Cost(epsilon="1e-400", mu=Fraction(1, 7**2000), delta=Fraction(1, 3**3000))
         ledger.charge(tiny, "next to nothing")  # written down as a little more
@@ -456,7 +457,9 @@ def test_a_legal_first_charge_is_taken_whatever_its_numbers(where: Where, budget
         assert later.verify().spent.fits(budget)
 
 
-@pytest.mark.parametrize("key", ["", "x" * 501, "x" * 10**6, "a\0b", "a\nb", "\x1b[2J", "\ud800", "\u200e", b"k", 7, ["k"]])
+@pytest.mark.parametrize(
+    "key", ["", "x" * 501, "x" * 10**6, "a\0b", "a\nb", "\x1b[2J", "\ud800", "\u200e", b"k", 7, ["k"]]
+)
 def test_bad_keys(where: Where, key: Any) -> None:
     with made(where) as ledger:
         for act in (
@@ -477,12 +480,18 @@ def test_strange_but_legal_texts(where: Where) -> None:
             receipt = ledger.charge(Cost(), "what \0 \ud800 \n" + text, key=text, plan=text * 100)
             ledger.settle(receipt, text * 10)
             assert ledger.recall(receipt) == text * 10
-            assert ledger.charge(Cost(), "what \0 \ud800 \n" + text, key=text, plan=text * 100).sequence == 2 * number + 1
+            assert (
+                ledger.charge(Cost(), "what \0 \ud800 \n" + text, key=text, plan=text * 100).sequence == 2 * number + 1
+            )
         assert ledger.verify().charges == 6
-        assert len(ledger.show().splitlines()) == 13
+        ledger.charge(Cost(), "\x1b[2J wiped", key="terminal")
+        shown = ledger.show()
+        assert len(shown.splitlines()) == 14
+        assert shown.encode()
+        assert "\x1b" not in shown
         assert ledger.export()
     with Ledger.open(where.address) as later:
-        assert later.verify().charges == 6
+        assert later.verify().charges == 7
 
 
 def test_relations_do_not_mix(where: Where) -> None:
@@ -524,17 +533,18 @@ def test_views_and_keys_do_not_lead_around_the_budget(where: Where) -> None:
         ledger.partition("p", ["a", "b"])
         ledger.partition("q", ["a", "b"])
         held = ledger.part("p", "a").reserve(Cost(epsilon=0.4), "work", key="work")
-        for act in (
+        beyond: tuple[Callable[[], object], ...] = (
             lambda: held.charge(Cost(epsilon="0.41"), "x"),
             lambda: held.charge(Cost(mu="0.0001"), "x"),
             lambda: ledger.part("p", "a").charge(Cost(epsilon="0.61"), "x"),
             lambda: ledger.charge(Cost(epsilon="0.61"), "x"),
             lambda: ledger.part("q", "a").charge(Cost(epsilon="0.61"), "x"),
-        ):
+        )
+        for act in beyond:
             with pytest.raises(BudgetExceededError):
                 act()
         held.once("k").charge(TENTH, "x")
-        for act in (
+        used: tuple[Callable[[], object], ...] = (
             lambda: ledger.part("p", "b").reserve(Cost(epsilon=0.4), "work", key="work"),
             lambda: ledger.reserve(Cost(epsilon=0.4), "work", key="work"),
             lambda: ledger.part("p", "a").charge(Cost(epsilon=0.4), "work", key="work"),
@@ -542,7 +552,8 @@ def test_views_and_keys_do_not_lead_around_the_budget(where: Where) -> None:
             lambda: ledger.charge(TENTH, "x", key="k"),
             lambda: ledger.part("q", "a").charge(TENTH, "x", key="k"),
             lambda: ledger.reserve(TENTH, "x", key="k"),
-        ):
+        )
+        for act in used:
             with pytest.raises(LedgerError, match="another release"):
                 act()
         ledger.part("p", "b").charge(Cost(epsilon=0.4), "x")
@@ -556,11 +567,51 @@ def test_views_and_keys_do_not_lead_around_the_budget(where: Where) -> None:
         assert ledger.part("p", "a").reserve(Cost(epsilon=0.4), "work", key="work").affords(Cost(epsilon=0.3))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_whichever_row_is_looked_at_its_charges_are_within_the_budget(seed: int) -> None:
+    """Random charges through random views, and a sum by hand over every place that a row may have."""
+    chooser = random.Random(seed)
+    places = {"p": ["a", "b", "c"], "q": ["d", "e"]}
+    with quick_folder() as folder, Ledger.open(folder / "l", dataset="x", budget=Budget(2, 1e-6)) as ledger:
+        for name, its in places.items():
+            ledger.partition(name, its)
+        parts = [(name, part) for name in places for part in places[name]]
+        views: list[tuple[Any, tuple[str, str] | None, Cost | None]] = [(ledger, None, None)]
+        views += [(ledger.part(*part), part, None) for part in parts]
+        counted: list[tuple[tuple[str, str] | None, Cost]] = []  # what was released, by the part that it looked at
+        for number in range(150):
+            view, part, held = chooser.choice(views)
+            cost = Cost(epsilon=Fraction(chooser.randrange(8), 50), delta=Fraction(chooser.randrange(3), 10**8))
+            with suppress(BudgetExceededError):
+                if held is None and chooser.random() < 0.2:
+                    views.append((view.reserve(cost, "work", key=f"r{number}"), part, cost))
+                else:
+                    (view.once(f"k{number}") if chooser.random() < 0.5 else view).charge(cost, "x")
+                    counted.append((part, cost))
+        spent = ledger.verify().spent
+        assert spent.epsilon <= 2
+        assert spent.epsilon > Fraction(3, 2)
+        for row in itertools.product(*([(name, part) for part in places[name]] for name in places)):
+            touched = [cost for part, cost in counted if part is None or part in row]
+            assert sum(cost.epsilon for cost in touched) <= spent.epsilon
+            assert sum(cost.delta for cost in touched) <= spent.delta <= Fraction(1, 10**6)
+        used = [entry for entry in ledger.entries() if entry.within is not None]
+        for entry in ledger.entries():
+            inside = [one.cost.epsilon for one in used if one.within == entry.sequence]
+            assert sum(inside) <= entry.cost.epsilon or not inside
+        assert used
+
+
 def test_a_receipt_of_another_ledger_of_the_same_name(where: Where, tmp_path: Path) -> None:
     with made(where) as ledger, Ledger.open(tmp_path / "twin", dataset=where.dataset, budget=BUDGET) as twin:
         mine, its = (each.charge(TENTH, "x", key="k") for each in (ledger, twin))
         twin.settle(its, "7")
-        for act in (lambda: ledger.recall(its), lambda: ledger.settle(its, "8"), lambda: twin.recall(mine)):
+        acts: tuple[Callable[[], object], ...] = (
+            lambda: ledger.recall(its),
+            lambda: ledger.settle(its, "8"),
+            lambda: twin.recall(mine),
+        )
+        for act in acts:
             with pytest.raises(ValueError, match="not given by this ledger"):
                 act()
         with pytest.raises(TamperedLedgerError):

@@ -124,7 +124,12 @@ def _brief(cost: Cost) -> str:
     return repr(cost).removeprefix("Cost(").split("neighbours=")[0].rstrip(", ") or "0"
 
 
+def _plain(cell: str) -> str:
+    """Without what a terminal would obey or could not print."""
+    return "".join(letter if letter.isprintable() else " " for letter in cell)
+
+
 def _aligned(cells: Iterable[tuple[str, ...]]) -> list[str]:
-    rows = [tuple(" ".join(cell.split()) for cell in row) for row in cells]
+    rows = [tuple(" ".join(_plain(cell).split()) for cell in row) for row in cells]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

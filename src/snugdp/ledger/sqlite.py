@@ -27,6 +27,7 @@ _WAYS_OUT = {
     sqlite3.SQLITE_NOLFS: "the disk does not take files of this size",
     sqlite3.SQLITE_PROTOCOL: "other processes have held it for too long; try again",
     sqlite3.SQLITE_NOMEM: "there is no memory left",
+    sqlite3.SQLITE_TOOBIG: "this is more than a ledger holds in one record",
     sqlite3.SQLITE_INTERRUPT: "it was interrupted; try again",
 }
 
