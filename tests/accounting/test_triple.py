@@ -13,7 +13,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snugdp.accounting import gaussian, pairs, triple
+from snugdp.accounting import gaussian, pairs, removal, triple
 from snugdp.accounting.rational import rational
 from snugdp.accounting.triple import Atom, Branch
 
@@ -272,3 +272,15 @@ def test_bad_parts_are_refused() -> None:
         Atom(add=(), remove=())
     with pytest.raises(ValueError, match="mu_squared and shift of a branch"):
         Branch(Fraction(-1), ZERO)
+
+
+def test_weights_that_leave_something_out_are_no_atom() -> None:
+    """Less than 1 would earn credit: eight such atoms made room for epsilon 3.9 in a budget of 1."""
+    rare = (Branch(Fraction(0), Fraction(0), Fraction(1, 10**6)),)
+    with pytest.raises(ValueError, match="at least 1"):
+        Atom(rare, (Branch(Fraction(0), Fraction(0)),))
+
+
+def test_the_sharp_atom_leaves_nothing_out() -> None:
+    atom = removal.sharp_atom(Fraction(1, 16), Fraction(1, 2))
+    assert sum(branch.weight for branch in atom.remove) >= 1

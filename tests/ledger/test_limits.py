@@ -447,3 +447,19 @@ def test_many_atoms_are_counted_not_multiplied_out() -> None:
     limits = Limits.open(BUDGET).after(NOTHING, Cost(atoms=(atom,)))
     assert Counter(limits.boxes[0].limit.atoms)[atom] <= module.MOST_ATOMS
     assert within(Cost(atoms=(atom,)), limits.boxes[0].limit)
+
+
+@pytest.mark.parametrize(
+    ("budget", "charges"),
+    [
+        ((1, "1e-6"), [Cost(mu="0.23", epsilon=Fraction(1, 10**130))]),
+        ((1, "1e-6"), [Cost(mu=Fraction(1, 10**70), epsilon=1)]),
+        ((1, "1e-120"), [Cost(epsilon=1), Cost(mu="1e-120")]),
+        ((1, "1e-308"), [Cost(epsilon=1), Cost(mu="1e-308")]),
+    ],
+)
+def test_a_first_charge_that_fits_is_taken_at_any_size(budget: tuple[int, str], charges: list[Cost]) -> None:
+    limits, total = Limits.open(Budget(*budget)), NOTHING
+    for cost in charges:
+        limits, total = limits.after(total, total + cost), total + cost
+        assert limits.covers(total)

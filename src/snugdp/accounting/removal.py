@@ -101,8 +101,17 @@ def _levels(m_squared: Fraction, kappa: Fraction) -> tuple[Branch, ...]:
                 branches.append(Branch(Fraction(0), shift, min(Fraction(1), weight)))
             before = below
             if end >= FARTHEST:
-                return tuple(branches)
+                return _whole(branches)
     raise ValueError("m and kappa are out of range for the sharp bound: use the plain one")
+
+
+def _whole(branches: list[Branch]) -> tuple[Branch, ...]:
+    """The chances of an atom add up to at least 1: what lies beyond the last point goes to the last branch too."""
+    missing = 1 - sum((branch.weight for branch in branches), Fraction(0))
+    if missing <= 0:
+        return tuple(branches)
+    last = branches[-1]
+    return (*branches[:-1], Branch(last.mu_squared, last.shift, last.weight + missing))
 
 
 def _step(m: float) -> Fraction:

@@ -52,6 +52,8 @@ class Atom:
     def __post_init__(self) -> None:
         if not self.add or not self.remove:
             raise ValueError("an atom needs at least one branch in each direction")
+        if any(sum((branch.weight for branch in side), Fraction(0)) < 1 for side in (self.add, self.remove)):
+            raise ValueError("the weights of an atom's branches must add up to at least 1: something always happens")
 
 
 Combinations: TypeAlias = tuple[tuple[Branch, Fraction], ...]  # distinct sums, and how often or likely each is

@@ -169,7 +169,7 @@ def boxes_for(budget: Budget, before: Cost, total: Cost) -> tuple[Box, ...]:
     for least, halvings in ((whole, _FEW), (once, _MANY)):
         for halving in range(halvings):
             boxes = _family(budget, before, total, least, Fraction(start, 2**halving))
-            if boxes and legal(budget, boxes, before):
+            if boxes and boxes[0].covers(total) and legal(budget, boxes, before):
                 return boxes
     return (Box(total),)
 
@@ -199,7 +199,7 @@ def _most(total: Cost, most: int | None) -> int | None:
     """How often a first charge with atoms may be in a box. Many branches take too long to multiply out: once."""
     if not total.atoms:
         return most
-    short = all(max(len(atom.add), len(atom.remove)) <= _FEW_BRANCHES for atom in total.atoms)
+    short = all(max(len(set(atom.add)), len(set(atom.remove))) <= _FEW_BRANCHES for atom in total.atoms)
     return max(1, MOST_ATOMS // len(total.atoms)) if short else 1
 
 
@@ -266,11 +266,14 @@ def _beside(budget: Budget, before: Cost, total: Cost, main: Cost, leak: Fractio
 
 def _line(budget: Budget, mu: Fraction, leak: Fraction, main: Cost) -> Box | None:
     """The line of the order that is best at this mu. Any order is sound: floats choose it, balls give its height."""
-    if not mu:
+    if not float(mu) or not leak:
         return None
     depth = math.log(leak.denominator) - math.log(leak.numerator)
     guess = math.sqrt(2 * depth) / float(mu)
-    order = 1 + Fraction(math.ceil(16 * math.sqrt(2 * max(depth - 1 - math.log1p(guess), 1)) / mu), 16)
+    steepest = 16 * math.sqrt(2 * max(depth - 1 - math.log1p(guess), 1)) / mu
+    if not math.isfinite(steepest):
+        return None
+    order = 1 + Fraction(math.ceil(steepest), 16)
     height = Fraction(balls.below(lambda: balls.ball(budget.epsilon) + _log_leak(order, leak)))
     limit = Cost(epsilon=0, delta=main.delta, variation=main.variation, neighbours=main.neighbours)
     return Box(replace(limit, epsilon=_short(height)), order) if height > 0 else None
