@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ _PLACES = (-1.0, -0.5, 0.0, 0.3, 0.6, 0.85, 1.0)  # of the epsilon at which delt
 _SMALL = 0.05  # such a delta
 _SAME = 2  # runs after which a law without chance is known to be one
 _SLACK = 1e-9  # of floats
+_OFTEN = 20  # runs between looks at what has been measured
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,12 @@ def measure(
     seed: int = 0,
     shrink: float = 1.0,
     name: str = "",
+    enough: Callable[[Measured], bool] | None = None,
 ) -> Measured:
-    """The deltas of the first against the second, from so many runs, or fewer where nothing is left to chance."""
+    """The deltas of the first against the second, from so many runs, or fewer where nothing is left to chance.
+
+    ``enough``: is asked now and then whether to stop. A bet may be stopped at any time.
+    """
     ends = [independent_end(case, data, (seed << 20) + k, shrink) for k, data in enumerate((first, second))]
     last, rows, fixed, reasons = min(ends), list[Floats](), True, set[str]()
     for count, one in enumerate(paths(case, first, second, runs, seed, shrink)):
@@ -100,15 +106,25 @@ def measure(
         fixed = fixed and whole(one, last) and bool(np.allclose(rows[-1], rows[0], rtol=1e-12, atol=1e-15))
         if fixed and count + 1 >= _SAME:
             break
+        if enough is not None and (count + 1) % _OFTEN == 0 and enough(Measured(name, np.array(rows))):
+            break
     return Measured(name, np.array(rows), fixed and len(rows) >= _SAME, frozenset(reasons - {""}))
 
 
 def density(
-    case: Case[Data], *, runs: int = 400, random: int = 0, most: int | None = None, seed: int = 0, alpha: float = ALPHA
+    case: Case[Data],
+    *,
+    runs: int = 400,
+    others: int | None = None,
+    random: int = 0,
+    most: int | None = None,
+    seed: int = 0,
+    alpha: float = ALPHA,
 ) -> list[Finding]:
     """The audit of a case: its worst pairs in both directions, so many runs each, and ``random`` neighbours.
 
-    ``most``: how many of the worst pairs, by default all. Nothing is found where only the output is promised.
+    ``most``: how many of the worst pairs, by default all. ``others``: how many runs on those after the first, by
+    default as many. Nothing is found where only the output is promised.
 
     Guarantee: a true claim fails with probability at most ``alpha`` for each pair, direction and epsilon.
     """
@@ -118,7 +134,8 @@ def density(
     at = levels(case)
     claimed = np.array([case.delta_at(float(epsilon)) for epsilon in at])
     try:
-        found.append(_worst(case, _Claim(at, claimed, alpha), runs=runs, most=most, seed=seed))
+        counts = (runs, runs if others is None else others)
+        found.append(_worst(case, _Claim(at, claimed, alpha), counts, most=most, seed=seed))
         if random and case.random is not None:
             found.append(_random(case, _Claim(at, claimed, alpha), random, seed))
     except Exception as problem:
@@ -126,29 +143,47 @@ def density(
     return found
 
 
-def _worst(case: Case[Data], claim: _Claim, *, runs: int, most: int | None, seed: int) -> Finding:
+def _worst(case: Case[Data], claim: _Claim, counts: tuple[int, int], *, most: int | None, seed: int) -> Finding:
+    runs, others = counts
     at, claimed, alpha = claim.at, claim.delta, claim.alpha
     pairs = list(case.worst())[:most]
     if not pairs:
         return Finding("D", case.name, "worst pairs", "none given", False, "Case.worst must give at least one pair")
-    tried: list[tuple[float, Measured, tuple[Data, Data]]] = []
-    for number, (one, two) in enumerate(pairs):
-        for first, second, way in ((one, two, "there"), (two, one, "back")):
-            name = f"pair {number + 1} {way}"
-            seen = measure(case, first, second, at, runs=runs, seed=seed + len(tried), name=name)
-            worse = float(np.max(seen.excess(claimed))) if not seen.refutes(claimed, alpha) else math.inf
-            tried.append((worse, seen, (first, second)))
-    _, worst, (first, second) = max(tried, key=lambda entry: entry[0])
+    ways = [
+        (f"pair {number + 1} {way}", first, second)
+        for number, (one, two) in enumerate(pairs)
+        for first, second, way in ((one, two, "there"), (two, one, "back"))
+    ]
+    tried: list[tuple[float, Measured]] = []
+    for number, (name, first, second) in enumerate(ways):
+        many = runs if number < 2 else others
+        seen = measure(case, first, second, at, runs=many, seed=seed + number, name=name)
+        worse = float(np.max(seen.excess(claimed))) if not seen.refutes(claimed, alpha) else math.inf
+        tried.append((worse, seen))
+    _, worst = max(tried, key=lambda entry: entry[0])
     if worst.refutes(claimed, alpha):
         return _finding(case.name, claim, worst, False, f"{worst.name}: {_why(worst) or 'more is given away'}")
     detail = f"{len(tried)} directions, worst: {worst.name}, {_how(worst)}"
     if case.shrink < 1:
-        weaker = measure(case, first, second, at, runs=runs, seed=seed + len(tried), shrink=case.shrink)
-        if not weaker.refutes(claimed, alpha):
-            words = f"too weak: noise {1 - case.shrink:.0%} smaller was not seen in {len(weaker.values)} runs"
+        where = _power(case, claim, ways, runs, seed + len(tried))
+        if not where:
+            words = f"too weak: noise {1 - case.shrink:.0%} smaller was not seen in {runs} runs a direction"
             return _finding(case.name, claim, worst, False, words)
-        detail += f"; noise {1 - case.shrink:.0%} smaller is seen"
+        detail += f"; noise {1 - case.shrink:.0%} smaller is seen on {where}"
     return _finding(case.name, claim, worst, True, detail)
+
+
+def _power(case: Case[Data], claim: _Claim, ways: list[tuple[str, Data, Data]], runs: int, seed: int) -> str:
+    """The first direction on which smaller noise is seen: worst pairs come in the order in which they are tight."""
+
+    def wrong(seen: Measured) -> bool:
+        return seen.refutes(claim.delta, claim.alpha)
+
+    for number, (name, first, second) in enumerate(ways):
+        shrink, start = case.shrink, seed + number
+        if wrong(measure(case, first, second, claim.at, runs=runs, seed=start, shrink=shrink, enough=wrong)):
+            return name
+    return ""
 
 
 def _random(case: Case[Data], claim: _Claim, count: int, seed: int) -> Finding:
@@ -163,7 +198,9 @@ def _random(case: Case[Data], claim: _Claim, count: int, seed: int) -> Finding:
         reasons.add(walked.reason)
     seen = Measured(f"{count} random pairs", np.array(rows), reasons=frozenset(reasons - {""}))
     passed = not seen.refutes(claim.delta, claim.alpha)
-    return _finding(case.name, claim, seen, passed, seen.name if passed else f"{seen.name}: {_why(seen)}")
+    return _finding(
+        case.name, claim, seen, passed, seen.name if passed else f"{seen.name}: {_why(seen) or 'more is given away'}"
+    )
 
 
 def _finding(case: str, claim: _Claim, seen: Measured, passed: bool, detail: str) -> Finding:

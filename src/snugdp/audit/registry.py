@@ -53,7 +53,6 @@ SLOW = frozenset(
         "sparse logistic: output",
         "selection: every proposal once",
         "selection: proposals of an estimator",
-        "selection: proposals of an estimator, each once",
     }
 )
 _others: dict[str, Case[Any]] = {}
@@ -125,6 +124,11 @@ def forget() -> None:
     """
     _built.cache_clear()
     _others.clear()
+
+
+def ours() -> tuple[Case[Any], ...]:
+    """The cases of this package."""
+    return tuple(_ours())
 
 
 def _ours() -> Iterator[Case[Any]]:

@@ -80,12 +80,14 @@ def deltas(run: Path, epsilon: Floats, last: int = 0) -> Floats:
 
 
 def whole(run: Path, last: int) -> bool:
-    """Whether nothing that looks at data comes before the last draws, so that nothing is left to chance."""
+    """Whether no chance comes before the last draws, so that every run is like this one.
+
+    A choice or a number of runs does not look at data, but what comes after it may look at the choice.
+    """
     if run.refused or run.reason or not run.pairs:
         return False
     last = min(last, normal_end(run.here)) or int(_one_coefficient(run.pairs[-1][0]))
-    free = ("choice", "reveal", "stopping")
-    return bool(last) and all(one.method in free for one, _ in run.pairs[:-last])
+    return bool(last) and all(one.method == "reveal" for one, _ in run.pairs[:-last])
 
 
 def independent_end(case: Case[Data], data: Data, seed: int, shrink: float = 1.0) -> int:

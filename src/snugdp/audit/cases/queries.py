@@ -61,7 +61,7 @@ def _border(
         moved = abs(value(one) - value(other))
         if low >= 1 and math.isfinite(high):
             found.setdefault((-(high == threshold), -int(high - low), -min(moved, beta)), (first, second))
-        if low == 0 and moved > beta:
+        if moved > beta and math.isfinite(high):  # whatever its distance is said to be: 0 is true
             found.setdefault((-2, -int(high), -moved), (first, second))
     best = [min((key for key in found if (key[0] == -2) is failing), default=None) for failing in (False, True)]
     return [found[key] for key in best if key is not None]

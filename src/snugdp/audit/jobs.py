@@ -1,0 +1,232 @@
+"""The audit in pieces that any process can do: one case, one law, one certificate, one face at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from snugdp.audit import registry
+from snugdp.audit.effort import Effort, Runs
+from snugdp.audit.finding import Case, Finding
+from snugdp.audit.shared import Walks
+from snugdp.noise import Exact
+
+OF_A_CASE = "DNLIEC"
+_INSIDE = ("coins", "filter_rates", "fallbacks", "comparisons", "narrow_laws", "same_bits", "last_bits")
+_SEEDS = 1 << 10  # between the seeds of two audits, for pairs that are not shared
+
+
+@dataclass(frozen=True)
+class Job:
+    """``kind``: what to do; ``name``: with which case, site, certificate or face; ``layers``: that it belongs to."""
+
+    kind: str
+    name: str
+    layers: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}".strip()
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a job found, and how many seconds of a processor each layer took."""
+
+    job: Job
+    findings: tuple[Finding, ...]
+    seconds: tuple[tuple[str, float], ...]
+
+
+def jobs_of_cases(cases: Iterable[Case[Any]], layers: Iterable[str]) -> list[Job]:
+    """One for each case."""
+    wanted = "".join(layer for layer in OF_A_CASE if layer in set(layers))
+    return [Job("case", case.name, wanted) for case in cases if wanted]
+
+
+def jobs_of_the_library(layers: Iterable[str], full: bool = False) -> list[Job]:
+    """Everything that is no case: sources, certificates, faces, the ledger, published vectors."""
+    wanted = set(layers)
+    return [job for job in _library(full) if set(job.layers) & wanted]
+
+
+def perform(job: Job, effort: Effort, seed: int, case: Case[Any] | None = None) -> Done:
+    """Do it here. ``case``: the case, where it is not a registered one."""
+    if job.kind == "case":
+        return _case(job, case or _registered(job.name), effort, seed)
+    start = time.process_time()
+    found = tuple(_DOERS[job.kind](job.name, effort))
+    return Done(job, found, ((job.layers[0], time.process_time() - start),))
+
+
+def _library(full: bool) -> Iterator[Job]:
+    from snugdp.audit.battery_faces import faces
+    from snugdp.audit.certificates import certificates
+    from snugdp.audit.laws import SITES
+
+    yield from (Job("face", face.name, "B") for face in faces(full=full))
+    yield from (Job("law", name, "S") for name in SITES)
+    yield from (Job("inside", name, "S") for name in _INSIDE)
+    yield from (Job("source", name, "I") for name in ("lanes", "decisions", "equal_draws"))
+    yield from (Job("certificate", one.name, "C") for one in certificates())
+    yield Job("reuse", "", "I")
+    yield Job("canaries", "", "B")
+    yield Job("lint", "", "B")
+    yield Job("ledger", "", "G")
+    yield Job("vectors", "", "X")
+
+
+def _registered(name: str) -> Case[Any]:
+    """The case of this name, with the cases of its group alone."""
+    for group in (*registry.ROOMS, None):
+        if group is None or any(name == case.name for case in registry.registered(group)):
+            return registry.case(name)
+    raise AssertionError
+
+
+def _case(job: Job, case: Case[Any], effort: Effort, seed: int) -> Done:
+    runs, walks = effort.of(case), Walks(case, seed)
+    found: list[Finding] = []
+    seconds = []
+    for layer in job.layers:
+        start = time.process_time()
+        try:
+            found += _LAYERS[layer](case, walks, runs, seed)
+        except Exception as problem:  # a mechanism that raises has not passed, and the others are audited all the same
+            words = f"{type(problem).__name__}: {problem}"
+            found.append(Finding(layer, case.name, "runs without an error", "an error", False, words))
+        seconds.append((layer, time.process_time() - start))
+    return Done(job, tuple(found), tuple(seconds))
+
+
+def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+    from snugdp.audit.density import density
+
+    first = runs.loose if case.tight is False else runs.tight
+    given: dict[str, Any] = {"others": min(first, runs.others), "random": runs.random, "most": runs.pairs}
+    return density(walks.case(), runs=first, seed=seed * _SEEDS, **given)
+
+
+def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+    from snugdp.audit.neighbour import neighbour
+
+    return neighbour(walks.case(), runs=runs.near, random=runs.strange, seed=seed * _SEEDS)
+
+
+def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+    from snugdp.audit.low_bits import low_bits
+
+    kept = walks.case()
+    first = list(kept.worst())[:1]
+    return low_bits(replace(kept, worst=lambda: first), runs.walks)
+
+
+def _independent(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+    from snugdp.audit.independence import walks as independent
+
+    return independent(walks.case(), runs.walks)
+
+
+def _ends(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+    from snugdp.audit.end_to_end import end_to_end
+
+    count = runs.ends if case.transcript else max(runs.ends, runs.tight)
+    if not count:
+        return []
+    return end_to_end(walks.case(), runs=count, seed=seed * _SEEDS, power=runs.power)
+
+
+def _certified(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+    from snugdp.audit.coverage import coverages
+
+    return coverages(case.certificates)
+
+
+_LAYERS: dict[str, Callable[[Case[Any], Walks, Runs, int], list[Finding]]] = {
+    "D": _density,
+    "N": _neighbour,
+    "L": _low_bits,
+    "I": _independent,
+    "E": _ends,
+    "C": _certified,
+}
+
+
+def _law(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.laws import laws
+
+    return laws(effort=effort.laws, only=(name,))
+
+
+def _inside(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit import laws_inside
+
+    return list(getattr(laws_inside, name)(effort.laws))
+
+
+def _source(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit import independence
+
+    if name == "equal_draws":
+        return list(independence.equal_draws(Exact))
+    return list(getattr(independence, name)(Exact(), effort.laws))
+
+
+def _certificate(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.certificates import certificates
+    from snugdp.audit.coverage import coverage
+
+    return [coverage(one) for one in certificates() if one.name == name]
+
+
+def _face(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.battery import battery_of_faces
+    from snugdp.audit.canaries import canaries_of_faces
+
+    kept = [finding for finding in canaries_of_faces([name]) if finding.case == name]
+    return [*battery_of_faces(full=effort.full, names=[name]), *kept]
+
+
+def _canaries(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.canaries import power
+
+    return [power()]
+
+
+def _lint(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.lint import lint
+
+    return lint()
+
+
+def _reuse(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.reuse import fresh_faces
+
+    return fresh_faces()
+
+
+def _ledger(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.mutants.ledger_checks import ledger_checks
+
+    return ledger_checks()
+
+
+def _vectors(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.mutants.vectors import vectors
+
+    return vectors()
+
+
+_DOERS: dict[str, Callable[[str, Effort], list[Finding]]] = {
+    "law": _law,
+    "inside": _inside,
+    "source": _source,
+    "certificate": _certificate,
+    "face": _face,
+    "canaries": _canaries,
+    "lint": _lint,
+    "reuse": _reuse,
+    "ledger": _ledger,
+    "vectors": _vectors,
+}

@@ -1,0 +1,187 @@
+"""The whole audit: every registered mechanism through every layer, and what stands behind them all.
+
+>>> from snugdp.audit import audit, registry
+>>> report = audit([registry.case("framework: distance, Laplace")], layers="N")
+>>> report.passed, report.findings[0].layer
+(True, 'N')
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import get_context
+from typing import Any
+
+from snugdp.audit import registry
+from snugdp.audit.effort import FULL, QUICK, Effort
+from snugdp.audit.finding import LAYERS, Case, Finding
+from snugdp.audit.jobs import Done, Job, jobs_of_cases, jobs_of_the_library, perform
+from snugdp.estimators.threads import one_blas_thread
+
+Progress = Callable[[int, int, str], None]
+_VERSIONS = ("snugdp", "numpy", "scipy", "scikit-learn", "python-flint")
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that an audit found: claims against what was measured, and processor time by layer."""
+
+    findings: tuple[Finding, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    elapsed: float = 0.0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    effort: str = "quick"
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Whether something was looked at and every claim held."""
+        return bool(self.findings) and not self.failures
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        """The claims that did not hold, or that were not looked at closely enough."""
+        return tuple(finding for finding in self.findings if not finding.passed)
+
+    def __str__(self) -> str:
+        shown = self.failures or self.findings[:20]
+        held = f"{len(self.findings) - len(self.failures)} of {len(self.findings)} claims hold"
+        more = len(self.findings) - len(shown)
+        return "\n".join([*map(str, shown), f"{held}{f'; {more} not shown' if more and not self.failures else ''}"])
+
+
+def audit(
+    cases: Iterable[Case[Any]] | Case[Any] | None = None,
+    *,
+    quick: bool = True,
+    layers: Iterable[str] | None = None,
+    progress: Progress | None = None,
+    processes: int = 1,
+    seed: int = 0,
+) -> Report:
+    """Audit these cases, or without cases the whole library: all that are registered, and what they are built on.
+
+    ``quick``: minutes; otherwise an hour. ``layers``: letters of ``LAYERS``, all by default. ``progress`` is told after
+    every piece how many are done, how many there are, and which it was. ``processes``: for registered cases; a program
+    that asks for several must be guarded by ``if __name__ == "__main__"``. ``seed``: of the walks; our source of noise
+    is always tested with real entropy.
+
+    Guarantee: a correct library fails a quick audit with probability below 1e-4. What has passed is not proved.
+    """
+    effort, wanted = QUICK if quick else FULL, _letters(layers)
+    chosen = _chosen(cases)
+    jobs = jobs_of_cases(chosen, wanted)
+    if cases is None:
+        jobs = jobs_of_the_library(wanted, effort.full) + jobs
+    if not jobs:
+        raise ValueError("there is nothing to audit: give cases, or layers that say something about them")
+    start = time.perf_counter()
+    done: list[Done] = []
+    for count, piece in enumerate(_performed(jobs, chosen, effort, seed, processes), 1):
+        done.append(piece)
+        if progress is not None:
+            progress(count, len(jobs), str(piece.job))
+    order = {job: number for number, job in enumerate(jobs)}
+    done.sort(key=lambda piece: order[piece.job])
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for layer, spent in (part for piece in done for part in piece.seconds):
+        seconds[layer] += spent
+    return Report(
+        tuple(finding for piece in done for finding in piece.findings if finding.layer in wanted),
+        dict(seconds),
+        time.perf_counter() - start,
+        versions(),
+        effort.name,
+        {case.name: case.group or "others" for case in chosen},
+    )
+
+
+def versions() -> dict[str, str]:
+    """Of this package, of Python, and of what computes."""
+    found = {"Python": platform.python_version()}
+    for name in _VERSIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def _letters(layers: Iterable[str] | None) -> tuple[str, ...]:
+    if layers is None:
+        return tuple(LAYERS)
+    found = tuple(layer.strip().upper() for layer in layers if layer.strip(", "))
+    unknown = [layer for layer in found if layer not in LAYERS]
+    if unknown or not found:
+        raise ValueError(f"there is no layer {', '.join(unknown) or 'given'}; there are {', '.join(LAYERS)}")
+    return found
+
+
+def _chosen(cases: Iterable[Case[Any]] | Case[Any] | None) -> tuple[Case[Any], ...]:
+    if cases is None:
+        return registry.registered()
+    found = (cases,) if isinstance(cases, Case) else tuple(cases)
+    for case in found:
+        if not isinstance(case, Case):
+            raise TypeError("cases are snugdp.audit.Case: how to run the mechanism, what it claims, and worst pairs")
+    names = [case.name for case in found]
+    if len(set(names)) < len(names):
+        raise ValueError("two cases have the same name: give every case its own")
+    return found
+
+
+def _performed(
+    jobs: list[Job], cases: tuple[Case[Any], ...], effort: Effort, seed: int, processes: int
+) -> Iterator[Done]:
+    own = {case.name: case for case in cases}
+    away = [job for job in jobs if processes > 1 and _can_travel(job, own)]
+    here = [job for job in jobs if job not in set(away)]
+    if away:
+        with _single_threads(), ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+            waiting = [pool.submit(_away, job, effort, seed) for job in _longest_first(away)]
+            try:
+                yield from (piece.result() for piece in as_completed(waiting))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    with one_blas_thread():
+        yield from (perform(job, effort, seed, own.get(job.name) if job.kind == "case" else None) for job in here)
+
+
+def _can_travel(job: Job, own: Mapping[str, Case[Any]]) -> bool:
+    """Functions of others do not travel to another process; ours are made again there."""
+    return job.kind != "case" or own[job.name] in registry.ours()
+
+
+def _longest_first(jobs: list[Job]) -> list[Job]:
+    """Faces and laws take longest; cases of one group after each other, because a group is planned as one."""
+    return sorted(jobs, key=lambda job: job.kind == "case")
+
+
+def _away(job: Job, effort: Effort, seed: int) -> Done:
+    with one_blas_thread():
+        return perform(job, effort, seed)
+
+
+@contextmanager
+def _single_threads() -> Iterator[None]:
+    """New processes use one thread for BLAS."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,92 @@
+"""An audit from outside: any function that gives numbers, on two neighbouring data sets, against what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.audit.bounds import ALPHA, epsilon_from_scores, mu_from_scores
+from snugdp.audit.end_to_end import learnt, lower_deltas
+from snugdp.audit.finding import Curve, Finding, promised
+from snugdp.guarantee import Budget, Cost
+
+Data = TypeVar("Data")
+Floats = NDArray[np.float64]
+_PLACES = (0.0, 0.3, 0.6, 0.85, 1.0)  # of the claimed epsilon
+_SMALL = 0.05
+
+
+def black_box(
+    sample: Callable[[Data], Any],
+    pair: tuple[Data, Data],
+    claim: Cost | Budget,
+    *,
+    score: Callable[[Any], float] | None = None,
+    runs: int = 10_000,
+    name: str = "black box",
+    alpha: float = ALPHA,
+) -> Finding:
+    """Run ``sample`` on both data sets, and say whether the claim is refuted.
+
+    ``sample(data)``: one release, with fresh randomness, as a number, numbers, a word or None. ``score``: a number for
+    every release that is larger on the first data set; without it one is learnt from half of the runs.
+
+    Guarantee: a true claim fails with probability at most ``alpha`` in each direction. A false one may well pass: from
+    outside, slack hides most mistakes.
+
+    >>> import numpy as np
+    >>> from snugdp import Cost
+    >>> generator = np.random.default_rng(1)
+    >>> noisy = lambda value: value + generator.laplace(scale=0.2)
+    >>> black_box(noisy, (1, 0), Cost(epsilon=1), runs=2000).passed
+    False
+    """
+    if runs < 100:
+        raise ValueError("give at least 100 runs: fewer refute nothing")
+    first, second = ([sample(data) for _ in range(runs)] for data in pair)
+    if score is None:
+        scores = learnt(first, second)
+    else:
+        scores = (np.array([float(score(one)) for one in first]), np.array([float(score(one)) for one in second]))
+    top = _epsilon(claim)
+    at = np.array([top * place for place in _PLACES])
+    claimed = np.array([_delta(claim, float(epsilon)) for epsilon in at])
+    both = [lower_deltas(*way, at, alpha) for way in (scores, (-scores[1], -scores[0]))]
+    low: Floats = np.max([one for one, _ in both], axis=0)
+    mean: Floats = np.max([one for _, one in both], axis=0)
+    place = int(np.argmax(low - claimed))
+    return Finding(
+        "E",
+        name,
+        f"delta({at[place]:.3g}) <= {claimed[place]:.4g}",
+        f"at least {low[place]:.4g}",
+        bool((low <= claimed + 1e-12).all()),
+        _bounds(scores, claimed[-1], runs, alpha),
+        Curve(tuple(at.tolist()), tuple(claimed.tolist()), tuple(mean.tolist()), tuple(low.tolist()), (1.0,) * len(at)),
+    )
+
+
+def _bounds(scores: tuple[Floats, Floats], delta: float, runs: int, alpha: float) -> str:
+    """What the scores say about epsilon and mu, in both directions."""
+    ways = (scores, (-scores[1], -scores[0]))
+    epsilon = max(epsilon_from_scores(*way, delta, alpha) for way in ways)
+    mu = max(mu_from_scores(*way, alpha) for way in ways)
+    return f"{runs} runs a side; epsilon >= {epsilon:.3g} at delta {delta:.3g}, mu >= {mu:.3g}"
+
+
+def _epsilon(claim: Cost | Budget) -> float:
+    if isinstance(claim, Budget):
+        return float(claim.epsilon)
+    if not isinstance(claim, Cost):
+        raise TypeError("claim must be a snugdp.Cost or a snugdp.Budget, such as Budget(epsilon=1, delta=1e-6)")
+    found = claim.epsilon_at(min(max(_SMALL, 1.5 * float(claim.delta)), 0.5))
+    return max(found if np.isfinite(found) else 1.0, float(claim.epsilon), 0.05)
+
+
+def _delta(claim: Cost | Budget, at: float) -> float:
+    if isinstance(claim, Budget):
+        return promised(float(claim.epsilon), float(claim.delta), at)
+    return claim.delta_at(at)
