@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types unit docs bench proofs clean
+.PHONY: demo test lint types unit docs audit bench proofs clean screenshots
 
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
@@ -32,6 +32,9 @@ bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench regression --speed
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench pca --draws 20
 
+audit: .venv/dev.stamp  ## the full study of every claim and every mistake on purpose: an hour or two
+	$(BIN)/snugdp audit --full --mutants --report audit.html
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -47,6 +50,9 @@ bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
 .venv/docs.stamp: pyproject.toml | .venv/bin/python
 	$(PIP) -e ".[docs]"
 	@touch $@ .venv/core.stamp
+
+screenshots: .venv/dev.stamp  ## of the report, on a phone, on a screen and in the dark, in dist/screenshots/
+	SNUGDP_SCREENSHOTS=dist/screenshots $(BIN)/pytest -q tests/report/test_browser.py
 
 proofs: .venv/core.stamp  ## after reading the proofs again against changed code
 	$(BIN)/python tools/proofs.py

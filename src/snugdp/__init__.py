@@ -1,31 +1,16 @@
-"""snugdp: propose, test, release. Data-adaptive differential privacy with proofs beside the code."""
+"""snugdp: propose, test, release. Data-adaptive differential privacy with proofs beside the code.
 
+Names are loaded when they are first used: importing the package costs next to nothing.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from snugdp.data.schema import Boolean, Category, Coefficients, Number, Schema
-from snugdp.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
-from snugdp.ledger import (
-    BudgetExceededError,
-    KeyConflictError,
-    Ledger,
-    LedgerError,
-    MemoryLedger,
-    TamperedLedgerError,
-    UnwrittenError,
-)
-from snugdp.noise import Exact, Simulation
-from snugdp.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released
-from snugdp.ptr.certify.statistics import Statistic
-from snugdp.ptr.propose import Plan
-from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
-from snugdp.ptr.select import Selected, Selection, select
-from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
-from snugdp.queries.columns import median, quantile, trimmed_mean
-from snugdp.queries.labels import Mode, Vote, mode, vote
-from snugdp.queries.robust import Median, Quantile, TrimmedMean
-
 if TYPE_CHECKING:
+    from snugdp import pate as pate
+    from snugdp.data.schema import Boolean, Category, Coefficients, Number, Schema
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
+    from snugdp.estimators.files import load, save
     from snugdp.estimators.glm import GLM
     from snugdp.estimators.linear import LinearRegression
     from snugdp.estimators.logistic import LogisticRegression
@@ -33,6 +18,26 @@ if TYPE_CHECKING:
     from snugdp.estimators.pca import PCA
     from snugdp.estimators.poisson import PoissonRegression
     from snugdp.estimators.sparse import SparseLinearRegression, SparseLogisticRegression
+    from snugdp.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
+    from snugdp.ledger import (
+        BudgetExceededError,
+        KeyConflictError,
+        Ledger,
+        LedgerError,
+        MemoryLedger,
+        TamperedLedgerError,
+        UnwrittenError,
+    )
+    from snugdp.noise import Exact, Simulation
+    from snugdp.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released
+    from snugdp.ptr.certify.statistics import Statistic
+    from snugdp.ptr.propose import Plan
+    from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
+    from snugdp.ptr.select import Selected, Selection, select
+    from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
+    from snugdp.queries.columns import median, quantile, trimmed_mean
+    from snugdp.queries.labels import Mode, Vote, mode, vote
+    from snugdp.queries.robust import Median, Quantile, TrimmedMean
 
 __version__ = "0.1.0"
 
@@ -88,39 +93,78 @@ __all__ = [
     "from_distance",
     "from_statistics",
     "from_upper_bound",
+    "load",
     "median",
     "mode",
     "pate",
     "private_bounds",
     "quantile",
+    "save",
     "select",
     "trimmed_mean",
     "vote",
 ]
 
-_LAZY = {  # these load scikit-learn
-    "GLM": "snugdp.estimators.glm",
-    "PCA": "snugdp.estimators.pca",
-    "LinearRegression": "snugdp.estimators.linear",
-    "LogisticRegression": "snugdp.estimators.logistic",
-    "NotPrivateWarning": "snugdp.estimators.base",
-    "NotReleased": "snugdp.estimators.base",
-    "PATEClassifier": "snugdp.estimators.pate",
-    "PoissonRegression": "snugdp.estimators.poisson",
-    "SparseLinearRegression": "snugdp.estimators.sparse",
-    "SparseLogisticRegression": "snugdp.estimators.sparse",
+_NAMES = {  # where every public name lives
+    "snugdp.data.schema": "Boolean Category Coefficients Number Schema",
+    "snugdp.estimators.base": "NotPrivateWarning NotReleased",
+    "snugdp.estimators.files": "load save",
+    "snugdp.estimators.glm": "GLM",
+    "snugdp.estimators.linear": "LinearRegression",
+    "snugdp.estimators.logistic": "LogisticRegression",
+    "snugdp.estimators.pate": "PATEClassifier",
+    "snugdp.estimators.pca": "PCA",
+    "snugdp.estimators.poisson": "PoissonRegression",
+    "snugdp.estimators.sparse": "SparseLinearRegression SparseLogisticRegression",
+    "snugdp.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
+    "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
+    "UnwrittenError",
+    "snugdp.noise": "Exact Simulation",
+    "snugdp.outcome": "Account NotPrivate Outcome Receipt Refused Released",
+    "snugdp.ptr.certify.statistics": "Statistic",
+    "snugdp.ptr.propose": "Plan",
+    "snugdp.ptr.recipe": "PrivateAlgorithm calibrated from_distance from_statistics from_upper_bound",
+    "snugdp.ptr.select": "Selected Selection select",
+    "snugdp.queries.bounds": "Bounds EstimatedBounds private_bounds",
+    "snugdp.queries.columns": "median quantile trimmed_mean",
+    "snugdp.queries.labels": "Mode Vote mode vote",
+    "snugdp.queries.robust": "Median Quantile TrimmedMean",
 }
-_ROOMS = ("pate",)  # read as modules, as in snugdp.pate.label
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_ROOMS = (
+    "accounting",
+    "audit",
+    "bench",
+    "data",
+    "estimators",
+    "guarantee",
+    "ledger",
+    "mechanisms",
+    "noise",
+    "outcome",
+    "paper",
+    "pate",
+    "ptr",
+    "queries",
+    "report",
+    "secret",
+)  # read as modules, as in snugdp.pate.label
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name in _ROOMS:
-        return import_module(f"{__name__}.{name}")
-    if name not in _LAZY:
+    if name in _HOMES:
+        found = getattr(import_module(_HOMES[name]), name)
+    elif name in _ROOMS:
+        try:
+            found = import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as missing:
+            if missing.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

@@ -20,6 +20,7 @@ __all__ = [
     "black_box",
     "register",
     "registered",
+    "released_by",
 ]
 
 _LAZY = {  # these load scipy, scikit-learn or everything
@@ -29,6 +30,7 @@ _LAZY = {  # these load scipy, scikit-learn or everything
     "black_box": "third_party",
     "register": "registry",
     "registered": "registry",
+    "released_by": "third_party",
 }
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from snugdp.audit.bounds import ALPHA, mean_interval, won
 from snugdp.audit.finding import Case, Curve, Finding
-from snugdp.audit.replay import path, paths
-from snugdp.audit.tail import deltas, independent_end, whole
+from snugdp.audit.replay import Path, path, paths
+from snugdp.audit.tail import again, deltas, independent_end, whole
 
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]
@@ -100,8 +100,11 @@ def measure(
     """
     ends = [independent_end(case, data, (seed << 20) + k, shrink) for k, data in enumerate((first, second))]
     last, rows, fixed, reasons = min(ends), list[Floats](), True, set[str]()
+    known: Path | None = None  # the first run, as long as the others ask the same
     for count, one in enumerate(paths(case, first, second, runs, seed, shrink)):
-        rows.append(deltas(one, at, last))
+        known = known if known is not None and again(known, one, last) else None
+        rows.append(rows[0] if known is not None else deltas(one, at, last))
+        known = one if count == 0 else known
         reasons.add(one.reason)
         fixed = fixed and whole(one, last) and bool(np.allclose(rows[-1], rows[0], rtol=1e-12, atol=1e-15))
         if fixed and count + 1 >= _SAME:
@@ -206,7 +209,8 @@ def _random(case: Case[Data], claim: _Claim, count: int, seed: int) -> Finding:
 def _finding(case: str, claim: _Claim, seen: Measured, passed: bool, detail: str) -> Finding:
     at, claimed = claim.at, claim.delta
     low, high = seen.interval(claim.alpha)
-    place = int(np.argmax(seen.evidence(claimed) if not passed else seen.excess(claimed)))
+    evidence, excess = seen.evidence(claimed), seen.excess(claimed)
+    place = int(np.argmax(excess if passed else np.where(evidence == evidence.max(), excess, -np.inf)))
     shown = f"{seen.mean[place]:.4g}"
     if not seen.exact:
         shown += f" ({low[place]:.4g} .. {high[place]:.4g})"

@@ -54,9 +54,9 @@ class Effort:
 
 QUICK = Effort(
     "quick",
-    Runs(140, 60, 20, None, 12, 4, 24, 40, 300, False),
-    Runs(120, 14, 4, 2, 4, 2, 8, 40, 120, False),
-    Runs(60, 8, 4, 1, 2, 2, 4, 32, 0, False),
+    Runs(130, 30, 8, None, 6, 3, 20, 40, 240, False),
+    Runs(120, 8, 2, None, 2, 1, 6, 32, 120, False),
+    Runs(60, 6, 2, 1, 2, 1, 4, 32, 0, False),
 )
 FULL = Effort(
     "full",

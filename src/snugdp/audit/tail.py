@@ -90,6 +90,22 @@ def whole(run: Path, last: int) -> bool:
     return bool(last) and all(one.method == "reveal" for one, _ in run.pairs[:-last])
 
 
+def again(first: Path, run: Path, last: int) -> bool:
+    """Whether this run asks what the first one asked, and no chance comes before: then its deltas are the same."""
+    if not (whole(first, last) and whole(run, last)) or len(first.pairs) != len(run.pairs):
+        return False
+    sides = [(a, b) for one, two in zip(first.pairs, run.pairs, strict=True) for a, b in zip(one, two, strict=True)]
+    return all(a.drawn == b.drawn and _same_inside(a, b) for a, b in sides)
+
+
+def _same_inside(one: Site, two: Site) -> bool:
+    """The same private numbers; of a minimiser, the same slopes at two points."""
+    if one.method != "minimiser":
+        return alike(private_inputs(one), private_inputs(two))
+    (first,), (second,) = private_inputs(one), private_inputs(two)
+    return all(first.gradient(at, 1)[0] == second.gradient(at, 1)[0] for at in (one.answer, two.answer))
+
+
 def independent_end(case: Case[Data], data: Data, seed: int, shrink: float = 1.0) -> int:
     """How many draws at the end do not look at each other's answers: found out by changing these answers, a lot.
 

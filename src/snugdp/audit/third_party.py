@@ -1,4 +1,4 @@
-"""An audit from outside: any function that gives numbers, on two neighbouring data sets, against what it claims."""
+"""Audits of mechanisms of others: drawn through our noise, or any function that gives numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,34 @@ from snugdp.audit.bounds import ALPHA, epsilon_from_scores, mu_from_scores
 from snugdp.audit.end_to_end import learnt, lower_deltas
 from snugdp.audit.finding import Curve, Finding, promised
 from snugdp.guarantee import Budget, Cost
+from snugdp.noise import Noise
+from snugdp.outcome import Outcome
+from snugdp.ptr.propose import Plan, Step
+from snugdp.ptr.purse import Purse
+from snugdp.secret import Secret
 
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]
+Draw = Callable[[Secret[Data], Noise], Any]
 _PLACES = (0.0, 0.3, 0.6, 0.85, 1.0)  # of the claimed epsilon
 _SMALL = 0.05
+
+
+def released_by(draw: Draw[Data], cost: Cost) -> Callable[[Data, Noise], Outcome[Any]]:
+    """The ``run`` of a ``Case`` from a function of your own.
+
+    ``draw(data, noise)``: gets the data as a ``Secret``, draws from this noise, and returns what is released, or None
+    for a refusal.
+    """
+    plan = Plan("audited", "none", {}, (Step("draw", "noise", cost),))
+
+    def run(data: Data, noise: Noise) -> Outcome[Any]:
+        purse = Purse(noise)
+        paid = purse.pay(plan)
+        value = draw(Secret(data), purse.noise)
+        return paid.refused() if value is None else paid.released(value)
+
+    return run
 
 
 def black_box(
@@ -32,7 +55,7 @@ def black_box(
     """Run ``sample`` on both data sets, and say whether the claim is refuted.
 
     ``sample(data)``: one release, with fresh randomness, as a number, numbers, a word or None. ``score``: a number for
-    every release that is larger on the first data set; without it one is learnt from half of the runs.
+    every release that tells the data sets apart; without it one is learnt from half of the runs.
 
     Guarantee: a true claim fails with probability at most ``alpha`` in each direction. A false one may well pass: from
     outside, slack hides most mistakes.
@@ -51,6 +74,8 @@ def black_box(
         scores = learnt(first, second)
     else:
         scores = (np.array([float(score(one)) for one in first]), np.array([float(score(one)) for one in second]))
+        if np.median(scores[0][::2]) < np.median(scores[1][::2]):  # the half that only learns may turn it round
+            scores = (-scores[0], -scores[1])
     top = _epsilon(claim)
     at = np.array([top * place for place in _PLACES])
     claimed = np.array([_delta(claim, float(epsilon)) for epsilon in at])

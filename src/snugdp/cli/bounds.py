@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.queries.bounds import Bounds
 
 
 def bounds(
@@ -17,7 +16,12 @@ def bounds(
     outside: Annotated[str, typer.Option(help="The share of rows that may lie beyond each bound.")] = "0.01",
     neighbours: Annotated[str, typer.Option(help='"add_remove" or "replace".')] = "add_remove",
 ) -> None:
-    """Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first."""
+    """Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first.
+
+    Example: snugdp bounds people.parquet --column age --column income --epsilon 0.5
+    """
+    from snugdp.queries.bounds import Bounds
+
     with in_plain_words():
         query = Bounds(columns=column, epsilon=epsilon, outside=outside, neighbours=neighbours)
         typer.echo("\n".join(f"# {line}" for line in str(query.plan()).splitlines()) + "\n")

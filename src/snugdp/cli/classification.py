@@ -32,7 +32,10 @@ def classification(
     rows: Annotated[int, typer.Option(min=1000, help="Rows for --speed.")] = 1_000_000,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender for --speed.")] = 2,
 ) -> None:
-    """Log-loss and accuracy of every method on held-out rows of your tables; or, with --speed, fit times."""
+    """Log-loss and accuracy of every method on held-out rows of your tables; or, with --speed, fit times.
+
+    Example: snugdp bench classification --data synthetic --seeds 2 --epsilons 1
+    """
     from snugdp.bench import classification as contest
     from snugdp.bench import classification_report, classification_speed
 

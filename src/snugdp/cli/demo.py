@@ -1,98 +1,203 @@
-"""The demonstration: a made-up table, one budget, five questions, one refusal, and a line."""
+"""``snugdp demo``: from a made-up table to a published model, on the way that real tables go."""
 
 from __future__ import annotations
 
-import math
 import tempfile
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from snugdp.accounting.rational import Real
-from snugdp.cli.demo_line import show_line
-from snugdp.guarantee import Neighbours
-from snugdp.ledger import MemoryLedger
-from snugdp.outcome import Outcome
-from snugdp.queries.bounds import private_bounds
-from snugdp.queries.labels import Mode, Vote
-from snugdp.queries.robust import Median, Quantile, RobustQuery, TrimmedMean
+from snugdp.cli.errors import in_plain_words
 
-_ROWS = 100_000
-_WAYS = ("car", "train", "bicycle", "on foot")
-_SHARES = (9, 15, 18, 20)  # of twenty people, running total
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Console
+
+    from snugdp.estimators.linear import LinearRegression
+
+_EPSILON, _DELTA = 1.0, 1e-7
+_FILES = ("people.parquet", "people.toml", "people.ledger", "model.json", "report.html")
+_EPSILONS = (0.03, 0.1, 0.3, 1.0)
 
 
-def incomes() -> list[float]:
-    """100,000 made-up yearly incomes, log-normal around 33,000."""
-    normal = NormalDist(10.4, 0.5)
-    return [round(math.exp(normal.inv_cdf((i + 0.5) / _ROWS)), 2) for i in range(_ROWS)]
+def demo(
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for the files; by default a new temporary one.", show_default=False)
+    ] = None,
+) -> None:
+    """From a made-up table to a published model, in some seconds: plan, ledger, fit, score, a refusal, files.
+
+    Example: snugdp demo --out demo
+    """
+    from rich.console import Console
+
+    with in_plain_words():
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            if taken := sorted(file.name for file in out.iterdir() if file.name in _FILES):
+                raise ValueError(f"{out} has a file {taken[0]} already: name another folder")
+        folder = Path(tempfile.mkdtemp(prefix="snugdp-demo-")) if out is None else out
+        show(Console(highlight=False), folder)
 
 
-def ways_to_work() -> list[str]:
-    """100,000 made-up answers to "how do you get to work?"."""
-    twenty = [next(way for way, share in zip(_WAYS, _SHARES, strict=True) if i < share) for i in range(20)]
-    return twenty * (_ROWS // 20)
+def show(console: Console, folder: Path) -> None:
+    """The walk."""
+    with console.status("loading"):
+        from snugdp import Budget, Ledger
+        from snugdp.cli import demo_line
+
+        table = demo_line.people()
+    train, test = table[: demo_line.ROWS], table[demo_line.ROWS :]
+    train.write_parquet(folder / "people.parquet")
+    (folder / "people.toml").write_text(demo_line.WAGES.to_toml(), encoding="utf-8")
+    _step(
+        console, 1, "A table", f"{len(train):,} people, made up by a formula. Private: every row. Public: the bounds."
+    )
+    console.print(_columns(demo_line.WAGES.columns))
+
+    _step(console, 2, "The plan", "What would be paid, and what to expect of it. No row is read, nothing is spent.")
+    model = _model(demo_line.WAGES, None)
+    with console.status("planning"):
+        plan = model.plan(rows=len(train))
+    _say(console, str(plan), style="cyan")
+
+    _step(console, 3, "The ledger", "One budget for everything that will ever be released from this table.")
+    with Ledger.open(folder / "people.ledger", dataset="people", budget=Budget(2, 1e-6)) as ledger:
+        _say(console, "epsilon 2, delta 1e-06: charged before anything is drawn, and refusing when it is empty")
+
+        _step(console, 4, "The fit", "Pays, tests, releases. From here on the line is anybody's to use.")
+        with console.status("fitting"):
+            model = _model(demo_line.WAGES, ledger).fit(train)
+        plain = demo_line.plain_line(train)
+        console.print(_coefficients(model, plain))
+
+        _step(console, 5, "The score", f"On {len(test):,} other rows, which would have to be public.")
+        _score(console, model, plain, (train, test))
+
+        _step(console, 6, "Two questions", "One gets an answer.")
+        _ask(console, train, ledger)
+
+        _step(console, 7, "The ledger again", "Public. It tells what was asked, and nothing about the answers.")
+        console.print(_entries(ledger))
+        _say(console, f"left: {ledger.remaining}")
+    _step(console, 8, "Files", "Made by this run; yours are made by the same commands.")
+    for name, command in _keep(model, folder).items():
+        _say(console, f"{folder / name}\n    {command}")
 
 
-def estimated(rows: list[float], budget: MemoryLedger) -> tuple[Real, Real]:
-    """Private bounds on the incomes, from one streamed pass over a Parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "people.parquet"
-        pl.DataFrame({"income": rows}).write_parquet(file)
-        outcome = private_bounds(file, columns=["income"], epsilon=0.2, neighbours="replace", ledger=budget)
-    assert outcome.value is not None  # this release has no test
-    found = outcome.value["income"]
-    return found.lower, found.upper
+def _model(schema: Any, ledger: Any) -> LinearRegression:
+    from snugdp.estimators.linear import LinearRegression
+
+    return LinearRegression(_EPSILON, _DELTA, schema=schema, ledger=ledger)
 
 
-def show(console: Console) -> None:
-    """Estimate bounds, print a plan, then spend the rest of the budget."""
-    relation, budget = Neighbours.REPLACE, MemoryLedger(2, 1e-6, Neighbours.REPLACE, label="demonstration")
-    rows, ways = incomes(), ways_to_work()
-    _say(console, f"A made-up table of {_ROWS:,} people. Budget for all questions: epsilon 2, delta 1e-6.\n")
-    bounds = estimated(rows, budget)
-    low, high = (f"{float(bound):,g}" for bound in bounds)
-    _say(console, f"Bounds on the incomes, estimated privately for epsilon 0.2: {low} to {high}.\n")
+def _columns(columns: Any) -> Any:
+    table = _table("column", "public bounds")
+    for name, column in columns.items():
+        bounds = f"{column.lower} to {column.upper}" if hasattr(column, "lower") else "no, yes"
+        table.add_row(name, bounds)
+    return table
 
-    common: dict[str, Any] = {"bounds": bounds, "epsilon": 0.4, "neighbours": relation, "rows": _ROWS}
-    questions: list[tuple[str, RobustQuery]] = [
-        ("median income", Median(delta=2e-7, beta=100, **common)),
-        ("90 % quantile of income", Quantile(q=0.9, delta=2e-7, beta=300, **common)),
-        ("mean income without the outer tenths", TrimmedMean(delta=2e-7, **common)),
-    ]
-    _say(console, f"Propose: a plan is public and free.\n\n{questions[0][1].plan()}\n")
 
-    answers = Table("question", "released", "true", "epsilon", title="Test and release", title_justify="left")
-    middle = rows[_ROWS // 10 : -_ROWS // 10]  # the made-up incomes are in order
-    truths = (rows[_ROWS // 2 - 1], rows[_ROWS * 9 // 10 - 1], sum(middle) / len(middle))
-    for (name, query), truth in zip(questions, truths, strict=True):
-        answers.add_row(name, _money(query.release(rows, ledger=budget)), f"{truth:,.0f}", "0.4")
-    mode = Mode(categories=_WAYS, epsilon=0.3, delta=2e-7, neighbours=relation)
-    answers.add_row("most common way to work", str(mode.release(ways, ledger=budget).value), _WAYS[0], "0.3")
-    vote = Vote(candidates=_WAYS, epsilon=0.2, neighbours=relation)
-    answers.add_row("the same, by noisy vote", str(vote.release(ways, ledger=budget).value), _WAYS[0], "0.2")
-    console.print(answers)
+def _coefficients(model: LinearRegression, plain: Any) -> Any:
+    table = _table("wage per", "released", "not private", right=2)
+    for name, value, truth in zip(model.coef_names_, model.coef_, plain, strict=False):  # the intercept comes last
+        table.add_row(name, f"{value:.3f}", f"{truth:.3f}")
+    return table
 
-    torn = [0.0] * 50 + [500_000.0] * 50
-    query = Median(bounds=(0, 500_000), epsilon=0.1, delta=2e-7, neighbours=relation, beta=50)
+
+def _score(console: Console, model: LinearRegression, plain: Any, rows: tuple[pl.DataFrame, pl.DataFrame]) -> None:
+    from snugdp.cli import demo_line
+    from snugdp.cli.terminal import bars
+
+    train, test = rows
+    best, mean = demo_line.plain_error(plain, test), demo_line.error(0 * test["wage"] + train["wage"].mean(), test)
+    table = _table("", "off by, per hour", right=1)
+    table.add_row("[bold]the released line[/bold]", f"[bold]{demo_line.error(model.predict(test), test):.2f}[/bold]")
+    table.add_row("least squares, not private", f"{best:.2f}")
+    table.add_row("the mean for everybody", f"{mean:.2f}")
+    console.print(table)
+    with console.status("rehearsing"):
+        errors = [demo_line.rehearsed(train, test, epsilon, _DELTA) for epsilon in _EPSILONS]
+    told = [f"epsilon {epsilon:<4g}  off by {off:.2f}" for epsilon, off in zip(_EPSILONS, errors, strict=True)]
+    more = [(text, max(off - best, 0.0)) for text, off in zip(told, errors, strict=True)]
+    _say(console, "Against epsilon: the error, and how much of it is the price of privacy")
+    _say(console, "\n".join(bars(more, marked=_EPSILONS.index(_EPSILON), width=30)), style="cyan")
+    note = "Rehearsals with seeded noise on made-up rows: NOT PRIVATE. Only the line above was paid for."
+    _say(console, note, style="yellow")
+
+
+def _ask(console: Console, train: pl.DataFrame, ledger: Any) -> None:
+    from snugdp.queries.labels import Mode
+    from snugdp.queries.robust import Median
+
+    table = _table("question", "answer", "paid", right=1)
+    questions: dict[str, tuple[str, Any]] = {
+        "do most live in a city?": ("city", Mode(categories=[False, True], epsilon=0.2, delta=_DELTA)),
+        "what is the median bonus?": ("bonus", Median(bounds=(0, 10_000), epsilon=0.2, delta=_DELTA, beta=100)),
+    }
+    for words, (column, query) in questions.items():
+        answer = query.release(train[column], ledger=ledger).value
+        known = {False: "no", True: "yes", None: "[red]refused[/red]"}
+        table.add_row(words, known.get(answer, str(answer)), "epsilon 0.2")
+    console.print(table)
     _say(
         console,
-        "\nA hundred people, half with nothing and half with everything: "
-        f"{_money(query.release(torn, ledger=budget))}.\n"
-        "One of them could move that median by 500,000. The test noticed; it gives no reason, and it costs the same.\n",
+        "Half of these people have a bonus of 5,000 and half have none: one person could move that median by 5,000.\n"
+        "The test noticed. A refusal costs the same and gives no reason, because the reason would be private.",
     )
-    spent = budget.spent
-    _say(console, f"Spent: epsilon {float(spent.epsilon):g} of 2, delta {float(spent.delta):g} of 1e-06.")
-    show_line(console)
 
 
-def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+def _entries(ledger: Any) -> Any:
+    table = _table("", "what", "outcome", "charged")
+    for entry in ledger.entries():
+        charged = repr(entry.cost).removeprefix("Cost(").partition(", neighbours")[0]
+        table.add_row(str(entry.sequence), entry.what, entry.state, charged)
+    return table
 
 
-def _money(outcome: Outcome[float]) -> str:
-    return "refused" if outcome.value is None else f"{outcome.value:,.0f}"
+def _keep(model: LinearRegression, folder: Path) -> dict[str, str]:
+    """Write the model and its report; returned are the files, and the commands that make such files."""
+    from snugdp.estimators.files import as_dict, save
+
+    made = {
+        "people.toml": "snugdp schema init people.parquet -o people.toml",
+        "people.ledger": "snugdp ledger create people.ledger --dataset people --epsilon 2 --delta 1e-6",
+        "model.json": "snugdp fit linear people.parquet people.toml --target wage --epsilon 1 --delta 1e-7 "
+        "--ledger people.ledger -o model.json --report report.html",
+    }
+    save(model, folder / "model.json")
+    if (render := _renderer()) is not None:
+        (folder / "report.html").write_text(render(as_dict(model)), encoding="utf-8")
+        made["report.html"] = "snugdp report model.json -o report.html"
+    return made
+
+
+def _renderer() -> Callable[..., str] | None:
+    """Reports, where they are there."""
+    if find_spec("snugdp.report") is None or find_spec("snugdp.report.model") is None:
+        return None
+    render: Callable[..., str] = import_module("snugdp.report.model").render
+    return render
+
+
+def _table(*heads: str, right: int = 0) -> Any:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if 0 < place <= right else "left")
+    return table
+
+
+def _step(console: Console, number: int, title: str, text: str) -> None:
+    console.print(f"\n[bold]{number}  {title}[/bold]  [dim]{text}[/dim]", soft_wrap=True)
+
+
+def _say(console: Console, text: str, style: str | None = None) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)

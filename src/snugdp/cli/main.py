@@ -1,126 +1,72 @@
-"""``snugdp``: the demonstration and the benchmarks."""
+"""``snugdp``: from a table to a published model, within a budget. One line in ``VERBS`` is one command."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-import snugdp
-from snugdp.cli import ledger as ledger_commands
-from snugdp.cli import paper as paper_commands
-from snugdp.cli import schema as schema_commands
-from snugdp.cli.bounds import bounds
-from snugdp.cli.classification import classification
-from snugdp.cli.demo import show
-from snugdp.cli.errors import in_plain_words
-from snugdp.cli.pate import pate
-from snugdp.cli.pca import pca
-from snugdp.cli.regression import regression
-from snugdp.cli.selection import selection
+from snugdp.cli.errors import EXIT_CODES
+from snugdp.cli.lazy import Verb, lazy
+
+VERBS = {  # loaded when they are called; the help here is the first paragraph of their own
+    "schema": Verb("snugdp.cli.schema:app", "What is public about a table: columns, bounds, target."),
+    "bounds": Verb(
+        "snugdp.cli.bounds:bounds",
+        "Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first.",
+    ),
+    "plan": Verb(
+        "snugdp.cli.plan:plan",
+        "What a fit would charge, its noise, and the error to expect against epsilon and rows. Nothing is spent.",
+    ),
+    "fit": Verb("snugdp.cli.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
+    "predict": Verb("snugdp.cli.predict:predict", "Predictions of a released model for the rows of a table."),
+    "query": Verb(
+        "snugdp.cli.query:app", "One number or one label about a column: plan, pay, test, release or refuse."
+    ),
+    "pate": Verb(
+        "snugdp.cli.pate_commands:app",
+        "Private aggregation of teacher ensembles: noisy labels of public queries, and a student of them.",
+    ),
+    "select": Verb(
+        "snugdp.cli.select:select",
+        "Try many proposals in private and keep the best on public rows, for one price.",
+    ),
+    "ledger": Verb(
+        "snugdp.cli.ledger:app", "A budget on disk or on a PostgreSQL server, charged before anything is drawn."
+    ),
+    "audit": Verb(
+        "snugdp.cli.audit:audit",
+        "Claims against what is measured, for every mechanism and layer. The exit code is 1 if anything failed.",
+    ),
+    "paper": Verb("snugdp.cli.paper:app", "The experiments of the paper. Studies, NOT PRIVATE."),
+    "bench": Verb("snugdp.cli.bench:app", "Side-by-side runs against peers, in one run, on one thread."),
+    "demo": Verb(
+        "snugdp.cli.demo:demo",
+        "From a made-up table to a published model, in some seconds: plan, ledger, fit, score, a refusal, files.",
+    ),
+    "report": Verb(
+        "snugdp.cli.report:report",
+        "Write a report about a model: what was released, what it tells about one person at most, what was paid.",
+    ),
+}
 
 app = typer.Typer(
+    cls=lazy(VERBS),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_show_locals=False,  # locals may be private
-    help="Propose, test, release: differential privacy.",
+    epilog=EXIT_CODES,
 )
-bench = typer.Typer(no_args_is_help=True, help="Side-by-side runs against peers, in one run, on one thread.")
-app.add_typer(bench, name="bench")
-app.add_typer(ledger_commands.app, name="ledger")
-app.add_typer(paper_commands.app, name="paper")
-app.add_typer(schema_commands.app, name="schema")
-app.command()(bounds)
-bench.command()(classification)
-bench.command()(pate)
-bench.command()(pca)
-bench.command()(regression)
-bench.command()(selection)
 
 
 @app.callback(invoke_without_command=True)
 def main(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """Propose, test, release: differential privacy."""
+    """Propose, test, release: differential privacy.
+
+    Example: snugdp plan linear people.toml --target income --epsilon 1 --delta 1e-7 --rows 10000
+    """
     if version:
-        typer.echo(snugdp.__version__)
+        from snugdp import __version__
+
+        typer.echo(__version__)
         raise typer.Exit
-
-
-@app.command()
-def demo() -> None:
-    """Five questions about a made-up table, answered within one budget."""
-    show(Console())
-
-
-@bench.command()
-def noise(repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender.")] = 15) -> None:
-    """5,050 exact draws of each law, beside OpenDP's vectors and numpy's unprotected normals."""
-    import snugdp.bench.noise as contest
-
-    table = Table("5,050 draws", "fastest, ms", "median, ms", "relative to the exact Gaussian")
-    try:
-        rows = contest.run(repeats)
-    except ImportError as missing:
-        typer.echo(str(missing), err=True)
-        raise typer.Exit(1) from None
-    for row in rows:
-        table.add_row(row.name, f"{row.min_ms:.2f}", f"{row.median_ms:.2f}", f"{row.relative:.2f}")
-    Console().print(table)
-
-
-@bench.command()
-def queries(
-    rows: Annotated[int, typer.Option(min=1000, help="Rows of the made-up column.")] = 5_000_000,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender.")] = 5,
-) -> None:
-    """Every query on millions of rows, beside numpy's sort of the same column."""
-    import snugdp.bench.queries as contest
-
-    table = Table(f"{rows:,} rows", "fastest, s", "median, s", "relative to numpy.sort")
-    for row in contest.run(rows, repeats):
-        table.add_row(row.name, f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}")
-    Console().print(table)
-
-
-@bench.command()
-def gram(
-    parts: Annotated[
-        str, typer.Option(help="Which comparisons: memory, stream, growth, files, separated by commas.")
-    ] = "memory,stream,growth,files",
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender.")] = 7,
-) -> None:
-    """Exact sums of squares and products beside plain floats, in memory and streamed, and how they grow with rows."""
-    import snugdp.bench.files as formats
-    import snugdp.bench.gram as contest
-
-    tables: dict[str, Table] = {}
-    asked = parts.split(",")
-    rows = contest.run(tuple(part for part in asked if part != "files"), repeats)
-    for row in [*rows, *(formats.run(min(repeats, 3)) if "files" in asked else [])]:
-        head = (f"{row.group}", "fastest, s", "median, s", "relative", "peak, MB")
-        table = tables.setdefault(row.group, Table(*head))
-        peak = "" if row.peak_mb is None else f"{row.peak_mb:.0f}"
-        table.add_row(row.name, f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}", peak)
-    console = Console()
-    console.print(contest.threads(), highlight=False)
-    for table in tables.values():
-        console.print(table)
-
-
-@bench.command("ledger")
-def bench_ledger(
-    charges: Annotated[int, typer.Option(min=10, help="Charges of each kind.")] = 300,
-    folder: Annotated[str | None, typer.Option(help="A folder on the disk to be measured.")] = None,
-    url: Annotated[str | None, typer.Option(help="A PostgreSQL database, to be measured too.")] = None,
-) -> None:
-    """What a charge costs beside a bare fsync on the same disk."""
-    import snugdp.bench.ledger as contest
-
-    table = Table(f"{charges} times, in turn", "p50, ms", "p99, ms", "relative to a bare fsync")
-    with in_plain_words():
-        for row in contest.run(charges, folder, url):
-            relative = "" if row.relative is None else f"{row.relative:.2f}"
-            table.add_row(row.name, f"{row.p50_ms:.2f}", f"{row.p99_ms:.2f}", relative)
-    Console().print(table)

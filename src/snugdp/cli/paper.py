@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,6 +69,148 @@ def pate(
             file.write_text(json.dumps(pate_study.as_json(study, points), indent=1))
         if plot is not None:
             pate_study.plot(plot, study, points)
+
+
+_Out = Annotated[Path, typer.Option(help="The folder for pictures (PNG, SVG), numbers (CSV) and parameters (JSON).")]
+_Data = Annotated[
+    Path | None, typer.Option(help="A folder with the data; what is missing is downloaded into it. Else OUT/data.")
+]
+_Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and splits: seconds instead of minutes.")]
+_Seeds = Annotated[int | None, typer.Option(min=1, help="How many splits in figure 1: if not given 5, quick 2.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the names of the files as one JSON object, and no more.")]
+
+
+@app.command(epilog="Example: snugdp paper figure1 --data uci --out figures")
+def figure1(
+    *, out: _Out, data: _Data = None, seeds: _Seeds = None, quick: _Quick = False, as_json: _Json = False
+) -> None:
+    """Linear regression on bike and elevators: error against epsilon, as printed and honest.
+
+    Needs bike.csv and elevators.csv (plain or gzipped, the target in the last column).
+    """
+    _make(out, as_json, figure1=partial(_figure1, data=data, seeds=seeds, quick=quick))
+
+
+@app.command(epilog="Example: snugdp paper figure2 --data votes --out figures")
+def figure2(*, out: _Out, data: _Data = None, quick: _Quick = False, as_json: _Json = False) -> None:
+    """PATE with high and low consensus: epsilon against noise, as printed and honest.
+
+    Uses mnist_votes_400.npz of the folder, or trains 400 teachers on the four files of MNIST; and
+    pate_surrogate_votes.json, votes that are calibrated to the published curves, if it is there.
+    """
+    _make(out, as_json, figure2=partial(_figure2, data=data, quick=quick))
+
+
+@app.command(epilog="Example: snugdp paper figure3 --out figures")
+def figure3(*, out: _Out, quick: _Quick = False, as_json: _Json = False) -> None:
+    """A vote between two candidates: losses by the gap, and the price of an error rate. Needs no data."""
+    _make(out, as_json, figure3=partial(_figure3, quick=quick))
+
+
+@app.command(name="all", epilog="Example: snugdp paper all --data shared --out figures --quick")
+def every(
+    *, out: _Out, data: _Data = None, seeds: _Seeds = None, quick: _Quick = False, as_json: _Json = False
+) -> None:
+    """All three figures."""
+    _make(
+        out,
+        as_json,
+        figure1=partial(_figure1, data=data, seeds=seeds, quick=quick),
+        figure2=partial(_figure2, data=data, quick=quick),
+        figure3=partial(_figure3, quick=quick),
+    )
+
+
+def _make(out: Path, as_json: bool, **figures: Callable[[Console, Path], list[Path]]) -> None:
+    from snugdp.bench.regression import one_thread
+
+    console = Console(stderr=True)
+    with in_plain_words(), one_thread():
+        out.mkdir(parents=True, exist_ok=True)
+        made = {name: [str(file) for file in figure(console, out)] for name, figure in figures.items()}
+        if as_json:
+            typer.echo(json.dumps({"files": made}))
+            return
+        for files in made.values():
+            for file in files:
+                typer.echo(file)
+
+
+def _folder(out: Path, data: Path | None) -> Path:
+    if data is not None and not data.is_dir():
+        raise ValueError(
+            f"{data} is no folder: name one with --data, or leave that out to download into {out / 'data'}"
+        )
+    return out / "data" if data is None else data
+
+
+def _figure1(console: Console, out: Path, *, data: Path | None, seeds: int | None, quick: bool) -> list[Path]:
+    from dataclasses import replace
+
+    from snugdp.bench import regression_data
+    from snugdp.paper import data as public
+    from snugdp.paper import figure1
+
+    folder = _folder(out, data)
+    files = {name: public.needed(folder, file) for name, file in public.TABLES.items()}
+    plan = figure1.QUICK if quick else figure1.Plan()
+    plan = plan if seeds is None else replace(plan, seeds=seeds)
+    sources = {name: partial(regression_data.split, str(folder), name) for name in files}
+    _say(console, figure1.NOTES)
+    scores = list(_watched(console, "Figure 1", figure1.run(sources, plan), figure1.points(sources, plan)))
+    return figure1.save(out, scores, plan, {"data": {name: public.about(file) for name, file in files.items()}})
+
+
+def _figure2(console: Console, out: Path, *, data: Path | None, quick: bool) -> list[Path]:
+    from snugdp.paper import data as public
+    from snugdp.paper import figure2, pate_data
+
+    folder, plan = _folder(out, data), figure2.QUICK if quick else figure2.Plan()
+    _say(console, figure2.NOTES)
+    stored, calibrated = folder / public.VOTES, folder / public.CALIBRATED
+    votes = pate_data.stored(stored) if stored.is_file() else _trained(console, folder)
+    work = [(votes, figure2.sets_of(votes, figure2.MNIST, plan.queries), plan.sigmas)]
+    if calibrated.is_file():
+        fitted = pate_data.stored(calibrated)
+        work.append((fitted, figure2.sets_of(fitted, figure2.CALIBRATED, plan.queries), plan.calibrated_sigmas))
+    else:
+        _say(console, [f"There is no {public.CALIBRATED} in {folder}: the figure is drawn without calibrated votes."])
+    found = []
+    for own, sets, sigmas in work:
+        points = figure2.run(own, sets, sigmas, plan)
+        found += list(_watched(console, "Figure 2", points, figure2.points(sets, sigmas)))
+    used = [file for file in (stored, calibrated) if file.is_file()]
+    return figure2.save(out, found, plan, {"data": {file.name: public.about(file) for file in used}})
+
+
+def _trained(console: Console, folder: Path) -> Votes:
+    """Votes of 400 teachers, trained on MNIST."""
+    from snugdp.paper import data as public
+    from snugdp.paper import pate_data
+
+    direct = all(public.found(folder / "mnist", file) is None for file in public.PICTURES)
+    place = folder if direct and public.found(folder, public.PICTURES[0]) is not None else folder / "mnist"
+    for file in public.PICTURES:
+        public.needed(place, file)
+    images = pate_data.mnist(place)
+    asked, _, _ = pate_data.public_part(images.test)
+
+    def watch(numbers: Iterable[int], total: int) -> Iterable[int]:
+        return _watched(console, "Teachers", iter(numbers), total)
+
+    return pate_data.Votes(pate_data.voted(images.train, 400, asked.rows, images.classes, watch=watch), asked.labels)
+
+
+def _figure3(console: Console, out: Path, *, quick: bool) -> list[Path]:
+    from snugdp.paper import figure3
+
+    _say(console, figure3.NOTES)
+    return figure3.save(out, figure3.QUICK if quick else figure3.Plan())
+
+
+def _say(console: Console, notes: Iterable[str]) -> None:
+    for note in notes:
+        console.print(note, highlight=False)
 
 
 def _votes(console: Console, data: Path | None, file: Path | None, teachers: int) -> tuple[Votes, Integers | None]:

@@ -49,7 +49,10 @@ def pate(
     large: Annotated[bool, typer.Option(help="Also the time of 100,000 queries by 1,000 teachers.")] = True,
     file: Annotated[Path | None, typer.Option("--json", help="Write every number to this file.")] = None,
 ) -> None:
-    """Students of MNIST against total epsilon: distance test, Confident-GNMax and the Gaussian mechanism; times."""
+    """Students of MNIST against total epsilon: distance test, Confident-GNMax and the Gaussian mechanism; times.
+
+    Example: snugdp bench pate --data mnist --epsilons 1,2
+    """
     console = Console()
     with in_plain_words():
         if file is not None:

@@ -27,7 +27,10 @@ def pca(
     rows: Annotated[int, typer.Option(min=0, help="Rows of the timed table; 0 leaves the times out.")] = 1_000_000,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender.")] = 3,
 ) -> None:
-    """Lost variance beside Analyze Gauss on digits and made-up spectra, and fit times beside scikit-learn's."""
+    """Lost variance beside Analyze Gauss on digits and made-up spectra, and fit times beside scikit-learn's.
+
+    Example: snugdp bench pca --draws 20 --epsilons 1
+    """
     from snugdp.bench import pca as contest
     from snugdp.bench import pca_data, pca_speed
 

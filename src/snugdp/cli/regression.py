@@ -33,7 +33,10 @@ def regression(
     rows: Annotated[int, typer.Option(min=1000, help="Rows for --speed.")] = 1_000_000,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each contender for --speed.")] = 3,
 ) -> None:
-    """Errors of every method on held-out rows of your tables; or, with --speed, fit times beside scikit-learn's."""
+    """Errors of every method on held-out rows of your tables; or, with --speed, fit times beside scikit-learn's.
+
+    Example: snugdp bench regression --data synthetic --seeds 2 --epsilons 1
+    """
     from snugdp.bench import regression as contest
     from snugdp.bench import regression_speed, regression_tables
     from snugdp.bench.regression_plan import Plan

@@ -8,10 +8,6 @@ from typing import Annotated
 import typer
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.data.passes import GramPass
-from snugdp.data.schema import Schema
-from snugdp.data.schema_toml import template
-from snugdp.data.sources import open_source
 
 app = typer.Typer(no_args_is_help=True, help="What is public about a table: columns, bounds, target.")
 
@@ -22,7 +18,13 @@ def init(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
 ) -> None:
-    """Write a schema to fill in, from the names and declared types of the columns. No row is looked at."""
+    """Write a schema to fill in, from the names and declared types of the columns. No row is looked at.
+
+    Example: snugdp schema init people.parquet -o people.toml
+    """
+    from snugdp.data.schema_toml import template
+    from snugdp.data.sources import open_source
+
     with in_plain_words():
         text = template(open_source(file).types)
         if output is None:
@@ -39,7 +41,14 @@ def check(
     schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
     file: Annotated[str | None, typer.Argument(help="A table to hold it against.")] = None,
 ) -> None:
-    """Say whether a schema is complete, and whether a table has its columns. No row is looked at."""
+    """Say whether a schema is complete, and whether a table has its columns. No row is looked at.
+
+    Example: snugdp schema check people.toml people.parquet
+    """
+    from snugdp.data.passes import GramPass
+    from snugdp.data.schema import Schema
+    from snugdp.data.sources import open_source
+
     with in_plain_words():
         read = Schema.from_toml(schema)
         if file is not None:

@@ -18,7 +18,10 @@ def selection(
     delta: Annotated[float, typer.Option(help="The delta of every budget.")] = 1e-6,
     plot: Annotated[Path | None, typer.Option(help="Draw the picture into this file instead, such as x.svg.")] = None,
 ) -> None:
-    """The Gaussian mu that each accounting leaves to one of many runs, beside dp-accounting's."""
+    """The Gaussian mu that each accounting leaves to one of many runs, beside dp-accounting's.
+
+    Example: snugdp bench selection --runs 30
+    """
     import snugdp.bench.selection as contest
 
     console = Console()

@@ -48,7 +48,7 @@ def _extra(
     kind = generator.random()
     if kind < 0.5:
         return odd(generator)
-    return rows[int(generator.integers(len(rows)))] if kind < 0.6 else row(generator)
+    return rows[int(generator.integers(len(rows)))] if kind < 0.6 and rows else row(generator)
 
 
 def one_of(generator: Generator, values: Sequence[Row]) -> Row:

@@ -1,0 +1,175 @@
+"""``snugdp audit``: every claim of the library against what is measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from snugdp.cli.errors import in_plain_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from snugdp.audit.mutants import Verdict
+    from snugdp.audit.run import Report
+
+_MARKS = ("<!-- mutants: begin -->", "<!-- mutants: end -->")
+_STATISTICAL = "SICDNLE"
+
+
+def audit(
+    *,
+    mechanism: Annotated[
+        str | None, typer.Argument(help="A case, a group, or how names begin; all if not given.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full/--quick", help="About an hour, or minutes.")] = False,
+    layers: Annotated[str | None, typer.Option(help="Letters of layers, separated by commas: S,D.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page of HTML with tables and curves.")] = None,
+    mutants: Annotated[
+        bool, typer.Option(help="Also make every known mistake on purpose, and see who notices.")
+    ] = False,
+    markdown: Annotated[
+        Path | None, typer.Option(help="With --mutants: put their table into this page, between its marks.")
+    ] = None,
+    clean: Annotated[int, typer.Option(min=0, help="Repeat the statistical layers so often, and count alarms.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the walks; with --clean the first of many.")] = 0,
+    processes: Annotated[int, typer.Option(min=0, help="How many at once; 0 for one per processor.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
+) -> None:
+    """Claims against what is measured, for every mechanism and layer. The exit code is 1 if anything failed."""
+    console = Console(stderr=as_json)
+    workers = processes or os.cpu_count() or 1
+    letters = None if layers is None else list(layers.replace(",", ""))
+    with in_plain_words():
+        if clean:
+            _clean(console, mechanism, letters, range(seed, seed + clean), workers)
+            return
+        only_mutants = mutants and markdown is not None
+        found = None if only_mutants else _audited(console, mechanism, letters, full=full, seed=seed, workers=workers)
+        verdicts = _mutants(console, full) if mutants else []
+        if markdown is not None:
+            _into(markdown, verdicts)
+        if report is not None and found is not None:
+            from snugdp.report.audit import page
+
+            report.write_text(page(found, verdicts), encoding="utf-8")
+    if found is not None:
+        _show(console, found, as_json)
+    if report is not None:
+        console.print(f"{report}", highlight=False)
+    lost = [one for one in verdicts if not one.caught and not one.mutant.known]
+    if lost or (found is not None and not found.passed):
+        raise typer.Exit(1)
+
+
+def _audited(
+    console: Console, mechanism: str | None, letters: Sequence[str] | None, *, full: bool, seed: int, workers: int
+) -> Report:
+    from snugdp.audit import registry
+    from snugdp.audit.run import audit as run
+
+    one_group = mechanism in registry.ROOMS  # the others need not be planned
+    cases = None if mechanism is None else (registry.registered if one_group else registry.matching)(mechanism)
+    few = cases is not None and len(cases) < 4  # processes take longer to start than these to run
+    with _bar(console, "audit") as tick:
+        return run(cases, quick=not full, layers=letters, progress=tick, processes=1 if few else workers, seed=seed)
+
+
+def _clean(console: Console, mechanism: str | None, letters: Sequence[str] | None, seeds: range, workers: int) -> None:
+    """The statistical layers again and again on the code as it is: whatever fails is a false alarm, or a mistake."""
+    alarms = claims = 0
+    for count, seed in enumerate(seeds, 1):
+        found = _audited(console, mechanism, letters or list(_STATISTICAL), full=False, seed=seed, workers=workers)
+        claims, alarms = claims + len(found.findings), alarms + len(found.failures)
+        for failure in found.failures:
+            console.print(f"seed {seed}: {failure}", highlight=False, markup=False)
+        console.print(f"{count} of {len(seeds)} runs: {claims:,} claims, {alarms} alarms", highlight=False)
+    if alarms:
+        raise typer.Exit(1)
+
+
+def _mutants(console: Console, full: bool) -> list[Verdict]:
+    from snugdp.audit.mutants import mutants, run_mutants
+
+    with _bar(console, "mistakes on purpose") as tick:
+        done: list[Verdict] = []
+
+        def told(verdict: Verdict) -> None:
+            done.append(verdict)
+            tick(len(done), len(mutants()), verdict.mutant.name)
+
+        verdicts = run_mutants(progress=told, quick=False)
+    table = Table("no.", "mistake", "caught by", "where, or why not", title=_score(verdicts))
+    for one in sorted(verdicts, key=lambda one: (one.caught, one.mutant.number)):
+        where = f"{one.case}: {one.measured}" if one.caught else one.reason
+        table.add_row(str(one.mutant.number), one.mutant.name, one.layer or "nobody", where[:160])
+    console.print(table)
+    return verdicts
+
+
+def mutants_table(verdicts: Sequence[Verdict]) -> str:
+    """The verdicts as a table for a page of the documentation."""
+    head = [_score(verdicts), "", "| no. | mistake | what it does | caught by | where |", "|---|---|---|---|---|"]
+    rows = []
+    for one in verdicts:
+        where = one.case if one.caught else f"**survives**: {one.reason}"
+        cells = (str(one.mutant.number), one.mutant.name, one.mutant.does, one.layer or "nobody", where)
+        rows.append("| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join([*head, *rows])
+
+
+def _score(verdicts: Sequence[Verdict]) -> str:
+    return f"{sum(one.caught for one in verdicts)} of {len(verdicts)} mistakes on purpose were caught."
+
+
+def _into(place: Path, verdicts: Sequence[Verdict]) -> None:
+    """Put the table between the marks of a page."""
+    text = place.read_text(encoding="utf-8")
+    begin, end = _MARKS
+    if begin not in text or end not in text:
+        raise ValueError(f"{place} has no lines {begin} and {end} for the table to go between")
+    block = f"{begin}\n\n{mutants_table(verdicts)}\n\n{end}"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    place.write_text(pattern.sub(lambda _: block, text), encoding="utf-8")
+
+
+def _show(console: Console, found: Report, as_json: bool) -> None:
+    from snugdp.report.audit import by_layer, grouped
+
+    if as_json:
+        shown = {"passed": found.passed, "findings": [asdict(one) for one in found.findings]}
+        typer.echo(json.dumps({**shown, "versions": dict(found.versions), "seconds": found.elapsed}, indent=1))
+        return
+    for group, findings in grouped(found):
+        table = Table("layer", "of", "claimed", "measured", "", title=group)
+        for one in findings:
+            mark = f"{one.layer}" if one.passed else f"[red]{one.layer} FAILED[/red]"
+            table.add_row(mark, one.case, one.claim, one.measured[:120], one.detail[:160])
+        console.print(table)
+    table = Table("layer", "", "claims", "failed", "processor, s")
+    for letter, name, count, wrong, seconds in by_layer(found):
+        table.add_row(letter, name, str(count), f"[red]{wrong}[/red]" if wrong else "0", f"{seconds:.0f}")
+    console.print(table)
+    for failure in found.failures:
+        console.print(str(failure), style="red", markup=False, highlight=False)
+    held = len(found.findings) - len(found.failures)
+    console.print(f"{held} of {len(found.findings)} claims hold; {found.elapsed:.0f} s", highlight=False)
+
+
+@contextmanager
+def _bar(console: Console, what: str) -> Iterator[Callable[[int, int, str], None]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of, name: bar.update(task, completed=done, total=of, description=f"{what}: {name}"[:60])

@@ -1,0 +1,213 @@
+"""What ``plan``, ``fit`` and ``predict`` share: from the words of a command to an estimator, and its options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from snugdp.data.schema import Schema
+    from snugdp.guarantee import Cost
+    from snugdp.ledger.book import Ledger
+    from snugdp.ledger.limits import Remaining
+    from snugdp.outcome import Receipt
+    from snugdp.ptr.propose import Plan
+
+
+class Model(StrEnum):
+    """The models, by the words of the command line."""
+
+    LINEAR = "linear"
+    LOGISTIC = "logistic"
+    POISSON = "poisson"
+    SPARSE = "sparse"
+    PCA = "pca"
+
+
+_HELP = "What to fit. sparse: logistic if the target is a truth value, otherwise linear."
+Which = Annotated[Model, typer.Argument(help=_HELP, show_default=False)]
+SchemaFile = Annotated[Path, typer.Argument(help="The schema, a TOML file.", show_default=False)]
+Target = Annotated[str | None, typer.Option(help="The column to be predicted, if the schema names none or another.")]
+Epsilon = Annotated[float, typer.Option(help="The privacy budget of this fit, such as 1.", show_default=False)]
+Delta = Annotated[float, typer.Option(help="The failure probability of this fit.")]
+Method = Annotated[str, typer.Option(help="How to fit; the pages on the models list the methods.")]
+Propose = Annotated[
+    list[str] | None, typer.Option(help="A proposal for the method, such as ridge=10; give it again for more.")
+]
+Features = Annotated[int | None, typer.Option(min=1, help="sparse: how many columns to choose.")]
+Components = Annotated[
+    str | None, typer.Option(help="pca: how many components, a share of the variance such as 0.9, or auto.")
+]
+Relation = Annotated[str, typer.Option("--neighbours", help='"add_remove" or "replace".')]
+LedgerAt = Annotated[
+    str | None, typer.Option("--ledger", help="The ledger: a file, or postgresql://user@host/database#dataset.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="For machines: one JSON object and nothing else.")]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for."""
+
+    model: Model
+    schema: Path
+    target: str | None
+    epsilon: float
+    delta: float
+    method: str = "auto"
+    propose: tuple[str, ...] = ()
+    rows: int | None = None
+    features: int | None = None
+    components: str | None = None
+    neighbours: str = "add_remove"
+
+    def estimator(self) -> Any:
+        """The estimator, not fitted; what is wrong with the wish is said here."""
+        from snugdp.data.schema import Boolean, Schema
+
+        self._check()
+        schema = Schema.from_toml(self.schema)
+        if self.target is not None:
+            schema = replace(schema, target=self.target)
+        elif schema.target is None and self.model is not Model.PCA:
+            raise ValueError(f"{self.schema} names no target: give --target, the column to be predicted")
+        given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
+        given |= {"method": self.method, "rows": self.rows, "schema": schema}
+        if self.model is Model.PCA:
+            return _class("PCA")(_components(self.components), **given)
+        given["proposals"] = _proposals(self.propose)
+        if self.model is Model.SPARSE:
+            truth = isinstance(schema.columns[str(schema.target)], Boolean)
+            kind = "SparseLogisticRegression" if truth else "SparseLinearRegression"
+            return _class(kind)(_few(self.features, schema), **given)
+        return _class(f"{self.model.value.capitalize()}Regression")(**given)
+
+    def _check(self) -> None:
+        if self.features is not None and self.model is not Model.SPARSE:
+            raise ValueError("--features is for sparse models: leave it out")
+        if self.components is not None and self.model is not Model.PCA:
+            raise ValueError("--components is for pca: leave it out")
+        if self.propose and self.model is Model.PCA:
+            raise ValueError("pca has nothing to propose: leave out --propose")
+
+
+def _class(name: str) -> Any:
+    import snugdp
+
+    return getattr(snugdp, name)
+
+
+def _few(wanted: int | None, schema: Schema) -> int:
+    """As many columns as asked for; otherwise ten, or all."""
+    return min(10, len(schema.features) - schema.intercept) if wanted is None else wanted
+
+
+def _components(text: str | None) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text or "auto")
+        except ValueError:
+            pass
+    return text or "auto"
+
+
+def _proposals(given: tuple[str, ...]) -> dict[str, Any] | None:
+    pairs = [text.partition("=") for text in given]
+    if any(not name or not value for name, _, value in pairs):
+        raise ValueError("a proposal is written NAME=VALUE, such as --propose ridge=10")
+    return {name.strip(): _value(value.strip()) for name, _, value in pairs} or None
+
+
+def _value(text: str) -> Any:
+    """A number, a truth value, or a word."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def plan_of(estimator: Any, rows: int | None) -> Plan:
+    """The plan of an estimator, whether or not it can make something of a number of rows."""
+    from snugdp.estimators.pca import PCA
+
+    plan: Plan = estimator.plan() if isinstance(estimator, PCA) else estimator.plan(rows=rows)
+    return plan
+
+
+def opened(ledger: str | None) -> Ledger | None:
+    """The ledger at this address, which must be there."""
+    from snugdp.ledger.address import opened as ledger_at
+
+    return None if ledger is None else ledger_at(ledger)
+
+
+class Noted:
+    """A ledger that writes beside every plan what the fit was of, so that a key is good for this very question."""
+
+    def __init__(self, account: Any, note: str) -> None:
+        self._account, self._note = account, note
+
+    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
+        """As that of the ledger."""
+        receipt: Receipt = self._account.charge(cost, what, plan=f"{plan}\n  of       {self._note}")
+        return receipt
+
+    def recall(self, receipt: Receipt) -> str | None:
+        """As that of the ledger."""
+        stored: str | None = self._account.recall(receipt)
+        return stored
+
+    def settle(self, receipt: Receipt, body: str | None) -> str | None:
+        """As that of the ledger."""
+        stored: str | None = self._account.settle(receipt, body)
+        return stored
+
+    def affords(self, cost: Cost) -> bool:
+        """As that of the ledger."""
+        return bool(self._account.affords(cost))
+
+
+def account_of(ledger: Ledger, key: str | None, estimator: Any) -> Noted:
+    """Whom a fit is charged to."""
+    from hashlib import sha256
+
+    from snugdp.estimators.files_kinds import parameters_of
+
+    schema = estimator.schema
+    asked = repr((schema.to_toml(), sorted(parameters_of(estimator).items())))
+    note = f"{schema.target or 'all columns'}, by {type(estimator).__name__} {sha256(asked.encode()).hexdigest()[:16]}"
+    return Noted(ledger if key is None else ledger.once(key), note)
+
+
+def left_after(ledger: Ledger, cost: Cost) -> Remaining | None:
+    """What the ledger would still accept after a charge; None if it would not accept the charge."""
+    if not ledger.affords(cost):
+        return None
+
+    def look(state: Any, _: object) -> Remaining:
+        total = state.spent + cost
+        left: Remaining = state._fixed_by(state.spent, total).remaining(total)
+        return left
+
+    return ledger._handle.look(look)
+
+
+def as_amounts(left: Remaining | None) -> dict[str, float] | None:
+    """For JSON."""
+    return None if left is None else {"mu": left.mu, "epsilon": left.epsilon, "delta": left.delta}
+
+
+def exceeded(ledger: Ledger, plan: Plan) -> str:
+    """Why a ledger will not take a plan."""
+    return (
+        f"the ledger {ledger.address} does not cover this: it has {ledger.remaining} left. Nothing was read or "
+        f"charged. Ask for less epsilon or delta, or see 'snugdp ledger show'. Planned: {plan.cost!r}"
+    )

@@ -1,0 +1,284 @@
+"""``snugdp pate``: labels from the votes of teachers, and a student that may be published."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from snugdp.cli import models
+from snugdp.cli.errors import in_plain_words
+from snugdp.cli.releases import Data, Delta, Epsilon, Key, OnlyPlan, Till, Yes
+
+if TYPE_CHECKING:
+    from snugdp.data.kinds import Column
+    from snugdp.data.schema import Schema
+    from snugdp.pate.face import Labels
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Private aggregation of teacher ensembles: noisy labels of public queries, and a student of them.",
+)
+
+Classes = Annotated[
+    str | None,
+    typer.Option(help="How many classes (0, 1, 2, ...), or their names separated by commas.", show_default=False),
+]
+Gap = Annotated[
+    str | None, typer.Option(help="Votes by which the plurality is believed to lead; several separated by commas.")
+]
+Proxy = Annotated[Path | None, typer.Option(help="Public histograms of similar queries: a belief, as a file of votes.")]
+Sigma = Annotated[str | None, typer.Option(help="The noise on every count; by default the plan chooses.")]
+Test = Annotated[str, typer.Option(help='"distance"; "none", which is never refused; or "smooth", the paper\'s.')]
+Threshold = Annotated[
+    str | None, typer.Option(help="Answer only queries whose largest count reaches this after noise.")
+]
+
+
+@app.command()
+def label(
+    votes: Annotated[Path, typer.Argument(help="A .csv, .npy, .npz, .parquet or .arrow file.", show_default=False)],
+    *,
+    epsilon: Epsilon,
+    delta: Delta = "1e-6",
+    classes: Classes = None,
+    form: Annotated[
+        str, typer.Option(help='"histograms"; or labels, a row for each of the "teachers" or of the "queries".')
+    ] = "histograms",
+    teachers: Annotated[
+        int | None, typer.Option(min=1, help="How many there are; needed if they may abstain.", show_default=False)
+    ] = None,
+    gap: Gap = None,
+    proxy: Proxy = None,
+    sigma: Sigma = None,
+    test: Test = "distance",
+    threshold: Threshold = None,
+    ledger: models.LedgerAt = None,
+    key: Key = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv file for the labels; without it they are printed.")
+    ] = None,
+    only_plan: OnlyPlan = False,
+    as_json: models.AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """Labels of public queries from the votes of teachers, or a refusal.
+
+    Neighbouring tables differ in what one teacher saw. The queries, --gap and --proxy must not come from the votes.
+
+    Example: snugdp pate label votes.npy --classes 10 --epsilon 1 --gap 200 --ledger people.ledger -o labels.csv
+    """
+    with in_plain_words():
+        from snugdp.guarantee import Budget
+        from snugdp.pate import face
+        from snugdp.pate.proposals import Size
+        from snugdp.pate.votes import read
+        from snugdp.ptr.purse import Purse
+
+        till = Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
+        _check_output(output)
+        budget, named = Budget(epsilon, delta), _classes(classes)
+        of_numbers = form == "histograms" or (named is not None and not isinstance(named[0], str))
+        panel, inside = read(_votes(votes, of_numbers), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
+        numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, True), threshold, None)
+        size = Size(panel.teachers, panel.queries, len(panel.classes))
+        proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
+        aside = output is None
+        account = till.agreed(proposal.plan, aside=aside)
+        outcome = face.run(proposal, panel, inside, Purse(None, account, budget))
+        shown: dict[str, Any] = {"labels": None, "answered": None}
+        words = None
+        if outcome.value is not None:
+            found = outcome.value
+            shown = {"labels": found.labels.tolist(), "answered": found.answered.tolist()}
+            if output is not None or not as_json:
+                _write(found, output)
+            words = f"Released: labels of {int(found.answered.sum()):,} of {len(found):,} queries"
+            words += "" if output is None else f" in {output}"
+        till.tell(outcome, proposal.plan, words, shown, aside=aside)
+
+
+@app.command()
+def train(
+    data: Data,
+    schema: models.SchemaFile,
+    *,
+    queries: Annotated[
+        str, typer.Option(help="Public rows without labels, a file with the columns of the table.", show_default=False)
+    ],
+    epsilon: Epsilon,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The JSON file of the model.", show_default=False)],
+    delta: Delta = "1e-6",
+    target: models.Target = None,
+    teachers: Annotated[int, typer.Option(min=1, help="How many; each learns from its own part of the rows.")] = 250,
+    gap: Gap = None,
+    proxy: Proxy = None,
+    sigma: Sigma = None,
+    test: Test = "distance",
+    threshold: Threshold = None,
+    jobs: Annotated[int | None, typer.Option(help="Teachers trained at a time.")] = None,
+    ledger: models.LedgerAt = None,
+    key: Key = None,
+    only_plan: OnlyPlan = False,
+    as_json: models.AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """Train teachers on the rows and a linear student on their noisy labels of public queries.
+
+    The schema says which columns are used, all of them numbers or truth values, and the classes of the target.
+
+    Example: snugdp pate train people.parquet people.toml --target risk --queries public.parquet --epsilon 1 -o model.json
+    """  # noqa: E501  one line to copy
+    with in_plain_words():
+        from snugdp.cli import reading
+        from snugdp.estimators.files import save
+
+        till = Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
+        _check_output(output, ".json")
+        features, answer, labels = _columns(schema, target)
+        private = reading.opened(data, {**features, answer[0]: answer[1]})
+        public = _numbers(reading.frame(reading.opened(queries, features), features))
+        belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, True)}
+        how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
+        model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
+        plan = model.plan()
+        account = till.agreed(plan)
+        rows = reading.frame(private, {**features, answer[0]: answer[1]})
+        model.set_params(ledger=account).fit(_numbers(rows.select(tuple(features))), rows[answer[0]])
+        if model.released_ and not hasattr(model, "student_"):
+            raise ValueError(
+                "labels were released and paid for, but no student can be trained on them: perhaps all are the same. "
+                "Give more queries, or a larger epsilon"
+            )
+        save(model, output)
+        words = (
+            f"Released: a student of {int(model.answered_.sum()):,} labels, in {output}" if model.released_ else None
+        )
+        till.tell(model.outcome_, plan, words, {"model": str(output)})
+
+
+def _ensemble(teachers: int, **given: Any) -> Any:
+    """Teachers that scale what they see, and a student whose coefficients are in the units of the table."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from snugdp.estimators.pate import PATEClassifier
+
+    teacher = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
+    student = LogisticRegression(solver="newton-cholesky", C=100.0, max_iter=200)  # which units do not slow down
+    return PATEClassifier(teacher, student, teachers, **given)
+
+
+def _columns(file: Path, target: str | None) -> tuple[dict[str, Column], tuple[str, Column], Sequence[Any]]:
+    """The columns to learn from, the target, and its classes, all from the schema."""
+    from snugdp.data.schema import Boolean, Category, Schema
+
+    schema: Schema = Schema.from_toml(file)
+    schema = schema if target is None else replace(schema, target=target)
+    if schema.target is None:
+        raise ValueError(f"{file} names no target: give --target, the column to be predicted")
+    answer = schema.columns[schema.target]
+    if not isinstance(answer, Boolean | Category):
+        raise TypeError(f'the target "{schema.target}" must be a category or a truth value: the schema says a number')
+    features = {name: column for name, column in schema.columns.items() if name != schema.target}
+    if texts := [name for name, column in features.items() if isinstance(column, Category)]:
+        raise TypeError(
+            f'column "{texts[0]}" is a category, and teachers take numbers: leave it out of the schema, or make it one '
+            "column of 0 and 1 for each value"
+        )
+    return features, (schema.target, answer), [False, True] if isinstance(answer, Boolean) else list(answer.values)
+
+
+def _numbers(rows: Any) -> Any:
+    """Truth values as 0 and 1, and everything else as it is."""
+    import polars as pl
+
+    return rows.with_columns(pl.col(pl.Boolean).cast(pl.Float64))
+
+
+def _votes(file: Path, of_numbers: bool) -> Any:
+    """A file of votes; CSV as numbers or as text."""
+    import narwhals as nw
+    import numpy as np
+
+    from snugdp.cli import reading
+    from snugdp.data.sources import open_source
+
+    if file.suffix == ".npy":
+        return _loaded(file)
+    if file.suffix == ".npz":
+        with _loaded(file) as arrays:
+            if len(arrays.files) != 1:
+                raise ValueError(f"{file} holds {len(arrays.files)} arrays: save the votes alone")
+            return np.asarray(arrays[arrays.files[0]])
+    if file.name.endswith((".csv", ".csv.gz")):
+        source = open_source(file)
+        kind = nw.Float64() if of_numbers else nw.String()
+        return reading.gathered(source, tuple(source.types), dict.fromkeys(source.types, kind))
+    return file
+
+
+def _loaded(file: Path) -> Any:
+    """An array that runs nothing when it is read."""
+    import numpy as np
+
+    from snugdp.data.quiet import quietly
+
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    worked, found = quietly(lambda: np.load(file, allow_pickle=False))
+    if not worked or found is None:
+        raise ValueError(
+            f"{file} is not a whole file of numbers or text: write it again with numpy.save or numpy.savez"
+        )
+    return found
+
+
+def _classes(text: str | None) -> list[Any] | None:
+    if text is None:
+        return None
+    if text.strip().isdecimal():
+        return list(range(int(text)))
+    names = [name.strip() for name in text.split(",")]
+    return [int(name) for name in names] if all(name.lstrip("-").isdecimal() for name in names) else names
+
+
+def _gap(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        leads = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError("--gap must be a number of votes, or several separated by commas") from None
+    return leads[0] if len(leads) == 1 else leads
+
+
+def _check_output(output: Path | None, ending: str = ".csv") -> None:
+    """What would fail after the charge is tried before it."""
+    if output is None:
+        return
+    if output.suffix != ending:
+        raise ValueError(f"{output} must end in {ending}")
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise ValueError(f"cannot write {output}: there is no such folder, or it is one")
+
+
+def _write(found: Labels, output: Path | None) -> None:
+    """One line for each query that has an answer; the queries count from 0."""
+    lines: list[list[Any]] = [["query", "label"]]
+    lines += [
+        [place, name]
+        for place, (name, known) in enumerate(zip(found.labels.tolist(), found.answered, strict=True))
+        if known
+    ]
+    if output is None:
+        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+        return
+    with output.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(lines)

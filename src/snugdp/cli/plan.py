@@ -1,0 +1,101 @@
+"""``snugdp plan``: what a fit would cost and bring, before anything is spent."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from snugdp.cli import models
+from snugdp.cli.errors import in_plain_words
+from snugdp.cli.terminal import bars
+
+if TYPE_CHECKING:
+    from snugdp.estimators.forecast import Outlook
+    from snugdp.ptr.propose import Plan
+
+_FEW = 12
+
+
+def plan(
+    model: models.Which,
+    schema: models.SchemaFile,
+    *,
+    rows: Annotated[int, typer.Option(min=1, help="About how many rows, known without the data.", show_default=False)],
+    epsilon: models.Epsilon,
+    delta: models.Delta = 1e-6,
+    target: models.Target = None,
+    method: models.Method = "auto",
+    propose: models.Propose = None,
+    features: models.Features = None,
+    components: models.Components = None,
+    neighbours: models.Relation = "add_remove",
+    ledger: models.LedgerAt = None,
+    as_json: models.AsJson = False,
+) -> None:
+    """What a fit would charge, its noise, and the error to expect against epsilon and rows. Nothing is spent.
+
+    Example: snugdp plan linear people.toml --target income --epsilon 1 --delta 1e-7 --rows 10000
+    """
+    with in_plain_words():
+        guess = None if model is models.Model.PCA else rows
+        wish = models.Wish(
+            model, schema, target, epsilon, delta, method, tuple(propose or ()), guess, features, components, neighbours
+        )
+        estimator = wish.estimator()
+        planned = models.plan_of(estimator, rows)
+        outlook = _outlook(estimator, rows)
+        book = models.opened(ledger)
+        accepted = None if book is None else book.affords(planned.cost)
+        left = None if book is None else models.left_after(book, planned.cost)
+        if as_json:
+            found = None
+            if book is not None:
+                now, then = models.as_amounts(book.remaining), models.as_amounts(left)
+                found = {"address": book.address, "accepted": accepted, "left": now, "left_after": then}
+            typer.echo(json.dumps({**_charged(planned), "forecast": outlook.as_dict(), "ledger": found}))
+            return
+        typer.echo(f"{planned}\n")
+        for line in _shown(outlook):
+            typer.echo(line)
+        if book is not None:
+            typer.echo(f"\nLedger {book.address}: {book.remaining} left.")
+            after = f"After this fit: {left} left." if accepted else "It would not accept this fit."
+            typer.echo(after)
+
+
+def _outlook(estimator: Any, rows: int) -> Outlook:
+    from rich.console import Console
+
+    from snugdp.estimators.forecast import forecast
+
+    with Console(stderr=True).status("Looking ahead ..."):  # only at a terminal
+        return forecast(estimator, rows)
+
+
+def _charged(planned: Plan) -> dict[str, Any]:
+    from snugdp.estimators.files import cost_parts
+
+    return {"plan": str(planned), "proof": planned.proof, "cost": cost_parts(planned.cost)}
+
+
+def _shown(outlook: Outlook) -> list[str]:
+    asked = outlook.asked
+    lines = [f"Expected with {asked.rows:,} rows: {outlook.error_is}", ""]
+    points = [(f"{each.epsilon:g}", each.error) for each in outlook.by_epsilon]
+    place = outlook.by_epsilon.index(asked)
+    lines += [f"  {'epsilon':>{max(len(text) for text, _ in points)}}", *bars(points, marked=place), ""]
+    head = ["epsilon", *(f"{each.rows:,} rows" for each in outlook.grid[0])]
+    cells = [[f"{line[0].epsilon:g}", *(f"{each.error:.3g}" for each in line)] for line in outlook.grid]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    for row in (head, *cells):
+        lines.append("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)))
+    lines += ["", f"Noise at epsilon {asked.epsilon:g} (standard deviation):"]
+    widest = max(map(len, asked.noise))
+    listed = list(asked.noise.items())
+    lines += [f"  {name:<{widest}}  {value:.3g}" for name, value in listed[:_FEW]]
+    if len(listed) > _FEW:
+        rest = [value for _, value in listed[_FEW:]]
+        lines.append(f"  and {len(rest)} more, {min(rest):.3g} to {max(rest):.3g}")
+    return lines

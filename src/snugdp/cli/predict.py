@@ -1,0 +1,115 @@
+"""``snugdp predict``: a model file, a table, and a file of predictions, batch by batch in the order of the rows."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from snugdp.cli.errors import in_plain_words
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from snugdp.data.sources import Source
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model, as fit -o wrote it.", show_default=False)],
+    data: Annotated[
+        str,
+        typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.", show_default=False),
+    ],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; without it CSV is printed.")
+    ] = None,
+    probabilities: Annotated[bool, typer.Option(help="Of a classifier: the probability of every class.")] = False,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="A column to carry along, such as an id; give it again for more.")
+    ] = None,
+) -> None:
+    """Predictions of a released model for the rows of a table.
+
+    Columns are found by their names; the target need not be there. PCA gives coordinates along the components.
+    A model is public once released, but what it says of private rows is as private as they are.
+
+    Example: snugdp predict model.json new.parquet -o predictions.csv
+    """
+    with in_plain_words():
+        from snugdp.data.sources import open_source
+        from snugdp.estimators.files import load
+
+        if output is not None and output.suffix not in (".csv", ".parquet"):
+            raise ValueError(f"{output} must end in .csv or .parquet")
+        found = load(model)
+        ask = _question(found, probabilities)
+        frames = _answers(found, ask, open_source(data), tuple(keep or ()))
+        if output is None:
+            _write_csv(frames, sys.stdout)
+        elif output.suffix == ".csv":
+            with output.open("w", encoding="utf-8", newline="") as file:
+                _write_csv(frames, file)
+        else:
+            _write_parquet(frames, output)
+
+
+def _question(model: Any, probabilities: bool) -> str:
+    """The method to call; a refused model has none."""
+    from snugdp.estimators.base import refused
+
+    if not model.released_:
+        refused(type(model).__name__, getattr(model, "_without_test", "auto"))
+    if not probabilities:
+        return "predict" if hasattr(model, "predict") else "transform"
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(f"a {type(model).__name__} has no probabilities: leave out --probabilities")
+    return "predict_proba"
+
+
+def _answers(model: Any, ask: str, source: Source, keep: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    """A frame for every batch, in the order of the rows; at least one, so that a file has its head."""
+    import polars as pl
+
+    from snugdp.cli.batches import Reader
+
+    reader = Reader(source, model, keep)
+    names = _names(model, ask, keep)
+    for rows, kept in reader:
+        values = getattr(model, ask)(rows)
+        columns = values.T if values.ndim == 2 else [values]
+        found = [pl.Series(name, column, strict=False) for name, column in zip(names, columns, strict=True)]
+        yield pl.DataFrame([*kept.get_columns(), *found])
+
+
+def _names(model: Any, ask: str, keep: tuple[str, ...]) -> list[str]:
+    if ask == "predict":
+        names = ["prediction"]
+    elif ask == "predict_proba":
+        names = [f"probability={label}" for label in model.classes_]
+    else:
+        names = [str(name) for name in model.get_feature_names_out()]
+    if both := sorted({*names} & {*keep}):
+        raise ValueError(f'a kept column is called "{both[0]}", and so is a prediction: rename it')
+    return names
+
+
+def _write_csv(frames: Iterator[pl.DataFrame], file: Any) -> None:
+    for place, frame in enumerate(frames):
+        file.write(frame.write_csv(include_header=place == 0))
+
+
+def _write_parquet(frames: Iterator[pl.DataFrame], output: Path) -> None:
+    """In parts beside the file, then joined: only one batch is ever in memory."""
+    import polars as pl
+
+    with tempfile.TemporaryDirectory(dir=output.absolute().parent) as folder:
+        parts = []
+        for place, frame in enumerate(frames):
+            parts.append(Path(folder) / f"{place:09}.parquet")
+            frame.write_parquet(parts[-1])
+        pl.scan_parquet(parts, glob=False).sink_parquet(output)

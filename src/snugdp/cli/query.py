@@ -1,0 +1,279 @@
+"""``snugdp query``: one number or one label about a column, released or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from snugdp.cli import models
+from snugdp.cli.errors import in_plain_words
+from snugdp.cli.releases import Data, Delta, Epsilon, Key, OnlyPlan, Till, Yes
+
+if TYPE_CHECKING:
+    from snugdp.data.kinds import Column as Kind
+
+app = typer.Typer(
+    no_args_is_help=True, help="One number or one label about a column: plan, pay, test, release or refuse."
+)
+
+Column = Annotated[str, typer.Option("--column", "-c", help="The column.", show_default=False)]
+Lower = Annotated[str | None, typer.Option(help="The least that the column can hold, known without the data.")]
+Upper = Annotated[str | None, typer.Option(help="The most that it can hold.")]
+SchemaFile = Annotated[Path | None, typer.Option("--schema", help="A schema that knows the column, a TOML file.")]
+Beta = Annotated[str | None, typer.Option(help="The proposal: how much one row may move the answer.")]
+Rows = Annotated[int | None, typer.Option(min=1, help="About how many rows, known without the data.")]
+Step = Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")]
+Values = Annotated[
+    str | None, typer.Option(help="All values that count, separated by commas; those of the schema otherwise.")
+]
+Relation = Annotated[str, typer.Option("--neighbours", help='"add_remove" or "replace".')]
+Replaced = Annotated[str, typer.Option("--neighbours", help='"replace": the only relation with a proof.')]
+
+
+@app.command()
+def median(
+    data: Data,
+    *,
+    column: Column,
+    epsilon: Epsilon,
+    delta: Delta = "1e-6",
+    lower: Lower = None,
+    upper: Upper = None,
+    schema: SchemaFile = None,
+    beta: Beta = None,
+    rows: Rows = None,
+    step: Step = "0",
+    neighbours: Relation = "add_remove",
+    ledger: models.LedgerAt = None,
+    key: Key = None,
+    only_plan: OnlyPlan = False,
+    as_json: models.AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """The median of a column of numbers.
+
+    Example: snugdp query median people.parquet -c age --lower 0 --upper 120 --epsilon 0.5 --ledger people.ledger
+    """
+    with in_plain_words():
+        from snugdp.queries.robust import Median
+
+        asked = _Asked(
+            "median", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
+        )
+        given = {"epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
+        asked.number(Median, (lower, upper), rows, given)
+
+
+@app.command()
+def quantile(
+    data: Data,
+    *,
+    column: Column,
+    q: Annotated[str, typer.Option("--q", help="Which one: 0.9 for the value above nine tenths.", show_default=False)],
+    epsilon: Epsilon,
+    delta: Delta = "1e-6",
+    lower: Lower = None,
+    upper: Upper = None,
+    schema: SchemaFile = None,
+    beta: Beta = None,
+    rows: Rows = None,
+    step: Step = "0",
+    neighbours: Replaced = "replace",
+    ledger: models.LedgerAt = None,
+    key: Key = None,
+    only_plan: OnlyPlan = False,
+    as_json: models.AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """A quantile of a column of numbers. The number of rows is public.
+
+    Example: snugdp query quantile people.parquet -c income --q 0.9 --lower 0 --upper 500000 --epsilon 0.5 --beta 500
+    """
+    with in_plain_words():
+        from snugdp.queries.robust import Quantile
+
+        asked = _Asked(
+            "quantile", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
+        )
+        given = {"q": q, "epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
+        asked.number(Quantile, (lower, upper), rows, given)
+
+
+@app.command("trimmed-mean")
+def trimmed_mean(
+    data: Data,
+    *,
+    column: Column,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    trim: Annotated[str, typer.Option(help="The share of rows that is dropped at each end.")] = "0.1",
+    lower: Lower = None,
+    upper: Upper = None,
+    schema: SchemaFile = None,
+    beta: Beta = None,
+    rows: Rows = None,
+    neighbours: Replaced = "replace",
+    ledger: models.LedgerAt = None,
+    key: Key = None,
+    only_plan: OnlyPlan = False,
+    as_json: models.AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """The mean of a column without its smallest and largest rows. The number of rows is public.
+
+    Without --beta it is never refused; with one it needs --delta.
+
+    Example: snugdp query trimmed-mean people.parquet -c income --schema people.toml --epsilon 0.5 --trim 0.1
+    """
+    with in_plain_words():
+        from snugdp.queries.robust import TrimmedMean
+
+        asked = _Asked(
+            "trimmed-mean", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
+        )
+        given = {"trim": trim, "epsilon": epsilon, "delta": delta, "beta": beta, "neighbours": neighbours}
+        asked.number(TrimmedMean, (lower, upper), rows, given)
+
+
+@app.command()
+def mode(
+    data: Data,
+    *,
+    column: Column,
+    values: Values = None,
+    schema: SchemaFile = None,
+    epsilon: Epsilon,
+    delta: Delta = "1e-6",
+    neighbours: Relation = "add_remove",
+    ledger: models.LedgerAt = None,
+    key: Key = None,
+    only_plan: OnlyPlan = False,
+    as_json: models.AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """The most frequent of the listed values, exactly, or a refusal.
+
+    Example: snugdp query mode people.parquet -c commute --values car,train,bicycle --epsilon 0.5 --ledger people.ledger
+    """
+    with in_plain_words():
+        from snugdp.queries.labels import Mode
+
+        asked = _Asked(
+            "mode", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
+        )
+        given = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours}
+        asked.label(lambda labels: Mode(categories=labels, **given), values)
+
+
+@app.command()
+def vote(
+    data: Data,
+    *,
+    column: Column,
+    values: Values = None,
+    schema: SchemaFile = None,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    neighbours: Relation = "add_remove",
+    ledger: models.LedgerAt = None,
+    key: Key = None,
+    only_plan: OnlyPlan = False,
+    as_json: models.AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """The most frequent of the listed values after noise on every count. It is never refused.
+
+    Example: snugdp query vote people.parquet -c commute --values car,train,bicycle --epsilon 0.5
+    """
+    with in_plain_words():
+        from snugdp.queries.labels import Vote
+
+        asked = _Asked(
+            "vote", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
+        )
+        asked.label(lambda labels: Vote(candidates=labels, epsilon=epsilon, delta=delta, neighbours=neighbours), values)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One question about one column of a file."""
+
+    name: str
+    file: str
+    column: str
+    schema: Path | None
+    till: Till
+
+    def number(
+        self, make: Callable[..., Any], ends: tuple[str | None, str | None], rows: int | None, given: dict[str, Any]
+    ) -> None:
+        """A query for numbers."""
+        from snugdp.cli import reading
+        from snugdp.data.kinds import Number
+        from snugdp.guarantee import Neighbours
+
+        known = self._kind()
+        if known is not None and not isinstance(known, Number):
+            raise TypeError(f'the schema says that column "{self.column}" is no number: ask for its mode or a vote')
+        low, high = (end if end is not None else bound for end, bound in zip(ends, _bounds(known), strict=True))
+        if low is None or high is None:
+            raise ValueError(
+                "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
+                "some privately"
+            )
+        kinds: dict[str, Kind] = {self.column: Number(low, high)}
+        query = make(bounds=(low, high), rows=rows, **given)  # what is wrong with it is said before a row is read
+        source = reading.opened(self.file, kinds)
+        values = None
+        if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:
+            values = reading.frame(source, kinds)[self.column]
+            query = make(bounds=(low, high), rows=max(len(values), 1), **given)  # their number is public
+        plan = query.plan()
+        account = self.till.agreed(plan)
+        values = reading.frame(source, kinds)[self.column] if values is None else values
+        outcome = query.release(values, ledger=account)
+        self._tell(outcome, plan, lambda value: f"{value:,.6g}")
+
+    def label(self, make: Callable[[Sequence[Any]], Any], values: str | None) -> None:
+        """A query for labels."""
+        from snugdp.cli import reading
+        from snugdp.data.kinds import Boolean, Category
+        from snugdp.data.sources import open_source
+
+        if values is not None:
+            kind = reading.listed(self.column, [value.strip() for value in values.split(",")], open_source(self.file))
+        else:
+            known = self._kind()
+            kind = Category([False, True]) if isinstance(known, Boolean) else known  # type: ignore[assignment]
+            if not isinstance(kind, Category):
+                raise ValueError("the values are needed: give --values, or a --schema that lists them")
+        kinds: dict[str, Kind] = {self.column: kind}
+        query = make(kind.values)
+        source = reading.opened(self.file, kinds)
+        plan = query.plan()
+        account = self.till.agreed(plan)
+        outcome = query.release(reading.frame(source, kinds)[self.column], ledger=account)
+        self._tell(outcome, plan, str)
+
+    def _kind(self) -> Kind | None:
+        from snugdp.data.schema import Schema
+
+        if self.schema is None:
+            return None
+        columns = Schema.from_toml(self.schema).columns
+        if self.column not in columns:
+            raise ValueError(f'{self.schema} has no column "{self.column}"; it has {", ".join(columns)}')
+        return columns[self.column]
+
+    def _tell(self, outcome: Any, plan: Any, worded: Callable[[Any], str]) -> None:
+        value = outcome.value
+        words = None if value is None else f"Released: {self.name} of {self.column} = {worded(value)}"
+        self.till.tell(outcome, plan, words, {"query": self.name, "column": self.column, "value": value})
+
+
+def _bounds(kind: Kind | None) -> tuple[Any, Any]:
+    return (None, None) if kind is None else (getattr(kind, "lower", None), getattr(kind, "upper", None))

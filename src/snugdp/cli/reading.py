@@ -1,0 +1,80 @@
+"""Columns of files for queries and teachers: read whole, each cell by itself, with the types that are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from snugdp.data.kinds import Category, Column, DType
+from snugdp.data.quiet import quietly
+from snugdp.data.schema import Schema
+from snugdp.data.sources import Source, TableError, cells, open_source
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Some columns of a table, with what they hold: what a ``Source`` has to know of a pass."""
+
+    kinds: Mapping[str, Column]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.kinds)
+
+    @property
+    def schema(self) -> Schema:
+        """The types that they must have."""
+        return Schema(self.kinds, intercept=False)
+
+
+def opened(file: object, kinds: Mapping[str, Column]) -> Source:
+    """The table, if it has these columns with these types. No row is looked at."""
+    source = open_source(file)
+    work: Any = Wanted(kinds)
+    source.check(work)
+    return source
+
+
+def frame(source: Source, kinds: Mapping[str, Column]) -> pl.DataFrame:
+    """The columns of all rows. Private if the table is."""
+    work: Any = Wanted(kinds)
+    return gathered(source, work.columns, cells(work))
+
+
+def gathered(source: Source, columns: Sequence[str], types: Mapping[str, DType]) -> pl.DataFrame:
+    """The columns of all rows; ``types``: what the text of a CSV file stands for."""
+    parts = [batch.frame.to_native() for part in source.partitions() for batch in part.batches(columns, types)]
+    if not parts:
+        return pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64))
+    worked, joined = quietly(lambda: pl.concat(parts))
+    if not worked or joined is None:
+        raise TableError(f"the parts of {source.name} do not fit together: write the table again")
+    whole: pl.DataFrame = joined
+    return whole
+
+
+def listed(column: str, values: Sequence[str], source: Source) -> Category:
+    """Public values from the command line, as the declared type of the column has them."""
+    dtype = source.types.get(column, nw.Unknown())
+    if dtype == nw.Boolean:
+        words = {"true": True, "false": False}
+        if not all(value.lower() in words for value in values):
+            raise ValueError(f'column "{column}" holds truth values: --values can be true and false')
+        return Category([words[value.lower()] for value in values])
+    if dtype.is_numeric():
+        return Category([_number(column, value) for value in values])
+    return Category(list(values))
+
+
+def _number(column: str, text: str) -> Hashable:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise ValueError(f'column "{column}" holds numbers, so --values must be numbers too')

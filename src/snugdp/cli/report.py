@@ -1,0 +1,55 @@
+"""``snugdp report``: one HTML file about a released model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from snugdp.cli.errors import in_plain_words
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="A model, as fit -o wrote it.", show_default=False)],
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="About how many rows, known without the data: for a forecast.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="A title instead of the kind of the model.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+) -> None:
+    """Write a report about a model: what was released, what it tells about one person at most, what was paid.
+
+    One self-contained HTML file, for a phone, a screen or paper. It costs nothing and reads no row.
+
+    Example: snugdp report model.json -o report.html
+    """
+    with in_plain_words():
+        from snugdp.report.model import render
+
+        if output.exists() and not force:
+            raise ValueError(f"{output} is there already; give --force to replace it")
+        held = _held(model)
+        try:
+            page = render(held, title=title, rows=rows)
+        except ValueError as error:
+            raise ValueError(f"{model}: {error}") from None
+        output.write_text(page, encoding="utf-8")
+    typer.echo(f"{output}: open it in a browser")
+
+
+def _held(model: Path) -> dict[str, Any]:
+    """What the file says, before it is checked."""
+    from snugdp.estimators.files import parsed
+
+    try:
+        held = parsed(model.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read the model {model}: {error.strerror or error}") from None
+    except ValueError:
+        held = None
+    if not isinstance(held, dict):
+        raise ValueError(f"{model} is no model of snugdp, as fit -o writes it")  # noqa: TRY004
+    return held

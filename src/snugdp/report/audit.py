@@ -1,0 +1,68 @@
+"""The page of an audit: what failed, what was claimed and measured, and the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snugdp.audit.finding import LAYERS, Finding
+from snugdp.report.drawing import HEIGHT, WIDTH, Picture, picture
+
+if TYPE_CHECKING:
+    from snugdp.audit.mutants import Verdict
+    from snugdp.audit.run import Report
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A finding with its picture."""
+
+    finding: Finding
+    picture: Picture
+
+
+def page(report: Report, mutants: Sequence[Verdict] = ()) -> str:
+    """One page of HTML that needs nothing else: no script, no font, no picture from elsewhere."""
+    import jinja2
+
+    inside = jinja2.Environment(
+        loader=jinja2.PackageLoader("snugdp.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return inside.get_template("audit.html").render(
+        report=report,
+        layers=LAYERS,
+        table=by_layer(report),
+        groups=grouped(report),
+        curves=[(group, drawn(findings)) for group, findings in grouped(report)],
+        mutants=mutants,
+        caught=sum(one.caught for one in mutants),
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+def grouped(report: Report) -> list[tuple[str, list[Finding]]]:
+    """The findings by group of their cases; what belongs to no case comes last. Failures first in each."""
+    found: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        found.setdefault(report.groups.get(finding.case, "behind all mechanisms"), []).append(finding)
+    known = {name: place for place, name in enumerate(dict.fromkeys(report.groups.values()))}
+    ordered = sorted(found.items(), key=lambda entry: known.get(entry[0], len(known)))
+    return [(group, sorted(findings, key=lambda one: one.passed)) for group, findings in ordered]
+
+
+def by_layer(report: Report) -> list[tuple[str, str, int, int, float]]:
+    """For each layer that was looked at: its letter, name, number of claims, of failures, and seconds."""
+    rows = []
+    for layer, name in LAYERS.items():
+        own = [finding for finding in report.findings if finding.layer == layer]
+        if own:
+            wrong = sum(not finding.passed for finding in own)
+            rows.append((layer, name, len(own), wrong, report.seconds.get(layer, 0.0)))
+    return rows
+
+
+def drawn(findings: Iterable[Finding]) -> list[Drawn]:
+    """Those that have a curve."""
+    return [Drawn(one, picture(one.curve, f"{one.case}, layer {one.layer}")) for one in findings if one.curve]

@@ -1,0 +1,79 @@
+"""The report of one release: what came out, what it tells about one person at most, and what was paid."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from snugdp.ptr.propose import Plan
+from snugdp.report import curves, words
+from snugdp.report.story import Story, story_of
+
+
+def render(
+    model: Any,
+    *,
+    plan: Plan | None = None,
+    title: str | None = None,
+    rows: int | None = None,
+) -> str:
+    """One self-contained HTML file about a release: no scripts, nothing loaded, readable on a phone and in print.
+
+    ``model``: the dict of a model file, a fitted estimator of ours, or the outcome of a query. ``plan``: of the query,
+    whose outcome does not hold it. ``title``: instead of one from the kind of model and its target. ``rows``: a public
+    guess of their number, for a forecast against epsilon; without it the guess that the model was given, if any.
+
+    Guarantee: what is shown is a function of what was released and of what is public. Names are escaped.
+
+    >>> import snugdp
+    >>> page = render(snugdp.median([40.0] * 900, bounds=(0, 100), epsilon=2, delta=1e-6), title="Age")
+    >>> page.startswith("<!doctype html>"), "<script" in page
+    (True, False)
+    """
+    story = story_of(model, plan, title, rows)
+    lines = curves.deltas(story.cost, story.epsilon)
+    pages = pages_of()
+    return pages.get_template("model.html").render(
+        story=story,
+        stamp=_stamp(story),
+        guarantee=words.plainly(story.thing, story.epsilon, story.delta, story.relation),
+        symbols=words.symbols(story.epsilon, story.delta, story.relation),
+        parts=words.parts(story.cost),
+        protected=words.protected(story.relation),
+        attacks=words.attacks(lines),
+        tradeoff=curves.tradeoff(lines),
+        delta_curve=curves.delta_curve(lines, story.epsilon, story.delta),
+        forecast_curve=_forecast(story),
+        not_covered=words.not_covered(story.rehearsed),
+        failure="" if story.test_failure is None else words.chance(story.test_failure),
+    )
+
+
+def _forecast(story: Story) -> Markup:
+    points = [] if story.outlook is None else [(each.epsilon, each.error) for each in story.outlook.by_epsilon]
+    drawn = [(epsilon, error) for epsilon, error in points if 0 < error < math.inf]
+    return curves.forecast(drawn, story.epsilon) if len(drawn) > 1 else Markup()
+
+
+@cache
+def pages_of() -> Environment:
+    """The templates of this room: everything put into them is escaped, and nothing may be missing."""
+    pages = Environment(
+        loader=PackageLoader("snugdp.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters.update(number=words.number, bar=curves.bar, chance=words.chance)
+    return pages
+
+
+def _stamp(story: Story) -> str:
+    if story.rehearsed:
+        return "NOT PRIVATE"
+    return "REFUSED" if story.refused else ""

@@ -1,0 +1,136 @@
+"""Nothing is loaded before it is needed: not by an import, not by help, not by completion. Help tells the truth."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import snugdp
+from snugdp.cli import bench, lazy, main
+from tests.cli.people import run
+
+HEAVY = ("numpy", "polars", "pandas", "pyarrow", "scipy", "sklearn", "flint", "narwhals", "matplotlib", "duckdb")
+LIGHT = {"snugdp", "snugdp.cli", "snugdp.cli.main", "snugdp.cli.errors", "snugdp.cli.lazy"}
+PROGRAM = """
+import sys
+from snugdp.cli.main import app
+sys.argv = ["snugdp", *sys.argv[1:]]
+try:
+    app()
+except SystemExit:
+    pass
+print("LOADED", *sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def modules(*words: str, program: str = PROGRAM, **environment: str) -> tuple[set[str], str]:
+    """What is loaded after a command, and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        capture_output=True, text=True, check=True, env={**os.environ, **environment},
+    )  # fmt: skip
+    return set(done.stderr.split("LOADED")[1].split()), done.stdout
+
+
+def own(loaded: set[str]) -> set[str]:
+    return {name for name in loaded if name.split(".")[0] == "snugdp"}
+
+
+def test_an_import_loads_nothing() -> None:
+    program = "import sys, snugdp; dir(snugdp); print('LOADED', *sys.modules, file=sys.stderr)"
+    loaded, _ = modules(program=program)
+    assert own(loaded) == {"snugdp"}
+    assert not loaded & set(HEAVY)
+
+
+def test_help_loads_the_table_alone() -> None:
+    loaded, printed = modules("--help")
+    assert own(loaded) == LIGHT
+    assert not loaded & set(HEAVY)
+    assert all(verb in printed for verb in main.VERBS)
+
+
+@pytest.mark.parametrize("verb", [*main.VERBS, "bench noise", "ledger create", "schema init"])
+def test_help_of_a_command_loads_no_library(verb: str) -> None:
+    loaded, printed = modules(*verb.split(), "--help")
+    assert not loaded & set(HEAVY)
+    assert "Usage" in printed
+
+
+def test_completion_loads_the_table_alone() -> None:
+    given = {"_SNUGDP_COMPLETE": "complete_bash", "COMP_WORDS": "snugdp p", "COMP_CWORD": "1"}
+    loaded, printed = modules(**given)
+    assert {"plan", "predict", "paper"} <= set(printed.split())
+    assert own(loaded) == LIGHT
+    assert not loaded & set(HEAVY)
+    given = {"_SNUGDP_COMPLETE": "complete_bash", "COMP_WORDS": "snugdp fit l", "COMP_CWORD": "2"}
+    assert {"linear", "logistic"} <= set(modules(**given)[1].split())
+
+
+def commands(group: Any, path: str = "snugdp") -> Iterator[tuple[str, Any]]:
+    """All commands below a group, loaded."""
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+COMMANDS = dict(commands(typer.main.get_command(main.app)))
+
+
+def test_every_command_has_an_example_of_itself() -> None:
+    for path, command in COMMANDS.items():
+        if path.startswith(("snugdp paper ", "snugdp audit")):
+            continue  # studies of the library rather than of a table: their pages have the examples
+        assert f"Example: {path}" in inspect.cleandoc(command.help or ""), path
+
+
+@pytest.mark.parametrize("verbs", [main.VERBS, bench.VERBS], ids=["snugdp", "bench"])
+def test_the_table_says_what_the_commands_say(verbs: dict[str, lazy.Verb]) -> None:
+    for name, verb in verbs.items():
+        told = inspect.cleandoc(lazy.loaded(name, verb).help or "")
+        assert " ".join(told.split("\n\n")[0].split()) == verb.help, name
+
+
+def test_exit_codes_are_in_the_help_and_mistakes_get_a_hint() -> None:
+    assert "Exit codes" in run("--help").output
+    assert "fit" in run("fti", code=2).stderr
+    assert "fit" in run(code=2).output  # no words at all
+
+
+def test_every_name_is_told_to_type_checkers_and_found() -> None:
+    tree = ast.parse(Path(snugdp.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    rooms = {name for name, module in told.items() if module == "snugdp"}
+    assert {name: module for name, module in told.items() if name not in rooms} == snugdp._HOMES
+    assert sorted(snugdp.__all__) == sorted(told)
+    assert rooms <= set(snugdp._ROOMS)
+    for name in snugdp.__all__:
+        assert getattr(snugdp, name) is not None
+    assert set(snugdp.__all__) <= set(dir(snugdp))
+
+
+def test_functions_stay_functions_and_rooms_are_modules() -> None:
+    import snugdp.mechanisms.median  # modules of the same names
+    import snugdp.mechanisms.mode
+
+    for name in ("median", "mode", "vote", "quantile", "select", "save", "load"):
+        assert isinstance(getattr(snugdp, name), types.FunctionType), name
+    for name in ("pate", "audit", "estimators", "outcome", "guarantee"):
+        assert isinstance(getattr(snugdp, name), types.ModuleType), name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = snugdp.nothing

@@ -1,0 +1,149 @@
+"""``snugdp query``: the plan first, then one charge; refusals and empty budgets have exit codes of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import snugdp
+from tests.cli.people import run
+
+_ROWS = 8_000
+_SCHEMA = """
+[columns.age]
+type = "number"
+lower = 0
+upper = 120
+[columns.way]
+type = "category"
+values = ["car", "train"]
+[columns.old]
+type = "boolean"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    table = pl.DataFrame(
+        {
+            "age": [20.0 + (i * 37) % 50 for i in range(_ROWS)],
+            "way": ["car", "car", "train", "moon"] * (_ROWS // 4),
+            "old": [True, False, False, False] * (_ROWS // 4),
+            "bonus": [0.0, 5000.0] * (_ROWS // 2),
+        }
+    )
+    table.write_parquet("t.parquet")
+    table.write_csv("t.csv")
+    (tmp_path / "t.toml").write_text(_SCHEMA)
+    return tmp_path
+
+
+def ask(words: str, *more: str, code: int = 0) -> Any:
+    return run("query", *words.split(), *more, code=code)
+
+
+def ledger(neighbours: str = "add_remove") -> None:
+    snugdp.Ledger.open("t.ledger", dataset="t", budget=snugdp.Budget(2, 1e-5, neighbours)).close()
+
+
+def spent() -> float:
+    with snugdp.Ledger.open("t.ledger") as book:
+        return float(book.spent.epsilon)
+
+
+@pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
+def test_numbers_of_files(folder: Path, file: str) -> None:
+    for words, low, high in (
+        ("median FILE", 30, 60),
+        ("quantile FILE --q 0.9", 50, 80),
+        ("trimmed-mean FILE --delta 1e-6", 40, 50),
+    ):
+        given = f"{words.replace('FILE', file)} -c age --schema t.toml --epsilon 8 --beta 2 --json"
+        told = json.loads(ask(given).stdout)
+        assert told["outcome"] == "released", words
+        assert low < told["value"] < high, words
+        assert told["cost"]["epsilon"] == 8
+        assert told["cost"]["neighbours"] == ("add_remove" if words.startswith("median") else "replace")
+
+
+@pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
+def test_labels_of_files(folder: Path, file: str) -> None:
+    for words, value in (
+        ("mode FILE -c way --schema t.toml", "car"),
+        ("mode FILE -c way --values train,car", "car"),
+        ("vote FILE -c way --values train,moon,car", "car"),
+        ("vote FILE -c old --schema t.toml", False),
+    ):
+        assert json.loads(ask(f"{words.replace('FILE', file)} --epsilon 2 --json").stdout)["value"] == value, words
+    assert "mode of way = car" in ask(f"mode {file} -c way --values car,train --epsilon 2").stdout
+
+
+def test_values_are_read_as_the_column_declares_them(folder: Path) -> None:
+    for words, value in (("-c bonus --values 0,1", 0), ("-c old --values true,false", False)):
+        assert json.loads(ask(f"vote t.parquet {words} --epsilon 2 --json").stdout)["value"] == value
+    assert "must be numbers" in ask("mode t.parquet -c bonus --values a --epsilon 1", code=1).stderr
+    assert "true and false" in ask("mode t.parquet -c old --values a --epsilon 1", code=1).stderr
+
+
+def test_a_plan_is_free_and_a_release_is_charged_once(folder: Path) -> None:
+    ledger()
+    words = "median t.parquet -c age --lower 0 --upper 120 --epsilon 1 --beta 2 --ledger t.ledger"
+    planned = json.loads(ask(words, "--plan", "--json").stdout)
+    assert planned["ledger"]["accepted"] is True
+    assert planned["cost"]["epsilon"] == 1
+    assert "Plan: median" in ask(words, "--plan").stdout
+    assert spent() == 0
+    first = json.loads(ask(words, "--key", "june", "--json").stdout)
+    again = json.loads(ask(words, "--key", "june", "--json").stdout)
+    assert first["value"] == again["value"]
+    assert first["receipt"] == again["receipt"]
+    assert spent() == 1
+    text = ask(words).stdout
+    assert text.index("Plan: median") < text.index("Released: median of age")
+    assert spent() == 2
+    short = ask(words, code=4)
+    assert "does not cover" in short.stderr
+    assert "Released" not in short.stdout
+
+
+def test_a_refusal_is_charged_and_ends_with_three(folder: Path) -> None:
+    ledger()
+    words = "median t.parquet -c bonus --lower 0 --upper 10000 --beta 100 --epsilon 1 --delta 1e-9 --ledger t.ledger"
+    refused = ask(words, "--json", code=3)
+    told = json.loads(refused.stdout)
+    assert (told["outcome"], told["value"]) == ("refused", None)
+    assert "Refused" in refused.stderr
+    assert spent() == 1
+
+
+def test_mistakes_cost_nothing(folder: Path) -> None:
+    ledger()
+    for words, said in (
+        ("median t.parquet -c age", "--lower and --upper"),
+        ("median t.parquet -c age --lower 120 --upper 0", "bound"),
+        ("median t.parquet -c way --lower 0 --upper 120", "numbers"),
+        ("median t.parquet -c way --schema t.toml", "no number"),
+        ("median t.csv -c salary --lower 0 --upper 120", "no column"),
+        ("median none.parquet -c age --lower 0 --upper 120", "no file"),
+        ("median t.parquet -c bonus --schema t.toml", "has no column"),
+        ("mode t.parquet -c age --schema t.toml", "--values"),
+        ("quantile t.parquet -c age --q 2 --schema t.toml", "between 0 and 1"),
+        ("quantile t.parquet -c age --q 0.5 --schema t.toml", "replace"),  # the ledger is add_remove
+        ("quantile t.parquet -c age --q 0.5 --schema t.toml --neighbours add_remove", "replace"),
+    ):
+        assert said in ask(words, "--epsilon", "1", "--ledger", "t.ledger", code=1).stderr, words
+    assert "--ledger too" in ask("median t.parquet -c age --schema t.toml --epsilon 1 --key a", code=1).stderr
+    assert spent() == 0
+
+
+def test_a_ledger_of_the_other_relation(folder: Path) -> None:
+    ledger("replace")
+    words = "quantile t.csv -c age --q 0.5 --schema t.toml --epsilon 1 --beta 2 --ledger t.ledger --json"
+    told = json.loads(ask(words).stdout)
+    assert told["cost"]["neighbours"] == "replace"
+    assert told["ledger"]["left"]["epsilon"] == 1

@@ -1,0 +1,276 @@
+"""The report: true to the release, complete, escaped, and honest about what is no release."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import snugdp
+from snugdp.cli.main import app
+from snugdp.estimators.files import as_dict
+from snugdp.report import curves, words
+from snugdp.report.model import render
+from snugdp.report.story import of_estimator, story_of
+
+EVIL = "<script>alert(1)</script>"
+QUOTED = "\"'><img src=x onerror=alert(1)>"
+VOID = {"meta", "link", "img", "br"}
+
+
+class Page(HTMLParser):
+    """A strict reading: tags must match; text, headings and tags are collected."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.said: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.said).split())
+
+
+def table(rows: int = 4000) -> pl.DataFrame:
+    place = np.arange(rows)
+    frame = pl.DataFrame({"age": 20.0 + place % 50, EVIL: place % 3 == 0, QUOTED: place % 7 / 7.0})
+    return frame.with_columns(income=1000.0 * pl.col("age") + 5000.0 * pl.col(QUOTED))
+
+
+def schema() -> snugdp.Schema:
+    return snugdp.Schema(
+        {
+            "age": snugdp.Number(18, 90),
+            EVIL: snugdp.Boolean(),
+            QUOTED: snugdp.Number(0, 1),
+            "income": snugdp.Number(0, 100_000),
+        },
+        target="income",
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted() -> snugdp.LinearRegression:
+    ledger = snugdp.MemoryLedger(epsilon=2, delta=1e-5)
+    model = snugdp.LinearRegression(1, 1e-6, method="output", schema=schema(), rows=4000, ledger=ledger)
+    return model.fit(table())
+
+
+@pytest.fixture(scope="module")
+def page(fitted: snugdp.LinearRegression) -> str:
+    return render(json.loads(json.dumps(as_dict(fitted))))
+
+
+def test_the_page_is_whole_and_loads_nothing(page: str) -> None:
+    read = Page(page)
+    assert len(read.ids) == len(set(read.ids))
+    assert not {tag for tag, _ in read.tags} & {"script", "img", "iframe", "object", "form", "a"}
+    for tag, attributes in read.tags:
+        assert not any(name.startswith("on") for name in attributes)
+        assert not any(name in attributes and attributes[name] != "data:," for name in ("src", "href")), tag
+    assert "url(" not in page
+    assert "@import" not in page
+    assert [tag for tag, _ in read.tags if tag == "h1"] == ["h1"]
+    labelled = [held["aria-labelledby"] for tag, held in read.tags if tag == "section"]
+    assert set(labelled) <= set(read.ids)
+    assert all(held.get("aria-label") for _, held in read.tags if held.get("role") == "img")
+
+
+def test_names_are_escaped_wherever_they_stand(page: str) -> None:
+    assert EVIL in Page(page).text
+    assert QUOTED in Page(page).text
+    assert EVIL not in page
+    assert "<img" not in page
+    told = render(snugdp.median([5.0] * 900, bounds=(0, 10), epsilon=3, delta=1e-6), title=EVIL)
+    assert EVIL not in told
+    assert Page(told).text.count(EVIL) == 2
+
+
+def test_it_shows_what_was_released_and_what_was_paid(fitted: Any, page: str) -> None:
+    text = Page(page).text
+    for value, noise in zip(fitted.coef_, fitted.noise_scale_, strict=True):
+        low, high = value - 1.96 * noise, value + 1.96 * noise
+        assert f"{words.number(value)} {words.number(low)} to {words.number(high)}" in text
+    assert words.number(fitted.intercept_) in text
+    assert words.number(fitted.certificate_.residual, 6) in text
+    assert "change by at most a factor of 2.72, except with probability 1 in 1,000,000" in text
+    assert "memory" in text
+    assert fitted.guarantee_.proof in text
+    assert f"snugdp {snugdp.__version__} · saved " in text
+    assert "18 to 90" in text
+    assert "With 4,000 rows" in text  # the forecast against epsilon
+
+
+def test_a_file_and_its_estimator_tell_the_same(fitted: snugdp.LinearRegression) -> None:
+    one, other = of_estimator(fitted), story_of(as_dict(fitted))
+    assert (one.tables, one.certificate, one.details) == (other.tables, other.certificate, other.details)
+    assert (one.expected, one.forecast, one.test_failure) == (other.expected, other.forecast, other.test_failure)
+    for mine, read in zip(one.shares, other.shares, strict=True):
+        assert (mine.name, mine.noise) == (read.name, read.noise)
+        assert mine.epsilon == pytest.approx(read.epsilon, rel=1e-3)
+    assert sum(1 for share in one.shares if share.name == "test") == 2
+
+
+def test_perturbed_objectives_are_priced_from_a_file_too() -> None:
+    model = snugdp.LogisticRegression(1, 1e-6, classes=["a", "b"], x_norm=1)
+    X = np.array([[i % 10 / 10.0] for i in range(2000)])
+    model.fit(X, np.where(X[:, 0] > 0.4, "b", "a"))
+    one, other = of_estimator(model), story_of(as_dict(model))
+    assert [share.epsilon for share in other.shares] == pytest.approx([share.epsilon for share in one.shares], rel=1e-3)
+    assert all(share.epsilon is not None and share.epsilon <= 1 for share in one.shares)
+    text = Page(render(model)).text
+    assert "log odds of b against a" in text
+    assert "released numbers do not tell" in text
+    assert (
+        "in about 19 of 20 cases, by the deviation of the noise that was forecast"
+        in Page(render(model, rows=2000)).text
+    )
+
+
+def test_a_refusal_is_stamped_and_shows_nothing_else() -> None:
+    query = snugdp.Median(bounds=(0, 100), epsilon=1, delta=1e-9, rows=1000)
+    outcome = query.release([1.0, 99.0], ledger=snugdp.MemoryLedger(epsilon=1, delta=1e-6))
+    assert outcome.refused
+    text = Page(render(outcome, plan=query.plan())).text
+    assert "REFUSED" in text
+    assert "Nothing but the refusal itself" in text
+    assert "NOT PRIVATE" not in text
+    assert "where the answer without noise lies" not in text
+
+
+def test_a_rehearsal_is_stamped_and_promises_nothing() -> None:
+    with pytest.warns(snugdp.NotPrivateWarning):
+        model = snugdp.LinearRegression(1, 1e-6, method="adassp", x_norm=1, y_bound=1, random_state=1).fit(
+            [[0.5], [0.2], [0.1]], [0.5, 0.2, 0.1]
+        )
+    text = Page(render(model)).text
+    assert text.startswith("NOT PRIVATE: Linear regression")
+    assert "Do not publish it" in text
+    assert "Nothing of this holds for this page" in text
+    assert "a rehearsal is not charged" in text
+    again = Page(render(as_dict(model))).text
+    assert "Do not publish it" in again
+
+
+def test_components_and_their_variance_are_shown() -> None:
+    X = np.array([[math.sin(i), 0.3 * math.cos(7 * i)] for i in range(3000)])
+    model = snugdp.PCA(n_components=1, epsilon=2, delta=1e-6, x_norm=1.1).fit(X)
+    text = Page(render(model)).text
+    assert words.number(float(model.explained_variance_[0])) in text
+    assert all(words.number(float(entry)) in text for entry in model.components_[0])
+    assert "There was nothing to test" in text
+
+
+def test_many_columns_are_cut_and_told() -> None:
+    X = np.zeros((500, 80))
+    X[:, 0] = np.arange(500) % 2
+    model = snugdp.LinearRegression(1, 1e-6, method="adassp", x_norm=1, y_bound=1).fit(X, X[:, 0])
+    text = Page(render(model)).text
+    assert "The largest are shown; 20 more are in the model." in text
+
+
+def test_a_query_shows_its_interval_and_bounds_their_columns() -> None:
+    query = snugdp.Median(bounds=(0, 100), epsilon=1, delta=1e-6, rows=2000)
+    outcome = query.release([float(i % 60) for i in range(2000)])
+    assert outcome.value is not None
+    text = Page(render(outcome, plan=query.plan())).text
+    assert words.number(outcome.value) in text
+    assert "where the answer without noise lies in 19 of 20 cases" in text
+    assert "No ledger was given" in text
+    assert "columns" in Page(render(snugdp.private_bounds([1.0] * 50, epsilon=1))).text
+    with pytest.raises(ValueError, match="not the one of this outcome"):
+        render(outcome, plan=snugdp.Median(bounds=(0, 1), epsilon=2, delta=1e-6).plan())
+
+
+def test_what_is_no_release_is_refused() -> None:
+    with pytest.raises(TypeError, match="outcome of a release"):
+        render(3)
+    with pytest.raises(ValueError, match="no model of snugdp"):
+        render({"format": "another"})
+    with pytest.raises(Exception, match="not fitted"):
+        render(snugdp.LinearRegression(x_norm=1, y_bound=1))
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
+def test_no_attack_on_gaussian_noise_beats_the_tradeoff_and_it_is_close(mu: float) -> None:
+    from scipy.special import ndtr, ndtri
+
+    cost = snugdp.Cost(mu=mu)
+    lines = curves.deltas(cost, cost.epsilon_at(1e-6))
+    for rate in np.linspace(0.001, 0.999, 97):
+        best = float(ndtr(ndtri(1 - rate) - mu))  # Neyman and Pearson
+        told = words.missed(lines, float(rate))
+        assert told <= best + 1e-12
+        assert told >= best - 0.02
+
+
+def test_no_attack_on_randomised_response_beats_the_tradeoff() -> None:
+    epsilon, delta = 1.0, 0.05
+    lines = curves.deltas(snugdp.Cost(epsilon=epsilon, delta=delta), epsilon)
+    high = (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))  # delta: everything is told
+    low = 1 - delta - high
+    points = [(0.0, 1 - delta), (low, 1 - delta - high), (low + high, 0.0)]
+    for rate, best in points:
+        assert words.missed(lines, rate) == pytest.approx(best, abs=1e-9)
+
+
+def test_what_is_rounded_promises_less() -> None:
+    for epsilon in np.linspace(0.01, 5, 60):
+        assert float(words.factor(float(epsilon)).replace(",", "")) >= math.exp(epsilon)
+        assert float(words.percent(1 / (1 + math.exp(-epsilon))).split()[0]) / 100 >= 1 / (1 + math.exp(-epsilon))
+    for delta in (1e-6, 3e-7, 0.3):
+        assert 1 / int(words.chance(delta).split()[2].replace(",", "")) >= delta * (1 - 1e-12)
+    assert "without exception" in words.plainly("this", 1.0, 0.0, snugdp.Neighbours.REPLACE)[0]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.5, 1e-300, 1e300, math.inf, -math.inf, math.nan, 123456789.0, 0.00099999])
+def test_numbers_are_always_text(value: float) -> None:
+    assert re.fullmatch(r"[−0-9.,× ⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|−?unbounded|no number", words.number(value))
+
+
+def test_the_command_writes_a_page(fitted: snugdp.LinearRegression, tmp_path: Path) -> None:
+    model, made = tmp_path / "model.json", tmp_path / "report.html"
+    snugdp.save(fitted, model)
+
+    def run(*more: str) -> Any:
+        return CliRunner().invoke(app, ["report", str(model), "-o", str(made), *more])
+
+    assert run("--title", "Pay & age").exit_code == 0
+    assert "Pay &amp; age" in made.read_text(encoding="utf-8")
+    assert run().exit_code == 1
+    assert run("--force").exit_code == 0
+    model.write_text('{"format": "other"}')
+    assert run("--force").exit_code == 1
+    model.write_bytes(b"\xff")
+    result = run("--force")
+    assert result.exit_code == 1
+    assert "no model of snugdp" in result.output
