@@ -31,6 +31,8 @@ GROUPS = tuple(registry.ROOMS)
 # what is a name for several things.
 ROOMS_OF_WORDS = ("data", "guarantee", "ledger", "noise", "outcome")
 NOT_MECHANISMS = {
+    "load",  # reads and writes what was released
+    "save",
     "EstimatedBounds",  # what bounds release
     "NotPrivateWarning",
     "NotReleased",

@@ -137,8 +137,8 @@ def beside_the_value(result: Any) -> str:
     """An outcome, or a fitted estimator, without what it released: types, cost, receipt, names of attributes.
 
     >>> import snugdp
-    >>> beside_the_value(snugdp.vote(["a"], candidates=["a", "b"], epsilon=1))  # doctest: +ELLIPSIS
-    "Released: {'cost': '...', 'receipt': "Receipt(...)"}"
+    >>> print(beside_the_value(snugdp.vote(["a"], candidates=["a", "b"], epsilon=1)))  # doctest: +ELLIPSIS
+    Released: {'cost': ..., 'receipt': "Receipt(...)"}
     """
     outcome = getattr(result, "outcome_", result)
     state = dict(getattr(outcome, "__dict__", {}))

@@ -145,9 +145,9 @@ def _performed(
     own = {case.name: case for case in cases}
     away = [job for job in jobs if processes > 1 and _can_travel(job, own)]
     here = [job for job in jobs if job not in set(away)]
-    if away:
+    for batch in _batches(away, {case.name: case.group for case in cases}):
         with _single_threads(), ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            waiting = [pool.submit(_away, job, effort, seed) for job in _longest_first(away)]
+            waiting = [pool.submit(_away, job, effort, seed) for job in batch]
             try:
                 yield from (piece.result() for piece in as_completed(waiting))
             except BaseException:
@@ -162,9 +162,17 @@ def _can_travel(job: Job, own: Mapping[str, Case[Any]]) -> bool:
     return job.kind != "case" or own[job.name] in registry.ours()
 
 
-def _longest_first(jobs: list[Job]) -> list[Job]:
-    """Faces and laws take longest; cases of one group after each other, because a group is planned as one."""
-    return sorted(jobs, key=lambda job: job.kind == "case")
+def _batches(jobs: list[Job], groups: Mapping[str, str]) -> list[list[Job]]:
+    """What is no case, then a few groups at a time, each batch in new processes: memory of the last ones is free again.
+
+    Ball arithmetic keeps memory for every thread that has used it, and exact slopes are computed in many threads.
+    """
+    heavy = {"linear": 1, "glm": 2, "pca": 2}
+    found: dict[int, list[Job]] = {}
+    for job in jobs:
+        place = heavy.get(groups[job.name], 3) if job.kind == "case" else 0
+        found.setdefault(place, []).append(job)
+    return [found[place] for place in sorted(found)]
 
 
 def _away(job: Job, effort: Effort, seed: int) -> Done:
