@@ -165,7 +165,7 @@ def _can_travel(job: Job, own: Mapping[str, Case[Any]]) -> bool:
 def _batches(jobs: list[Job], groups: Mapping[str, str]) -> list[list[Job]]:
     """What is no case, then a few groups at a time, each batch in new processes: memory of the last ones is free again.
 
-    Ball arithmetic keeps memory for every thread that has used it, and exact slopes are computed in many threads.
+    A case of objective perturbation leaves some 100 MB behind that Python does not know of.
     """
     heavy = {"linear": 1, "glm": 2, "pca": 2}
     found: dict[int, list[Job]] = {}
