@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types unit docs audit bench proofs clean screenshots
+.PHONY: demo test lint types unit slow docs audit bench proofs clean screenshots
 
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
@@ -19,6 +19,9 @@ types: .venv/dev.stamp
 
 unit: .venv/dev.stamp
 	$(BIN)/pytest -q -n 2 --dist worksteal
+
+slow: .venv/dev.stamp  ## the tests that take longest
+	$(BIN)/pytest -q -n 2 --dist worksteal -m slow
 
 docs: .venv/docs.stamp  ## the documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -19,3 +19,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     for name, count in sorted(skipped.items()):
         terminalreporter.write_line(f"vectors: {name}: {count} cases belong to a part that is not built yet")
+
+
+# Studies of half a minute and the battery on faces whose sisters stay: `make slow` runs them, `make test` does not.
+SLOW = (
+    "test_figure1.py::test_the_real_tables",
+    "test_figure1.py::test_a_run_is_repeatable_and_counts_its_scores",
+    "test_figure2.py::test_the_command_and_its_files",
+    "test_pca_bench.py::test_the_goals_are_met",
+    "test_pate_bench.py::test_times",
+    "test_regression_bench.py::test_runs_repeat_themselves_in_any_number_of_processes",
+    "test_audit_cli.py::test_the_page_stands_alone",
+    "test_battery.py::test_nothing_depends_on_private_cells[GLM]",
+    "test_battery.py::test_nothing_depends_on_private_cells[PoissonRegression]",
+    "test_battery.py::test_nothing_depends_on_private_cells[SparseLogisticRegression]",
+    "test_posterior.py::test_the_law_is_the_same_when_every_draw_is_refined",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.endswith(SLOW):
+            item.add_marker("slow")
