@@ -21,7 +21,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"vectors: {name}: {count} cases belong to a part that is not built yet")
 
 
-# Studies of half a minute and the battery on faces whose sisters stay: `make slow` runs them, `make test` does not.
+# Benchmarks, figures and pages of ten seconds and more: `make slow` runs them. No test of a guarantee is here.
 SLOW = (
     "test_figure1.py::test_the_real_tables",
     "test_figure1.py::test_a_run_is_repeatable_and_counts_its_scores",
@@ -30,10 +30,8 @@ SLOW = (
     "test_pate_bench.py::test_times",
     "test_regression_bench.py::test_runs_repeat_themselves_in_any_number_of_processes",
     "test_audit_cli.py::test_the_page_stands_alone",
-    "test_battery.py::test_nothing_depends_on_private_cells[GLM]",
-    "test_battery.py::test_nothing_depends_on_private_cells[PoissonRegression]",
-    "test_battery.py::test_nothing_depends_on_private_cells[SparseLogisticRegression]",
-    "test_posterior.py::test_the_law_is_the_same_when_every_draw_is_refined",
+    "test_figure3.py::test_files",
+    "paper/test_pate.py::test_curves_are_in_order",
 )
 
 
