@@ -27,6 +27,7 @@ TEXT = "Quetzalcoatl-7731"
 ROWS = 7919  # how many rows there are
 
 _DEEP = 60
+_CALLS = 10  # a chance of one tenth ten times
 _DIGITS = re.compile(
     r"(?<![\w.])(731415(\.9\d*)?|731416(\.0)?|7\.3141\d*e\+?0?5|58271943(\.0)?|5\.8271943e\+?0?7|7919(\.0)?)(?!\w|\.\d)"
 )  # not among the digits of noise, nor in hashes
@@ -104,7 +105,7 @@ def canaries(name: str, release: Callable[[Any], Any], brought: Iterable[tuple[s
     found, count = [], 0
     for what, make in brought:
         count += 1
-        for place, mark in _one(release, make).items():
+        for place, mark in _again_and_again(release, make).items():
             found.append(f"{what}: {mark} in {place}")
     claim = "no private value is kept or said: not in repr, pickle, attributes, errors, warnings, output or logs"
     measured = f"{len(found)} canaries found after {count} calls"
@@ -213,6 +214,21 @@ def _raise_after(data: Any) -> None:
         {}[data[0]]
     except KeyError:
         raise RuntimeError("something failed") from None
+
+
+def _again_and_again(release: Callable[[Any], Any], make: Callable[[], Any]) -> dict[str, str]:
+    """The places where canaries are found in every one of many calls.
+
+    A released count with noise may be the number of rows by chance, in one of ten calls if its noise is small: what is
+    kept is there every time.
+    """
+    found = _one(release, make)
+    for _ in range(_CALLS - 1):
+        if not found:
+            return found
+        later = _one(release, make)
+        found = {place: mark for place, mark in found.items() if place in later}
+    return found
 
 
 def _one(release: Callable[[Any], Any], make: Callable[[], Any]) -> dict[str, str]:

@@ -194,8 +194,9 @@ def other_relation(place: Path) -> Answer:
 
 def refusal_is_paid(place: Path) -> Answer:
     """A refusal costs what a release costs, and its retry is the same refusal."""
+    query = snugdp.Median(bounds=(0, 1), beta=Fraction(1, 4), epsilon=1, delta="1e-12")  # passes so rarely on no rows
     with opened(place) as ledger:
-        outcomes = [_QUERY.release([], ledger=ledger.once("one")) for _ in range(3)]
+        outcomes = [query.release([], ledger=ledger.once("one")) for _ in range(3)]
         spent = ledger.spent
     right = all(outcome.refused for outcome in outcomes) and spent == outcomes[0].cost
     return f"{sum(outcome.refused for outcome in outcomes)} refusals, spent {spent!r}", right
