@@ -121,13 +121,15 @@ def density(
     others: int | None = None,
     random: int = 0,
     most: int | None = None,
+    sparing: bool = False,
     seed: int = 0,
     alpha: float = ALPHA,
 ) -> list[Finding]:
     """The audit of a case: its worst pairs in both directions, so many runs each, and ``random`` neighbours.
 
     ``most``: how many of the worst pairs, by default all. ``others``: how many runs on those after the first, by
-    default as many. Nothing is found where only the output is promised.
+    default as many. ``sparing``: no more runs on the first pair than it took to see smaller noise there. Nothing is
+    found where only the output is promised.
 
     Guarantee: a true claim fails with probability at most ``alpha`` for each pair, direction and epsilon.
     """
@@ -138,7 +140,7 @@ def density(
     claimed = np.array([case.delta_at(float(epsilon)) for epsilon in at])
     try:
         counts = (runs, runs if others is None else others)
-        found.append(_worst(case, _Claim(at, claimed, alpha), counts, most=most, seed=seed))
+        found.append(_worst(case, _Claim(at, claimed, alpha), counts, most=most, sparing=sparing, seed=seed))
         if random and case.random is not None:
             found.append(_random(case, _Claim(at, claimed, alpha), random, seed))
     except Exception as problem:
@@ -146,9 +148,11 @@ def density(
     return found
 
 
-def _worst(case: Case[Data], claim: _Claim, counts: tuple[int, int], *, most: int | None, seed: int) -> Finding:
+def _worst(
+    case: Case[Data], claim: _Claim, counts: tuple[int, int], *, most: int | None, sparing: bool, seed: int
+) -> Finding:
     runs, others = counts
-    at, claimed, alpha = claim.at, claim.delta, claim.alpha
+    claimed, alpha = claim.delta, claim.alpha
     pairs = list(case.worst())[:most]
     if not pairs:
         return Finding("D", case.name, "worst pairs", "none given", False, "Case.worst must give at least one pair")
@@ -157,36 +161,46 @@ def _worst(case: Case[Data], claim: _Claim, counts: tuple[int, int], *, most: in
         for number, (one, two) in enumerate(pairs)
         for first, second, way in ((one, two, "there"), (two, one, "back"))
     ]
+    power = _power(case, claim, ways, runs, seed + len(ways)) if case.shrink < 1 else None
+    enough = power.runs if sparing and power is not None and power.where else runs
     tried: list[tuple[float, Measured]] = []
     for number, (name, first, second) in enumerate(ways):
-        many = runs if number < 2 else others
-        seen = measure(case, first, second, at, runs=many, seed=seed + number, name=name)
+        many = enough if number < 2 else others
+        seen = measure(case, first, second, claim.at, runs=many, seed=seed + number, name=name)
         worse = float(np.max(seen.excess(claimed))) if not seen.refutes(claimed, alpha) else math.inf
         tried.append((worse, seen))
     _, worst = max(tried, key=lambda entry: entry[0])
     if worst.refutes(claimed, alpha):
         return _finding(case.name, claim, worst, False, f"{worst.name}: {_why(worst) or 'more is given away'}")
     detail = f"{len(tried)} directions, worst: {worst.name}, {_how(worst)}"
-    if case.shrink < 1:
-        where = _power(case, claim, ways, runs, seed + len(tried))
-        if not where:
-            words = f"too weak: noise {1 - case.shrink:.0%} smaller was not seen in {runs} runs a direction"
-            return _finding(case.name, claim, worst, False, words)
-        detail += f"; noise {1 - case.shrink:.0%} smaller is seen on {where}"
+    if power is not None and not power.where:
+        words = f"too weak: noise {1 - case.shrink:.0%} smaller was not seen in {runs} runs a direction"
+        return _finding(case.name, claim, worst, False, words)
+    if power is not None:
+        detail += f"; noise {1 - case.shrink:.0%} smaller is seen on {power.where} in {power.runs} runs"
     return _finding(case.name, claim, worst, True, detail)
 
 
-def _power(case: Case[Data], claim: _Claim, ways: list[tuple[str, Data, Data]], runs: int, seed: int) -> str:
-    """The first direction on which smaller noise is seen: worst pairs come in the order in which they are tight."""
+@dataclass(frozen=True)
+class _Power:
+    """The first direction on which smaller noise is seen, if there is one, and after how many runs."""
+
+    where: str
+    runs: int
+
+
+def _power(case: Case[Data], claim: _Claim, ways: list[tuple[str, Data, Data]], runs: int, seed: int) -> _Power:
+    """Worst pairs come in the order in which they are tight."""
 
     def wrong(seen: Measured) -> bool:
         return seen.refutes(claim.delta, claim.alpha)
 
     for number, (name, first, second) in enumerate(ways):
         shrink, start = case.shrink, seed + number
-        if wrong(measure(case, first, second, claim.at, runs=runs, seed=start, shrink=shrink, enough=wrong)):
-            return name
-    return ""
+        seen = measure(case, first, second, claim.at, runs=runs, seed=start, shrink=shrink, enough=wrong)
+        if wrong(seen):
+            return _Power(name, runs if seen.exact else len(seen.values))
+    return _Power("", runs)
 
 
 def _random(case: Case[Data], claim: _Claim, count: int, seed: int) -> Finding:

@@ -8,7 +8,7 @@ from typing import Any
 from snugdp.audit import goodness, registry
 from snugdp.audit.finding import Case
 
-_SWIFT = frozenset({"queries", "framework", "pate", "selection", ""})  # walks of about a millisecond
+SWIFT = frozenset({"queries", "framework", "pate", "selection", ""})  # walks of about a millisecond
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Runs:
     not be. ``others``: on the other pairs, ``pairs`` in all. ``random``: random neighbours of layer D. ``near``,
     ``strange``: runs on worst pairs and random neighbours of layer N. ``walks``: of layers I and L. ``ends``: of layer
     E on each side; 0 leaves it out where the transcript is promised, because D and N then see more in the same walks.
-    ``power``: whether layer E has to see small noise.
+    ``power``: whether layer E has to see small noise. ``sparing``: whether layer D makes no more of the ``tight`` runs
+    than it took to see smaller noise.
     """
 
     tight: int
@@ -32,6 +33,7 @@ class Runs:
     walks: int
     ends: int
     power: bool
+    sparing: bool
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,20 @@ class Effort:
         """Of this case."""
         if registry.slow(case):
             return self.slow
-        return self.swift if case.group in _SWIFT else self.steady
+        return self.swift if case.group in SWIFT else self.steady
 
 
 QUICK = Effort(
     "quick",
-    Runs(130, 30, 8, None, 6, 3, 20, 40, 240, False),
-    Runs(120, 8, 2, None, 2, 1, 6, 32, 120, False),
-    Runs(60, 6, 2, 1, 2, 1, 4, 32, 0, False),
+    Runs(130, 30, 8, None, 6, 3, 20, 40, 80, False, True),
+    Runs(120, 8, 2, None, 2, 1, 6, 32, 40, False, True),
+    Runs(60, 6, 2, 1, 2, 1, 4, 32, 0, False, True),
 )
 FULL = Effort(
     "full",
-    Runs(600, 600, 300, None, 1000, 30, 1000, 400, 3000, True),
-    Runs(300, 200, 80, None, 250, 12, 250, 150, 600, False),
-    Runs(200, 80, 40, None, 80, 6, 80, 80, 300, False),
+    Runs(600, 600, 300, None, 1000, 30, 1000, 400, 3000, True, False),
+    Runs(300, 200, 80, None, 250, 12, 250, 150, 600, False, False),
+    Runs(200, 80, 40, None, 80, 6, 80, 80, 300, False, False),
     goodness.FULL,
     full=True,
 )

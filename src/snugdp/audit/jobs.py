@@ -105,7 +105,7 @@ def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Findi
 
     first = runs.loose if case.tight is False else runs.tight
     given: dict[str, Any] = {"others": min(first, runs.others), "random": runs.random, "most": runs.pairs}
-    return density(walks.case(), runs=first, seed=seed * _SEEDS, **given)
+    return density(walks.case(), runs=first, sparing=runs.sparing, seed=seed * _SEEDS, **given)
 
 
 def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:

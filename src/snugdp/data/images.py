@@ -138,9 +138,12 @@ def run(images: Images, work: BlockPass[S], threads: int) -> S:
         return state
 
     def together() -> S:
+        number = min(threads, len(images.blocks))
+        if number < 2:
+            return part(0)
         total = work.empty()
-        with ThreadPoolExecutor(threads) as pool:
-            for state in pool.map(part, range(threads)):
+        with ThreadPoolExecutor(number) as pool:
+            for state in pool.map(part, range(number)):
                 total = work.merge(total, state)
         return total
 

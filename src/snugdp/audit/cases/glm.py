@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from snugdp.audit.cases.faces import face
-from snugdp.audit.cases.tables import ODD, Generator, Table, more, number, odd_number, one_of, spread_out, with_targets
+from snugdp.audit.cases.tables import (
+    ODD,
+    Generator,
+    Table,
+    foremost,
+    more,
+    number,
+    odd_number,
+    one_of,
+    spread_out,
+    with_targets,
+)
 from snugdp.audit.finding import Case
 from snugdp.data.losses import Huber, LogCosh, Logistic, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.estimators.glm import GLM
@@ -92,7 +103,7 @@ def _case(
         group="glm",
         run=made.run,
         cost=made.cost,
-        worst=lambda: pairs(width, *ends),
+        worst=lambda: foremost(pairs(width, *ends), 0, back=name == "logistic: objective"),
         random=lambda generator: with_targets(generator, width, target, odd, least=1, most=30),
         # Slopes of counts change their sign, and a bound on their curvature is all that is used: it has slack.
         tight=_one_run(given) and not isinstance(given.get("loss"), TamedPoisson) and model is not PoissonRegression,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snugdp.audit.cases.faces import face
-from snugdp.audit.cases.tables import Floats, Generator, entries, near, odd_entries
+from snugdp.audit.cases.tables import Floats, Generator, entries, foremost, near, odd_entries
 from snugdp.audit.finding import Case
 from snugdp.estimators.pca import PCA
 
@@ -39,7 +39,7 @@ def cases() -> Iterator[Case[Rows]]:
             group="pca",
             run=made.run,
             cost=made.cost,
-            worst=pairs,
+            worst=(lambda: foremost(pairs(), 2)) if name == "gauss, private centre" else pairs,
             random=random_pair,
             tight=tight,
             parts="projector" not in name and "dual" not in name,

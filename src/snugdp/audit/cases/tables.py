@@ -108,6 +108,15 @@ def more(rows: Table, entries: Sequence[float], target: Any, times: int = 1) -> 
     return np.vstack([X, np.tile(np.array(entries, dtype=np.float64), (times, 1))]), [*y, *[target] * times]
 
 
+def foremost(pairs: Sequence[tuple[Row, Row]], place: int, *, back: bool = False) -> list[tuple[Row, Row]]:
+    """The pairs with this one first, turned round if its second table is the one to start from.
+
+    Smaller noise is looked for on the first pair: the sooner it is seen there, the less there is to run.
+    """
+    first = pairs[place][::-1] if back else pairs[place]
+    return [first, *(pair for number, pair in enumerate(pairs) if number != place)]
+
+
 def number(generator: Generator) -> float:
     """A target within [-1, 1]."""
     return float(np.round(generator.uniform(-1, 1), 2))

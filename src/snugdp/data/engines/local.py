@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from snugdp.data.passes import Pass
 
 S = TypeVar("S")
+_SMALL = 2048  # rows
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,9 @@ class Local:
         number = self.threads or cores()
         with _bar(source, self.progress) as advance:
             feed = _Feed(_batches(source, work), advance)
-            with ThreadPoolExecutor(number) as pool:
-                try:
-                    parts: list[_Part[S]] = list(pool.map(lambda _: _part(work, feed), range(number)))
-                finally:
-                    feed.stop()  # also when the user interrupts
+            parts = [_part(work, feed, feed.small())]
+            if not feed.ended:
+                parts += _parts(work, feed, number)
         for part in parts:
             if part.error is not None:
                 raise type(part.error)(*part.error.args)  # a new one, without the frames of the threads
@@ -62,9 +61,18 @@ class _Part(Generic[S]):
     error: TableError | PrivateComputationError | None = None
 
 
-def _part(work: Pass[S], feed: _Feed) -> _Part[S]:
+def _parts(work: Pass[S], feed: _Feed, number: int) -> list[_Part[S]]:
+    """One for each thread, until nothing is left."""
+    with ThreadPoolExecutor(number) as pool:
+        try:
+            return list(pool.map(lambda _: _part(work, feed, feed), range(number)))
+        finally:
+            feed.stop()  # also when the user interrupts
+
+
+def _part(work: Pass[S], feed: _Feed, frames: Iterable[Frame]) -> _Part[S]:
     try:
-        return _Part(fold(work, feed))
+        return _Part(fold(work, frames))
     except (TableError, PrivateComputationError) as problem:
         feed.stop()
         return _Part(error=problem)
@@ -81,7 +89,8 @@ class _Feed:
 
     def __init__(self, batches: Iterator[Batch], advance: Callable[[int], None]) -> None:
         self._batches, self._advance = batches, advance
-        self._lock, self._stopped = Lock(), False
+        self._lock, self.ended = Lock(), False
+        self._put_back: Batch | None = None
 
     def __iter__(self) -> Iterator[Frame]:
         while (batch := self._next()) is not None:
@@ -90,11 +99,27 @@ class _Feed:
 
     def _next(self) -> Batch | None:
         with self._lock:
-            return None if self._stopped else next(self._batches, None)
+            batch, self._put_back = self._put_back, None
+            if batch is None and not self.ended:
+                batch = next(self._batches, None)
+            self.ended = self.ended or batch is None
+            return batch
+
+    def small(self) -> Iterator[Frame]:
+        """The first frames, if they are so small that starting threads takes longer than they do."""
+        for _ in range(2):
+            batch = self._next()
+            if batch is None:
+                return
+            if len(batch.frame) > _SMALL:
+                self._put_back = batch
+                return
+            yield batch.frame
+            self._advance(batch.size)
 
     def stop(self) -> None:
         """No more batches."""
-        self._stopped = True
+        self._put_back, self.ended = None, True
 
 
 @contextmanager
