@@ -27,13 +27,8 @@ docs: .venv/docs.stamp  ## the documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
-bench: .venv/dev.stamp  ## side by side with peers, in one run, one thread
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench noise
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench queries
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench gram
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench regression --data synthetic --seeds 5
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench regression --speed
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/snugdp bench pca --draws 20
+bench: .venv/dev.stamp  ## side by side with peers, one thread, into docs/benchmarks.md; DATA=FOLDER, SLOW=1, ONLY=noise
+	$(BIN)/python tools/bench_page.py $(if $(DATA),--data "$(DATA)") $(if $(SLOW),--slow) $(if $(ONLY),--only "$(ONLY)")
 
 audit: .venv/dev.stamp  ## the full study of every claim and every mistake on purpose: an hour or two
 	$(BIN)/snugdp audit --full --mutants --report audit.html
@@ -54,8 +49,9 @@ audit: .venv/dev.stamp  ## the full study of every claim and every mistake on pu
 	$(PIP) -e ".[docs]"
 	@touch $@ .venv/core.stamp
 
-screenshots: .venv/dev.stamp  ## of the report, on a phone, on a screen and in the dark, in dist/screenshots/
-	SNUGDP_SCREENSHOTS=dist/screenshots $(BIN)/pytest -q tests/report/test_browser.py
+screenshots: .venv/dev.stamp  ## of the terminal and of the report, in docs/images/
+	$(BIN)/python tools/docs_terminal.py
+	SNUGDP_SCREENSHOTS=docs/images $(BIN)/pytest -q tests/report/test_browser.py
 
 proofs: .venv/core.stamp  ## after reading the proofs again against changed code
 	$(BIN)/python tools/proofs.py

@@ -4,28 +4,74 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import snugdp
+from tests.data.clusters import MARKS
+from tests.ledger.conftest import SERVER, new_database
+from tests.pages import PAGES, ROOT, TUTORIALS, Reader, blocks
 
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+ALONE = [page for page in PAGES if page not in TUTORIALS]
+THERE = {
+    "spark": bool(find_spec("pyspark") and (shutil.which("java") or os.environ.get("JAVA_HOME"))),
+    "postgres": bool(find_spec("psycopg") and SERVER),
+}
+MISSING = {
+    "spark": "Spark needs Java 17 and pip install 'snugdp[spark]'",
+    "postgres": "no PostgreSQL server: run python tools/with_postgres.py make test, or set SNUGDP_TEST_POSTGRES",
+}
+DATABASE = "postgresql://ann@db.example/privacy"  # of the pages
 MODULES = sorted(module.name for module in pkgutil.walk_packages(snugdp.__path__, "snugdp."))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_run(
-    page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("page", ALONE, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)):
-        exec(compile(block, f"{page.name}, example {number + 1}", "exec"), names)
-    capsys.readouterr()
+    Reader(kinds={"python"}, compares=False).follow(page)
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """Somebody who sits down in an empty folder, with all that is to be had on this machine."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in {
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": "--driver-memory 512m --conf spark.ui.enabled=false "
+        "--conf spark.ui.showConsoleProgress=false --conf spark.driver.host=127.0.0.1 pyspark-shell",
+        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with new_database() if THERE["postgres"] else nullcontext("") as database:
+        yield Reader(there=[name for name, there in THERE.items() if there], instead={DATABASE: database})
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=MARKS[1:] if page.stem == "spark" else []) for page in TUTORIALS]
+)
+def test_tutorials_run(page: Path, reader: Reader) -> None:
+    if missing := reader.follow(page):
+        pytest.skip(f"the rest of the page ran: {MISSING[missing[0]]}")
+
+
+def test_tutorials_are_told_what_they_need() -> None:
+    needs = {block.needs for page in TUTORIALS for block in blocks(page) if block.needs is not None}
+    assert needs == set(THERE)
+    for page in TUTORIALS:
+        kinds = {block.kind for block in blocks(page)}
+        assert kinds <= {"python", "console", "toml", "text", "sh"}, page
+        assert page.stem == "index" or "python" in kinds, page
 
 
 def test_the_plan_in_the_readme_is_the_plan() -> None:
@@ -48,8 +94,8 @@ def test_every_public_name_is_explained() -> None:
 
 def test_every_page_is_in_the_site() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
-    for page in (ROOT / "docs").glob("*.md"):
-        assert page.name in navigation, page.name
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert f" {page.relative_to(ROOT / 'docs').as_posix()}\n" in navigation, page
 
 
 def test_every_dependency_has_its_reason() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
+from bisect import insort
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -151,14 +152,15 @@ class Cost:
         if not isinstance(other, Cost):
             return self if other == 0 else NotImplemented
         self.neighbours.require(other.neighbours)
-        return Cost(
+        total = Cost(
             mu_squared=self.mu_squared + other.mu_squared,
             epsilon=self.epsilon + other.epsilon,
             delta=self.delta + other.delta,
             variation=self.variation + other.variation,
-            atoms=self.atoms + other.atoms,
             neighbours=self.neighbours,
         )
+        object.__setattr__(total, "atoms", _merged(self.atoms, other.atoms))
+        return total
 
     __radd__ = __add__  # so that sum(costs) works
 
@@ -218,6 +220,15 @@ class Cost:
         parts = [f"{name}={shown(value)}" for name, value in self._parts().items() if value]
         parts += [f"atoms={len(self.atoms)}"] if self.atoms else []
         return f"Cost({', '.join([*parts, f'neighbours={self.neighbours.value!r}'])})"
+
+
+def _merged(some: tuple[Atom, ...], others: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    """Both in the order of their texts, in which each of them is: a text can be long, so few of them are made."""
+    many, few = (some, others) if len(some) >= len(others) else (others, some)
+    atoms = list(many)
+    for atom in few:
+        insort(atoms, atom, key=repr)
+    return tuple(atoms)
 
 
 @dataclass(frozen=True)

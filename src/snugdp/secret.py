@@ -6,8 +6,13 @@ only the noise room may unwrap (``tests/test_layers.py`` checks it), and what it
 
 from __future__ import annotations
 
+import os
+import threading
+import warnings
 from collections.abc import Callable
-from typing import Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
+
+import numpy as np
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -16,6 +21,44 @@ U = TypeVar("U")
 
 class PrivateComputationError(RuntimeError):
     """A computation on private values failed. The message never says which values."""
+
+
+class _Hush:
+    """No warning leaves the block, not even one that the code inside insists on, or that a filter makes an error.
+
+    Filters of warnings belong to the whole process and not to a thread, so those of other threads are lost meanwhile.
+    Blocks that overlap in several threads share one change of the filters, and the last one undoes it: a change each
+    would leave them as another thread had found them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._held: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._depth:
+                self._held = warnings.catch_warnings(record=True)
+                self._held.__enter__()
+                warnings.simplefilter("ignore")
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                self._held.__exit__(None, None, None)
+                self._held = None
+
+    def after_fork(self) -> None:
+        """In a child: another thread of the parent may have held the lock."""
+        self._lock = threading.RLock()
+
+
+_HUSH = _Hush()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_HUSH.after_fork)
 
 
 class Secret(Generic[T_co]):
@@ -37,12 +80,24 @@ class Secret(Generic[T_co]):
         self._value = value
 
     def map(self, function: Callable[[T_co], U]) -> Secret[U]:
-        """Apply a pure function; the result is as private as the argument."""
+        """Apply a pure function; the result is as private as the argument.
+
+        What it warns of is dropped, and what it raises becomes a ``PrivateComputationError`` without a cause, for both
+        may depend on the value. That holds for every exception, ``SystemExit`` and panics of native libraries too;
+        only an interrupt by the user goes on, as a new one. What it prints, logs or writes is not covered.
+        """
+        interrupted = False
         try:
-            return Secret(function(self._value))
-        except Exception:
-            pass
+            with _HUSH, np.errstate(all="ignore"):
+                return Secret(function(self._value))
+        except KeyboardInterrupt:
+            interrupted = True
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__module__.startswith("snugdp."):
+                raise  # the end of an audit's replay, which knows the rows
         # Raised outside the handler, so that no traceback, cause or context carries private values.
+        if interrupted:
+            raise KeyboardInterrupt
         raise PrivateComputationError(
             "a computation on private values failed; the cause is withheld because it may depend on them. "
             "Test the function on made-up data"

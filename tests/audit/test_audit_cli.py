@@ -19,7 +19,7 @@ from snugdp.audit.run import Report, audit
 from snugdp.cli.main import app
 from snugdp.guarantee import Cost
 from snugdp.report.audit import page
-from snugdp.report.drawing import picture
+from snugdp.report.curves import picture
 from tests.audit.toys import case, laplace_sum
 
 ONE = "framework: distance, Laplace"
@@ -140,7 +140,9 @@ def test_the_page_stands_alone() -> None:
 
 def test_a_picture_stays_inside() -> None:
     drawn = picture(Curve((-1.0, 0.0, 1.0), (0.7, 0.4, 0.0), (2.0, -1.0, float("nan"))), "strange")
-    numbers = [float(x) for x in re.findall(r"-?[\d.]+", drawn.claimed + drawn.measured)]
+    lines = re.findall(r'class="(?:claimed|measured)" points="([^"]*)"', drawn)
+    numbers = [float(x) for x in re.findall(r"-?[\d.]+", " ".join(lines))]
+    assert len(numbers) == 12
     assert min(numbers) >= 0
     assert max(numbers) <= 220
-    assert [word for _, word in drawn.across] == ["-1", "0", "1"]
+    assert re.findall(r'text-anchor="middle">([^<]*)<', drawn) == ["-1", "0", "1", "epsilon"]

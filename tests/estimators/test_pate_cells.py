@@ -24,8 +24,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from snugdp import MemoryLedger, PATEClassifier, Simulation
 from snugdp.estimators import pate_teachers
+from snugdp.estimators.labels import labels_of
 from snugdp.estimators.pate_cells import Column, as_moment, as_number, as_text, cells_of
-from snugdp.estimators.pate_rows import Form, fresh, labels_by_cell, take, usable
+from snugdp.estimators.pate_rows import Form, fresh, take, usable
 from snugdp.estimators.pate_teachers import Scattered, histograms, vote
 from snugdp.estimators.tables import eager
 from tests.estimators.test_pate_privacy import TEACHERS, Script, model_of
@@ -219,7 +220,7 @@ def test_one_label_does_not_change_the_type_of_the_others(odd: Any, parts: list[
         assert others_differ(parts, PUBLIC, (X, Y), (np.vstack([X, X[:1]]), given)) == 0
 
 
-def test_labels_by_cell() -> None:
+def test_labels_of() -> None:
     for y in (
         np.array([0, 1, 5]),
         [0, "1", 5.0],
@@ -227,10 +228,10 @@ def test_labels_by_cell() -> None:
         pa.array([0, 1, None]),
         (False, True, 2),
     ):
-        assert labels_by_cell(y, [0, 1]).tolist() == [0, 1, -1]
-    assert labels_by_cell(pd.Series([4.0, 5.0, None]), ["4", "5"]).tolist() == [0, 1, -1]
-    assert labels_by_cell(["True", False, "x"], [False, True]).tolist() == [1, 0, -1]
-    assert labels_by_cell(pd.Series(["b", "a"], dtype="category"), ["a", "b"]).tolist() == [1, 0]
+        assert labels_of(y, [0, 1]).tolist() == [0, 1, -1]
+    assert labels_of(pd.Series([4.0, 5.0, None]), ["4", "5"]).tolist() == [0, 1, -1]
+    assert labels_of(["True", False, "x"], [False, True]).tolist() == [1, 0, -1]
+    assert labels_of(pd.Series(["b", "a"], dtype="category"), ["a", "b"]).tolist() == [1, 0]
 
 
 def test_cells() -> None:

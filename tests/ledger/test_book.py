@@ -454,9 +454,13 @@ def test_passwords_are_left_out() -> None:
         "postgresql://ann@h/db?password=s3cret&x=1#d",
         "postgresql://ann@h/db?x=1&sslpassword=s3cret",
         "postgresql://:s3cret@h",
+        "postgresql://ann@h/db?x=1&pass%77ord=s3cret#d",
+        "postgresql://ann@h/db?%50ASSWOR%64=s3cret&x=1",
+        "postgresql://ann@h/db?ssl%70assword=s3cret&oauth_client_%73ecret=s3cret",
     ):
         assert "s3cr" not in without_password(url)
     assert without_password("postgresql://ann@h/db?x=1#d") == "postgresql://ann@h/db?x=1#d"
+    assert without_password("postgresql://ann@h/db?pass%77ord=p&x=1&y=%20#d") == "postgresql://ann@h/db?x=1&y=%20#d"
 
 
 def in_child(work: object) -> int:

@@ -17,6 +17,7 @@ from scipy.stats import norm
 
 from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, RelationMismatchError
 from snugdp.accounting import gaussian
+from snugdp.accounting.triple import Atom, Branch
 from snugdp.ledger.inner import RunLedger
 
 
@@ -158,3 +159,14 @@ def test_a_run_without_a_plan_has_one_charge_for_each_part() -> None:
     scored.charge(Cost(epsilon=0.2), "its score")
     with pytest.raises(BudgetExceededError, match="one release"):
         scored.charge(Cost(epsilon=0), "more")
+
+
+def test_atoms_of_a_sum_stay_in_the_order_that_ledgers_write() -> None:
+    drawn = np.random.default_rng(5).integers(0, 30, size=(40, 2)).tolist()
+    atoms = [Atom((Branch(Fraction(a, 7), Fraction(b)),), (Branch(Fraction(b, 11), Fraction(a)),)) for a, b in drawn]
+    total = Cost()
+    for start in range(0, 40, 5):
+        total = total + Cost(atoms=tuple(atoms[start : start + 5]))
+        assert total == Cost(atoms=tuple(atoms[: start + 5]))
+        assert total.atoms == tuple(sorted(atoms[: start + 5], key=repr))
+    assert sum((Cost(atoms=(atom,)) for atom in reversed(atoms)), Cost()) == total == Cost() + total

@@ -8,7 +8,7 @@ from typing import Any
 from snugdp.audit import goodness, registry
 from snugdp.audit.finding import Case
 
-SWIFT = frozenset({"queries", "framework", "pate", "selection", ""})  # walks of about a millisecond
+_SWIFT = frozenset({"queries", "framework", "pate", "selection", ""})  # walks of about a millisecond
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Runs:
     walks: int
     ends: int
     power: bool
-    sparing: bool
+    sparing: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Effort:
         """Of this case."""
         if registry.slow(case):
             return self.slow
-        return self.swift if case.group in SWIFT else self.steady
+        return self.swift if case.group in _SWIFT else self.steady
 
 
 QUICK = Effort(
@@ -62,9 +62,9 @@ QUICK = Effort(
 )
 FULL = Effort(
     "full",
-    Runs(600, 600, 300, None, 1000, 30, 1000, 400, 3000, True, False),
-    Runs(300, 200, 80, None, 250, 12, 250, 150, 600, False, False),
-    Runs(200, 80, 40, None, 80, 6, 80, 80, 300, False, False),
+    Runs(600, 600, 300, None, 1000, 30, 1000, 400, 3000, True),
+    Runs(300, 200, 80, None, 250, 12, 250, 150, 600, False),
+    Runs(200, 80, 40, None, 80, 6, 80, 80, 300, False),
     goodness.FULL,
     full=True,
 )

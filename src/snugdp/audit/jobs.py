@@ -20,11 +20,15 @@ _SEEDS = 1 << 10  # between the seeds of two audits, for pairs that are not shar
 
 @dataclass(frozen=True)
 class Job:
-    """``kind``: what to do; ``name``: with which case, site, certificate or face; ``layers``: that it belongs to."""
+    """``kind``: what to do; ``name``: with which case, site, certificate or face; ``layers``: that it belongs to.
+
+    ``group``: of the case.
+    """
 
     kind: str
     name: str
     layers: str
+    group: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}".strip()
@@ -42,7 +46,7 @@ class Done:
 def jobs_of_cases(cases: Iterable[Case[Any]], layers: Iterable[str]) -> list[Job]:
     """One for each case."""
     wanted = "".join(layer for layer in OF_A_CASE if layer in set(layers))
-    return [Job("case", case.name, wanted) for case in cases if wanted]
+    return [Job("case", case.name, wanted, case.group) for case in cases if wanted]
 
 
 def jobs_of_the_library(layers: Iterable[str], full: bool = False) -> list[Job]:
@@ -54,7 +58,7 @@ def jobs_of_the_library(layers: Iterable[str], full: bool = False) -> list[Job]:
 def perform(job: Job, effort: Effort, seed: int, case: Case[Any] | None = None) -> Done:
     """Do it here. ``case``: the case, where it is not a registered one."""
     if job.kind == "case":
-        return _case(job, case or _registered(job.name), effort, seed)
+        return _case(job, case or registry.case(job.name, job.group), effort, seed)
     start = time.process_time()
     found = tuple(_DOERS[job.kind](job.name, effort))
     return Done(job, found, ((job.layers[0], time.process_time() - start),))
@@ -75,14 +79,6 @@ def _library(full: bool) -> Iterator[Job]:
     yield Job("lint", "", "B")
     yield Job("ledger", "", "G")
     yield Job("vectors", "", "X")
-
-
-def _registered(name: str) -> Case[Any]:
-    """The case of this name, with the cases of its group alone."""
-    for group in (*registry.ROOMS, None):
-        if group is None or any(name == case.name for case in registry.registered(group)):
-            return registry.case(name)
-    raise AssertionError
 
 
 def _case(job: Job, case: Case[Any], effort: Effort, seed: int) -> Done:

@@ -21,13 +21,12 @@ from multiprocessing import get_context
 from typing import Any
 
 from snugdp.audit import registry
-from snugdp.audit.effort import FULL, QUICK, SWIFT, Effort
+from snugdp.audit.effort import FULL, QUICK, Effort
 from snugdp.audit.finding import LAYERS, Case, Finding
 from snugdp.audit.jobs import Done, Job, jobs_of_cases, jobs_of_the_library, perform
 from snugdp.estimators.threads import one_blas_thread
 
 Progress = Callable[[int, int, str], None]
-_JOBS = 30  # of a process
 _VERSIONS = ("snugdp", "numpy", "scipy", "scikit-learn", "python-flint")
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -146,9 +145,9 @@ def _performed(
     own = {case.name: case for case in cases}
     away = [job for job in jobs if processes > 1 and _can_travel(job, own)]
     here = [job for job in jobs if job not in set(away)]
-    if away:
-        with _single_threads(), _pool(processes) as pool:
-            waiting = [pool.submit(_away, job, effort, seed) for job in _longest_first(away, own)]
+    for batch in _batches(away):
+        with _single_threads(), ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+            waiting = [pool.submit(_away, job, effort, seed) for job in batch]
             try:
                 yield from (piece.result() for piece in as_completed(waiting))
             except BaseException:
@@ -163,20 +162,18 @@ def _can_travel(job: Job, own: Mapping[str, Case[Any]]) -> bool:
     return job.kind != "case" or own[job.name] in registry.ours()
 
 
-def _pool(processes: int) -> ProcessPoolExecutor:
-    """Processes that are replaced from time to time: a case of objective perturbation leaves some 100 MB behind."""
-    return ProcessPoolExecutor(processes, mp_context=get_context("spawn"), max_tasks_per_child=_JOBS)
+def _batches(jobs: list[Job]) -> list[list[Job]]:
+    """What is no case, then a few groups at a time, each batch in new processes: memory of the last ones is free again.
 
-
-def _longest_first(jobs: list[Job], cases: Mapping[str, Case[Any]]) -> list[Job]:
-    """Slow cases and faces before swift ones, so that no processor waits for another at the end."""
-
-    def place(job: Job) -> int:
-        if job.kind != "case":
-            return 1 if job.kind in ("face", "law", "inside") else 3
-        return 3 if cases[job.name].group in SWIFT else 0 if registry.slow(cases[job.name]) else 2
-
-    return sorted(jobs, key=place)
+    A case of objective perturbation leaves some 100 MB behind that Python does not know of. What takes longest comes
+    first, so that no processor waits for another at the end.
+    """
+    found: list[list[Job]] = [[], [], []]
+    for job in jobs:
+        found[0 if job.kind != "case" else 1 if job.group in ("linear", "glm", "sparse") else 2].append(job)
+    long = ["face", "law", "inside", "linear", "glm", "sparse", "selection", "pca", "pate"]
+    order = {name: place for place, name in enumerate(long)}
+    return [sorted(batch, key=lambda job: order.get(job.group or job.kind, len(long))) for batch in found if batch]
 
 
 def _away(job: Job, effort: Effort, seed: int) -> Done:

@@ -47,7 +47,10 @@ def audit(
     processes: Annotated[int, typer.Option(min=0, help="How many at once; 0 for one per processor.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
-    """Claims against what is measured, for every mechanism and layer. The exit code is 1 if anything failed."""
+    """Claims against what is measured, for every mechanism and layer. The exit code is 1 if anything failed.
+
+    Example: snugdp audit median --layers D,N
+    """
     console = Console(stderr=as_json)
     workers = processes or os.cpu_count() or 1
     letters = None if layers is None else list(layers.replace(",", ""))

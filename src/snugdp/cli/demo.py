@@ -41,7 +41,10 @@ def demo(
             if taken := sorted(file.name for file in out.iterdir() if file.name in _FILES):
                 raise ValueError(f"{out} has a file {taken[0]} already: name another folder")
         folder = Path(tempfile.mkdtemp(prefix="snugdp-demo-")) if out is None else out
-        show(Console(highlight=False), folder)
+        console = Console(highlight=False)
+        show(console, folder)
+        if out is None:
+            _say(console, f"\nThe folder is a temporary one: delete {folder} when you are done, or name one by --out.")
 
 
 def show(console: Console, folder: Path) -> None:

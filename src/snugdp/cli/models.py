@@ -150,15 +150,22 @@ def opened(ledger: str | None) -> Ledger | None:
 
 
 class Noted:
-    """A ledger that writes beside every plan what the fit was of, so that a key is good for this very question."""
+    """A ledger, under a key or without, that writes beside every plan what the release is of: a key is good for that
+    very question alone.
+    """
 
-    def __init__(self, account: Any, note: str) -> None:
-        self._account, self._note = account, note
+    def __init__(self, ledger: Ledger, key: str | None, note: str) -> None:
+        self._account: Any = ledger if key is None else ledger.once(key)
+        self._note = note
 
     def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
         """As that of the ledger."""
         receipt: Receipt = self._account.charge(cost, what, plan=f"{plan}\n  of       {self._note}")
         return receipt
+
+    def knows(self, cost: Cost, what: str, *, plan: str = "") -> bool:
+        """As that of the ledger: a key of another question is refused before long work."""
+        return bool(self._account.knows(cost, what, plan=f"{plan}\n  of       {self._note}"))
 
     def recall(self, receipt: Receipt) -> str | None:
         """As that of the ledger."""
@@ -175,29 +182,25 @@ class Noted:
         return bool(self._account.affords(cost))
 
 
-def account_of(ledger: Ledger, key: str | None, estimator: Any) -> Noted:
-    """Whom a fit is charged to."""
+def question(column: str | None, by: str, asked: object) -> str:
+    """What a release is of, for the ledger: the column, the method, and a digest of everything that was asked."""
     from hashlib import sha256
 
+    return f"{column or 'all columns'}, by {by} {sha256(repr(asked).encode()).hexdigest()[:16]}"
+
+
+def question_of(estimator: Any) -> str:
+    """What a fit is of."""
     from snugdp.estimators.files_kinds import parameters_of
 
     schema = estimator.schema
-    asked = repr((schema.to_toml(), sorted(parameters_of(estimator).items())))
-    note = f"{schema.target or 'all columns'}, by {type(estimator).__name__} {sha256(asked.encode()).hexdigest()[:16]}"
-    return Noted(ledger if key is None else ledger.once(key), note)
+    asked = (schema.to_toml(), sorted(parameters_of(estimator).items()))
+    return question(schema.target, type(estimator).__name__, asked)
 
 
 def left_after(ledger: Ledger, cost: Cost) -> Remaining | None:
     """What the ledger would still accept after a charge; None if it would not accept the charge."""
-    if not ledger.affords(cost):
-        return None
-
-    def look(state: Any, _: object) -> Remaining:
-        total = state.spent + cost
-        left: Remaining = state._fixed_by(state.spent, total).remaining(total)
-        return left
-
-    return ledger._handle.look(look)
+    return ledger.remaining_after(cost)
 
 
 def as_amounts(left: Remaining | None) -> dict[str, float] | None:
@@ -208,6 +211,6 @@ def as_amounts(left: Remaining | None) -> dict[str, float] | None:
 def exceeded(ledger: Ledger, plan: Plan) -> str:
     """Why a ledger will not take a plan."""
     return (
-        f"the ledger {ledger.address} does not cover this: it has {ledger.remaining} left. Nothing was read or "
-        f"charged. Ask for less epsilon or delta, or see 'snugdp ledger show'. Planned: {plan.cost!r}"
+        f"the ledger {ledger.address} does not cover this: it has {ledger.remaining} left. Nothing was charged. Ask "
+        f"for less epsilon or delta, or see 'snugdp ledger show'. Planned: {plan.cost!r}"
     )

@@ -47,7 +47,10 @@ def pate(
     file: Annotated[Path | None, typer.Option("--json", help="Write every number to this file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the curves into this file, such as x.svg.")] = None,
 ) -> None:
-    """Privacy of labels from 400 teachers: high and low consensus, every analysis of the same noisy votes."""
+    """Privacy of labels from 400 teachers: high and low consensus, every analysis of the same noisy votes.
+
+    Example: snugdp paper pate --data mnist --json pate.json
+    """
     from snugdp.paper import pate_curves, pate_study
 
     console = Console()
@@ -80,38 +83,48 @@ _Seeds = Annotated[int | None, typer.Option(min=1, help="How many splits in figu
 _Json = Annotated[bool, typer.Option("--json", help="Print the names of the files as one JSON object, and no more.")]
 
 
-@app.command(epilog="Example: snugdp paper figure1 --data uci --out figures")
+@app.command()
 def figure1(
     *, out: _Out, data: _Data = None, seeds: _Seeds = None, quick: _Quick = False, as_json: _Json = False
 ) -> None:
     """Linear regression on bike and elevators: error against epsilon, as printed and honest.
 
     Needs bike.csv and elevators.csv (plain or gzipped, the target in the last column).
+
+    Example: snugdp paper figure1 --data uci --out figures
     """
     _make(out, as_json, figure1=partial(_figure1, data=data, seeds=seeds, quick=quick))
 
 
-@app.command(epilog="Example: snugdp paper figure2 --data votes --out figures")
+@app.command()
 def figure2(*, out: _Out, data: _Data = None, quick: _Quick = False, as_json: _Json = False) -> None:
     """PATE with high and low consensus: epsilon against noise, as printed and honest.
 
     Uses mnist_votes_400.npz of the folder, or trains 400 teachers on the four files of MNIST; and
     pate_surrogate_votes.json, votes that are calibrated to the published curves, if it is there.
+
+    Example: snugdp paper figure2 --data votes --out figures
     """
     _make(out, as_json, figure2=partial(_figure2, data=data, quick=quick))
 
 
-@app.command(epilog="Example: snugdp paper figure3 --out figures")
+@app.command()
 def figure3(*, out: _Out, quick: _Quick = False, as_json: _Json = False) -> None:
-    """A vote between two candidates: losses by the gap, and the price of an error rate. Needs no data."""
+    """A vote between two candidates: losses by the gap, and the price of an error rate. Needs no data.
+
+    Example: snugdp paper figure3 --out figures
+    """
     _make(out, as_json, figure3=partial(_figure3, quick=quick))
 
 
-@app.command(name="all", epilog="Example: snugdp paper all --data shared --out figures --quick")
+@app.command(name="all")
 def every(
     *, out: _Out, data: _Data = None, seeds: _Seeds = None, quick: _Quick = False, as_json: _Json = False
 ) -> None:
-    """All three figures."""
+    """All three figures.
+
+    Example: snugdp paper all --data shared --out figures --quick
+    """
     _make(
         out,
         as_json,

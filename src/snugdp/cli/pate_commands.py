@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.errors import in_plain_words
-from snugdp.cli.releases import Data, Delta, Epsilon, Key, OnlyPlan, Till, Yes
+from snugdp.cli.releases import Data, Delta, Epsilon, Till, Told, can_write, releasing
 
 if TYPE_CHECKING:
     from snugdp.data.kinds import Column
@@ -41,9 +40,11 @@ Threshold = Annotated[
 
 
 @app.command()
+@releasing
 def label(
     votes: Annotated[Path, typer.Argument(help="A .csv, .npy, .npz, .parquet or .arrow file.", show_default=False)],
     *,
+    till: Till,
     epsilon: Epsilon,
     delta: Delta = "1e-6",
     classes: Classes = None,
@@ -58,14 +59,9 @@ def label(
     sigma: Sigma = None,
     test: Test = "distance",
     threshold: Threshold = None,
-    ledger: models.LedgerAt = None,
-    key: Key = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv file for the labels; without it they are printed.")
     ] = None,
-    only_plan: OnlyPlan = False,
-    as_json: models.AsJson = False,
-    yes: Yes = False,
 ) -> None:
     """Labels of public queries from the votes of teachers, or a refusal.
 
@@ -73,41 +69,44 @@ def label(
 
     Example: snugdp pate label votes.npy --classes 10 --epsilon 1 --gap 200 --ledger people.ledger -o labels.csv
     """
-    with in_plain_words():
-        from snugdp.guarantee import Budget
-        from snugdp.pate import face
-        from snugdp.pate.proposals import Size
-        from snugdp.pate.votes import read
-        from snugdp.ptr.purse import Purse
+    from snugdp.guarantee import Budget
+    from snugdp.pate import face
+    from snugdp.pate.proposals import Size
+    from snugdp.pate.votes import read
+    from snugdp.ptr.purse import Purse
 
-        till = Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
-        _check_output(output)
-        budget, named = Budget(epsilon, delta), _classes(classes)
-        of_numbers = form == "histograms" or (named is not None and not isinstance(named[0], str))
-        panel, inside = read(_votes(votes, of_numbers), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
-        numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, True), threshold, None)
-        size = Size(panel.teachers, panel.queries, len(panel.classes))
-        proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
-        aside = output is None
-        account = till.agreed(proposal.plan, aside=aside)
-        outcome = face.run(proposal, panel, inside, Purse(None, account, budget))
-        shown: dict[str, Any] = {"labels": None, "answered": None}
-        words = None
-        if outcome.value is not None:
-            found = outcome.value
-            shown = {"labels": found.labels.tolist(), "answered": found.answered.tolist()}
-            if output is not None or not as_json:
-                _write(found, output)
-            words = f"Released: labels of {int(found.answered.sum()):,} of {len(found):,} queries"
-            words += "" if output is None else f" in {output}"
-        till.tell(outcome, proposal.plan, words, shown, aside=aside)
+    _check_output(output)
+    budget, named = Budget(epsilon, delta), _classes(classes)
+    of_numbers = form == "histograms" or (named is not None and not isinstance(named[0], str))
+    panel, inside = read(_votes(votes, of_numbers), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
+    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, True), threshold, None)
+    size = Size(panel.teachers, panel.queries, len(panel.classes))
+    proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
+    aside = output is None
+    asked = (form, teachers, list(panel.classes))
+    account = till.agreed(proposal.plan, models.question("labels", "PATE", asked), aside=aside)
+    outcome = face.run(proposal, panel, inside, Purse(None, account, budget))
+    shown: dict[str, Any] = {"labels": None, "answered": None}
+    words = None
+    if outcome.value is not None:
+        found = outcome.value
+        shown = {"labels": found.labels.tolist(), "answered": found.answered.tolist()}
+        if output is not None or not till.as_json:
+            _write(found, output)
+        words = f"Released: labels of {int(found.answered.sum()):,} of {len(found):,} queries"
+    public = {"classes": list(panel.classes), "teachers": panel.teachers, "queries": panel.queries}
+    till.tell(
+        outcome, proposal.plan, Told(words, shown, {"labels": output if words else None}, public=public, aside=aside)
+    )
 
 
 @app.command()
+@releasing
 def train(
     data: Data,
     schema: models.SchemaFile,
     *,
+    till: Till,
     queries: Annotated[
         str, typer.Option(help="Public rows without labels, a file with the columns of the table.", show_default=False)
     ],
@@ -122,11 +121,6 @@ def train(
     test: Test = "distance",
     threshold: Threshold = None,
     jobs: Annotated[int | None, typer.Option(help="Teachers trained at a time.")] = None,
-    ledger: models.LedgerAt = None,
-    key: Key = None,
-    only_plan: OnlyPlan = False,
-    as_json: models.AsJson = False,
-    yes: Yes = False,
 ) -> None:
     """Train teachers on the rows and a linear student on their noisy labels of public queries.
 
@@ -134,32 +128,27 @@ def train(
 
     Example: snugdp pate train people.parquet people.toml --target risk --queries public.parquet --epsilon 1 -o model.json
     """  # noqa: E501  one line to copy
-    with in_plain_words():
-        from snugdp.cli import reading
-        from snugdp.estimators.files import save
+    from snugdp.cli import reading
 
-        till = Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
-        _check_output(output, ".json")
-        features, answer, labels = _columns(schema, target)
-        private = reading.opened(data, {**features, answer[0]: answer[1]})
-        public = _numbers(reading.frame(reading.opened(queries, features), features))
-        belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, True)}
-        how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
-        model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
-        plan = model.plan()
-        account = till.agreed(plan)
-        rows = reading.frame(private, {**features, answer[0]: answer[1]})
-        model.set_params(ledger=account).fit(_numbers(rows.select(tuple(features))), rows[answer[0]])
-        if model.released_ and not hasattr(model, "student_"):
-            raise ValueError(
-                "labels were released and paid for, but no student can be trained on them: perhaps all are the same. "
-                "Give more queries, or a larger epsilon"
-            )
-        save(model, output)
-        words = (
-            f"Released: a student of {int(model.answered_.sum()):,} labels, in {output}" if model.released_ else None
+    _check_output(output, ".json")
+    features, answer, labels = _columns(schema, target)
+    private = reading.opened(data, {**features, answer[0]: answer[1]})
+    public = _numbers(reading.frame(reading.opened(queries, features), features))
+    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, True)}
+    how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
+    model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
+    plan = model.plan()
+    account = till.agreed(plan, models.question(answer[0], "PATE", (features, answer, public.write_csv())))
+    rows = reading.frame(private, {**features, answer[0]: answer[1]})
+    model.set_params(ledger=account).fit(_numbers(rows.select(tuple(features))), rows[answer[0]])
+    if model.released_ and not hasattr(model, "student_"):
+        raise ValueError(
+            "labels were released and paid for, but no student can be trained on them: perhaps all are the same. "
+            "Give more queries, or a larger epsilon"
         )
-        till.tell(model.outcome_, plan, words, {"model": str(output)})
+    words = f"Released: a student of {int(model.answered_.sum()):,} labels" if model.released_ else None
+    title = f"A student of private teachers: {answer[0]}"
+    till.tell(model.outcome_, plan, Told(words, {}, {"model": output}, model=model, title=title))
 
 
 def _ensemble(teachers: int, **given: Any) -> Any:
@@ -265,8 +254,7 @@ def _check_output(output: Path | None, ending: str = ".csv") -> None:
         return
     if output.suffix != ending:
         raise ValueError(f"{output} must end in {ending}")
-    if output.is_dir() or not output.absolute().parent.is_dir():
-        raise ValueError(f"cannot write {output}: there is no such folder, or it is one")
+    can_write(output)
 
 
 def _write(found: Labels, output: Path | None) -> None:

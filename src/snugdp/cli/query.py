@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.errors import in_plain_words
-from snugdp.cli.releases import Data, Delta, Epsilon, Key, OnlyPlan, Till, Yes
+from snugdp.cli.releases import Data, Delta, Epsilon, Rows, Till, Told, releasing
 
 if TYPE_CHECKING:
     from snugdp.data.kinds import Column as Kind
+    from snugdp.ptr.propose import Plan
 
 app = typer.Typer(
     no_args_is_help=True, help="One number or one label about a column: plan, pay, test, release or refuse."
@@ -25,19 +25,19 @@ Lower = Annotated[str | None, typer.Option(help="The least that the column can h
 Upper = Annotated[str | None, typer.Option(help="The most that it can hold.")]
 SchemaFile = Annotated[Path | None, typer.Option("--schema", help="A schema that knows the column, a TOML file.")]
 Beta = Annotated[str | None, typer.Option(help="The proposal: how much one row may move the answer.")]
-Rows = Annotated[int | None, typer.Option(min=1, help="About how many rows, known without the data.")]
 Step = Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")]
 Values = Annotated[
     str | None, typer.Option(help="All values that count, separated by commas; those of the schema otherwise.")
 ]
-Relation = Annotated[str, typer.Option("--neighbours", help='"add_remove" or "replace".')]
 Replaced = Annotated[str, typer.Option("--neighbours", help='"replace": the only relation with a proof.')]
 
 
 @app.command()
+@releasing
 def median(
     data: Data,
     *,
+    till: Till,
     column: Column,
     epsilon: Epsilon,
     delta: Delta = "1e-6",
@@ -47,31 +47,25 @@ def median(
     beta: Beta = None,
     rows: Rows = None,
     step: Step = "0",
-    neighbours: Relation = "add_remove",
-    ledger: models.LedgerAt = None,
-    key: Key = None,
-    only_plan: OnlyPlan = False,
-    as_json: models.AsJson = False,
-    yes: Yes = False,
+    neighbours: models.Relation = "add_remove",
 ) -> None:
     """The median of a column of numbers.
 
     Example: snugdp query median people.parquet -c age --lower 0 --upper 120 --epsilon 0.5 --ledger people.ledger
     """
-    with in_plain_words():
-        from snugdp.queries.robust import Median
+    from snugdp.queries.robust import Median
 
-        asked = _Asked(
-            "median", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
-        )
-        given = {"epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
-        asked.number(Median, (lower, upper), rows, given)
+    asked = _Asked("median", data, column, schema, till)
+    given = {"epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
+    asked.number(Median, (lower, upper), rows, given)
 
 
 @app.command()
+@releasing
 def quantile(
     data: Data,
     *,
+    till: Till,
     column: Column,
     q: Annotated[str, typer.Option("--q", help="Which one: 0.9 for the value above nine tenths.", show_default=False)],
     epsilon: Epsilon,
@@ -83,30 +77,24 @@ def quantile(
     rows: Rows = None,
     step: Step = "0",
     neighbours: Replaced = "replace",
-    ledger: models.LedgerAt = None,
-    key: Key = None,
-    only_plan: OnlyPlan = False,
-    as_json: models.AsJson = False,
-    yes: Yes = False,
 ) -> None:
     """A quantile of a column of numbers. The number of rows is public.
 
     Example: snugdp query quantile people.parquet -c income --q 0.9 --lower 0 --upper 500000 --epsilon 0.5 --beta 500
     """
-    with in_plain_words():
-        from snugdp.queries.robust import Quantile
+    from snugdp.queries.robust import Quantile
 
-        asked = _Asked(
-            "quantile", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
-        )
-        given = {"q": q, "epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
-        asked.number(Quantile, (lower, upper), rows, given)
+    asked = _Asked("quantile", data, column, schema, till)
+    given = {"q": q, "epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
+    asked.number(Quantile, (lower, upper), rows, given)
 
 
 @app.command("trimmed-mean")
+@releasing
 def trimmed_mean(
     data: Data,
     *,
+    till: Till,
     column: Column,
     epsilon: Epsilon,
     delta: Delta = "0",
@@ -117,11 +105,6 @@ def trimmed_mean(
     beta: Beta = None,
     rows: Rows = None,
     neighbours: Replaced = "replace",
-    ledger: models.LedgerAt = None,
-    key: Key = None,
-    only_plan: OnlyPlan = False,
-    as_json: models.AsJson = False,
-    yes: Yes = False,
 ) -> None:
     """The mean of a column without its smallest and largest rows. The number of rows is public.
 
@@ -129,73 +112,58 @@ def trimmed_mean(
 
     Example: snugdp query trimmed-mean people.parquet -c income --schema people.toml --epsilon 0.5 --trim 0.1
     """
-    with in_plain_words():
-        from snugdp.queries.robust import TrimmedMean
+    from snugdp.queries.robust import TrimmedMean
 
-        asked = _Asked(
-            "trimmed-mean", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
-        )
-        given = {"trim": trim, "epsilon": epsilon, "delta": delta, "beta": beta, "neighbours": neighbours}
-        asked.number(TrimmedMean, (lower, upper), rows, given)
+    asked = _Asked("trimmed-mean", data, column, schema, till)
+    given = {"trim": trim, "epsilon": epsilon, "delta": delta, "beta": beta, "neighbours": neighbours}
+    asked.number(TrimmedMean, (lower, upper), rows, given)
 
 
 @app.command()
+@releasing
 def mode(
     data: Data,
     *,
+    till: Till,
     column: Column,
     values: Values = None,
     schema: SchemaFile = None,
     epsilon: Epsilon,
     delta: Delta = "1e-6",
-    neighbours: Relation = "add_remove",
-    ledger: models.LedgerAt = None,
-    key: Key = None,
-    only_plan: OnlyPlan = False,
-    as_json: models.AsJson = False,
-    yes: Yes = False,
+    neighbours: models.Relation = "add_remove",
 ) -> None:
     """The most frequent of the listed values, exactly, or a refusal.
 
     Example: snugdp query mode people.parquet -c commute --values car,train,bicycle --epsilon 0.5 --ledger people.ledger
     """
-    with in_plain_words():
-        from snugdp.queries.labels import Mode
+    from snugdp.queries.labels import Mode
 
-        asked = _Asked(
-            "mode", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
-        )
-        given = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours}
-        asked.label(lambda labels: Mode(categories=labels, **given), values)
+    asked = _Asked("mode", data, column, schema, till)
+    given = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours}
+    asked.label(lambda labels: Mode(categories=labels, **given), values)
 
 
 @app.command()
+@releasing
 def vote(
     data: Data,
     *,
+    till: Till,
     column: Column,
     values: Values = None,
     schema: SchemaFile = None,
     epsilon: Epsilon,
     delta: Delta = "0",
-    neighbours: Relation = "add_remove",
-    ledger: models.LedgerAt = None,
-    key: Key = None,
-    only_plan: OnlyPlan = False,
-    as_json: models.AsJson = False,
-    yes: Yes = False,
+    neighbours: models.Relation = "add_remove",
 ) -> None:
     """The most frequent of the listed values after noise on every count. It is never refused.
 
     Example: snugdp query vote people.parquet -c commute --values car,train,bicycle --epsilon 0.5
     """
-    with in_plain_words():
-        from snugdp.queries.labels import Vote
+    from snugdp.queries.labels import Vote
 
-        asked = _Asked(
-            "vote", data, column, schema, Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
-        )
-        asked.label(lambda labels: Vote(candidates=labels, epsilon=epsilon, delta=delta, neighbours=neighbours), values)
+    asked = _Asked("vote", data, column, schema, till)
+    asked.label(lambda labels: Vote(candidates=labels, epsilon=epsilon, delta=delta, neighbours=neighbours), values)
 
 
 @dataclass(frozen=True)
@@ -225,18 +193,20 @@ class _Asked:
                 "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
                 "some privately"
             )
-        kinds: dict[str, Kind] = {self.column: Number(low, high)}
+        kind = Number(low, high)
+        kinds: dict[str, Kind] = {self.column: kind}
         query = make(bounds=(low, high), rows=rows, **given)  # what is wrong with it is said before a row is read
         source = reading.opened(self.file, kinds)
         values = None
         if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:
             values = reading.frame(source, kinds)[self.column]
-            query = make(bounds=(low, high), rows=max(len(values), 1), **given)  # their number is public
+            rows = max(len(values), 1)  # which is public under this relation
+            query = make(bounds=(low, high), rows=rows, **given)
+        public = {"bounds": f"{float(kind.lower):,.10g} to {float(kind.upper):,.10g}", **given, "rows": rows}
         plan = query.plan()
-        account = self.till.agreed(plan)
+        account = self._agreed(plan, public)
         values = reading.frame(source, kinds)[self.column] if values is None else values
-        outcome = query.release(values, ledger=account)
-        self._tell(outcome, plan, lambda value: f"{value:,.6g}")
+        self._tell(query.release(values, ledger=account), plan, public)
 
     def label(self, make: Callable[[Sequence[Any]], Any], values: str | None) -> None:
         """A query for labels."""
@@ -254,10 +224,9 @@ class _Asked:
         kinds: dict[str, Kind] = {self.column: kind}
         query = make(kind.values)
         source = reading.opened(self.file, kinds)
-        plan = query.plan()
-        account = self.till.agreed(plan)
-        outcome = query.release(reading.frame(source, kinds)[self.column], ledger=account)
-        self._tell(outcome, plan, str)
+        public, plan = {"values": list(kind.values)}, query.plan()
+        account = self._agreed(plan, public)
+        self._tell(query.release(reading.frame(source, kinds)[self.column], ledger=account), plan, public)
 
     def _kind(self) -> Kind | None:
         from snugdp.data.schema import Schema
@@ -269,10 +238,17 @@ class _Asked:
             raise ValueError(f'{self.schema} has no column "{self.column}"; it has {", ".join(columns)}')
         return columns[self.column]
 
-    def _tell(self, outcome: Any, plan: Any, worded: Callable[[Any], str]) -> None:
+    def _agreed(self, plan: Plan, public: dict[str, Any]) -> Any:
+        return self.till.agreed(plan, models.question(self.column, self.name, sorted(public.items())))
+
+    def _tell(self, outcome: Any, plan: Plan, public: dict[str, Any]) -> None:
         value = outcome.value
-        words = None if value is None else f"Released: {self.name} of {self.column} = {worded(value)}"
-        self.till.tell(outcome, plan, words, {"query": self.name, "column": self.column, "value": value})
+        shown = {"query": self.name, "column": self.column, "value": value}
+        as_text = f"{value:,.6g}" if isinstance(value, float) else str(value)
+        words = None if value is None else f"Released: {self.name} of {self.column} = {as_text}"
+        public = {name: each for name, each in public.items() if (name, each) != ("step", "0")}
+        title = f"{self.name.replace('-', ' ').capitalize()} of {self.column}"
+        self.till.tell(outcome, plan, Told(words, shown, title=title, public={"column": self.column, **public}))
 
 
 def _bounds(kind: Kind | None) -> tuple[Any, Any]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.errors import ERROR, REFUSED, fail
+from snugdp.cli.errors import ERROR, REFUSED, fail, in_plain_words
 from snugdp.cli.terminal import is_terminal
 
 if TYPE_CHECKING:
-    from snugdp.guarantee import Cost
     from snugdp.ledger.book import Ledger
     from snugdp.outcome import Outcome
     from snugdp.ptr.propose import Plan
@@ -23,18 +26,15 @@ Data = Annotated[
 ]
 Epsilon = Annotated[str, typer.Option(help="The privacy budget of this release, such as 0.5.", show_default=False)]
 Delta = Annotated[str, typer.Option(help="The failure probability of this release.")]
-Key = Annotated[
-    str | None, typer.Option(help="A name for this release: a retry shows the same output and costs nothing more.")
-]
-OnlyPlan = Annotated[bool, typer.Option("--plan", help="Print the plan and stop: it is public and free.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the charge.")]
+Rows = Annotated[int | None, typer.Option(min=1, help="About how many rows, known without the data.")]
+ModelFile = Annotated[Path | None, typer.Option("--output", "-o", help="Save the model to this JSON file.")]
 
 _NO_LEDGER = (
     "No --ledger: nothing is being summed up. Each release has a budget of its own, and adding them up is left to you."
 )
 _REFUSED = (
     "Refused: the test could not show that these data permit the proposal; the budget is spent, why is private, and "
-    "--plan tells what would have been enough."
+    "more rows, a larger epsilon or delta, tighter bounds or another proposal may help: the plan tells, for free."
 )
 
 
@@ -44,21 +44,38 @@ class Till:
 
     book: Ledger | None
     key: str | None
+    report: Path | None
     only_plan: bool
     as_json: bool
     yes: bool
 
     @classmethod
-    def of(cls, ledger: str | None, key: str | None, *, only_plan: bool, as_json: bool, yes: bool) -> Till:
-        """The ledger must be there."""
+    def of(
+        cls,
+        *,
+        ledger: models.LedgerAt = None,
+        key: Annotated[
+            str | None,
+            typer.Option(help="A name for this release: a retry shows the same output and costs nothing more."),
+        ] = None,
+        report: Annotated[Path | None, typer.Option(help="Write a report to this HTML file.")] = None,
+        only_plan: Annotated[bool, typer.Option("--plan", help="Print the plan and stop: it is public, free.")] = False,
+        as_json: models.AsJson = False,
+        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the charge.")] = False,
+    ) -> Till:
+        """The ledger must be there. These are the options that ``releasing`` gives to a command."""
         if ledger is None and key is not None:
             raise ValueError("--key names a release in a ledger: give --ledger too")
-        return cls(models.opened(ledger), key, only_plan, as_json, yes)
+        can_write(report)
+        if report is not None:
+            import snugdp.report.model  # noqa: F401  what it needs and is not installed is missed now
+        return cls(models.opened(ledger), key, report, only_plan, as_json, yes)
 
-    def agreed(self, plan: Plan, *, aside: bool = False) -> Any:
+    def agreed(self, plan: Plan, of: str, *, aside: bool = False) -> Any:
         """Show the plan and return what to charge; the command ends here if the plan is all that was asked for.
 
-        ``aside``: on the error stream, because the output has a form of its own.
+        ``of``: what the release is of, so that a key is good for this very question. ``aside``: on the error stream,
+        because the output has a form of its own.
         """
         if self.only_plan:
             typer.echo(
@@ -69,8 +86,8 @@ class Till:
             typer.echo(f"{plan}\n", err=aside)
         if self.book is None:
             typer.echo(_NO_LEDGER, err=True)
-        account: Any = self.book if self.book is None or self.key is None else self.book.once(self.key)
-        if self.book is not None and not account.affords(plan.cost):
+        account = None if self.book is None else models.Noted(self.book, self.key, of)
+        if self.book is not None and account is not None and not account.affords(plan.cost):
             from snugdp.ledger.errors import BudgetExceededError
 
             raise BudgetExceededError(models.exceeded(self.book, plan))
@@ -78,29 +95,47 @@ class Till:
             fail("Nothing was charged.", ERROR)
         return account
 
-    def tell(self, outcome: Outcome[Any], plan: Plan, words: str | None, shown: dict[str, Any], **how: bool) -> None:
-        """What came of it; a refusal ends the command with its exit code.
-
-        ``words``: a released value for people; ``shown``: what machines get besides cost and receipt.
-        """
+    def tell(self, outcome: Outcome[Any], plan: Plan, told: Told) -> None:
+        """What came of it, and into which files; a refusal ends the command with its exit code."""
         if self.as_json:
-            typer.echo(json.dumps({**shown, **self._paid(outcome, plan)}, allow_nan=False))
+            files = {name: str(file) for name, file in {**told.files, "report": self.report}.items() if file}
+            typer.echo(json.dumps({**told.shown, **self._paid(outcome, plan), "files": files}, allow_nan=False))
         else:
-            if not outcome.refused and words is not None:
-                typer.echo(words, err=how.get("aside", False))
+            if not outcome.refused and told.words is not None:
+                typer.echo(told.words, err=told.aside)
             if self.book is not None:
                 receipt: Any = getattr(outcome, "receipt", None)
                 typer.echo(
-                    f"Receipt {receipt.sequence} of {self.book.address}; left: {self.book.remaining}",
-                    err=how.get("aside", False),
+                    f"Receipt {receipt.sequence} of {self.book.address}; left: {self.book.remaining}", err=told.aside
                 )
+        self._write(outcome, plan, told)
         if outcome.refused:
             fail(_REFUSED, REFUSED)
 
+    def _write(self, outcome: Outcome[Any], plan: Plan, told: Told) -> None:
+        model, file = told.model, told.files.get("model")
+        if model is not None and file is not None:
+            from snugdp.estimators.files import save
+
+            save(model, file)
+        if self.report is not None:
+            from snugdp.estimators.files import as_dict
+            from snugdp.report.model import render
+
+            subject = outcome if model is None else as_dict(model)
+            held = plan if model is None else None  # a model has its own
+            page = render(subject, plan=held, title=told.title, rows=told.rows, public=told.public)
+            self.report.write_text(page, encoding="utf-8")
+        for made in (*told.files.values(), self.report):
+            if made is not None and not self.as_json:
+                typer.echo(f"Wrote {made}", err=told.aside)
+
     def _planned(self, plan: Plan) -> dict[str, Any]:
+        from snugdp.estimators.files_steps import cost_parts
+
         accepted = None if self.book is None else self.book.affords(plan.cost)
         found = None if self.book is None else {**self._found(self.book), "accepted": accepted}
-        return {"plan": str(plan), "proof": plan.proof, "cost": _parts(plan.cost), "ledger": found}
+        return {"plan": str(plan), "proof": plan.proof, "cost": cost_parts(plan.cost), "ledger": found}
 
     def _left(self, plan: Plan) -> str:
         if self.book is None:
@@ -109,11 +144,13 @@ class Till:
         return f"\nLedger {self.book.address}: {self.book.remaining} left.{after}"
 
     def _paid(self, outcome: Outcome[Any], plan: Plan) -> dict[str, Any]:
+        from snugdp.estimators.files_steps import cost_parts
+
         receipt: Any = getattr(outcome, "receipt", None)
         names = ("ledger", "sequence", "what", "key", "hash")
         return {
             "outcome": "refused" if outcome.refused else "released",
-            "cost": _parts(outcome.cost),
+            "cost": cost_parts(outcome.cost),
             "plan": str(plan),
             "proof": plan.proof,
             "receipt": None if receipt is None else {name: getattr(receipt, name) for name in names},
@@ -125,6 +162,47 @@ class Till:
         return {"address": book.address, "left": models.as_amounts(book.remaining)}
 
 
-def _parts(cost: Cost) -> dict[str, Any]:
-    parts = {"mu": cost.mu, "epsilon": float(cost.epsilon), "delta": float(cost.delta)}
-    return {**parts, "neighbours": cost.neighbours.value, "words": repr(cost)}
+@dataclass(frozen=True)
+class Told:
+    """What a command tells. ``words``: for people; ``shown``: for machines; ``files``: by what they hold.
+
+    ``model``: an estimator, saved to the file "model" and shown by the report instead of the outcome. ``title``,
+    ``public`` and ``rows``: of the report.
+    """
+
+    words: str | None
+    shown: Mapping[str, Any]
+    files: Mapping[str, Path | None] = field(default_factory=dict)
+    model: Any = None
+    title: str | None = None
+    public: Mapping[str, Any] | None = None
+    rows: int | None = None
+    aside: bool = False
+
+
+def releasing(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that releases: it has the options of ``Till.of`` as well, and is given the till that they make.
+
+    What is wrong is said in plain words.
+    """
+    options = inspect.signature(Till.of).parameters
+    types = get_type_hints(command, include_extras=True) | get_type_hints(Till.of, include_extras=True)
+    own = [each for name, each in inspect.signature(command).parameters.items() if name != "till"]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        with in_plain_words():
+            till = Till.of(**{name: given.pop(name) for name in options})
+            command(till=till, **given)
+
+    together = [each.replace(annotation=types[each.name]) for each in (*own, *options.values())]
+    run.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in together}
+    return run
+
+
+def can_write(*files: Path | None) -> None:
+    """What would fail after the charge is tried before it."""
+    for file in files:
+        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+            raise ValueError(f"cannot write {file}: there is no such folder, or it is one")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
 
 
@@ -19,25 +21,29 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option(help="A title instead of the kind of the model.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    as_json: models.AsJson = False,
 ) -> None:
     """Write a report about a model: what was released, what it tells about one person at most, what was paid.
 
-    One self-contained HTML file, for a phone, a screen or paper. It costs nothing and reads no row.
+    One self-contained HTML file, for a phone, a screen or paper. It costs nothing and reads no row. With --json the
+    promise, the best attack, the steps and the receipt are printed as well.
 
     Example: snugdp report model.json -o report.html
     """
     with in_plain_words():
-        from snugdp.report.model import render
+        from snugdp.report.model import render, told
 
         if output.exists() and not force:
             raise ValueError(f"{output} is there already; give --force to replace it")
         held = _held(model)
         try:
             page = render(held, title=title, rows=rows)
+            facts = told(held, title=title) if as_json else None
         except ValueError as error:
             raise ValueError(f"{model}: {error}") from None
         output.write_text(page, encoding="utf-8")
-    typer.echo(f"{output}: open it in a browser")
+    line = f"{output}: open it in a browser"
+    typer.echo(line if facts is None else json.dumps({**facts, "files": {"report": str(output)}}, allow_nan=False))
 
 
 def _held(model: Path) -> dict[str, Any]:

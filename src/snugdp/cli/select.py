@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.errors import in_plain_words
-from snugdp.cli.releases import Data, Delta, Epsilon, Key, OnlyPlan, Till, Yes
+from snugdp.cli.releases import Data, Delta, Epsilon, ModelFile, Rows, Till, Told, can_write, releasing
 
 if TYPE_CHECKING:
     from snugdp.data.schema import Schema
@@ -30,11 +29,13 @@ class Family(StrEnum):
 _METHODS = {Family.LINEAR: "posterior", Family.LOGISTIC: "output"}
 
 
+@releasing
 def select(
     model: Annotated[Family, typer.Argument(help="What to fit.", show_default=False)],
     data: Data,
     schema: models.SchemaFile,
     *,
+    till: Till,
     validation: Annotated[
         str, typer.Option(help="Public rows with their targets: the best on them is kept.", show_default=False)
     ],
@@ -51,13 +52,8 @@ def select(
     mean_runs: Annotated[
         float | None, typer.Option(min=1, help="Runs on average; as many as there are proposals by default.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="About how many rows, known without the data.")] = None,
-    ledger: models.LedgerAt = None,
-    key: Key = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the model to this JSON file.")] = None,
-    only_plan: OnlyPlan = False,
-    as_json: models.AsJson = False,
-    yes: Yes = False,
+    rows: Rows = None,
+    output: ModelFile = None,
 ) -> None:
     """Try many proposals in private and keep the best on public rows, for one price.
 
@@ -65,32 +61,29 @@ def select(
 
     Example: snugdp select linear people.parquet people.toml --target income --epsilon 2 --validation public.parquet
     """
-    with in_plain_words():
-        from snugdp.cli import reading
-        from snugdp.estimators.files import as_dict, save
+    from snugdp.cli import reading
 
-        till = Till.of(ledger, key, only_plan=only_plan, as_json=as_json, yes=yes)
-        if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
-            raise ValueError(f"cannot write {output}: there is no such folder, or it is one")
-        layout = _schema(schema, target)
-        reading.opened(data, layout.columns)
-        public = reading.frame(reading.opened(validation, layout.columns), layout.columns)
-        given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": method or _METHODS[model]}
-        estimator = _class(model)(
-            **given,
-            schema=layout,
-            proposals=_proposals(grid),
-            validation=(public.drop(str(layout.target)), public[str(layout.target)]),
-            selection=None if mean_runs is None else {"mean_runs": mean_runs},
-            rows=rows,
-        )
-        plan = estimator.plan(rows=rows)
-        account = till.agreed(plan)
-        estimator.set_params(ledger=account).fit(data)
-        if output is not None:
-            save(estimator, output)
-        words = _words(estimator, output) if estimator.released_ else None
-        till.tell(estimator.outcome_, plan, words, {"model": as_dict(estimator) if as_json else None})
+    can_write(output)
+    layout = _schema(schema, target)
+    reading.opened(data, layout.columns)
+    public = reading.frame(reading.opened(validation, layout.columns), layout.columns)
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": method or _METHODS[model]}
+    estimator = _class(model)(
+        **given,
+        schema=layout,
+        proposals=_proposals(grid),
+        validation=(public.drop(str(layout.target)), public[str(layout.target)]),
+        selection=None if mean_runs is None else {"mean_runs": mean_runs},
+        rows=rows,
+    )
+    plan = estimator.plan(rows=rows)
+    estimator.set_params(ledger=till.agreed(plan, models.question_of(estimator))).fit(data)
+    words, shown = _words(estimator) if estimator.released_ else None, {}
+    if till.as_json:
+        from snugdp.estimators.files import as_dict
+
+        shown = {"model": as_dict(estimator)}
+    till.tell(estimator.outcome_, plan, Told(words, shown, {"model": output}, model=estimator, rows=rows))
 
 
 def _schema(file: Path, target: str | None) -> Schema:
@@ -130,9 +123,7 @@ def _value(text: str) -> Any:
     return text
 
 
-def _words(estimator: Any, output: Path | None) -> str:
-    """The winner, and its score, which is part of the release."""
+def _words(estimator: Any) -> str:
+    """The winner, which is part of the release."""
     best = ", ".join(f"{name} = {value}" for name, value in getattr(estimator, "best_proposal_", {}).items())
-    chosen = f", the best of the grid: {best}" if best else ""
-    file = "" if output is None else f"\nWrote {output}"
-    return f"Released: {estimator.guarantee_}{chosen}{file}"
+    return f"Released: {estimator.guarantee_}" + (f", the best of the grid: {best}" if best else "")

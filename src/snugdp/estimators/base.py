@@ -114,7 +114,7 @@ def forecast_lines(method: Method, layout: Layout, rows: int | None, off_in: str
     """What to expect in the user's units, for a guess of the number of rows or for several."""
     lines = []
     for count in _TYPICAL if rows is None else (rows,):
-        expected = method.forecast(_as_long_rows(count, layout))
+        expected = method.forecast(as_long_rows(count, layout))
         off = float(np.sqrt(expected.excess)) * layout.target_units[1]
         lines.append(
             f"with {count:,} rows that fill their bounds evenly: noise of about "
@@ -124,7 +124,7 @@ def forecast_lines(method: Method, layout: Layout, rows: int | None, off_in: str
     return tuple(lines)
 
 
-def _as_long_rows(rows: int, layout: Layout) -> int:
+def as_long_rows(rows: int, layout: Layout) -> int:
     """How many rows of full length tell as much: numbers spread evenly over their bounds have a third of the square."""
     features = len(layout.features) - layout.intercept
     share = (features + 1) / (6 * features) if layout.intercept else 1 / 3

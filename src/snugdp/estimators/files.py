@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from snugdp.estimators import files_kinds as kinds
 from snugdp.estimators.base import Promise
 from snugdp.estimators.files_schema import schema_from, schema_to
+from snugdp.estimators.files_steps import cost_parts, steps_from, steps_to
 from snugdp.estimators.files_values import decode, encode, record
 from snugdp.guarantee import Cost, shown
 from snugdp.ptr.propose import Plan, Step
@@ -27,15 +28,17 @@ from snugdp.ptr.propose import Plan, Step
 FORMAT, VERSION = "snugdp model", 1
 _FIELDS = (
     "format", "version", "kind", "software", "time", "outcome", "parameters", "schema", "features", "guarantee",
-    "cost", "receipt", "plan", "released",
+    "cost", "steps", "receipt", "plan", "released",
 )  # fmt: skip
+_LATER = ("steps",)  # files that were written before it was added have none
 _MOST = 10**7  # features
+_EXPECT = "  expect   "  # how a printed plan marks its forecasts
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
 
 
 @dataclass(frozen=True)
 class StoredPlan(Plan):
-    """The plan of a fit that was read from a file: as it was printed, with its cost in one step."""
+    """The plan of a fit that was read from a file: as it was printed, with the exact cost of every step."""
 
     text: str = ""
 
@@ -114,6 +117,7 @@ def as_dict(model: Any) -> dict[str, Any]:
         "features": {"count": int(model.n_features_in_), "names": None if names is None else [str(n) for n in names]},
         "guarantee": None if model.guarantee_ is None else _told(model.guarantee_),
         "cost": {**cost_parts(model.cost_), "exact": cost},
+        "steps": steps_to(model.plan_.steps, model.cost_),
         "receipt": None if model.receipt_ is None else {key: getattr(model.receipt_, key) for key in _RECEIPT},
         "plan": str(model.plan_),
         "released": _released(model, kind) if model.released_ else None,
@@ -160,7 +164,8 @@ def _check_fields(given: Any) -> None:
         raise ValueError(f'"version" is {given.get("version")!r}, and this snugdp reads {VERSION}: get a newer snugdp')
     if given.get("kind") not in kinds.KINDS:
         raise ValueError(f'"kind" must be one of {", ".join(kinds.KINDS)}')
-    for what, names in (("is missing", set(_FIELDS) - given.keys()), ("is not known", given.keys() - set(_FIELDS))):
+    missing, more = set(_FIELDS) - given.keys() - set(_LATER), given.keys() - set(_FIELDS)
+    for what, names in (("is missing", missing), ("is not known", more)):
         if names:
             raise ValueError(f'the field "{min(names)}" {what}; a model has {", ".join(_FIELDS)}')
     for name in ("software", "time", "plan"):
@@ -195,12 +200,6 @@ def _check_promise(given: Any, model: Any) -> None:
         raise ValueError('"guarantee" is not that of the parameters and the plan')
 
 
-def cost_parts(cost: Cost) -> dict[str, Any]:
-    """A cost in plain numbers and in words, for JSON."""
-    parts = {"mu": cost.mu, "epsilon": float(cost.epsilon), "delta": float(cost.delta)}
-    return {**parts, "neighbours": cost.neighbours.value, "words": repr(cost)}
-
-
 def _cost(given: Any) -> Cost:
     cost = decode(given["exact"]) if isinstance(given, dict) and "exact" in given else None
     if not isinstance(cost, Cost) or {**cost_parts(cost), "exact": given["exact"]} != given:
@@ -215,7 +214,9 @@ def _plan(given: dict[str, Any], cost: Cost) -> StoredPlan:
     if not isinstance(proof, str):
         raise ValueError('"guarantee" must name its proof')  # noqa: TRY004
     what = text.partition("\n")[0].removeprefix("Plan: ")
-    return StoredPlan(what, proof, {}, (Step("all", "as planned", cost),), text=text)
+    steps = steps_from(given["steps"], cost) if "steps" in given else (Step("all", "as planned", cost),)
+    expected = tuple(line.removeprefix(_EXPECT) for line in text.splitlines() if line.startswith(_EXPECT))
+    return StoredPlan(what, proof, {}, steps, expected, text=text)
 
 
 def _outcome(given: dict[str, Any]) -> dict[str, Any]:
@@ -315,3 +316,6 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError("a number is too large")
     return value
+
+
+__all__ = ["FORMAT", "VERSION", "StoredPlan", "as_dict", "cost_parts", "from_dict", "load", "parsed", "save"]

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from snugdp.data.schema import Layout
-from snugdp.estimators.base import _as_long_rows, in_users_units, whole_rows
+from snugdp.estimators.base import as_long_rows, in_users_units, whole_rows
 from snugdp.estimators.pca import PCA
 from snugdp.estimators.sparse_base import SparseModel
 from snugdp.guarantee import Budget
@@ -153,7 +153,7 @@ class _Line:
     chosen: bool = False  # which columns there will be is not known
 
     def __call__(self, rows: int) -> tuple[float, dict[str, float]]:
-        found = self.method.forecast(_as_long_rows(rows, self.layout))
+        found = self.method.forecast(as_long_rows(rows, self.layout))
         error = float(np.sqrt(found.excess)) * self.layout.target_units[1]
         names = self.layout.coefficients(np.zeros(len(self.layout.features))).names
         values = in_users_units(self.layout, found.noise) if np.isfinite(found.noise) else [math.inf] * len(names)

@@ -45,6 +45,11 @@ class GeneralisedModel(LinearModel):
     def _read(self, X: Any, y: Any, bounds: Bounds) -> Table:
         return self._response().read(X, y, bounds)
 
+    def _as_read(self, layout: Layout) -> dict[str, Any]:
+        response = self._response()
+        classes = {"classes": response.classes} if isinstance(response, Labels) else {}
+        return {**super()._as_read(layout), **classes}
+
     def _given(self) -> Mapping[str, Any]:
         response = self._response()
         return {"losses": response.losses, "softmax": getattr(response, "softmax", None)}

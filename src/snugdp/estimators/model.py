@@ -85,7 +85,8 @@ class LinearModel(PrivateEstimator):
                 rows.moments()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            outcome: Outcome[Any] = method.fit(Secret(rows), purse)
+            asked = purse.asking(lambda: self._question(table.layout.features, y, **self._as_read(table.layout)))
+            outcome: Outcome[Any] = method.fit(Secret(rows), asked)
         return self._keep(outcome, plan, budget, table.layout)
 
     @abstractmethod
@@ -102,6 +103,10 @@ class LinearModel(PrivateEstimator):
 
     def _read(self, X: Any, y: Any, bounds: Bounds) -> Table:
         return read(X, y, bounds)
+
+    def _as_read(self, layout: Layout) -> dict[str, Any]:
+        """Public parameters that may be given in several forms, in one of them."""
+        return {"validation": self._scaled_validation(layout)}
 
     def _given(self) -> Mapping[str, Any]:
         """What every method gets besides proposals, such as a loss."""

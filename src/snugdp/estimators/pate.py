@@ -19,12 +19,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from snugdp.accounting.rational import Real
 from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_rows
-from snugdp.estimators.pate_rows import Form, declared, fresh, read, size, take
+from snugdp.estimators.labels import declared
+from snugdp.estimators.pate_rows import Form, fresh, read, size, take
 from snugdp.estimators.pate_teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.tables import eager
 from snugdp.guarantee import Budget, Neighbours
 from snugdp.ledger import BudgetExceededError
+from snugdp.ledger.question import column_name
 from snugdp.noise import Noise
 from snugdp.outcome import LedgerLike, Outcome
 from snugdp.pate import face
@@ -169,6 +171,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         purse = Purse(self._fresh_noise(), self.ledger, budget)
         classes, (form, public) = self._declared(), self._public(queries)
         proposal = self._proposal(budget, size(public), len(classes))
+        purse = purse.asking(lambda: self._asked_of(form, public, y, groups))
+        purse.known(proposal.plan)  # a key of another question is refused before anything is drawn
         self._affordable(proposal.plan, purse)
         takes = self._try_models(public, classes)
         rows, labels, whose = read(X, y, groups, form, classes)
@@ -278,6 +282,14 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         rehearse(self._teacher(), "teacher", public, classes)
         rehearse(self._student(), "student", public, classes)
         return tolerance(self._teacher(), public, classes)
+
+    def _asked_of(self, form: Form, public: Any, y: Any, groups: Any) -> str:
+        """The question: what votes on what, by whose rows."""
+        names = form.names or [f"x{place}" for place in range(form.width)]
+        models = {"teacher": self._teacher(), "student": self._student(), "classes": self._declared()}
+        whose = None if groups is None else ["groups", column_name(groups)]
+        kinds = [[column.kind, column.choices] for column in form.columns]
+        return self._question(names, y, queries=[public, kinds], groups=whose, **models)
 
     def _name_features(self, public: Any) -> None:
         frame = eager(public)

@@ -6,8 +6,7 @@ refused here depends on shapes, names and the queries alone, not on the types th
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,25 +14,17 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.exceptions import DataConversionWarning
 
 from snugdp.data.arrays import matrix
-from snugdp.data.column import numbers, places
+from snugdp.data.column import numbers
 from snugdp.data.quiet import quietly
-from snugdp.estimators.pate_cells import Column, as_number, as_text, cells_of, hushed
+from snugdp.estimators.labels import labels_of, missing
+from snugdp.estimators.pate_cells import Column, hushed
 from snugdp.estimators.tables import eager
 
 Bits = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 
-_COLUMN = (
-    "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), for "
-    "example using ravel()."
-)
-_CLASSES = (
-    "classes is needed: all labels there can be, such as classes=range(10) or classes=['no', 'yes']. They must be "
-    "known without the data: a label read from the rows may be one person's, and would tell that this person is there"
-)
 _SHAPE = "X and the queries must be rows by features: tables, or lists of rows of the same length"
 
 
@@ -202,89 +193,9 @@ def usable(rows: Any, *, nan: bool, infinite: bool) -> Bits:
     return fine
 
 
-def declared(classes: Any) -> NDArray[Any]:
-    """The public classes as an array, in ascending order where they have one.
-
-    >>> declared(["yes", "no"]).tolist(), declared(range(3)).tolist()
-    (['no', 'yes'], [0, 1, 2])
-    """
-    if classes is None:
-        raise ValueError(_CLASSES)
-    listed = None if isinstance(classes, str | bytes) else quietly(lambda: list(classes))[1]
-    if listed is None:
-        raise TypeError("classes must be a list of labels, such as range(10) or ['no', 'yes']")
-    labels = [label.item() if isinstance(label, np.generic) else label for label in listed]
-    worked, distinct = quietly(lambda: len(set(labels)))
-    if not worked or distinct != len(labels) or len(labels) < 2 or any(_missing(label) for label in labels):
-        raise ValueError("classes must be at least two different labels, such as numbers or text, none of them missing")
-    labels = quietly(lambda: sorted(labels))[1] or labels
-    array = np.array(labels) if len(set(map(type, labels))) == 1 else np.empty(0)
-    if array.shape != (len(labels),):
-        array = np.empty(len(labels), dtype=object)
-        array[:] = labels
-    return array
-
-
-def labels_of(y: Any, classes: Sequence[Hashable]) -> Integers:
-    """The place of every label among the public classes; -1 for what is none of them."""
-    y = _one_column(y)
-    kind, text = getattr(getattr(y, "dtype", None), "kind", "O"), [isinstance(label, str) for label in classes]
-    if (kind in "biuf" and all(text)) or (kind == "U" and not any(text)):
-        raise TypeError("y and classes must be of the same type: one of them is text, the other is numbers")
-    return places(y, classes)
-
-
-def labels_by_cell(y: Any, classes: Sequence[Hashable]) -> Integers:
-    """The same, each label by itself, whatever type y declares: 1, 1.0 and "1" are the class 1, or the class "1".
-
-    >>> labels_by_cell(np.array([0, 1, "rare"]), [0, 1]).tolist(), labels_by_cell([5, "5", 5.0], ["4", "5"]).tolist()
-    ([0, 1, -1], [1, 1, 1])
-    """
-    y = _one_column(y)
-    if isinstance(y, np.ndarray) and y.dtype.kind in "biuf" and not any(isinstance(label, str) for label in classes):
-        return places(y, classes)  # one by one as well, and faster
-    series: Any = nw.from_native(y, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        cells = cells_of(series)
-    elif isinstance(y, list | tuple | range | np.ndarray):
-        cells = y.tolist() if isinstance(y, np.ndarray) else list(y)
-    elif hasattr(y, "to_pylist"):  # pyarrow's arrays
-        cells = [quietly(cell.as_py)[1] for cell in y]
-    else:
-        return places(y, classes)
-    place = {label: i for i, label in enumerate(classes)}
-    with hushed():
-        return np.fromiter((_label(cell, place) for cell in cells), np.int64, len(cells))
-
-
-def _label(cell: Any, place: dict[Any, int]) -> int:
-    for read in (lambda: cell, lambda: as_text(cell), lambda: as_number(cell)):
-        found = quietly(lambda read=read: place.get(read(), -1))[1]  # type: ignore[misc]
-        if found is not None and found >= 0:
-            return int(found)
-    return -1
-
-
-def _one_column(y: Any) -> Any:
-    frame = eager(y)
-    if frame is not None:
-        if len(frame.columns) != 1:
-            raise ValueError("y should be a 1d array: one label for every row")
-        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
-        y = frame.get_column(frame.columns[0]).to_native()
-    if not (isinstance(y, list | tuple) or hasattr(y, "dtype") or hasattr(y, "type")) and hasattr(y, "__array__"):
-        y = np.asarray(y)
-    if isinstance(y, np.ndarray) and y.ndim != 1:
-        if y.ndim != 2 or y.shape[1] != 1:
-            raise ValueError("y should be a 1d array: one label for every row")
-        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
-        y = y.reshape(-1)
-    return y
-
-
 def read(X: Any, y: Any, groups: Any, form: Form, classes: NDArray[Any]) -> tuple[Any, Integers, Integers | None]:
     """Private rows, the places of their labels, and the number of the person of each row if there are groups."""
-    rows, labels = form.read(X), labels_by_cell(y, classes.tolist())
+    rows, labels = form.read(X), labels_of(y, classes.tolist())
     if size(rows) != len(labels):
         raise ValueError("X and y have inconsistent numbers of rows: give one label for every row")
     whose = None if groups is None else people(groups)
@@ -312,13 +223,9 @@ def people(groups: Any) -> Integers:
 
 def _person(cell: Any, found: dict[Hashable, int]) -> int:
     try:
-        return -1 if _missing(cell) else found.setdefault(cell, len(found))
+        return -1 if missing(cell) else found.setdefault(cell, len(found))
     except Exception:  # what cannot be compared belongs to nobody
         return -1
-
-
-def _missing(cell: Any) -> bool:
-    return cell is None or bool(cell != cell)  # noqa: PLR0124  NaN is not itself
 
 
 def _allowed(cells: NDArray[Any], *, nan: bool, infinite: bool) -> Bits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from snugdp.estimators.addresses import discreet, pickled
 from snugdp.estimators.base import Promise, rehearsal
 from snugdp.estimators.tables import eager
 from snugdp.guarantee import Budget
+from snugdp.ledger.question import column_name, question
 from snugdp.noise import Noise, Simulation
 from snugdp.outcome import Outcome
 from snugdp.ptr.propose import Plan
+
+_HOW = ("epsilon", "delta", "neighbours", "ledger", "noise", "random_state", "progress", "n_jobs")  # or the budget
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -39,6 +43,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if self.random_state is not None:
             return rehearsal(self.random_state, self.noise)
         return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
+
+    def _question(self, names: Sequence[str], y: Any = None, **public: Any) -> str:
+        """What this fit asks for, all of it public: a key of a ledger is good for nothing else.
+
+        ``names``: of the features. ``public``: parameters as they were read, instead of as they were given.
+        """
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _HOW}
+        named, schema = column_name(y), given.get("schema")
+        declared = getattr(schema, "target", None)
+        target = declared if declared is not None and named in (None, declared) else named
+        words = type(self).__name__ if target is None else f"{type(self).__name__} of {target}"
+        parts = {"by": type(self), "budget": self._budget(), "features": list(names), "target": [declared, target]}
+        return question(words, **parts, given={**given, **public})
 
     def _forget(self) -> None:
         """Nothing of an earlier fit stays beside a later one."""

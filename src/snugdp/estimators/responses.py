@@ -18,7 +18,7 @@ from snugdp.data.labels import MOST_CLASSES, classes_in, codes, with_classes
 from snugdp.data.losses import Logistic, Loss, OneAgainst, SoftHinge, TamedPoisson
 from snugdp.data.schema import Coefficients, Layout, Number, Schema
 from snugdp.estimators.grids import squares
-from snugdp.estimators.pate_rows import declared, labels_of
+from snugdp.estimators.labels import declared, labels_of
 from snugdp.estimators.tables import Bounds, Table, read, target_of
 
 Floats = NDArray[np.float64]

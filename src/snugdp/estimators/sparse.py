@@ -12,8 +12,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from snugdp.accounting.rational import Real
 from snugdp.data.boxes import Box
 from snugdp.data.losses import Logistic
+from snugdp.estimators.labels import declared, labels_of
 from snugdp.estimators.methods import METHODS, Recipe
-from snugdp.estimators.pate_rows import declared, labels_of
 from snugdp.estimators.sparse_base import SparseModel
 from snugdp.estimators.sparse_tables import BoxBounds, require_truth, targets
 from snugdp.guarantee import Budget, Cost, Neighbours
@@ -109,7 +109,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
-        fitted: SparseLinearRegression = self._fitted(X, targets(y))
+        fitted: SparseLinearRegression = self._fitted(X, targets(y), y)
         return fitted
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -233,7 +233,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         if y is not None:
             second = labels_of(y, classes.tolist()) == 1
             signs = np.where(second, 1.0, 0.0 if self.schema is not None else -1.0)
-        fitted: SparseLogisticRegression = self._fitted(X, signs)
+        fitted: SparseLogisticRegression = self._fitted(X, signs, y, classes=classes)
         fitted.classes_ = classes
         return fitted
 

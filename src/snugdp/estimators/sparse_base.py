@@ -53,7 +53,8 @@ class SparseModel(PrivateEstimator):
             box = bounds.box(tuple(f"x{place}" for place in range(width)))
         return self._told(self._make(box, self._budget()), box, guess)
 
-    def _fitted(self, X: Any, y: NDArray[np.float64] | None) -> Any:
+    def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
+        """``named``: the target as it was given; ``public``: parameters as they were read."""
         self._check_progress()
         budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
         purse = Purse(self._fresh_noise(), self.ledger, budget)
@@ -69,7 +70,8 @@ class SparseModel(PrivateEstimator):
                 table.candidates.scores()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            outcome = method.fit(Secret(table.candidates), purse)
+            asked = purse.asking(lambda: self._question(table.box.names, named, **public))
+            outcome = method.fit(Secret(table.candidates), asked)
         return self._keep(outcome, plan, budget, table.box)
 
     def _linear(self, X: Any) -> NDArray[np.float64]:

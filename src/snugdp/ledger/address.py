@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from snugdp.ledger.book import Ledger
 from snugdp.ledger.store import store_at
@@ -41,8 +42,15 @@ def without_password(where: str) -> str:
         return where
     scheme, rest = where.split("://", 1)
     user, at, place = rest.rpartition("@")
-    place = re.sub(r"(?<=[?&])[^&#=]*(?:password|secret)[^&#=]*=[^&#]*&?", "", place, flags=re.IGNORECASE)
-    return f"{scheme}://{user.split(':', 1)[0]}{at}{re.sub(r'[?&](?=#|$)', '', place)}"
+    server, mark, dataset = place.partition("#")
+    path, _, query = server.partition("?")
+    kept = "&".join(item for item in query.split("&") if item and not _secret(item.partition("=")[0]))
+    return f"{scheme}://{user.split(':', 1)[0]}{at}{path}{'?' if kept else ''}{kept}{mark}{dataset}"
+
+
+def _secret(name: str) -> bool:
+    """Whether a parameter of a URL holds a password; its name may be written with percent signs."""
+    return re.search("password|secret", unquote(name), re.IGNORECASE) is not None
 
 
 def _forget() -> None:

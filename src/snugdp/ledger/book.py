@@ -70,6 +70,8 @@ class Ledger:
         wanted = requests.genesis(name, budget, unit, keep)
         ledger = cls(store, given)
         try:
+            if not (wanted.makes or store.exists() or store.anchor.exists()):
+                wanted.fields(store.address, "")  # says what is missing, and leaves no lock behind
             with store.creating():
                 if not store.exists():
                     _create(store, wanted)
@@ -129,6 +131,20 @@ class Ledger:
         """Whether this would be accepted now."""
         return self._affords(cost, None, None, None)
 
+    def remaining_after(self, cost: Costly | Sequence[Costly]) -> Remaining | None:
+        """What would remain after this charge; None if it would not be accepted. Nothing is charged.
+
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = Ledger.open(folder.name + "/people.ledger", dataset="people", budget=Budget(1))
+        >>> print(ledger.remaining_after(Cost(epsilon=0.25)))
+        mu 0 or epsilon 0.75 or delta 0
+        >>> ledger.remaining_after(Cost(epsilon=2)) is None, ledger.spent
+        (True, Cost(neighbours='add_remove'))
+        >>> ledger.close(); folder.cleanup()
+        """
+        return self._remaining_after(cost, None, None, None)
+
     def entries(self) -> tuple[Entry, ...]:
         """Every charge and reservation."""
         return self._handle.look(lambda state, _: tuple(entries.entries_of(state)))
@@ -141,6 +157,13 @@ class Ledger:
         The same ``key`` with the same cost, ``what`` and ``plan`` gives the old receipt and is not charged again.
         """
         return self._charge(requests.charge(cost, what, key, plan))
+
+    def knows(self, cost: Cost, what: str, *, key: str | None = None, plan: str = "") -> bool:
+        """Whether this very charge was made before. A key of another one is refused. Nothing is charged.
+
+        For work that takes long before it is charged: what would be refused then is refused before it begins.
+        """
+        return key is not None and self._knows(requests.charge(cost, what, key, plan))
 
     def recall(self, receipt: Receipt) -> str | None:
         """The output that was stored for this charge; None if there is none."""
@@ -269,6 +292,20 @@ class Ledger:
     def _affords(self, cost: Costly | Sequence[Costly], key: str | None, part: Part | None, inside: int | None) -> bool:
         asked = requests.charge(requests.total(cost), "", key, "", part=part, within=inside)
         return self._handle.look(lambda state, _: (key is not None and key in state.keys) or state.affords(asked))
+
+    def _remaining_after(
+        self, cost: Costly | Sequence[Costly], key: str | None, part: Part | None, inside: int | None
+    ) -> Remaining | None:
+        asked = requests.charge(requests.total(cost), "", key, "", part=part, within=inside)
+        paid = key is not None
+
+        def see(state: State, _: Transaction) -> Remaining | None:
+            return state.remaining if paid and key in state.keys else state.remaining_after(asked)
+
+        return self._handle.look(see)
+
+    def _knows(self, charge: Charge) -> bool:
+        return self._handle.look(lambda state, _: state.found(charge) is not None)
 
     @property
     def usable(self) -> bool:

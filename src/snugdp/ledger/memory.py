@@ -71,6 +71,20 @@ class MemoryLedger:
             total = self._spent + cost
             return self._limits.after(self._spent, total).covers(total)
 
+    def remaining_after(self, cost: Cost) -> Remaining | None:
+        """What would remain after this charge; None if it would not be accepted. Nothing is charged.
+
+        >>> ledger = MemoryLedger(epsilon=1)
+        >>> print(ledger.remaining_after(Cost(epsilon=0.25)))
+        mu 0 or epsilon 0.75 or delta 0
+        >>> ledger.remaining_after(Cost(epsilon=2)) is None
+        True
+        """
+        with self._lock:
+            total = self._spent + cost
+            limits = self._limits.after(self._spent, total)
+            return limits.remaining(total) if limits.covers(total) else None
+
     def charge(self, cost: Cost, what: str) -> Receipt:
         """Add the cost to the total, or raise ``BudgetExceededError`` and leave the total as it was."""
         with self._lock:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,6 +43,7 @@ class PostgresStore:
         self._place = anchor
         self._anchor: FileAnchor | None = None
         self._connection: Session | None = None
+        self._end: weakref.finalize[[], PostgresStore] | None = None  # closes it when this is gone, or at exit
         self._tables: tuple[object, ...] | None = None  # object identifiers of what was opened
         self._process = os.getpid()
 
@@ -140,21 +142,15 @@ class PostgresStore:
 
     def release(self) -> None:
         """Close the connection, before a fork; the next use makes another one."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._connection = None
+        if self._end is not None:
+            self._end()
 
     def close(self) -> None:
         """Let go of the connection and of the anchor."""
         self.release()
         if self._anchor is not None:
             self._anchor.close()
-
-    def __del__(self) -> None:
-        try:  # noqa: SIM105 - when the interpreter ends, contextlib may be gone before this is
-            self.release()
-        except Exception:
-            pass
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.address!r})"
@@ -165,6 +161,7 @@ class PostgresStore:
         if self._connection is None or self._connection.lost or self._connection.hung_up():
             self.release()
             self._connection = Session(self._url)
+            self._end = weakref.finalize(self, self._connection.close)
         return self._connection
 
     @contextlib.contextmanager

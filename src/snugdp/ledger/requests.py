@@ -42,6 +42,11 @@ class Wanted:
     unit: str | None
     keep: bool
 
+    @property
+    def makes(self) -> bool:
+        """Whether enough was said to make a ledger."""
+        return self.dataset is not None and self.budget is not None
+
     def fields(self, address: str, fresh: str) -> Mapping[str, Json]:
         """Genesis, if enough was said to make a ledger."""
         if self.dataset is None or self.budget is None:

@@ -64,8 +64,17 @@ class SQLiteStore:
         return self._anchor
 
     def exists(self) -> bool:
-        """Whether there is such a file, or anything else of that name."""
-        return os.path.lexists(self._path)
+        """Whether there is such a file, or anything else of that name; what cannot be told is an error."""
+        try:
+            os.lstat(self._path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise UnwrittenError(
+                f"{self._path} could not be looked for ({reason(error)}): a ledger needs a folder that this user may "
+                "enter and write"
+            ) from None
+        return True
 
     @contextlib.contextmanager
     def creating(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ A record is judged first (``judge``: nothing changes) and folded in later (``tak
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from snugdp.guarantee import Budget, Cost, Neighbours
@@ -14,6 +14,7 @@ from snugdp.ledger import amounts, records
 from snugdp.ledger.amounts import Json
 from snugdp.ledger.errors import BudgetExceededError, KeyConflictError, TamperedLedgerError
 from snugdp.ledger.limits import Box, Limits, Remaining, legal, within
+from snugdp.ledger.question import ASKS
 from snugdp.ledger.records import Record
 from snugdp.ledger.store import Row
 from snugdp.ledger.tally import Tally
@@ -154,8 +155,9 @@ class State:
             return None
         if self.charges[seq] != charge:
             raise KeyConflictError(
-                f"the key {charge.key!r} was used for another release ({self.charges[seq].what}): a key names one "
-                "release, with one cost, one plan and one part of the data. Take another key"
+                f"the key {charge.key!r} was used for {_other(self.charges[seq], charge)}: a key names one release, "
+                "with one question, one cost, one plan and one part of the data. Nothing was charged or drawn. Ask as "
+                "before to see its outcome, or take another key"
             )
         return seq
 
@@ -166,6 +168,14 @@ class State:
         except BudgetExceededError:
             return False
         return True
+
+    def remaining_after(self, charge: Charge) -> Remaining | None:
+        """What would remain after this charge; None if it would not be accepted."""
+        try:
+            limits, total, _ = self._after(charge, self._fixed_by)
+        except BudgetExceededError:
+            return None
+        return limits.remaining(total)
 
     # -- the rules
 
@@ -312,6 +322,17 @@ class State:
                 f"{paid.cost!r} it has used {self.used[reserved]!r}. Every part of the cost has its own limit"
             )
         return used
+
+
+def _other(old: Charge, new: Charge) -> str:
+    """What a key was used for, in words that show the difference."""
+    (before, asks, asked), (now, _, wanted) = (charge.plan.rpartition(ASKS) for charge in (old, new))
+    if replace(old, plan="") == replace(new, plan=""):
+        if asks and before == now:
+            return f"another question ({asked}; now: {wanted})"
+        if old.plan == now:
+            return f"a release ({old.what}) by an older version, which did not write down its question"
+    return f"another release ({old.what})"
 
 
 def _boxes_to_json(limits: Limits) -> Json:

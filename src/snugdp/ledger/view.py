@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.ledger import requests
 from snugdp.ledger.errors import KeyConflictError
+from snugdp.ledger.limits import Remaining
 from snugdp.ledger.requests import Costly
-from snugdp.ledger.state import Part
+from snugdp.ledger.state import Charge, Part
 from snugdp.outcome import Receipt
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class View:
         """Whether this would be accepted now; a key that was charged before costs nothing again."""
         return self._ledger._affords(cost, self._key, self._part, self._inside)
 
+    def remaining_after(self, cost: Costly | Sequence[Costly]) -> Remaining | None:
+        """As ``Ledger.remaining_after``, for this part, reservation or key."""
+        return self._ledger._remaining_after(cost, self._key, self._part, self._inside)
+
     def charge(self, cost: Cost, what: str, *, key: str | None = None, plan: str = "") -> Receipt:
         """As ``Ledger.charge``, for this part, reservation or key."""
         if self._key is None:
@@ -66,16 +71,30 @@ class View:
         if key not in (None, self._key):
             raise ValueError(f"this view has the key {self._key!r} already: leave key out")
         with self._lock:
-            if self._used:
-                raise KeyConflictError(
-                    f"a key names one release, and {self._key!r} was used: take another key for another release"
-                )
+            self._require_fresh()
             receipt = self._pay(cost, what, self._key, plan)
             self._used = True
             return receipt
 
+    def knows(self, cost: Cost, what: str, *, plan: str = "") -> bool:
+        """As ``Ledger.knows``, for this part, reservation or key."""
+        if self._key is None:
+            return False
+        with self._lock:
+            self._require_fresh()
+        return self._ledger._knows(self._asked(cost, what, self._key, plan))
+
+    def _require_fresh(self) -> None:
+        if self._used:
+            raise KeyConflictError(
+                f"a key names one release, and {self._key!r} was used: take another key for another release"
+            )
+
     def _pay(self, cost: Cost, what: str, key: str | None, plan: str) -> Receipt:
-        return self._ledger._charge(requests.charge(cost, what, key, plan, part=self._part, within=self._inside))
+        return self._ledger._charge(self._asked(cost, what, key, plan))
+
+    def _asked(self, cost: Cost, what: str, key: str | None, plan: str) -> Charge:
+        return requests.charge(cost, what, key, plan, part=self._part, within=self._inside)
 
     def recall(self, receipt: Receipt) -> str | None:
         """As ``Ledger.recall``."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from snugdp.accounting.gaussian import positive
 from snugdp.accounting.rational import Real, rational
 from snugdp.guarantee import Budget
+from snugdp.ledger.question import question
 from snugdp.mechanisms.gnmax.labels import NO_ANSWER
 from snugdp.noise import Noise
 from snugdp.outcome import LedgerLike, Outcome
@@ -115,7 +116,15 @@ def label(
     panel, inside = read(votes, form=form, n_teachers=n_teachers, classes=classes)
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     numbers = Numbers(sigma, gap, proxy, threshold, threshold_sigma)
-    return run(propose(budget, size, test, numbers), panel, inside, purse)
+    return run(
+        propose(budget, size, test, numbers), panel, inside, purse.asking(lambda: asked(budget, panel, test, numbers))
+    )
+
+
+def asked(budget: Budget, panel: Panel, test: Test, given: Numbers) -> str:
+    """The question of a call, for the key of a ledger: all of it is public."""
+    words = f"labels of {panel.queries:,} queries"
+    return question(words, budget=budget, classes=panel.classes, teachers=panel.teachers, test=test, given=given)
 
 
 def run(proposal: Proposal, panel: Panel, votes: Secret[Any], purse: Purse) -> Outcome[Labels]:

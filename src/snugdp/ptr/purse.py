@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from typing import Any, Never, Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable
+from typing import Any, Never, Protocol, Self, TypeVar, runtime_checkable
 
 from snugdp.guarantee import Budget, Cost
 from snugdp.ledger import LedgerError, MemoryLedger
 from snugdp.ledger.address import opened
+from snugdp.ledger.question import ASKS
 from snugdp.noise import Exact, Noise
 from snugdp.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released
 from snugdp.ptr.keeping import Kept, UnreadableError, read, written
@@ -40,6 +43,8 @@ class Purse:
     ``ledger``: a ledger, or the path or URL of one that exists. A release without one has the budget of its own plan.
     """
 
+    _question: Callable[[], str] | None = None
+
     def __init__(
         self, noise: Noise | None = None, ledger: LedgerLike | None = None, budget: Budget | None = None
     ) -> None:
@@ -56,6 +61,23 @@ class Purse:
                 raise ValueError("a release needs a ledger to charge; give one, such as snugdp.MemoryLedger(...)")
             self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
 
+    def asking(self, question: Callable[[], str]) -> Self:
+        """The same purse for one question (``ledger.question``), which is written beside the plan where that is kept.
+
+        A key is then good for this very question: of other columns, with other parameters, it is refused.
+        """
+        asked = copy.copy(self)
+        asked._question = question
+        return asked
+
+    def known(self, plan: Plan) -> bool:
+        """Whether this very release was charged before; a key of another one is refused. For what takes long to draw.
+
+        Nothing is charged. An account without keys knows nothing.
+        """
+        asked = getattr(self._account, "knows", None)
+        return asked is not None and bool(asked(plan.cost, plan.what, plan=self._text(plan)))
+
     def pay(self, plan: Plan) -> Paid:
         """Charge the plan before anything is drawn; what a rehearsal would cost is only noted."""
         if self._account is None:
@@ -64,7 +86,7 @@ class Purse:
         if keeper is None:
             receipt = self._account.charge(plan.cost, plan.what)
         else:
-            receipt = keeper.charge(plan.cost, plan.what, plan=str(plan))
+            receipt = keeper.charge(plan.cost, plan.what, plan=self._text(plan))
         if not isinstance(receipt, Receipt):
             raise TypeError("the ledger gave no receipt: nothing was drawn. Its charge method must return one")
         return Paid(plan, receipt, keeper)
@@ -73,6 +95,9 @@ class Purse:
         """Whether the ledger has enough left, as far as it tells. Only ``pay`` decides."""
         asked = getattr(self._account, "affords", None)
         return asked is None or bool(asked(plan.cost))
+
+    def _text(self, plan: Plan) -> str:
+        return str(plan) if self._question is None else f"{plan}{ASKS}{self._question()}"
 
 
 def account(ledger: LedgerLike) -> Account:

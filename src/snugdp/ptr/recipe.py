@@ -10,10 +10,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from snugdp.accounting.rational import Real, rational
 from snugdp.guarantee import Budget, Cost
+from snugdp.ledger.question import question
 from snugdp.noise import Noise
 from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.certify.bound import BoundTest
@@ -51,6 +52,7 @@ class PrivateAlgorithm(Generic[Data, Output]):
     plan: Plan
     limit: Fraction
     _run: Callable[[Plan, Secret[Data], Purse], Outcome[Output]] = field(repr=False)
+    asked: Mapping[str, Any] = field(default_factory=dict, repr=False)  # for the key of a ledger; functions by name
 
     def __call__(self, data: Data, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Output]:
         """Pay, test, release or refuse.
@@ -58,7 +60,8 @@ class PrivateAlgorithm(Generic[Data, Output]):
         ``ledger``: what is charged, a ledger or the path or URL of one; without it the call has a budget of its own and
         nothing is being summed up, but for the ``cost`` of the outcome.
         """
-        return self._run(self.plan, Secret(data), Purse(noise, ledger, self.plan.budget))
+        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(self.plan.what, asked=self.asked))
+        return self._run(self.plan, Secret(data), purse)
 
 
 def from_statistics(
@@ -89,7 +92,9 @@ def from_statistics(
         ),
         Step("release", "your draw", _spent(measure, limit, budget)),
     )
-    return _refusing(Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps, budget=budget), limit, test, draw)
+    asked = {"loss": loss, "statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure}
+    plan = Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps, budget=budget)
+    return _refusing(plan, limit, test, draw, asked)
 
 
 def from_distance(
@@ -112,7 +117,8 @@ def from_distance(
         Step("test", f"distance + discrete Laplace >= {test.threshold}", test.cost),
         Step("release", "your draw", _spent("epsilon", limit, budget)),
     )
-    return _refusing(Plan(what, PROOF, {"epsilon_limit": float(limit)}, steps, budget=budget), limit, test, draw)
+    asked = {"distance": distance, "draw": draw, "budget": budget, "share": share}
+    return _refusing(Plan(what, PROOF, {"epsilon_limit": float(limit)}, steps, budget=budget), limit, test, draw, asked)
 
 
 def from_upper_bound(
@@ -134,7 +140,8 @@ def from_upper_bound(
         Step("test", f"a private upper bound on the loss; pass if it is at most {float(most):.4g}", certifier.cost),
         Step("release", "your draw", release),
     )
-    return _refusing(Plan(what, PROOF, {"limit": float(most)}, steps), most, test, draw)
+    asked = {"certifier": certifier, "draw": draw, "limit": most, "release": release}
+    return _refusing(Plan(what, PROOF, {"limit": float(most)}, steps), most, test, draw, asked)
 
 
 def calibrated(
@@ -163,6 +170,7 @@ def calibrated(
         plan,
         limit,
         lambda plan, data, purse: certify_and_release(plan, certifier, _Calibrated(draw), data, purse),
+        {"statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure},
     )
 
 
@@ -177,10 +185,10 @@ class _Calibrated(Generic[Data, Output]):
 
 
 def _refusing(
-    plan: Plan, limit: Fraction, test: PrivateTest[Data], draw: Draw[Data, Output]
+    plan: Plan, limit: Fraction, test: PrivateTest[Data], draw: Draw[Data, Output], asked: Mapping[str, Any]
 ) -> PrivateAlgorithm[Data, Output]:
     return PrivateAlgorithm(
-        plan, limit, lambda plan, data, purse: release_or_refuse(plan, test, _Drawn(draw), data, purse)
+        plan, limit, lambda plan, data, purse: release_or_refuse(plan, test, _Drawn(draw), data, purse), asked
     )
 
 

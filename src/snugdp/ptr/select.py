@@ -10,7 +10,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from snugdp.accounting.selection import Law
 from snugdp.data.quiet import quietly
 from snugdp.guarantee import Budget
 from snugdp.ledger.inner import RunLedger
+from snugdp.ledger.question import question
 from snugdp.noise import Noise
 from snugdp.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
 from snugdp.ptr.propose import Plan
@@ -131,7 +132,10 @@ class Selection(Generic[Proposal]):
 
         Guarantee: that of the class.
         """
-        return self.paid_from(Purse(noise, ledger, self.budget), progress)
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        return self.paid_from(
+            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.what, **given)), progress
+        )
 
     def paid_from(self, purse: Purse, progress: bool | None = None, **more: Any) -> Outcome[Selected[Proposal]]:
         """``release`` with the money and the randomness of a purse. ``more``: given to every run.

@@ -19,7 +19,7 @@ from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.spine import release_or_refuse
-from snugdp.queries.face import Shown, budget_for
+from snugdp.queries.face import Shown, asked, budget_for
 from snugdp.secret import Secret
 
 _BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
@@ -114,7 +114,7 @@ class Bounds:
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        purse = Purse(noise, ledger, self._budget)
+        purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, None if self.columns else data))
         mechanism = self._mechanism
         shown = Shown(mechanism, self._show)
         return release_or_refuse(self.plan(), mechanism, shown, self._counts(data), purse)

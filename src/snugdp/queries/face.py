@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from snugdp.accounting.rational import Real
+from snugdp.accounting.rational import Real, rational
 from snugdp.guarantee import Budget, Neighbours
+from snugdp.ledger.question import column_name, question
 from snugdp.noise import Noise
 from snugdp.ptr.spine import Mechanism
 from snugdp.secret import Secret
@@ -16,6 +17,8 @@ from snugdp.secret import Secret
 Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
+
+_WORDS = ("categories", "candidates", "columns", "law", "neighbours")  # all other parameters are numbers
 
 
 def budget_for(epsilon: Real, delta: Real, neighbours: Neighbours | str, covered: tuple[Neighbours, ...]) -> Budget:
@@ -31,6 +34,23 @@ def require_delta(budget: Budget) -> None:
     """A test needs a failure probability."""
     if not 0 < budget.delta <= Fraction(1, 2):
         raise ValueError("this release needs 0 < delta <= 1/2, the probability that its test fails; 1e-6 is typical")
+
+
+def asked(query: Any, data: object) -> str:
+    """The question of a query about a column: its parameters, and the name of the column if it has one."""
+    given = {one.name: getattr(query, one.name) for one in fields(query) if one.name not in ("epsilon", "delta")}
+    name, column = type(query).__name__, column_name(data)
+    parts = {"by": type(query), "budget": query._budget, "column": column}
+    given["neighbours"] = query._budget.neighbours
+    exact = {key: _exact(value) for key, value in given.items() if key not in _WORDS}
+    return question(name if column is None else f"{name} of {column}", **parts, given={**given, **exact})
+
+
+def _exact(value: Any) -> Any:
+    """A number that was given as text, as the number."""
+    if isinstance(value, tuple | list):
+        return [_exact(end) for end in value]
+    return rational(value, "number") if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)

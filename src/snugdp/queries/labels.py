@@ -26,7 +26,7 @@ from snugdp.ptr.certify.distance import DistanceTest, integer_laplace
 from snugdp.ptr.propose import Plan, Step, share_of
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.spine import release_or_refuse
-from snugdp.queries.face import Shown, budget_for, require_delta
+from snugdp.queries.face import Shown, asked, budget_for, require_delta
 from snugdp.secret import Secret
 
 Label = TypeVar("Label", bound=Hashable)
@@ -75,7 +75,7 @@ class Mode(Generic[Label]):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        purse = Purse(noise, ledger, self._budget)
+        purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, data))
         tally = Secret(np.array(counts(data, self.categories), dtype=np.int64))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
         return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, purse)
@@ -132,7 +132,7 @@ class Vote(Generic[Label]):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        purse = Purse(noise, ledger, self._budget)
+        purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, data))
         tally = Secret(np.array(counts(data, self.candidates), dtype=np.int64))
         mechanism, test, plan = self._prepare()
         shown = Shown(mechanism, lambda index: self.candidates[index])

@@ -26,7 +26,7 @@ from snugdp.outcome import LedgerLike, Outcome
 from snugdp.ptr.propose import Plan, share_of
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.spine import release_or_refuse
-from snugdp.queries.face import Shown, budget_for, require_delta
+from snugdp.queries.face import Shown, asked, budget_for, require_delta
 from snugdp.secret import Secret
 
 Cells = NDArray[np.int64]
@@ -95,7 +95,7 @@ class RobustQuery(ABC):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
         """
-        purse = Purse(noise, ledger, self._budget)
+        purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, data))
         missing = self._grid.lower if self.missing is None else self._grid.nearest(self.missing, "missing")
         cells = self._grid.integers(numbers(data), missing)
         cells.sort()

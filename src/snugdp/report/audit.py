@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from snugdp.audit.finding import LAYERS, Finding
-from snugdp.report.drawing import HEIGHT, WIDTH, Picture, picture
+from snugdp.report.curves import picture
 
 if TYPE_CHECKING:
     from snugdp.audit.mutants import Verdict
@@ -19,26 +21,25 @@ class Drawn:
     """A finding with its picture."""
 
     finding: Finding
-    picture: Picture
+    picture: Markup
 
 
 def page(report: Report, mutants: Sequence[Verdict] = ()) -> str:
     """One page of HTML that needs nothing else: no script, no font, no picture from elsewhere."""
-    import jinja2
+    from snugdp.report.model import pages_of
 
-    inside = jinja2.Environment(
-        loader=jinja2.PackageLoader("snugdp.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    return inside.get_template("audit.html").render(
-        report=report,
-        layers=LAYERS,
-        table=by_layer(report),
-        groups=grouped(report),
-        curves=[(group, drawn(findings)) for group, findings in grouped(report)],
-        mutants=mutants,
-        caught=sum(one.caught for one in mutants),
-        width=WIDTH,
-        height=HEIGHT,
+    return (
+        pages_of()
+        .get_template("audit.html")
+        .render(
+            report=report,
+            layers=LAYERS,
+            table=by_layer(report),
+            groups=grouped(report),
+            curves=[(group, drawn(findings)) for group, findings in grouped(report)],
+            mutants=mutants,
+            caught=sum(one.caught for one in mutants),
+        )
     )
 
 

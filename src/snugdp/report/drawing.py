@@ -1,72 +1,129 @@
-"""Claimed and measured curves as small pictures in SVG, in the page itself."""
+"""Drawings as inline SVG, without scripts: axes, lines, dots, words. Colours and fonts come from the page.
+
+Every number that is drawn is first mapped to [0, 1] and held there, so that nothing leaves its drawing.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from snugdp.audit.finding import Curve
+from markupsafe import Markup
 
-WIDTH, HEIGHT = 220, 150
-_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 8, 8, 22
-Points = list[tuple[float, float]]
+Point = tuple[float, float]
+Draw = Callable[[float], float]
 
 
 @dataclass(frozen=True)
-class Picture:
-    """What a template needs to draw a curve: paths, ticks, and words for those who cannot see it."""
+class Frame:
+    """The size of a drawing, and the margins for what is written around it."""
 
-    claimed: str
-    measured: str
-    band: str
-    dots: Points
-    across: list[tuple[float, str]]
-    up: list[tuple[float, str]]
-    words: str
-    label: str
-
-
-def picture(curve: Curve, title: str) -> Picture:
-    """The curve in the coordinates of its picture."""
-    finite = [value for value in (*curve.claimed, *curve.measured) if math.isfinite(value)]
-    low, high = min(curve.at), max(curve.at)
-    top = max([*finite, 1e-9])
-    top = 1.0 if top > 0.5 else _round(top)
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        across = (x - low) / (high - low) if high > low else 0.5
-        up = min(max(y / top, 0.0), 1.0) if math.isfinite(y) else 1.0
-        return (
-            round(_LEFT + across * (WIDTH - _LEFT - _RIGHT), 1),
-            round(HEIGHT - _BOTTOM - up * (HEIGHT - _TOP - _BOTTOM), 1),
-        )
-
-    measured = [place(x, y) for x, y in zip(curve.at, curve.measured, strict=True)]
-    band = ""
-    if curve.low and curve.high and curve.low != curve.high:
-        under = [place(x, y) for x, y in zip(curve.at, curve.low, strict=True)]
-        known = min(curve.high) < 1  # otherwise there is a lower end alone
-        over = [place(x, y) for x, y in zip(curve.at, curve.high if known else curve.measured, strict=True)]
-        band = _path([*over, *reversed(under)]) + "Z"
-    ticks = (low, 0.0, high) if low < 0 < high else (low, high)
-    return Picture(
-        _path(place(x, y) for x, y in zip(curve.at, curve.claimed, strict=True)),
-        _path(measured),
-        band,
-        measured,
-        [(place(x, 0)[0], f"{x:.2g}") for x in ticks],
-        [(place(low, y)[1], f"{y:.2g}") for y in (0.0, top / 2, top)],
-        f"{title}: claimed and measured {'delta' if curve.kind == 'delta' else 'errors'}",
-        "epsilon" if curve.kind == "delta" else "first error",
-    )
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+    gap: float  # from an axis to its numbers
 
 
-def _path(points: Iterable[tuple[float, float]]) -> str:
-    return "M" + " L".join(f"{x},{y}" for x, y in points)
+PLOT = Frame(340, 250, 62, 18, 12, 44, 16)
+SMALL = Frame(220, 150, 36, 8, 8, 30, 11)
 
 
-def _round(value: float) -> float:
-    """The next of 1, 2 and 5 times a power of ten."""
-    unit = 10.0 ** math.floor(math.log10(value))
-    return next(step * unit for step in (1, 2, 5, 10) if step * unit >= value * 0.999)
+@dataclass(frozen=True)
+class Axis:
+    """One axis: ``place`` maps numbers to [0, 1]; ``ticks`` are written by ``text``."""
+
+    name: str
+    place: Draw
+    ticks: Sequence[float]
+    text: Callable[[float], str]
+
+    def at(self, value: float) -> float:
+        """Where a number is, never outside; what is no number is at the end."""
+        return min(max(self.place(value), 0.0), 1.0) if math.isfinite(value) else 1.0
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Two axes in a frame."""
+
+    across: Axis
+    along: Axis
+    frame: Frame = PLOT
+
+    def x(self, value: float) -> float:
+        """The horizontal coordinate."""
+        return self.frame.left + self.across.at(value) * (self.frame.width - self.frame.left - self.frame.right)
+
+    def y(self, value: float) -> float:
+        """The vertical coordinate, from the top."""
+        inner = self.frame.height - self.frame.top - self.frame.bottom
+        return self.frame.height - self.frame.bottom - self.along.at(value) * inner
+
+    def line(self, points: Sequence[Point], name: str, *, closed: bool = False) -> Markup:
+        """A line through points, or an area."""
+        steps = " ".join(f"{self.x(x):.2f},{self.y(y):.2f}" for x, y in points)
+        return Markup('<{} class="{}" points="{}"/>').format("polygon" if closed else "polyline", name, steps)
+
+    def dot(self, point: Point, radius: float, text: str = "") -> Markup:
+        """A dot that says what it is."""
+        inside = Markup("<title>{}</title>").format(text) if text else ""
+        shape = Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="{}">{}</circle>')
+        return shape.format(self.x(point[0]), self.y(point[1]), radius, inside)
+
+    def beside(self, point: Point, text: str, right: float = 7, up: float = 7) -> Markup:
+        """A word beside a point."""
+        return label(self.x(point[0]) + right, self.y(point[1]) - up, text, "small", "start")
+
+    def drawing(self, told: str, shapes: Sequence[Markup], title: str = "") -> Markup:
+        """The whole drawing; what it shows is told in words for those who do not see it."""
+        frame = self.frame
+        bottom, right = frame.height - frame.bottom, frame.width - frame.right
+        lines = [Markup('<path class="axis" d="M{:g} {:g}V{:g}H{:g}"/>').format(frame.left, frame.top, bottom, right)]
+        for tick in self.across.ticks:
+            lines.append(Markup('<path class="axis" d="M{:.1f} {:g}v4"/>').format(self.x(tick), bottom))
+            lines.append(label(self.x(tick), bottom + frame.gap, self.across.text(tick), "small", "middle"))
+        for tick in self.along.ticks:
+            lines.append(Markup('<path class="grid" d="M{:g} {:.1f}H{:g}"/>').format(frame.left, self.y(tick), right))
+            lines.append(label(frame.left - 5, self.y(tick) + 4, self.along.text(tick), "small", "end"))
+        lines.append(label((frame.left + right) / 2, frame.height - frame.gap / 2, self.across.name, "name", "middle"))
+        if self.along.name:
+            turned = '<text class="name" text-anchor="middle" transform="translate(11 {:.1f}) rotate(-90)">{}</text>'
+            lines.append(Markup(turned).format((frame.top + bottom) / 2, self.along.name))
+        head = Markup('<svg class="plot" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}">')
+        named = Markup("<title>{}</title>").format(title) if title else Markup()
+        whole = head.format(frame.width, frame.height, f"{title}. {told}" if title else told) + named
+        return whole + Markup("").join([*lines, *shapes]) + Markup("</svg>")
+
+
+def label(x: float, y: float, text: str, name: str, anchor: str) -> Markup:
+    """Words at a place."""
+    return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(name, x, y, anchor, text)
+
+
+def linear(low: float, high: float) -> Draw:
+    """From low to high in equal steps; everything in the middle if they are the same."""
+    return lambda value: (value - low) / (high - low) if high > low else 0.5
+
+
+def logarithmic(low: float, high: float) -> Draw:
+    """From low to high in equal factors."""
+    return lambda value: math.log(max(value, 1e-300) / low) / math.log(high / low)
+
+
+def ticks(low: float, high: float) -> tuple[float, ...]:
+    """1, 2 and 5 of every power of ten in between, or the powers alone where there are many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    fine = [front * 10.0**power for power in powers for front in (1, 2, 5)]
+    chosen = fine if len(powers) <= 3 else [10.0**power for power in powers]
+    return tuple(tick for tick in chosen if low <= tick <= high)
+
+
+def mini(*shapes: tuple[str, str]) -> Markup:
+    """A drawing in a line of a table, 100 wide and 10 high, of paths by their class. Its numbers stand beside it."""
+    head = '<svg class="mini" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
+    paths = Markup("").join(Markup('<path class="{}" d="{}"/>').format(name, path) for name, path in shapes)
+    return Markup(head) + paths + Markup("</svg>")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from snugdp.estimators.files_steps import cost_parts
 from snugdp.ptr.propose import Plan
 from snugdp.report import curves, words
 from snugdp.report.story import Story, story_of
+
+_RECEIPT = ("ledger", "sequence", "what", "key", "hash")
 
 
 def render(
@@ -20,12 +25,14 @@ def render(
     plan: Plan | None = None,
     title: str | None = None,
     rows: int | None = None,
+    public: Mapping[str, Any] | None = None,
 ) -> str:
     """One self-contained HTML file about a release: no scripts, nothing loaded, readable on a phone and in print.
 
     ``model``: the dict of a model file, a fitted estimator of ours, or the outcome of a query. ``plan``: of the query,
     whose outcome does not hold it. ``title``: instead of one from the kind of model and its target. ``rows``: a public
     guess of their number, for a forecast against epsilon; without it the guess that the model was given, if any.
+    ``public``: more that was taken as public, such as the column of a query and its bounds.
 
     Guarantee: what is shown is a function of what was released and of what is public. Names are escaped.
 
@@ -34,23 +41,45 @@ def render(
     >>> page.startswith("<!doctype html>"), "<script" in page
     (True, False)
     """
-    story = story_of(model, plan, title, rows)
+    story = story_of(model, plan, title, rows, public)
     lines = curves.deltas(story.cost, story.epsilon)
-    pages = pages_of()
-    return pages.get_template("model.html").render(
+    pair = (story.epsilon, story.delta)
+    page = pages_of().get_template("model.html")
+    return page.render(
         story=story,
         stamp=_stamp(story),
-        guarantee=words.plainly(story.thing, story.epsilon, story.delta, story.relation),
-        symbols=words.symbols(story.epsilon, story.delta, story.relation),
-        parts=words.parts(story.cost),
-        protected=words.protected(story.relation),
+        guarantee=words.plainly(story.thing, lines, pair, story.unit),
+        symbols=words.symbols(*pair, story.unit),
         attacks=words.attacks(lines),
-        tradeoff=curves.tradeoff(lines),
-        delta_curve=curves.delta_curve(lines, story.epsilon, story.delta),
+        tradeoff=curves.tradeoff(lines, "those who are in"),
+        delta_curve=curves.delta_curve(lines, *pair),
         forecast_curve=_forecast(story),
         not_covered=words.not_covered(story.rehearsed),
         failure="" if story.test_failure is None else words.chance(story.test_failure),
     )
+
+
+def told(model: Any, *, title: str | None = None) -> dict[str, Any]:
+    """What a report says, for machines: the promise in words and numbers, the best attack, the steps, the receipt."""
+    story = story_of(model, None, title)
+    lines = curves.deltas(story.cost, story.epsilon)
+    pair = (story.epsilon, story.delta)
+    return {
+        "title": story.title,
+        "outcome": story.outcome,
+        "epsilon": story.epsilon,
+        "delta": story.delta,
+        "neighbours": story.cost.neighbours.value,
+        "proof": story.proof,
+        "words": list(words.plainly(story.thing, lines, pair, story.unit)),
+        "deltas": [list(point) for point in lines],
+        "attacks": [asdict(attack) for attack in words.attacks(lines)],
+        "steps": [
+            {"name": each.name, "noise": each.noise, "alone": each.epsilon, **cost_parts(each.cost)}
+            for each in story.shares
+        ],
+        "receipt": None if story.receipt is None else {key: getattr(story.receipt, key) for key in _RECEIPT},
+    }
 
 
 def _forecast(story: Story) -> Markup:
@@ -69,7 +98,7 @@ def pages_of() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters.update(number=words.number, bar=curves.bar, chance=words.chance)
+    pages.filters.update(number=words.number, bar=curves.bar, chance=words.chance, parts=words.parts)
     return pages
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,15 +13,16 @@ import numpy as np
 from markupsafe import Markup
 
 from snugdp.report.curves import bar, interval
-from snugdp.report.words import number
+from snugdp.report.words import apart, near, number
 
+INTERVAL = "without noise, 19 of 20"
 USUAL = 1.96  # deviations of Gaussian noise in 19 of 20 cases
-_MOST_LINES, _MOST_TABLES, _MOST_ITEMS = 60, 12, 8
+_MOST_LINES, _MOST_LOADS, _MOST_TABLES, _MOST_ITEMS = 200, 40, 12, 8
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table. ``within``: where the value without noise lies in 19 of 20 cases."""
+    """One line of a table. ``within``: where the value without noise lies in 19 of 20 cases, or what the table says."""
 
     name: str
     value: str
@@ -36,11 +37,17 @@ class Table:
     title: str
     lines: tuple[Line, ...]
     note: str = ""
+    within: str = INTERVAL  # what stands in the lines' ``within``
 
     @property
     def with_noise(self) -> bool:
         """Whether any line has an interval."""
         return any(line.within for line in self.lines)
+
+    @property
+    def with_drawing(self) -> bool:
+        """Whether any line has a drawing."""
+        return any(line.drawn for line in self.lines)
 
 
 def tables_of(model: Any, expected: Mapping[str, float] | None = None) -> tuple[Table, ...]:
@@ -48,22 +55,32 @@ def tables_of(model: Any, expected: Mapping[str, float] | None = None) -> tuple[
     if hasattr(model, "components_"):
         return _components(model)
     if hasattr(model, "labels_"):
-        return (_labels(model),)
+        note = " The student learned from these labels and from public rows alone, so it costs nothing more."
+        return (_labels(model.labels_, model.answered_, list(model.classes_), note), *_student(model))
     return _coefficients(model, expected or {})
 
 
-def table_of(value: Any, error: float | None) -> Table:
-    """The value of a query, with the size of its noise in 19 of 20 cases, if that is known."""
+def table_of(value: Any, error: float | None, *, exact: bool = False, classes: Sequence[Any] | None = None) -> Table:
+    """The value of a query, with the size of its noise in 19 of 20 cases, if that is known.
+
+    ``exact``: it has no noise. ``classes``: of labels, in their order.
+    """
+    if hasattr(value, "labels") and hasattr(value, "answered"):
+        known = np.asarray(value.labels)[np.asarray(value.answered, dtype=bool)]
+        return _labels(value.labels, value.answered, classes or sorted(set(known.tolist()), key=str), "")
     if isinstance(value, float | int | Fraction) and not isinstance(value, bool):
-        line = _line("value", float(value), error)
-    else:
-        lines = facts(value)
-        return Table("Value", tuple(Line(name or "value", text) for name, text in lines))
-    note = "" if error is None else "The interval tells where the answer without noise lies in 19 of 20 cases."
-    return Table("Value", (line,), note)
+        if exact:
+            return Table("Answer", (Line("value", number(float(value), 12)),), _EXACT)
+        note = "" if error is None else "The interval tells where the answer without noise lies in 19 of 20 cases."
+        return Table("Answer", (_line("value", float(value), error),), note)
+    lines = tuple(Line(name or "value", text) for name, text in facts(value))
+    return Table("Answer", lines, _EXACT if exact else "")
 
 
-def facts(value: Any) -> tuple[tuple[str, str], ...]:
+_EXACT = "This is the answer itself, without noise: the test has shown that no single row changes it."
+
+
+def facts(value: Any, named: Callable[[str], str] = str) -> tuple[tuple[str, str], ...]:
     """Names and values of what was released beside it, such as a certificate: its fields, or itself.
 
     >>> facts({"ridge": 2.0, "rows": 20089.0})
@@ -77,20 +94,22 @@ def facts(value: Any) -> tuple[tuple[str, str], ...]:
         held = {str(name): item for name, item in value.items()}
     else:
         return (("", _text(value)),)
-    return tuple((name.replace("_", " "), _text(item)) for name, item in held.items() if item is not None)
+    return tuple((named(name), _text(item)) for name, item in held.items() if item is not None)
 
 
 def _text(value: Any) -> str:
     """Numbers as people write them, long lists by their first items."""
-    if isinstance(value, bool | np.bool_ | str):
-        return str(value)
-    if isinstance(value, float | int | Fraction | np.floating | np.integer):
-        return number(float(value), 6)
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
+        return number(int(value), 15)
+    if isinstance(value, float | Fraction | np.floating):
+        return number(float(value), 4 if abs(float(value)) < 10_000 else 6)
     if isinstance(value, list | tuple | np.ndarray):
         items = [_text(item) for item in list(value)[:_MOST_ITEMS]]
         return ", ".join(items) + (f" and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS else "")
     if dataclasses.is_dataclass(value) or isinstance(value, Mapping):
-        return "; ".join(f"{name} {text}" for name, text in facts(value))
+        return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in facts(value))
     return str(value)
 
 
@@ -98,30 +117,77 @@ def _line(name: str, value: float, error: float | None) -> Line:
     if error is None or not math.isfinite(error):
         return Line(name, number(value))
     low, high = value - error, value + error
-    return Line(name, number(value), f"{number(low)} to {number(high)}", interval(low, value, high))
+    return Line(name, near(value, error), f"{near(low, error)} to {near(high, error)}", interval(low, value, high))
 
 
 def _coefficients(model: Any, expected: Mapping[str, float]) -> tuple[Table, ...]:
     rows = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     starts = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
-    noise = _noise_of(model)
+    noise, names = _noise_of(model), [str(name) for name in model.coef_names_]
     chosen = getattr(model, "support_", None)
     places = range(rows.shape[1]) if chosen is None else [int(place) for place in chosen]
-    names = [str(name) for name in model.coef_names_]
-    forecast = noise is None and all(math.isfinite(expected.get(name, math.inf)) for name in names)
-    if forecast:
-        noise = np.array([expected[name] for name in names])
+    joint = len(rows) > 1 and getattr(model, "multi_class", "") != "ovr"  # scores of classes are tied to each other
+    guess = {} if noise is not None or joint or not _all_finite(expected, names) else expected
+    tied = _tied(model) & set(names) if guess else frozenset()
     made = []
     for row, start, title in list(zip(rows, starts, _titles(model, len(rows)), strict=True))[:_MOST_TABLES]:
-        kept, left = _largest(places, row)
+        kept, left = _largest(places, row if noise is None else np.divide(row, noise, where=noise > 0, out=row * 0))
         lines = [
             _line(names[place], float(row[place]), None if noise is None else USUAL * float(noise[place]))
             for place in kept
         ]
+        if guess:
+            lines = [replace(line, within=_about(guess[line.name], line.name in tied)) for line in lines]
         if getattr(model, "fit_intercept", True):
             lines.append(Line("intercept", number(float(start))))
-        made.append(Table(title, tuple(lines), _left_note(left, noise is not None, forecast)))
-    return (*made, *_more(len(rows)))
+        made.append(Table(title, tuple(lines), within="noise, as forecast" if guess else INTERVAL))
+    made[-1] = replace(made[-1], note=_left_note(left, noise is not None, bool(guess), bool(tied)))
+    also = [*([_JOINT] if joint else []), *_chosen(model, names), *_best(model)]
+    return (*made, *_more(len(rows)), *(Table("", (), text) for text in also))
+
+
+_JOINT = (
+    "Only differences between classes count for predictions: the coefficients of all classes can be off together, by "
+    "far more than their differences."
+)
+
+
+def _all_finite(expected: Mapping[str, float], names: Sequence[str]) -> bool:
+    return all(math.isfinite(expected.get(name, math.inf)) for name in names)
+
+
+def _about(deviation: float, tied: bool) -> str:
+    return f"± {number(deviation, 2)}" if not tied else "more: see below"
+
+
+def _tied(model: Any) -> frozenset[str]:
+    """The columns of categories, which add up to the intercept: together they can be off by more than a forecast."""
+    columns = {} if getattr(model, "schema", None) is None else model.schema.columns
+    kinds = {name: column.values for name, column in columns.items() if hasattr(column, "values")}
+    return frozenset(f"{name}={value}" for name, values in kinds.items() for value in values)
+
+
+def _chosen(model: Any, names: Sequence[str]) -> list[str]:
+    """Which columns a sparse model chose."""
+    if not hasattr(model, "ranking_"):
+        return []
+    order = ", ".join(apart(names[int(place)]) for place in model.ranking_[:_MOST_ITEMS])
+    count, more = len(model.ranking_), " and more" if len(model.ranking_) > _MOST_ITEMS else ""
+    return [
+        f"{count:,} of {len(names):,} columns were chosen in private, the first choice first: {order}{more}. All "
+        "others have the coefficient 0: that they were not chosen does not show that they do not matter."
+    ]
+
+
+def _best(model: Any) -> list[str]:
+    """What a model that is the best of several says of its noise."""
+    if not hasattr(model, "best_proposal_"):
+        return []
+    best = "; ".join(f"{name}: {text}" for name, text in facts(dict(model.best_proposal_)))
+    return [
+        f"Chosen as the best of several runs, by its score on public rows. Its proposal: {best}. How many runs there "
+        "were is not told. A choice prefers runs whose noise happened to be small, or to fit the public rows."
+    ]
 
 
 def _noise_of(model: Any) -> Any:
@@ -138,35 +204,49 @@ def _noise_of(model: Any) -> Any:
 
 
 def _titles(model: Any, count: int) -> list[str]:
-    classes = [str(name) for name in getattr(model, "classes_", ())]
+    classes = [apart(name) for name in getattr(model, "classes_", ())]
+    kind = type(model).__name__
     if count > 1 and len(classes) == count:
-        return [f"Coefficients of class {name}" for name in classes]
+        return [f"Coefficients of the score of class {name}" for name in classes]
     if len(classes) == 2:
-        return [f"Coefficients of the log odds of {classes[1]} against {classes[0]}"]
-    return ["Coefficients"] * count
+        what = "the log odds" if "Logistic" in kind else "the score"
+        return [f"Coefficients of {what} of {classes[1]} against {classes[0]}"]
+    return ["Coefficients of the logarithm of the expected count" if "Poisson" in kind else "Coefficients"] * count
 
 
-def _left_note(left: int, with_noise: bool, forecast: bool) -> str:
+def _left_note(left: int, with_noise: bool, forecast: bool, tied: bool) -> str:
     said = []
     if with_noise:
-        by = "the deviation of the noise that was forecast" if forecast else "the typical deviation of the noise"
         said.append(
-            f"The interval tells where the coefficient without noise lies in about 19 of 20 cases, by {by}; it is not "
-            "a confidence interval for people at large. Every bar has its own scale, with zero in the middle."
+            "The interval tells where the coefficient of the same fit without noise lies in about 19 of 20 cases, by a "
+            "typical deviation of the noise: columns that are tied to others have more of it. It is no confidence "
+            "interval for people at large, and a ridge pulls what it shows towards 0. Every bar has its own scale, "
+            "with zero in the middle."
+        )
+    elif forecast:
+        said.append(
+            "How large the noise is hangs on the rows, and released numbers do not tell. Forecast is its deviation for "
+            "rows that fill their bounds evenly and columns that are not tied to each other; others have more."
         )
     else:
-        said.append("How large the noise of these coefficients is, released numbers do not tell; see the forecast.")
+        said.append("How large the noise is hangs on the rows, and released numbers do not tell.")
+    if tied:
+        said.append(
+            "The columns of a category add up to the intercept: all of them can be off together, by far more than a "
+            "forecast, while the intercept is off the other way. Their differences are as good as other coefficients."
+        )
     if left:
-        said.append(f"The largest are shown; {left:,} more are in the model.")
+        against = " against their noise" if with_noise else ""
+        said.append(f"The largest{against} are shown; {left:,} more are in the model.")
     return " ".join(said)
 
 
-def _largest(places: Sequence[int], values: Any) -> tuple[list[int], int]:
+def _largest(places: Sequence[int], values: Any, most: int = _MOST_LINES) -> tuple[list[int], int]:
     """All places, or those of the largest values if there are too many; in their order."""
-    if len(places) <= _MOST_LINES:
+    if len(places) <= most:
         return list(places), 0
-    ranked = sorted(places, key=lambda place: -abs(float(values[place])))[:_MOST_LINES]
-    return sorted(ranked), len(places) - _MOST_LINES
+    ranked = sorted(places, key=lambda place: -abs(float(values[place])))[:most]
+    return sorted(ranked), len(places) - most
 
 
 def _more(count: int) -> tuple[Table, ...]:
@@ -175,16 +255,14 @@ def _more(count: int) -> tuple[Table, ...]:
 
 
 def _components(model: Any) -> tuple[Table, ...]:
-    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    width = model.components_.shape[1]
-    names = names if len(names) == width else [f"x{place}" for place in range(width)]
+    names, width = [str(name) for name in model._layout.features], model.components_.shape[1]
     error = float(model.spectrum_error_)
     lines = [
         Line(
             f"component {place + 1}",
-            number(float(variance)),
-            f"{number(max(float(model.spectrum_[place]) - error, 0.0))} to "
-            f"{number(float(model.spectrum_[place]) + error)}",
+            near(float(variance), error),
+            f"{near(max(float(model.spectrum_[place]) - error, 0.0), error)} to "
+            f"{near(float(model.spectrum_[place]) + error, error)}",
             bar(float(ratio)),
         )
         for place, (variance, ratio) in enumerate(
@@ -192,32 +270,52 @@ def _components(model: Any) -> tuple[Table, ...]:
         )
     ]
     shares = ", ".join(f"{100 * float(ratio):.3g} %" for ratio in model.explained_variance_ratio_[:_MOST_TABLES])
+    counted = "as publicly known" if model.rows is not None else "with noise"
+    unit = "in which the bounds of every number are -1 and 1" if getattr(model, "schema", None) is not None else "of X"
     note = (
         f"Shares of the whole variance: {shares}; the bars show them. The eigenvalues of the rows all lie in the "
-        f"intervals in 19 of 20 cases. Number of rows, with noise: {number(float(model.n_samples_), 6)}."
+        f"intervals in 19 of 20 cases. Units: those {unit.replace('-', '−')}. Number of rows, {counted}: "
+        f"{number(float(model.n_samples_), 6)}."
     )
     made = [Table("Explained variance", tuple(lines), note)]
     for place, row in enumerate(model.components_[:_MOST_TABLES]):
-        kept, left = _largest(range(width), row)
+        kept, left = _largest(range(width), row, _MOST_LOADS)
         loads = tuple(
-            Line(names[at], number(float(row[at])), "", interval(min(0.0, row[at]), row[at], max(0.0, row[at]), 1.0))
+            Line(names[at], number(float(row[at]), 3), "", interval(min(0.0, row[at]), row[at], max(0.0, row[at]), 1.0))
             for at in kept
         )
         many = f"The largest are shown; {left:,} more are in the model." if left else ""
-        made.append(Table(f"Component {place + 1}", loads, many))
+        made.append(Table(f"Component {place + 1}: the weight of every column", loads, many))
     return (*made, *_more(len(model.components_)))
 
 
-def _labels(model: Any) -> Table:
+def _labels(labels: Any, answered: Any, classes: Sequence[Any], note: str) -> Table:
     """How often each label was released: counted from what is public now."""
-    labels = np.asarray(model.labels_)[np.asarray(model.answered_, dtype=bool)]
-    total = max(len(labels), 1)
+    known = np.asarray(labels)[np.asarray(answered, dtype=bool)]
+    total = max(len(known), 1)
     lines = []
-    for name in list(model.classes_)[:_MOST_LINES]:
-        count = int(np.sum(labels == name))
+    for name in classes[:_MOST_LINES]:
+        count = int(np.sum(known == name))
         lines.append(Line(str(name), f"{count:,}", "", bar(count / total)))
-    note = (
-        f"{len(labels):,} of {len(model.labels_):,} queries have a label. The student learned from these labels and "
-        "from public rows alone, so it costs nothing more."
+    return Table(
+        "How many queries have which label", tuple(lines), f"{len(known):,} of {len(labels):,} have a label.{note}"
     )
-    return Table("Labels", tuple(lines), note)
+
+
+def _student(model: Any) -> tuple[Table, ...]:
+    """The coefficients of a linear student."""
+    student = getattr(model, "student_", None)
+    coef = np.atleast_2d(getattr(student, "coef_", np.empty((0, 0))))
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    if coef.ndim != 2 or not coef.size or not np.issubdtype(coef.dtype, np.floating):
+        return ()
+    names = names if len(names) == coef.shape[1] else [f"x{place}" for place in range(coef.shape[1])]
+    classes = [apart(name) for name in student.classes_]  # type: ignore[union-attr]
+    titles = classes if len(classes) == len(coef) else [f"{classes[-1]} against {classes[0]}"]
+    made = []
+    for row, title in list(zip(coef, titles, strict=False))[:_MOST_TABLES]:
+        kept, left = _largest(range(len(names)), row, _MOST_LOADS)
+        lines = tuple(Line(names[at], number(float(row[at]))) for at in kept)
+        note = f"The largest are shown; {left:,} more are in the model." if left else ""
+        made.append(Table(f"Coefficients of the student: {title}", lines, note))
+    return (*made, *_more(len(coef)))

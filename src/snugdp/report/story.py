@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from snugdp.guarantee import Cost, Neighbours
+from snugdp.guarantee import Cost
 from snugdp.outcome import NotPrivate, Receipt, Refused, Released
 from snugdp.ptr.propose import Plan
+from snugdp.report.names import of_public, of_released
 from snugdp.report.released import Table, facts, table_of, tables_of
-from snugdp.report.words import number
+from snugdp.report.words import Unit, number
 
 if TYPE_CHECKING:
     from snugdp.estimators.forecast import Outlook
 
-_STEP = re.compile(r"^  (?P<name>\S.*?)\s{2,}(?P<noise>.*)  \[(?P<cost>[^\[\]]*)\]$")
+_SELECTED = "ptr/select"  # theorems about the best of several runs
+_VOTES = "mechanisms/gnmax/"  # theorems about the votes of teachers rather than about rows
+_FLOAT = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?![\w.])")
 _USUAL_ERROR = re.compile(r"the noise moves the answer by less than ([-+0-9.,e]+) in 19 of 20 cases")
 _EXPECTED = re.compile(
     r"with (?P<rows>[0-9,]+) rows that fill their bounds evenly: noise of about (?P<noise>.*) in a coefficient, "
     r"(?P<what>.*) off by about (?P<off>\S+) more than without noise"
 )
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 _DELTA = 1e-6  # where a Gaussian cost without a budget is told
-_HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema")
+_HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
 _KINDS = {
     "LinearRegression": "Linear regression",
     "LogisticRegression": "Logistic regression",
@@ -42,6 +51,7 @@ class Share:
 
     name: str
     noise: str
+    cost: Cost
     epsilon: float | None
 
 
@@ -80,22 +90,41 @@ class Story:
     software: str
     time: str = ""
     outlook: Outlook | None = None
+    selected: bool = False  # the best of several runs
 
     @property
-    def relation(self) -> Neighbours:
-        """Whose rows are protected."""
-        return self.cost.neighbours
+    def outcome(self) -> str:
+        """In a word or two."""
+        said = "refused" if self.refused else "released"
+        return f"rehearsal ({said}), NOT PRIVATE" if self.rehearsed else said
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return Unit.of(self.cost.neighbours, votes=self.proof.startswith(_VOTES))
 
 
-def story_of(model: Any, plan: Plan | None = None, title: str | None = None, rows: int | None = None) -> Story:
-    """The story of a model file's dict, a fitted estimator of ours or an outcome."""
+def story_of(
+    model: Any,
+    plan: Plan | None = None,
+    title: str | None = None,
+    rows: int | None = None,
+    public: Mapping[str, Any] | None = None,
+) -> Story:
+    """The story of a model file's dict, a fitted estimator of ours or an outcome; ``public``: more that was public."""
+    more = dict(public or {})
+    told = _story_of(model, plan, title, rows, more.get("classes"))
+    return replace(told, public=tuple(dict((*told.public, *_known(more))).items()))
+
+
+def _story_of(model: Any, plan: Plan | None, title: str | None, rows: int | None, classes: Any) -> Story:
     if isinstance(model, Mapping):
         from snugdp.estimators.files import from_dict
 
         told = of_estimator(from_dict(dict(model)), title, rows)
-        return replace(told, software=str(model["software"]), time=str(model["time"]))
+        return replace(told, software=str(model["software"]), time=f"saved {_when(str(model['time']))}")
     if isinstance(model, Released | Refused | NotPrivate):
-        return of_outcome(model, plan, title)
+        return of_outcome(model, plan, title, classes)
     if hasattr(model, "get_params"):
         return of_estimator(model, title, rows)
     raise TypeError("give the dict of a model file, a fitted estimator of snugdp, or the outcome of a release")
@@ -117,44 +146,52 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     promise, cost, plan = model.guarantee_, model.cost_, model.plan_
     epsilon, delta = (float(model.epsilon), float(model.delta)) if promise is None else (promise.epsilon, promise.delta)
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
-    certificate = facts(getattr(model, "certificate_", None))
-    beside = (*facts(getattr(model, "details_", None)), *facts(getattr(model, "best_proposal_", None)))
+    certificate = facts(getattr(model, "certificate_", None), of_released)
+    beside = facts(getattr(model, "details_", None), of_released)
     outlook = _outlook(model, getattr(model, "rows", None) if rows is None else rows)
-    known = {name: value for name, value in given.items() if value is not None and name not in _HIDDEN}
     return Story(
         title=title or (kind if target is None else f"{kind} of {target}"),
-        thing="this refusal" if not model.released_ else "this model",
+        thing="the outcome" if not model.released_ else "this model",
         refused=not model.released_,
         rehearsed=model.receipt_ is None,
         cost=cost,
         epsilon=epsilon,
         delta=delta,
-        proof=plan.proof,
+        proof=plan.proof if promise is None else promise.proof,
         what=plan.what,
-        **_planned(plan, cost, delta),
+        **_planned(plan, delta),
         outlook=outlook,
         tables=tables_of(model, None if outlook is None else outlook.asked.noise) if model.released_ else (),
         details=tuple(pair for pair in beside if pair not in certificate) if model.released_ else (),
         certificate=certificate if model.released_ else (),
-        public=facts(known),
+        public=_known(given),
         columns=_columns(schema),
         receipt=model.receipt_,
         software=_software(),
+        selected=plan.proof.startswith(_SELECTED),
     )
 
 
-def of_outcome(outcome: Released[Any] | Refused | NotPrivate[Any], plan: Plan | None, title: str | None) -> Story:
-    """The story of a query, with the plan of it if there is one."""
+def of_outcome(
+    outcome: Released[Any] | Refused | NotPrivate[Any],
+    plan: Plan | None,
+    title: str | None,
+    classes: Sequence[Any] | None = None,
+) -> Story:
+    """The story of a query, with the plan of it if there is one. ``classes``: of labels, in their order."""
     cost, receipt = outcome.cost, getattr(outcome, "receipt", None)
     budget = None if plan is None else plan.budget
     if plan is not None and plan.cost != cost:
         raise ValueError("the plan is not the one of this outcome: they differ in cost")
     epsilon, delta = promised(cost) if budget is None else (float(budget.epsilon), float(budget.delta))
     what = plan.what if plan is not None else receipt.what if receipt is not None else "rehearsal"
-    told = _planned(plan, cost, delta)
+    told = _planned(plan, delta)
+    exact = plan is not None and plan.steps[-1].cost == Cost(neighbours=cost.neighbours)
+    usual = _usual_error(told["forecast"])
+    table = None if outcome.refused else table_of(outcome.value, usual, exact=exact, classes=classes)
     return Story(
         title=title or what[:1].upper() + what[1:],
-        thing="this refusal" if outcome.refused else "this answer",
+        thing="the outcome" if outcome.refused else "this answer",
         refused=outcome.refused,
         rehearsed=receipt is None,
         cost=cost,
@@ -163,13 +200,14 @@ def of_outcome(outcome: Released[Any] | Refused | NotPrivate[Any], plan: Plan | 
         proof="" if plan is None else plan.proof,
         what=what,
         **told,
-        tables=() if outcome.refused else (table_of(outcome.value, _usual_error(told["forecast"])),),
+        tables=() if table is None else (table,),
         details=(),
-        certificate=() if outcome.refused else facts(outcome.certificate),
-        public=() if plan is None else facts(dict(plan.proposal)),
+        certificate=() if outcome.refused else facts(outcome.certificate, of_released),
+        public=() if plan is None else _known(dict(plan.proposal)),
         columns=(),
         receipt=receipt,
         software=_software(),
+        time=f"written {_when(datetime.now(UTC).isoformat())}",
     )
 
 
@@ -181,68 +219,67 @@ def promised(cost: Cost) -> tuple[float, float]:
     return cost.epsilon_at(min(delta, 0.5)), min(delta, 0.5)
 
 
-def _planned(plan: Plan | None, cost: Cost, delta: float) -> dict[str, Any]:
+def _planned(plan: Plan | None, delta: float) -> dict[str, Any]:
     if plan is None:
         return {"shares": (), "test_failure": None, "forecast": (), "expected": ()}
-    steps, forecast = (plan.steps, plan.forecast) if not hasattr(plan, "text") else _read(plan.text, cost)
-    tests = [step.cost.delta for step in steps if step.name == "test" and step.cost is not None]
+    tests = [step.cost.delta for step in plan.steps if step.name == "test"]
+    found = [(line, _EXPECTED.fullmatch(line)) for line in plan.forecast]
     return {
-        "shares": tuple(Share(step.name, step.noise, _alone(step.cost, delta)) for step in steps),
+        "shares": tuple(Share(step.name, step.noise, step.cost, _alone(step.cost, delta)) for step in plan.steps),
         "test_failure": float(sum(tests)) if tests else None,
-        "forecast": tuple(line for line in forecast if _EXPECTED.fullmatch(line) is None),
+        "forecast": tuple(line for line, match in found if match is None),
         "expected": tuple(
-            Expected(found["rows"], found["off"], found["noise"])
-            for found in map(_EXPECTED.fullmatch, forecast)
-            if found
+            Expected(match["rows"], _rounded(match["off"]), _rounded(match["noise"])) for _, match in found if match
         ),
     }
 
 
-def _alone(cost: Cost | None, delta: float) -> float | None:
-    return None if cost is None or delta < cost.delta else cost.epsilon_at(delta)
+def _alone(cost: Cost, delta: float) -> float | None:
+    """At the delta of the whole, which is exactly what it says."""
+    at = Fraction(str(delta))
+    return None if at < cost.delta else cost.epsilon_at(at)
 
 
-def _read(text: str, cost: Cost) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Steps and forecast of a plan that was printed, as in a model file."""
-    lines = text.splitlines()
-    found = [match for match in map(_STEP.match, lines) if match is not None]
-    perturbed = [match["name"] for match in found if "perturbed objective" in match["cost"]]
-    steps = tuple(
-        _Told(match["name"], match["noise"], _parsed(match["cost"], cost, alone=len(perturbed) == 1)) for match in found
-    )
-    return steps, tuple(line.removeprefix("  expect   ") for line in lines if line.startswith("  expect   "))
+def _rounded(text: str) -> str:
+    """Numbers inside words, as people write them."""
+    if text in ("inf", "unbounded size"):
+        return "unbounded"
+    return _FLOAT.sub(lambda match: number(float(match[0]), 3), text)
 
 
-@dataclass(frozen=True)
-class _Told:
-    name: str
-    noise: str
-    cost: Cost | None
+def _known(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What was public, without what is said elsewhere or was left open."""
+    shown = {name: value for name, value in given.items() if value is not None and name not in _HIDDEN}
+    as_words = {name: ("yes" if value else "no") if isinstance(value, bool) else value for name, value in shown.items()}
+    return facts(as_words, of_public)
 
 
-def _parsed(text: str, cost: Cost, *, alone: bool) -> Cost | None:
-    """The cost of a step as it was printed. Objectives are those of the whole if they are all of one step."""
-    amounts: dict[str, str] = {}
-    atoms = cost.atoms if "perturbed objective" in text else ()
-    if atoms and not alone:
-        return None
-    for part in text.split(", "):
-        name, _, value = part.partition(" ")
-        if name in ("mu", "epsilon", "delta"):
-            amounts[name] = value
+def _when(time: str) -> str:
+    """A time as people write it.
+
+    >>> _when("2026-11-16T08:34:27+00:00"), _when("yesterday")
+    ('16 November 2026, 08:34 UTC', 'yesterday')
+    """
     try:
-        return Cost(**{name: float(value) for name, value in amounts.items()}, atoms=atoms, neighbours=cost.neighbours)
+        found = datetime.fromisoformat(time).astimezone(UTC)
     except ValueError:
-        return None
+        return time
+    return f"{found.day} {_MONTHS[found.month - 1]} {found.year}, {found:%H:%M} UTC"
 
 
 def _outlook(model: Any, rows: int | None) -> Outlook | None:
     """What another epsilon would have brought, where somebody said how many rows there are about."""
-    if rows is None or not hasattr(model, "_make"):
+    if rows is None or not hasattr(model, "_bounds") or model.plan_.proof.startswith(_SELECTED):
         return None
+    from snugdp.estimators.base import whole_rows
     from snugdp.estimators.forecast import forecast
 
-    return forecast(model, rows, n_features=model.n_features_in_, more=(1,))
+    count = whole_rows(rows)
+    assert count is not None
+    try:
+        return forecast(model, count, n_features=model.n_features_in_)
+    except (ValueError, OverflowError):  # beyond any float, or of public rows that a file does not keep
+        return None
 
 
 def _usual_error(forecast: tuple[str, ...]) -> float | None:

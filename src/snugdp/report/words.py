@@ -39,6 +39,32 @@ def number(value: float | Fraction, digits: int = 4) -> str:
     return text.replace("-", "−")
 
 
+def near(value: float, error: float) -> str:
+    """A number with the digits that an error of this size leaves: the error itself would be written with three.
+
+    >>> near(7494.6, 30110), near(494.9412, 9.02), near(-0.7917, 108)
+    ('7,500', '494.94', '−1')
+    """
+    if not 0 < error < math.inf:
+        return number(value)
+    place = math.floor(math.log10(error)) - 2
+    if place > -7 and max(abs(value), error) < 1e9:
+        text = f"{round(value, -place):,.{max(-place, 0)}f}"
+        return (text if any(digit in text for digit in "123456789") else "0").replace("-", "−")
+    size = math.floor(math.log10(abs(value))) if value else place
+    return number(value, max(size - place + 1, 1))
+
+
+def apart(name: object) -> str:
+    """A name inside a sentence: one of letters that may run from the right keeps its direction to itself.
+
+    >>> apart("age"), len(apart("سن"))
+    ('age', 4)
+    """
+    text = str(name)
+    return text if text.isascii() else f"\u2068{text}\u2069"
+
+
 def up(value: float, digits: int = 3) -> float:
     """Rounded up to a few digits.
 
@@ -68,12 +94,15 @@ def chance(delta: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Out of a hundred, rounded up.
+    """Out of a hundred, rounded up; close to a hundred with so many digits that it does not become that.
 
-    >>> percent(0.0271828), percent(1.0)
-    ('2.8 %', '100 %')
+    >>> percent(0.0271828), percent(0.99966465), percent(1.0)
+    ('2.8 %', '99.967 %', '100 %')
     """
-    exact = (Decimal(str(share)) * 100).quantize(Decimal("0.1"), ROUND_CEILING)
+    exact = Decimal(str(share)) * 100
+    left = 100 - exact
+    digits = 1 if left <= 0 or left > Decimal("0.5") else min(1 - left.adjusted(), 12)
+    exact = exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)
     return f"{min(exact, Decimal(100)).normalize():f} %"
 
 
@@ -105,46 +134,125 @@ def attacks(lines: Sequence[tuple[float, float]]) -> tuple[Attack, ...]:
     return tuple(Attack(percent(rate), percent(1 - missed(lines, rate))) for rate in _FALSE_ALARMS)
 
 
-def plainly(what: str, epsilon: float, delta: float, relation: Neighbours) -> tuple[str, ...]:
-    """The guarantee in two sentences or three. ``what``: what is seen, such as "this model"."""
-    without = {
-        Neighbours.ADD_REMOVE: "if that person's row had not been in the table",
-        Neighbours.REPLACE: "if that person's row had been replaced by any other",
-    }[relation]
-    sure = percent(1 / (1 + math.exp(-min(epsilon, 700.0))))
-    failure = f", except with probability {chance(delta)}" if delta else ", without exception"
+@dataclass(frozen=True)
+class Unit:
+    """Whom a promise protects, in the words that the sentences need."""
+
+    whom: str  # "person"
+    short: str  # "one row more or less"
+    without: str  # "if that person's row had not been in the table"
+    used: str  # "a person's row was used"
+    tables: str  # of the formula
+    who: tuple[str, ...]
+
+    @classmethod
+    def of(cls, relation: Neighbours, *, votes: bool = False) -> Unit:
+        """Of a relation between tables of rows, or between votes of teachers."""
+        if votes:
+            return _TEACHER
+        return _ADDED if relation is Neighbours.ADD_REMOVE else _REPLACED
+
+
+_MANY = (
+    "One row stands for one person. Who has k rows is protected less: by the k-th power of the factor, and with a "
+    "larger delta."
+)
+_ADDED = Unit(
+    "person",
+    "one row more or less",
+    "if that person's row had not been in the table",
+    "a person's row was used",
+    "all tables <i>D</i>, <i>D</i>′, one of which has one row more than the other",
+    (
+        "Every row: tables with the row and without it look alike. How many rows there are is protected too.",
+        _MANY,
+    ),
+)
+_REPLACED = Unit(
+    "person",
+    "one row replaced by another",
+    "if that person's row had been replaced by any other",
+    "it is a person's own row that was used, and not another",
+    "all tables <i>D</i>, <i>D</i>′ which differ in one row",
+    (
+        "What is in every row: tables in which one row differs look alike. How many rows there are is public.",
+        _MANY,
+    ),
+)
+_TEACHER = Unit(
+    "teacher",
+    "the votes of one teacher",
+    "if any one teacher had voted otherwise",
+    "a teacher has learned from a person's rows",
+    "all votes <i>D</i>, <i>D</i>′ that differ in those of one teacher",
+    (
+        "Every teacher: votes in which one teacher gives other labels to any queries, or none, look alike.",
+        "So is a person, if all rows of that person went to one teacher, and if which rows a teacher got did not "
+        "depend on the rows of others. Whether that was so, this page cannot tell. How many teachers and "
+        "queries there are is public.",
+    ),
+)
+
+
+def plainly(what: str, lines: Sequence[tuple[float, float]], pair: tuple[float, float], unit: Unit) -> tuple[str, ...]:
+    """The guarantee in a few sentences, each of them exact. ``what``: what is seen, such as "this model".
+
+    ``lines``: pairs (e, d) that hold; ``pair``: the one that was promised. The first sentence is the promise itself.
+    "Except with probability delta" would be wrong: odds may change by more than the factor somewhat more often than
+    that. So the last sentence is computed from the pairs (``surest``).
+    """
+    epsilon, delta = pair
+    plus = f", plus a probability of at most {chance(delta)}" if delta else ""
+    sure, rarely = surest(lines, pair)
+    seldom = f"with a probability of at most {chance(rarely)}" if rarely else "never"
+    apart = min(((math.expm1(e) + 2 * d) / (math.exp(e) + 1) for e, d in [*_sane(lines), *_sane([pair])]), default=1.0)
+    coin = percent((1 + min(apart, 1.0)) / 2)
     return (
-        f"Whoever sees {what} can tell little more about any one person than {without}: the odds of anything one may "
-        f"suspect about that person change by at most a factor of {factor(epsilon)}{failure}.",
-        f"Somebody who holds it to be even odds, 50 %, that a person's row was used can be at most {sure} sure "
-        f"afterwards{failure}. This holds whatever else is known, now or later, and however much is computed.",
+        f"Whatever one may look for in {what}: it is at most {factor(epsilon)} times as likely as it would be "
+        f"{unit.without}{plus}. The same holds the other way round.",
+        f"Say it is even odds, 50 %, whether {unit.used}. Whoever sees {what}, and knows everything else, will guess "
+        f"right in at most {coin} of all cases.",
+        f"In a single case one may become surer that it is so, but more than {percent(sure)} sure {seldom}.",
+        "This holds whatever else is known, now or later, and however much is computed.",
     )
 
 
-def protected(relation: Neighbours) -> tuple[str, ...]:
-    """Who is protected, and what is public."""
-    if relation is Neighbours.ADD_REMOVE:
-        first = "Every row: tables with the row and without it look alike. How many rows there are is protected too."
-    else:
-        first = "What is in every row: tables in which one row differs look alike. How many rows there are is public."
-    return (
-        first,
-        "One row stands for one person. Who has k rows is protected less: by the k-th power of the factor, and with a "
-        "larger delta.",
-    )
+def surest(lines: Sequence[tuple[float, float]], pair: tuple[float, float]) -> tuple[float, float]:
+    """How sure one can be after even odds, but for a probability: no more than twice the delta that was promised.
+
+    If a pair (e, d) holds, then odds change by more than exp(s), s > e, with probability at most d / (1 - exp(e - s)),
+    because d is at least the mean of 1 - exp(e - change) where that is positive. A pure promise has no exception.
+
+    >>> surest([(0.0, 0.3), (1.0, 0.0)], (1.0, 0.0))[1]
+    0.0
+    """
+    epsilon, delta = pair
+    if not delta:
+        return 1 / (1 + math.exp(-min(epsilon, 700.0))), 0.0
+    goal = 2 * delta
+    held = [*_sane(lines), (epsilon, delta)]
+
+    def rarely(size: float) -> float:
+        return min((d / -math.expm1(e - size) for e, d in held if e < size), default=1.0)
+
+    low, high = 0.0, epsilon + math.log(2) + 1e-9
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rarely(middle) <= goal else (middle, high)
+    return 1 / (1 + math.exp(-min(high, 700.0))), min(goal, 1.0)
 
 
-def symbols(epsilon: float, delta: float, relation: Neighbours) -> Markup:
+def _sane(lines: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [(e, d) for e, d in lines if 0 <= e < 700]
+
+
+def symbols(epsilon: float, delta: float, unit: Unit) -> Markup:
     """The guarantee as mathematicians write it."""
-    one = {
-        Neighbours.ADD_REMOVE: "one of which has one row more than the other",
-        Neighbours.REPLACE: "which differ in one row",
-    }[relation]
     plus = Markup(" + {}").format(number(delta)) if delta else ""
     return Markup(
         "Pr[<i>M</i>(<i>D</i>) ∈ <i>S</i>] ≤ e<sup>{}</sup> · Pr[<i>M</i>(<i>D</i>′) ∈ <i>S</i>]{} for all sets "
-        "<i>S</i> of outcomes, refusal among them, and all tables <i>D</i>, <i>D</i>′, {}."
-    ).format(number(epsilon), plus, one)
+        "<i>S</i> of outcomes, refusal among them, and {}."
+    ).format(number(epsilon), plus, Markup(unit.tables))
 
 
 def parts(cost: Cost) -> Markup:

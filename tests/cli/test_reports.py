@@ -1,0 +1,112 @@
+"""--report on every command that releases: one page a run, released or refused, and nothing private on it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import snugdp
+from tests.cli import people
+from tests.cli.people import run
+from tests.report.test_model import Page
+
+ROWS = 3187  # a number that nothing else is
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    people.write(tmp_path, ROWS)
+    table = people.table(ROWS).with_columns(bonus=pl.Series([0.0, 5000.0] * ROWS)[:ROWS])
+    table.write_parquet("people.parquet")
+    people.table(ROWS + 200)[ROWS:].write_csv("public.csv")
+    return tmp_path
+
+
+def page(*words: object, code: int = 0) -> str:
+    """The text of the report of a command."""
+    done = run(*words, "--report", "r.html", code=code)
+    assert "r.html" in done.output
+    text = Page(Path("r.html").read_text(encoding="utf-8")).text
+    after = text.partition("What it gives away")[2]  # before it are noisy numbers, of which one may look like this
+    assert not re.search(r"(?<![\d.,])3,?187(?![\d.,])", after)
+    Path("r.html").unlink()
+    return text
+
+
+def test_queries() -> None:
+    known = ("people.parquet", "--schema", "people.toml", "--epsilon", 4)
+    text = page("query", "median", *known, "-c", "age", "--beta", 2)
+    assert text.startswith("Median of age Privacy report Median of age epsilon 4")
+    assert "without noise, 19 of 20" in text
+    assert "bounds 0 to 120" in text
+    assert "No ledger was given" in text
+    assert "vote of city" in page("query", "vote", *known, "-c", "city").lower()
+    told = run("query", "trimmed-mean", *known, "-c", "income", "--report", "r.html", "--json")
+    assert json.loads(told.stdout)["files"] == {"report": "r.html"}
+    assert "Trimmed mean of income" in Path("r.html").read_text()
+    assert "3,187" in Path("r.html").read_text()  # public under replace
+
+
+def test_a_refused_query_says_what_to_do() -> None:
+    bounds = ("--lower", 0, "--upper", 10_000, "--beta", 100, "--epsilon", 1, "--delta", 1e-9)
+    text = page("query", "median", "people.parquet", "-c", "bonus", *bounds, code=3)
+    assert "REFUSED" in text
+    assert "What to do now" in text
+    assert "released in 19 of 20 cases if at least 47 rows would have to change" in text
+    assert "Answer" not in text
+
+
+def test_labels_and_a_student() -> None:
+    np.save("v.npy", [[290, 5, 5], [5, 5, 290]] * 20)
+    text = page("pate", "label", "v.npy", "--classes", "b,c,a", "--epsilon", 8, "-o", "labels.csv")
+    assert "b 20 c 0 a 20" in text
+    assert "the votes of one teacher" in text
+    np.save("torn.npy", np.tile([201, 199], (300, 1)))
+    torn = ("pate", "label", "torn.npy", "--epsilon", 1, "--delta", 1e-9, "--gap", 390, "--sigma", 10)
+    assert "REFUSED" in page(*torn, code=3)
+    start = people.SCHEMA.index("[columns.city]")
+    Path("small.toml").write_text(people.SCHEMA[:start] + people.SCHEMA[people.SCHEMA.index("[columns.member]") :])
+    words = ("pate", "train", "people.parquet", "small.toml", "--target", "member", "--queries", "public.csv")
+    text = page(*words, "--epsilon", 8, "--teachers", 30, "--test", "none", "-o", "student.json")
+    assert "A student of private teachers: member" in text
+    assert "Coefficients of the student" in text
+
+
+def test_a_selection_and_a_fit() -> None:
+    known = ("people.parquet", "people.toml", "--method", "adassp", "--epsilon", 3)
+    grid = ("--validation", "public.csv", "--grid", "ridge=1,400", "--mean-runs", 2, "-o", "m.json")
+    assert "the best of several runs" in page("select", "linear", *known, *grid)
+    assert "What each step cost" in page("fit", "linear", *known)
+
+
+def test_a_key_is_good_for_one_column_alone() -> None:
+    with snugdp.Ledger.open("t.ledger", dataset="t", budget=snugdp.Budget(9, 1e-5)) as book:
+        words = ("--lower", 0, "--upper", 200, "--beta", 5, "--epsilon", 1, "--ledger", "t.ledger", "--key", "k")
+        run("query", "median", "people.parquet", "-c", "age", *words)
+        run("query", "median", "people.parquet", "-c", "age", *words)
+        assert "key" in run("query", "median", "people.parquet", "-c", "visits", *words, code=1).stderr
+        assert len(book.entries()) == 1
+
+
+def test_what_cannot_be_written_is_missed_before_the_charge() -> None:
+    with snugdp.Ledger.open("t.ledger", dataset="t", budget=snugdp.Budget(9, 1e-5)) as book:
+        known = ("people.parquet", "-c", "age", "--schema", "people.toml", "--epsilon", 1, "--ledger", "t.ledger")
+        assert "cannot write" in run("query", "median", *known, "--report", "none/r.html", code=1).stderr
+        assert not book.entries()
+
+
+def test_a_report_for_machines() -> None:
+    run("fit", "linear", "people.parquet", "people.toml", "--method", "output", "--epsilon", 1, "-o", "m.json")
+    told = json.loads(run("report", "m.json", "-o", "r.html", "--json").stdout)
+    assert told["title"] == "Linear regression of income"
+    assert told["outcome"] == "released"
+    assert told["files"] == {"report": "r.html"}
+    assert sum(step["mu"] ** 2 for step in told["steps"]) ** 0.5 == pytest.approx(0.2355, abs=1e-3)
+    assert [step["name"] for step in json.loads(Path("m.json").read_text())["steps"]] == ["test", "test", "release"]
+    assert Path("r.html").exists()

@@ -1,0 +1,60 @@
+"""Docstrings as pages of the reference: guarantees and examples stand out, parameters are listed, names are links.
+
+An extension of griffe, named in ``mkdocs.yml``. Docstrings stay as they read best in the source.
+"""
+
+from __future__ import annotations
+
+import re
+from textwrap import indent
+from typing import Any
+
+import griffe
+
+_PARAGRAPHS = re.compile(r"\n\s*\n")
+_ENTRY = re.compile(r"(?:^|(?<=[.!?)])\s+)(?=``[^`]+``(?:,? (?:and )?``[^`]+``)*: )")  # ``a``, ``b``: what they are
+_GUARANTEE = re.compile(r"Guarantee(?: \(([^:]+)\))?: ")
+_POWER = re.compile(r"(?<=\w)\*\*(?=[\w-])")
+_CODE = re.compile(r"``([^`]+)``")
+
+
+class Docstrings(griffe.Extension):
+    """Makes every docstring of the package Markdown."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrite the docstring of one object."""
+        if obj.docstring is not None:
+            public = frozenset(map(str, obj.package.exports or ()))
+            obj.docstring.value = markdown(obj.docstring.value, public, obj.name)
+
+
+def markdown(text: str, public: frozenset[str] = frozenset(), own: str = "") -> str:
+    """A docstring as Markdown: names in ``public`` are linked, but for the object's own."""
+    return "\n\n".join(_paragraph(part, public, own) for part in _PARAGRAPHS.split(text.strip()))
+
+
+def _paragraph(text: str, public: frozenset[str], own: str) -> str:
+    if text.startswith(">>>"):
+        shown = re.sub(r"  # doctest: .*", "", text)
+        return f"```pycon\n{shown}\n```"
+    if text.startswith((" ", "- ", "* ", "|", "```")):
+        return text
+    if promise := _GUARANTEE.match(text):
+        title = f"Guarantee ({promise[1]})".replace("`", "") if promise[1] else "Guarantee"
+        body = text[promise.end() :]
+        return f'!!! success "{title}"\n\n' + indent(_words(body[:1].upper() + body[1:], public, own), "    ")
+    first, *entries = (_words(part, public, own) for part in _ENTRY.split(text))
+    listed = "\n".join("- " + entry.replace("\n", " ") for entry in entries)
+    return "\n\n".join(part for part in (first, listed) if part)
+
+
+def _words(text: str, public: frozenset[str], own: str) -> str:
+    """Powers are no emphasis, and public names lead to their place."""
+
+    def linked(found: re.Match[str]) -> str:
+        name = found[1].removeprefix("snugdp.")
+        return f"[`{found[1]}`][snugdp.{name}]" if name in public and name != own else found[0]
+
+    pieces = re.split(r"(``[^`]+``)", text)
+    told = [piece if piece.startswith("``") else _POWER.sub(r"\\*\\*", piece) for piece in pieces]
+    return _CODE.sub(linked, "".join(told))
