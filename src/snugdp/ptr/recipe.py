@@ -140,7 +140,7 @@ def from_upper_bound(
         Step("test", f"a private upper bound on the loss; pass if it is at most {float(most):.4g}", certifier.cost),
         Step("release", "your draw", release),
     )
-    asked = {"certifier": certifier, "draw": draw, "limit": most, "release": release}
+    asked = {"certifier": type(certifier), "draw": draw, "limit": most, "release": release}
     return _refusing(Plan(what, PROOF, {"limit": float(most)}, steps), most, test, draw, asked)
 
 
