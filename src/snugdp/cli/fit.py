@@ -41,7 +41,7 @@ def fit(
     open_source(data)
     can_write(output)
     plan = models.plan_of(estimator, rows)
-    estimator.set_params(ledger=till.agreed(plan, models.question_of(estimator))).fit(data)
+    estimator.set_params(ledger=till.agreed(plan)).fit(data)
     words, shown = None, {}
     if till.as_json:
         from snugdp.estimators.files import as_dict

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from snugdp.guarantee import Cost
     from snugdp.ledger.book import Ledger
     from snugdp.ledger.limits import Remaining
-    from snugdp.outcome import Receipt
     from snugdp.ptr.propose import Plan
 
 
@@ -147,55 +146,6 @@ def opened(ledger: str | None) -> Ledger | None:
     from snugdp.ledger.address import opened as ledger_at
 
     return None if ledger is None else ledger_at(ledger)
-
-
-class Noted:
-    """A ledger, under a key or without, that writes beside every plan what the release is of: a key is good for that
-    very question alone.
-    """
-
-    def __init__(self, ledger: Ledger, key: str | None, note: str) -> None:
-        self._account: Any = ledger if key is None else ledger.once(key)
-        self._note = note
-
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
-        """As that of the ledger."""
-        receipt: Receipt = self._account.charge(cost, what, plan=f"{plan}\n  of       {self._note}")
-        return receipt
-
-    def knows(self, cost: Cost, what: str, *, plan: str = "") -> bool:
-        """As that of the ledger: a key of another question is refused before long work."""
-        return bool(self._account.knows(cost, what, plan=f"{plan}\n  of       {self._note}"))
-
-    def recall(self, receipt: Receipt) -> str | None:
-        """As that of the ledger."""
-        stored: str | None = self._account.recall(receipt)
-        return stored
-
-    def settle(self, receipt: Receipt, body: str | None) -> str | None:
-        """As that of the ledger."""
-        stored: str | None = self._account.settle(receipt, body)
-        return stored
-
-    def affords(self, cost: Cost) -> bool:
-        """As that of the ledger."""
-        return bool(self._account.affords(cost))
-
-
-def question(column: str | None, by: str, asked: object) -> str:
-    """What a release is of, for the ledger: the column, the method, and a digest of everything that was asked."""
-    from hashlib import sha256
-
-    return f"{column or 'all columns'}, by {by} {sha256(repr(asked).encode()).hexdigest()[:16]}"
-
-
-def question_of(estimator: Any) -> str:
-    """What a fit is of."""
-    from snugdp.estimators.files_kinds import parameters_of
-
-    schema = estimator.schema
-    asked = (schema.to_toml(), sorted(parameters_of(estimator).items()))
-    return question(schema.target, type(estimator).__name__, asked)
 
 
 def left_after(ledger: Ledger, cost: Cost) -> Remaining | None:

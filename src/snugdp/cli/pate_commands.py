@@ -83,9 +83,9 @@ def label(
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
-    asked = (form, teachers, list(panel.classes))
-    account = till.agreed(proposal.plan, models.question("labels", "PATE", asked), aside=aside)
-    outcome = face.run(proposal, panel, inside, Purse(None, account, budget))
+    purse = Purse(None, till.agreed(proposal.plan, aside=aside), budget)
+    asked = purse.asking(lambda: face.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
+    outcome = face.run(proposal, panel, inside, asked)
     shown: dict[str, Any] = {"labels": None, "answered": None}
     words = None
     if outcome.value is not None:
@@ -138,7 +138,7 @@ def train(
     how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
     model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
     plan = model.plan()
-    account = till.agreed(plan, models.question(answer[0], "PATE", (features, answer, public.write_csv())))
+    account = till.agreed(plan)
     rows = reading.frame(private, {**features, answer[0]: answer[1]})
     model.set_params(ledger=account).fit(_numbers(rows.select(tuple(features))), rows[answer[0]])
     if model.released_ and not hasattr(model, "student_"):

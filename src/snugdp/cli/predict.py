@@ -56,6 +56,8 @@ def predict(
                 _write_csv(frames, file)
         else:
             _write_parquet(frames, output)
+        if output is not None:
+            typer.echo(f"Wrote {output}", err=True)
 
 
 def _question(model: Any, probabilities: bool) -> str:

@@ -204,7 +204,7 @@ class _Asked:
             query = make(bounds=(low, high), rows=rows, **given)
         public = {"bounds": f"{float(kind.lower):,.10g} to {float(kind.upper):,.10g}", **given, "rows": rows}
         plan = query.plan()
-        account = self._agreed(plan, public)
+        account = self.till.agreed(plan)
         values = reading.frame(source, kinds)[self.column] if values is None else values
         self._tell(query.release(values, ledger=account), plan, public)
 
@@ -225,7 +225,7 @@ class _Asked:
         query = make(kind.values)
         source = reading.opened(self.file, kinds)
         public, plan = {"values": list(kind.values)}, query.plan()
-        account = self._agreed(plan, public)
+        account = self.till.agreed(plan)
         self._tell(query.release(reading.frame(source, kinds)[self.column], ledger=account), plan, public)
 
     def _kind(self) -> Kind | None:
@@ -237,9 +237,6 @@ class _Asked:
         if self.column not in columns:
             raise ValueError(f'{self.schema} has no column "{self.column}"; it has {", ".join(columns)}')
         return columns[self.column]
-
-    def _agreed(self, plan: Plan, public: dict[str, Any]) -> Any:
-        return self.till.agreed(plan, models.question(self.column, self.name, sorted(public.items())))
 
     def _tell(self, outcome: Any, plan: Plan, public: dict[str, Any]) -> None:
         value = outcome.value

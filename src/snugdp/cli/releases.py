@@ -71,11 +71,10 @@ class Till:
             import snugdp.report.model  # noqa: F401  what it needs and is not installed is missed now
         return cls(models.opened(ledger), key, report, only_plan, as_json, yes)
 
-    def agreed(self, plan: Plan, of: str, *, aside: bool = False) -> Any:
+    def agreed(self, plan: Plan, *, aside: bool = False) -> Any:
         """Show the plan and return what to charge; the command ends here if the plan is all that was asked for.
 
-        ``of``: what the release is of, so that a key is good for this very question. ``aside``: on the error stream,
-        because the output has a form of its own.
+        ``aside``: on the error stream, because the output has a form of its own.
         """
         if self.only_plan:
             typer.echo(
@@ -86,8 +85,8 @@ class Till:
             typer.echo(f"{plan}\n", err=aside)
         if self.book is None:
             typer.echo(_NO_LEDGER, err=True)
-        account = None if self.book is None else models.Noted(self.book, self.key, of)
-        if self.book is not None and account is not None and not account.affords(plan.cost):
+        account: Any = self.book if self.book is None or self.key is None else self.book.once(self.key)
+        if self.book is not None and not account.affords(plan.cost):
             from snugdp.ledger.errors import BudgetExceededError
 
             raise BudgetExceededError(models.exceeded(self.book, plan))

@@ -77,7 +77,7 @@ def select(
         rows=rows,
     )
     plan = estimator.plan(rows=rows)
-    estimator.set_params(ledger=till.agreed(plan, models.question_of(estimator))).fit(data)
+    estimator.set_params(ledger=till.agreed(plan)).fit(data)
     words, shown = _words(estimator) if estimator.released_ else None, {}
     if till.as_json:
         from snugdp.estimators.files import as_dict

@@ -129,7 +129,7 @@ def _look(model: Any, n_features: int | None) -> _Look:
         raise TypeError("forecasts are for linear models, sparse ones and PCA; for others look at plan()")
     bounds = model._bounds()
     layout = bounds.array_schema(_names(n_features)) if bounds.schema is None else bounds.layout
-    off = "linear function" if model._off_in == "the linear function" else "predictions"
+    off = "the linear function" if model._off_in == "the linear function" else "predictions"
     unit = f", in units of {layout.target}" if off == "predictions" and bounds.schema is not None else ""
     words = f"how far {off} will be off by noise{unit}"
     return _Line(model._make(layout, model._budget()), model._shown(layout), words)

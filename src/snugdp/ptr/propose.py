@@ -37,15 +37,14 @@ class Plan:
 
     def __str__(self) -> str:
         proposal = ", ".join(f"{name} = {value:.6g}" for name, value in self.proposal.items())
-        width = max(len(step.name) for step in self.steps)
-        lines = [f"Plan: {self.what}"]
-        lines += [f"  propose  {proposal}"] if proposal else []
-        lines += [f"  {step.name:<{width}}  {step.noise}  [{_short(step.cost)}]" for step in self.steps]
-        lines += [f"  total    {_short(self.cost)}, neighbours: {self.cost.neighbours.value}"]
+        lines = [("propose", proposal)] if proposal else []
+        lines += [(step.name, f"{step.noise}  [{_short(step.cost)}]") for step in self.steps]
+        lines += [("total", f"{_short(self.cost)}, neighbours: {self.cost.neighbours.value}")]
         if self.budget is not None and (self.cost.mu_squared or self.cost.atoms):
-            lines += [f"  that is  epsilon {shown(self.budget.epsilon)} at delta {shown(self.budget.delta)}"]
-        lines += [f"  expect   {line}" for line in self.forecast]
-        return "\n".join([*lines, f"  proof    {self.proof}"])
+            lines += [("that is", f"epsilon {shown(self.budget.epsilon)} at delta {shown(self.budget.delta)}")]
+        lines += [*(("expect", line) for line in self.forecast), ("proof", self.proof)]
+        width = max(7, *(len(name) for name, _ in lines))
+        return "\n".join([f"Plan: {self.what}", *(f"  {name:<{width}}  {words}" for name, words in lines)])
 
 
 def share_of(test_share: Real) -> Fraction:
