@@ -21,11 +21,12 @@ from snugdp.ledger.anchor import FileAnchor
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
 from snugdp.outcome import Receipt
+from tests.effort import often, repeated
 from tests.ledger.conftest import Where
 from tests.ledger.faults import KILLED, die, in_child
 
-KILLS = 50  # for each step, in SQLite
-FEWER = 10  # for a step that is much like another one
+KILLS = often(15, 50)  # for each step, in SQLite
+FEWER = often(4, 10)  # for a step that is much like another one
 ON_SERVER = 5  # for each step, in PostgreSQL
 AGES = [30 + i % 7 for i in range(500)]
 BUDGET = Budget(1000, 1e-2)
@@ -73,6 +74,7 @@ STANDS: dict[str | None, list[list[str]]] = {
 ALIKE = ("before the draw", "after INSERT of the output", "after COMMIT of the output")
 
 
+@repeated
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at(where: Where, step: str) -> None:
     prepare, stands = STEPS[step]
@@ -144,6 +146,7 @@ def torn(limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
 
+@repeated
 def test_killed_during_a_checkpoint(tmp_path: Path) -> None:
     """The log is copied into the file page by page; the process dies in the middle of any of them."""
     path, chooser, killed = tmp_path / "l", random.Random(7), 0
@@ -172,6 +175,7 @@ def receipt(ledger: Ledger, entry: Entry) -> Receipt:
     return Receipt(ledger.label, entry.sequence, entry.what, entry.cost, entry.key, entry.hash)
 
 
+@repeated
 def test_killed_in_the_middle_of_a_commit(tmp_path: Path) -> None:
     """A torn log: the charge is there wholly or not at all, and a retry finds out which."""
     path, chooser, killed, stood = tmp_path / "l", random.Random(8), 0, 0

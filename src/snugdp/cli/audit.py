@@ -82,8 +82,7 @@ def _audited(
     from snugdp.audit import registry
     from snugdp.audit.run import audit as run
 
-    one_group = mechanism in registry.ROOMS  # the others need not be planned
-    cases = None if mechanism is None else (registry.registered if one_group else registry.matching)(mechanism)
+    cases = None if mechanism is None else registry.matching(mechanism)
     few = cases is not None and len(cases) < 4  # processes take longer to start than these to run
     with _bar(console, "audit") as tick:
         return run(cases, quick=not full, layers=letters, progress=tick, processes=1 if few else workers, seed=seed)
