@@ -66,7 +66,7 @@ def test_a_failure_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_clean_runs_are_counted() -> None:
     result = run("framework", "--layers", "N", "--clean", "2", "--processes", "1")
     assert result.exit_code == 0, result.output
-    assert "2 of 2 runs: 20 claims, 0 alarms" in result.output
+    assert "2 runs: 20 claims, 0 alarms" in result.output
 
 
 def verdicts() -> list[Verdict]:

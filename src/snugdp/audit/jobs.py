@@ -41,6 +41,7 @@ class Done:
     job: Job
     findings: tuple[Finding, ...]
     seconds: tuple[tuple[str, float], ...]
+    seed: int = 0
 
 
 def jobs_of_cases(cases: Iterable[Case[Any]], layers: Iterable[str]) -> list[Job]:
@@ -61,7 +62,7 @@ def perform(job: Job, effort: Effort, seed: int, case: Case[Any] | None = None) 
         return _case(job, case or registry.case(job.name, job.group), effort, seed)
     start = time.process_time()
     found = tuple(_DOERS[job.kind](job.name, effort))
-    return Done(job, found, ((job.layers[0], time.process_time() - start),))
+    return Done(job, found, ((job.layers[0], time.process_time() - start),), seed)
 
 
 def _library(full: bool) -> Iterator[Job]:
@@ -93,7 +94,7 @@ def _case(job: Job, case: Case[Any], effort: Effort, seed: int) -> Done:
             words = f"{type(problem).__name__}: {problem}"
             found.append(Finding(layer, case.name, "runs without an error", "an error", False, words))
         seconds.append((layer, time.process_time() - start))
-    return Done(job, tuple(found), tuple(seconds))
+    return Done(job, tuple(found), tuple(seconds), seed)
 
 
 def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:

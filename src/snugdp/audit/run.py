@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from multiprocessing import get_context
 from typing import Any
 
@@ -67,13 +68,14 @@ def audit(
     progress: Progress | None = None,
     processes: int = 1,
     seed: int = 0,
+    times: int = 1,
 ) -> Report:
     """Audit these cases, or without cases the whole library: all that are registered, and what they are built on.
 
     ``quick``: minutes; otherwise an hour. ``layers``: letters of ``LAYERS``, all by default. ``progress`` is told after
     every piece how many are done, how many there are, and which it was. ``processes``: for registered cases; a program
     that asks for several must be guarded by ``if __name__ == "__main__"``. ``seed``: of the walks; our source of noise
-    is always tested with real entropy.
+    is always tested with real entropy. ``times``: so often, with this seed and the next ones, to count false alarms.
 
     Guarantee: a correct library fails a quick audit with probability below 1e-4. What has passed is not proved.
     """
@@ -86,12 +88,12 @@ def audit(
         raise ValueError("there is nothing to audit: give cases, or layers that say something about them")
     start = time.perf_counter()
     done: list[Done] = []
-    for count, piece in enumerate(_performed(jobs, chosen, effort, seed, processes), 1):
+    for count, piece in enumerate(_performed(jobs, chosen, effort, range(seed, seed + times), processes), 1):
         done.append(piece)
         if progress is not None:
-            progress(count, len(jobs), str(piece.job))
+            progress(count, len(jobs) * times, str(piece.job))
     order = {job: number for number, job in enumerate(jobs)}
-    done.sort(key=lambda piece: order[piece.job])
+    done.sort(key=lambda piece: (piece.seed, order[piece.job]))
     seconds: defaultdict[str, float] = defaultdict(float)
     for layer, spent in (part for piece in done for part in piece.seconds):
         seconds[layer] += spent
@@ -140,21 +142,22 @@ def _chosen(cases: Iterable[Case[Any]] | Case[Any] | None) -> tuple[Case[Any], .
 
 
 def _performed(
-    jobs: list[Job], cases: tuple[Case[Any], ...], effort: Effort, seed: int, processes: int
+    jobs: list[Job], cases: tuple[Case[Any], ...], effort: Effort, seeds: range, processes: int
 ) -> Iterator[Done]:
     own = {case.name: case for case in cases}
     away = [job for job in jobs if processes > 1 and _can_travel(job, own)]
     here = [job for job in jobs if job not in set(away)]
     for batch in _batches(away):
         with _single_threads(), ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            waiting = [pool.submit(_away, job, effort, seed) for job in batch]
+            waiting = [pool.submit(_away, job, effort, seed) for job in batch for seed in seeds]
             try:
                 yield from (piece.result() for piece in as_completed(waiting))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     with one_blas_thread():
-        yield from (perform(job, effort, seed, own.get(job.name) if job.kind == "case" else None) for job in here)
+        for job, seed in product(here, seeds):
+            yield perform(job, effort, seed, own.get(job.name) if job.kind == "case" else None)
 
 
 def _can_travel(job: Job, own: Mapping[str, Case[Any]]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -77,26 +77,40 @@ def audit(
 
 
 def _audited(
-    console: Console, mechanism: str | None, letters: Sequence[str] | None, *, full: bool, seed: int, workers: int
+    console: Console,
+    mechanism: str | None,
+    letters: Sequence[str] | None,
+    *,
+    full: bool,
+    seed: int,
+    workers: int,
+    times: int = 1,
 ) -> Report:
     from snugdp.audit import registry
     from snugdp.audit.run import audit as run
 
     cases = None if mechanism is None else registry.matching(mechanism)
-    few = cases is not None and len(cases) < 4  # processes take longer to start than these to run
+    few = cases is not None and len(cases) * times < 4  # processes take longer to start than these to run
+    given: dict[str, Any] = {"processes": 1 if few else workers, "seed": seed, "times": times}
     with _bar(console, "audit") as tick:
-        return run(cases, quick=not full, layers=letters, progress=tick, processes=1 if few else workers, seed=seed)
+        return run(cases, quick=not full, layers=letters, progress=tick, **given)
 
 
 def _clean(console: Console, mechanism: str | None, letters: Sequence[str] | None, seeds: range, workers: int) -> None:
     """The statistical layers again and again on the code as it is: whatever fails is a false alarm, or a mistake."""
-    alarms = claims = 0
-    for count, seed in enumerate(seeds, 1):
-        found = _audited(console, mechanism, letters or list(_STATISTICAL), full=False, seed=seed, workers=workers)
-        claims, alarms = claims + len(found.findings), alarms + len(found.failures)
-        for failure in found.failures:
-            console.print(f"seed {seed}: {failure}", highlight=False, markup=False)
-        console.print(f"{count} of {len(seeds)} runs: {claims:,} claims, {alarms} alarms", highlight=False)
+    found = _audited(
+        console,
+        mechanism,
+        letters or list(_STATISTICAL),
+        full=False,
+        seed=seeds.start,
+        workers=workers,
+        times=len(seeds),
+    )
+    for failure in found.failures:
+        console.print(str(failure), highlight=False, markup=False)
+    claims, alarms = len(found.findings), len(found.failures)
+    console.print(f"{len(seeds)} runs: {claims:,} claims, {alarms} alarms", highlight=False)
     if alarms:
         raise typer.Exit(1)
 
