@@ -29,6 +29,7 @@ SLOW = (
     "test_pca_bench.py::test_the_goals_are_met",
     "test_pate_bench.py::test_times",
     "test_regression_bench.py::test_runs_repeat_themselves_in_any_number_of_processes",
+    "test_classification_bench.py::test_runs_repeat_themselves_in_any_number_of_processes",
     "test_audit_cli.py::test_the_page_stands_alone",
     "test_figure3.py::test_files",
     "paper/test_pate.py::test_curves_are_in_order",

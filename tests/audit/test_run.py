@@ -22,9 +22,9 @@ from tests.audit.toys import case, gaussian_sum, laplace_sum
 # As little as says something: every layer that sees a case, on every case. The command line does more.
 LEAST = Effort(
     "least",
-    Runs(12, 10, 3, None, 4, 1, 6, 12, 0, False),
-    Runs(2, 2, 2, 1, 0, 1, 3, 6, 0, False),
-    Runs(2, 2, 2, 1, 0, 1, 2, 4, 0, False),
+    Runs(tight=12, loose=10, others=3, random=4, near=1, strange=6, walks=12, ends=0),
+    Runs(tight=2, loose=2, others=2, pairs=1, random=0, near=1, strange=3, walks=6, ends=0),
+    Runs(tight=2, loose=2, others=2, pairs=1, random=0, near=1, strange=2, walks=4, ends=0),
 )
 SWIFT = ("queries", "framework", "pate", "selection")
 CLOSED = ("linear: adassp", "linear: sufficient", "linear: objective", "linear: descent", "pca: gauss")

@@ -26,13 +26,13 @@ class Runs:
     tight: int
     loose: int
     others: int
-    pairs: int | None
     random: int
     near: int
     strange: int
     walks: int
     ends: int
-    power: bool
+    pairs: int | None = None
+    power: bool = False
     sparing: bool = False
 
 
@@ -56,15 +56,15 @@ class Effort:
 
 QUICK = Effort(
     "quick",
-    Runs(130, 30, 8, None, 6, 3, 20, 40, 80, False, True),
-    Runs(120, 8, 2, None, 2, 1, 6, 32, 40, False, True),
-    Runs(60, 6, 2, 1, 2, 1, 4, 32, 0, False, True),
+    Runs(tight=130, loose=30, others=8, random=6, near=3, strange=20, walks=40, ends=80, sparing=True),
+    Runs(tight=120, loose=8, others=2, random=2, near=1, strange=6, walks=32, ends=40, sparing=True),
+    Runs(tight=60, loose=6, others=2, pairs=1, random=2, near=1, strange=4, walks=32, ends=0, sparing=True),
 )
 FULL = Effort(
     "full",
-    Runs(600, 600, 300, None, 1000, 30, 1000, 400, 3000, True),
-    Runs(300, 200, 80, None, 250, 12, 250, 150, 600, False),
-    Runs(200, 80, 40, None, 80, 6, 80, 80, 300, False),
+    Runs(tight=600, loose=600, others=300, random=1000, near=30, strange=1000, walks=400, ends=3000, power=True),
+    Runs(tight=300, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600),
+    Runs(tight=200, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300),
     goodness.FULL,
     full=True,
 )
