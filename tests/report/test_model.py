@@ -19,6 +19,7 @@ from snugdp.cli.main import app
 from snugdp.estimators.files import as_dict
 from snugdp.report import curves, words
 from snugdp.report.model import render
+from snugdp.report.released import table_of
 from snugdp.report.story import of_estimator, story_of
 
 EVIL = "<script>alert(1)</script>"
@@ -198,7 +199,22 @@ def test_many_columns_are_cut_and_told() -> None:
     assert "The largest against their noise are shown; 20 more are in the model." in text
 
 
-def test_a_query_shows_its_interval_and_bounds_their_columns() -> None:
+def test_bounds_have_a_line_for_every_column() -> None:
+    table = pl.DataFrame({"age": [30.0] * 900, EVIL: [-5.0] * 900})
+    query = snugdp.Bounds(epsilon=4, columns=["age", EVIL])
+    outcome = query.release(table)
+    assert outcome.value is not None
+    shown = table_of(outcome.value, None)
+    assert [line.name for line in shown.lines] == ["age", EVIL]
+    found = outcome.value["age"]
+    assert shown.lines[0].value == f"{words.number(float(found.lower))} to {words.number(float(found.upper))}"
+    text = Page(render(outcome, plan=query.plan(), public={"outside": "0.01"})).text
+    assert shown.lines[0].value in text
+    assert "share of rows that may lie beyond each bound" in text
+    assert "larger delta, if there is one" in text  # there is none here
+
+
+def test_a_query_shows_its_interval() -> None:
     query = snugdp.Median(bounds=(0, 100), epsilon=1, delta=1e-6, rows=2000)
     outcome = query.release([float(i % 60) for i in range(2000)])
     assert outcome.value is not None
@@ -206,7 +222,6 @@ def test_a_query_shows_its_interval_and_bounds_their_columns() -> None:
     assert words.near(outcome.value, 14.8) in text
     assert "where the answer without noise lies in 19 of 20 cases" in text
     assert "No ledger was given" in text
-    assert "columns" in Page(render(snugdp.private_bounds([1.0] * 50, epsilon=1))).text
     with pytest.raises(ValueError, match="not the one of this outcome"):
         render(outcome, plan=snugdp.Median(bounds=(0, 1), epsilon=2, delta=1e-6).plan())
 

@@ -24,9 +24,11 @@ def bounds(
 
     Example: snugdp bounds people.parquet --column age --column income --epsilon 0.5 --ledger people.ledger
     """
+    from snugdp.cli import reading
     from snugdp.queries.bounds import Bounds
 
     query = Bounds(columns=column, epsilon=epsilon, outside=outside, neighbours=neighbours)
+    reading.of_numbers(data, column)
     plan = query.plan()
     account = till.agreed(plan, aside=True)
     outcome = query.release(data, ledger=account)

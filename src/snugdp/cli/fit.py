@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, ModelFile, Rows, Till, Told, can_write, releasing
+from snugdp.cli.releases import Data, ModelFile, Rows, Till, Told, releasing
 
 
 @releasing
@@ -32,49 +32,49 @@ def fit(
 
     Example: snugdp fit linear people.parquet people.toml --target income --epsilon 1 --ledger people.ledger -o model.json
     """  # noqa: E501  one line to copy
-    from snugdp.data.sources import open_source
+    from snugdp.cli import reading
 
     wish = models.Wish(
         model, schema, target, epsilon, delta, method, tuple(propose or ()), rows, features, components, neighbours
     )
     estimator = wish.estimator()
-    open_source(data)
-    can_write(output)
     plan = models.plan_of(estimator, rows)
+    reading.opened(data, models.columns_of(estimator))
     estimator.set_params(ledger=till.agreed(plan)).fit(data)
-    words, shown = None, {}
+    words, shown, table = None, {}, None
     if till.as_json:
         from snugdp.estimators.files import as_dict
 
         shown = {"model": as_dict(estimator)}
     elif estimator.released_:
-        from rich.console import Console
-
-        Console().print(_table(estimator))
+        table = _table(estimator)
         words = f"Released: {estimator.guarantee_}\nProof: {estimator.guarantee_.proof}"
-    till.tell(estimator.outcome_, plan, Told(words, shown, {"model": output}, model=estimator, rows=rows))
+    till.tell(estimator.outcome_, plan, Told(words, shown, {"model": output}, estimator, rows=rows, table=table))
 
 
 def _table(model: Any) -> Any:
-    """The released coefficients or components."""
+    """The released coefficients or components. Names are text: what is in brackets is no markup."""
     import numpy as np
-    from rich.table import Table
+    from rich.table import Column, Table
+    from rich.text import Text
 
     if hasattr(model, "components_"):
         shares = model.explained_variance_ratio_
-        heads = [f"{place + 1} ({share:.1%})" for place, share in enumerate(shares)]
-        table = Table("component (share)", *heads, title="Components, in units that take bounds to [-1, 1]")
+        counted = [f"{place + 1} ({share:.1%})" for place, share in enumerate(shares)]
+        table = Table("component (share)", *counted, title="Components, in units that take bounds to [-1, 1]")
         for name, values in zip(model._layout.features, model.components_.T, strict=True):
-            table.add_row(name, *(f"{value:.4g}" for value in values))
+            table.add_row(Text(name), *(f"{value:.4g}" for value in values))
         return table
     coefficients, constants = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    heads = ["coefficient"] if len(coefficients) == 1 else [str(label) for label in model.classes_]
+    heads: list[Any] = (
+        ["coefficient"] if len(coefficients) == 1 else [Column(Text(str(label))) for label in model.classes_]
+    )
     chosen = np.flatnonzero(np.any(coefficients != 0, axis=0)) if hasattr(model, "support_") else None
     places = range(coefficients.shape[1]) if chosen is None else chosen.tolist()
     noise = None if model.noise_scale_ is None else dict(zip(places, model.noise_scale_, strict=False))
     table = Table("", *heads, *(["noise"] if noise else []))
     for place in places:
         deviation = [f"{noise[place]:.3g}"] if noise and place in noise else []
-        table.add_row(model.coef_names_[place], *(f"{value:.6g}" for value in coefficients[:, place]), *deviation)
+        table.add_row(Text(model.coef_names_[place]), *(f"{value:.6g}" for value in coefficients[:, place]), *deviation)
     table.add_row("intercept", *(f"{value:.6g}" for value in constants))
     return table

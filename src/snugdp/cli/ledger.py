@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snugdp.cli.errors import in_plain_words
+from snugdp.cli.outputs import can_write, of_ledger
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
@@ -92,6 +93,8 @@ def export(
 
     Example: snugdp ledger export people.ledger --format csv -o releases.csv
     """
+    with in_plain_words():
+        can_write(output, read=(*of_ledger(where), anchor))
     with in_plain_words(), _opened(where, anchor) as ledger:
         text = ledger.export(form)
         if output is None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from snugdp.data.kinds import Column
     from snugdp.data.schema import Schema
     from snugdp.guarantee import Cost
     from snugdp.ledger.book import Ledger
@@ -94,6 +97,25 @@ class Wish:
             raise ValueError("pca has nothing to propose: leave out --propose")
 
 
+def in_range(epsilon: float | str, delta: float | str | None = None) -> None:
+    """Whether these can be computed with; what else is wrong with them is said where they are used."""
+    if not _between(epsilon, 1e-9, 1e9):
+        raise ValueError("epsilon must be between 1e-9 and 1e9; typical values are 0.1 to 4")
+    if delta is not None and not _between(delta, 1e-100, 1.0):
+        raise ValueError("delta must be 0, or at least 1e-100; typical values are 1e-6 to 1e-9")
+
+
+def _between(amount: float | str, least: float, most: float) -> bool:
+    """Whether a number is not out of all proportion. Zero, and what is no such number, is left to others."""
+    try:
+        value = float(amount)
+    except ValueError:
+        return True
+    if value == 0 and isinstance(amount, str):
+        return not any(digit in amount.lower().partition("e")[0] for digit in "123456789")  # 1e-400 is not 0
+    return not (0 < value < least or most < value < math.inf or (math.isinf(value) and "e" in str(amount).lower()))
+
+
 def _class(name: str) -> Any:
     import snugdp
 
@@ -141,6 +163,15 @@ def plan_of(estimator: Any, rows: int | None) -> Plan:
     return plan
 
 
+def columns_of(estimator: Any) -> dict[str, Column]:
+    """The columns that a fit reads; PCA has no target."""
+    from snugdp.estimators.pca import PCA
+
+    schema: Schema = estimator.schema
+    left = schema.target if isinstance(estimator, PCA) else None
+    return {name: kind for name, kind in schema.columns.items() if name != left}
+
+
 def opened(ledger: str | None) -> Ledger | None:
     """The ledger at this address, which must be there."""
     from snugdp.ledger.address import opened as ledger_at
@@ -160,7 +191,12 @@ def as_amounts(left: Remaining | None) -> dict[str, float] | None:
 
 def exceeded(ledger: Ledger, plan: Plan) -> str:
     """Why a ledger will not take a plan."""
+    from snugdp.guarantee import shown
+
+    parts: dict[str, float | Fraction] = {"mu": plan.cost.mu, "epsilon": plan.cost.epsilon, "delta": plan.cost.delta}
+    asked = ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if value)
     return (
-        f"the ledger {ledger.address} does not cover this: it has {ledger.remaining} left. Nothing was charged. Ask "
-        f"for less epsilon or delta, or see 'snugdp ledger show'. Planned: {plan.cost!r}"
+        f"the ledger {ledger.address} does not cover this: it costs {asked}, and there is {ledger.remaining} left, "
+        "each if it comes alone. Nothing was charged. Ask for less epsilon or delta; 'snugdp ledger show' lists what "
+        "was paid"
     )

@@ -39,6 +39,7 @@ def plan(
     Example: snugdp plan linear people.toml --target income --epsilon 1 --delta 1e-7 --rows 10000
     """
     with in_plain_words():
+        models.in_range(epsilon, delta)
         guess = None if model is models.Model.PCA else rows
         wish = models.Wish(
             model, schema, target, epsilon, delta, method, tuple(propose or ()), guess, features, components, neighbours

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli.errors import in_plain_words
+from snugdp.cli.outputs import can_write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +47,7 @@ def predict(
 
         if output is not None and output.suffix not in (".csv", ".parquet"):
             raise ValueError(f"{output} must end in .csv or .parquet")
+        can_write(output, read=(model, data))
         found = load(model)
         ask = _question(found, probabilities)
         frames = _answers(found, ask, open_source(data), tuple(keep or ()))

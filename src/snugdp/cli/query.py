@@ -196,6 +196,8 @@ class _Asked:
         kind = Number(low, high)
         kinds: dict[str, Kind] = {self.column: kind}
         query = make(bounds=(low, high), rows=rows, **given)  # what is wrong with it is said before a row is read
+        if known is None:
+            reading.of_numbers(self.file, [self.column])
         source = reading.opened(self.file, kinds)
         values = None
         if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:

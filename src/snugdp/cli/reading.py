@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from snugdp.data.kinds import Category, Column, DType
+from snugdp.data.kinds import Category, Column, DType, Number, numeric, type_name
 from snugdp.data.quiet import quietly
 from snugdp.data.schema import Schema
 from snugdp.data.sources import Source, TableError, cells, open_source
@@ -38,6 +38,18 @@ def opened(file: object, kinds: Mapping[str, Column]) -> Source:
     work: Any = Wanted(kinds)
     source.check(work)
     return source
+
+
+def of_numbers(file: object, columns: Sequence[str]) -> None:
+    """Whether the table has these columns, and numbers in them by their declared types. No row is looked at."""
+    source = open_source(file)
+    for name in columns:
+        if name in source.types and not numeric(source.types[name]):
+            raise TypeError(
+                f'column "{name}" is of type {type_name(source.types[name])}: it must hold numbers. Convert it, or ask '
+                "for its mode or a vote"
+            )
+    opened(source, {name: Number(-1, 1) for name in columns})
 
 
 def frame(source: Source, kinds: Mapping[str, Column]) -> pl.DataFrame:

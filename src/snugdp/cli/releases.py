@@ -14,7 +14,8 @@ import typer
 
 from snugdp.cli import models
 from snugdp.cli.errors import ERROR, REFUSED, fail, in_plain_words
-from snugdp.cli.terminal import is_terminal
+from snugdp.cli.outputs import can_write, of_ledger
+from snugdp.cli.terminal import agrees, is_terminal
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
@@ -29,6 +30,7 @@ Delta = Annotated[str, typer.Option(help="The failure probability of this releas
 Rows = Annotated[int | None, typer.Option(min=1, help="About how many rows, known without the data.")]
 ModelFile = Annotated[Path | None, typer.Option("--output", "-o", help="Save the model to this JSON file.")]
 
+_READ = ("data", "schema", "validation", "queries", "votes", "proxy")  # arguments of commands: what they read
 _NO_LEDGER = (
     "No --ledger: nothing is being summed up. Each release has a budget of its own, and adding them up is left to you."
 )
@@ -66,7 +68,6 @@ class Till:
         """The ledger must be there. These are the options that ``releasing`` gives to a command."""
         if ledger is None and key is not None:
             raise ValueError("--key names a release in a ledger: give --ledger too")
-        can_write(report)
         if report is not None:
             import snugdp.report.model  # noqa: F401  what it needs and is not installed is missed now
         return cls(models.opened(ledger), key, report, only_plan, as_json, yes)
@@ -90,16 +91,24 @@ class Till:
             from snugdp.ledger.errors import BudgetExceededError
 
             raise BudgetExceededError(models.exceeded(self.book, plan))
-        if not self.yes and is_terminal() and not typer.confirm("Charge this and release?", err=True):
+        if not self.yes and is_terminal() and not agrees("Charge this and release?"):
             fail("Nothing was charged.", ERROR)
         return account
 
     def tell(self, outcome: Outcome[Any], plan: Plan, told: Told) -> None:
-        """What came of it, and into which files; a refusal ends the command with its exit code."""
+        """What came of it, and into which files; a refusal ends the command with its exit code.
+
+        The files come first: what was paid for is kept, even if nobody listens any more.
+        """
+        self._write(outcome, plan, told)
         if self.as_json:
             files = {name: str(file) for name, file in {**told.files, "report": self.report}.items() if file}
             typer.echo(json.dumps({**told.shown, **self._paid(outcome, plan), "files": files}, allow_nan=False))
         else:
+            if told.table is not None:
+                from rich.console import Console
+
+                Console().print(told.table)
             if not outcome.refused and told.words is not None:
                 typer.echo(told.words, err=told.aside)
             if self.book is not None:
@@ -107,7 +116,9 @@ class Till:
                 typer.echo(
                     f"Receipt {receipt.sequence} of {self.book.address}; left: {self.book.remaining}", err=told.aside
                 )
-        self._write(outcome, plan, told)
+            for made in (*told.files.values(), self.report):
+                if made is not None:
+                    typer.echo(f"Wrote {made}", err=told.aside)
         if outcome.refused:
             fail(_REFUSED, REFUSED)
 
@@ -125,9 +136,6 @@ class Till:
             held = plan if model is None else None  # a model has its own
             page = render(subject, plan=held, title=told.title, rows=told.rows, public=told.public)
             self.report.write_text(page, encoding="utf-8")
-        for made in (*told.files.values(), self.report):
-            if made is not None and not self.as_json:
-                typer.echo(f"Wrote {made}", err=told.aside)
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
         from snugdp.estimators.files_steps import cost_parts
@@ -163,7 +171,7 @@ class Till:
 
 @dataclass(frozen=True)
 class Told:
-    """What a command tells. ``words``: for people; ``shown``: for machines; ``files``: by what they hold.
+    """What a command tells. ``words``, after ``table``: for people; ``shown``: for machines; ``files``: by content.
 
     ``model``: an estimator, saved to the file "model" and shown by the report instead of the outcome. ``title``,
     ``public`` and ``rows``: of the report.
@@ -177,12 +185,13 @@ class Told:
     public: Mapping[str, Any] | None = None
     rows: int | None = None
     aside: bool = False
+    table: Any = None
 
 
 def releasing(command: Callable[..., None]) -> Callable[..., None]:
     """A command that releases: it has the options of ``Till.of`` as well, and is given the till that they make.
 
-    What is wrong is said in plain words.
+    What is wrong is said in plain words, and before the charge: also what its ``--output`` would do.
     """
     options = inspect.signature(Till.of).parameters
     types = get_type_hints(command, include_extras=True) | get_type_hints(Till.of, include_extras=True)
@@ -191,6 +200,9 @@ def releasing(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**given: Any) -> None:
         with in_plain_words():
+            models.in_range(given["epsilon"], given.get("delta"))
+            read = [given.get(name) for name in _READ]
+            can_write(given.get("output"), given["report"], read=[*read, *of_ledger(given["ledger"])])
             till = Till.of(**{name: given.pop(name) for name in options})
             command(till=till, **given)
 
@@ -198,10 +210,3 @@ def releasing(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in together}
     return run
-
-
-def can_write(*files: Path | None) -> None:
-    """What would fail after the charge is tried before it."""
-    for file in files:
-        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-            raise ValueError(f"cannot write {file}: there is no such folder, or it is one")

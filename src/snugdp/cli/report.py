@@ -10,6 +10,7 @@ import typer
 
 from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
+from snugdp.cli.outputs import can_write
 
 
 def report(
@@ -33,6 +34,7 @@ def report(
     with in_plain_words():
         from snugdp.report.model import render, told
 
+        can_write(output, read=(model,))
         if output.exists() and not force:
             raise ValueError(f"{output} is there already; give --force to replace it")
         held = _held(model)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from snugdp.cli.errors import in_plain_words
+from snugdp.cli.outputs import can_write
 
 app = typer.Typer(no_args_is_help=True, help="What is public about a table: columns, bounds, target.")
 
@@ -26,7 +27,13 @@ def init(
     from snugdp.data.sources import open_source
 
     with in_plain_words():
-        text = template(open_source(file).types)
+        can_write(output, read=(file,))
+        types = open_source(file).types
+        if not types:
+            raise ValueError(f"{file} has no columns: there is nothing to describe")
+        if any("\ufffd" in name for name in types):
+            raise ValueError(f"the names of columns in {file} are not in UTF-8: save the file in that encoding first")
+        text = template(types)
         if output is None:
             typer.echo(text, nl=False)
             return

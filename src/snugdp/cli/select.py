@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, ModelFile, Rows, Till, Told, can_write, releasing
+from snugdp.cli.releases import Data, Delta, Epsilon, ModelFile, Rows, Till, Told, releasing
 
 if TYPE_CHECKING:
     from snugdp.data.schema import Schema
@@ -63,10 +63,11 @@ def select(
     """
     from snugdp.cli import reading
 
-    can_write(output)
     layout = _schema(schema, target)
     reading.opened(data, layout.columns)
     public = reading.frame(reading.opened(validation, layout.columns), layout.columns)
+    if public.is_empty():
+        raise ValueError(f"{validation} has no rows: nothing could be chosen on them")
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": method or _METHODS[model]}
     estimator = _class(model)(
         **given,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
+
+import typer
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -54,3 +57,14 @@ def draws_blocks(stream: Any = None) -> bool:
 def is_terminal() -> bool:
     """Whether a person sits there, to be asked."""
     return all(getattr(stream, "isatty", lambda: False)() for stream in (sys.stdin, sys.stderr))
+
+
+def agrees(question: str) -> bool:
+    """Ask on the error stream; Ctrl-C and the end of the input mean no."""
+    if hasattr(signal, "siginterrupt"):  # polars lets a read begin again after Ctrl-C, and nothing would happen
+        signal.siginterrupt(signal.SIGINT, True)
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        typer.echo(err=True)
+        return False

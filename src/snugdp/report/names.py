@@ -17,6 +17,7 @@ PUBLIC = {
     "n_features_to_select": "columns to choose",
     "n_teachers": "teachers",
     "proxy": "public histograms of similar queries",
+    "outside": "share of rows that may lie beyond each bound",
     "q": "which quantile",
     "rate_max": "largest expected count",
     "row_norm": "rows are shortened to the length",

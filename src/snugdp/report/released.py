@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from snugdp.queries.bounds import EstimatedBounds
 from snugdp.report.curves import bar, interval
 from snugdp.report.words import apart, near, number
 
@@ -73,10 +74,14 @@ def table_of(value: Any, error: float | None, *, exact: bool = False, classes: S
             return Table("Answer", (Line("value", number(float(value), 12)),), _EXACT)
         note = "" if error is None else "The interval tells where the answer without noise lies in 19 of 20 cases."
         return Table("Answer", (_line("value", float(value), error),), note)
+    if isinstance(value, EstimatedBounds):
+        ends = {name: (_text(one.lower), _text(one.upper)) for name, one in value.columns.items()}
+        return Table("Bounds", tuple(Line(name, f"{low} to {high}") for name, (low, high) in ends.items()), _BOUNDS)
     lines = tuple(Line(name or "value", text) for name, text in facts(value))
     return Table("Answer", lines, _EXACT if exact else "")
 
 
+_BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They may stand in a schema."
 _EXACT = "This is the answer itself, without noise: the test has shown that no single row changes it."
 
 

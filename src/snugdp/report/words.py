@@ -155,7 +155,7 @@ class Unit:
 
 _MANY = (
     "One row stands for one person. Who has k rows is protected less: by the k-th power of the factor, and with a "
-    "larger delta."
+    "larger delta, if there is one."
 )
 _ADDED = Unit(
     "person",
