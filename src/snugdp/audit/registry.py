@@ -107,7 +107,7 @@ def matching(text: str) -> tuple[Case[Any], ...]:
         return (exact,)
     found = tuple(one for one in registered() if one.group == lowered or one.name.lower().startswith(lowered))
     if not found:
-        raise ValueError(f"no case is called {text!r}, nor a group; names() lists them all")
+        raise ValueError(f"no case is called {text!r}, nor a group; groups are {', '.join(ROOMS)}, names() lists cases")
     return found
 
 

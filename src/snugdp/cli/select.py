@@ -26,7 +26,7 @@ class Family(StrEnum):
     LOGISTIC = "logistic"
 
 
-_METHODS = {Family.LINEAR: "posterior", Family.LOGISTIC: "output"}
+_METHODS = {Family.LINEAR: "adassp", Family.LOGISTIC: "output"}
 
 
 @releasing
@@ -43,7 +43,7 @@ def select(
     delta: Delta = "1e-6",
     target: models.Target = None,
     method: Annotated[
-        str | None, typer.Option(help="How to fit; posterior (linear) or output (logistic) by default.")
+        str | None, typer.Option(help="How to fit; adassp (linear) or output (logistic) by default.")
     ] = None,
     grid: Annotated[
         list[str] | None,

@@ -75,11 +75,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     where = os.fspath(path)
     try:
-        text = Path(where).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{where} is no text in UTF-8, so it is no model of snugdp") from None
+        text, wrong = Path(where).read_text(encoding="utf-8"), ""
+    except UnicodeDecodeError:  # it carries the bytes of what may be a private table
+        wrong = f"{where} is no text in UTF-8, so it is no model of snugdp"
     except (OSError, ValueError) as error:
-        raise ValueError(f"cannot read the model {where}: {getattr(error, 'strerror', None) or error}") from None
+        wrong = f"cannot read the model {where}: {getattr(error, 'strerror', None) or error}"
+    if wrong:
+        raise ValueError(wrong)
     try:
         return from_dict(parsed(text))
     except ValueError as error:
