@@ -3,12 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types unit slow docs audit bench proofs clean screenshots
+.PHONY: demo test static lint types unit slow docs audit bench proofs clean screenshots
 
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
 
-test: lint types unit  ## everything that decides whether a change lands
+test: .venv/dev.stamp  ## everything that decides whether a change lands: types are checked beside the tests
+	@$(MAKE) --no-print-directory --jobs=2 static unit
+
+static: lint types
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check src tests tools
@@ -41,8 +44,8 @@ audit: .venv/dev.stamp  ## the full study of every claim and every mistake on pu
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(PIP) -e ".[dev]"
-	@if command -v java >/dev/null; then $(PIP) -e ".[spark]"; else echo "no Java: the Spark tests will be skipped"; fi
+	@command -v java >/dev/null || echo "no Java: the Spark tests will be skipped"
+	$(PIP) -e ".[dev$$(command -v java >/dev/null && echo ,spark)]"
 	@touch $@ .venv/core.stamp
 
 .venv/docs.stamp: pyproject.toml | .venv/bin/python
