@@ -15,6 +15,7 @@ from snugdp.noise import Exact
 
 OF_A_CASE = "DNLIEC"
 _INSIDE = ("coins", "filter_rates", "fallbacks", "comparisons", "narrow_laws", "same_bits", "last_bits")
+_OUTPUTS = 130  # runs of layer E at least, where it is the only layer that sees a case
 _SEEDS = 1 << 10  # between the seeds of two audits, for pairs that are not shared
 
 
@@ -128,7 +129,7 @@ def _independent(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[F
 def _ends(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
     from snugdp.audit.end_to_end import end_to_end
 
-    count = runs.ends if case.transcript else max(runs.ends, runs.tight)
+    count = runs.ends if case.transcript else max(runs.ends, _OUTPUTS)
     if not count:
         return []
     return end_to_end(walks.case(), runs=count, seed=seed * _SEEDS, power=runs.power)
