@@ -140,10 +140,10 @@ def _proposals(given: tuple[str, ...]) -> dict[str, Any] | None:
     pairs = [text.partition("=") for text in given]
     if any(not name or not value for name, _, value in pairs):
         raise ValueError("a proposal is written NAME=VALUE, such as --propose ridge=10")
-    return {name.strip(): _value(value.strip()) for name, _, value in pairs} or None
+    return {name.strip(): value_of(value.strip()) for name, _, value in pairs} or None
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """A number, a truth value, or a word."""
     if text in ("true", "false"):
         return text == "true"

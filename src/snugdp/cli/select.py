@@ -111,17 +111,7 @@ def _proposals(grid: Sequence[str] | None) -> dict[str, list[Any]]:
     pairs = [text.partition("=") for text in grid]
     if any(not name.strip() or not values.strip() for name, _, values in pairs):
         raise ValueError("a grid is written NAME=VALUE,VALUE,..., such as --grid ridge=1,10,100")
-    return {name.strip(): [_value(value.strip()) for value in values.split(",")] for name, _, values in pairs}
-
-
-def _value(text: str) -> Any:
-    """A number, or a word."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
+    return {name.strip(): [models.value_of(value.strip()) for value in values.split(",")] for name, _, values in pairs}
 
 
 def _words(estimator: Any) -> str:
