@@ -8,9 +8,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 from typer.testing import CliRunner
 
+import snugdp.cli.audit as cli
 from snugdp.audit import mutants as suite
 from snugdp.audit import registry
 from snugdp.audit.finding import Curve, Finding
@@ -18,8 +21,9 @@ from snugdp.audit.mutants.base import Mutant, Verdict
 from snugdp.audit.run import Report, audit
 from snugdp.cli.main import app
 from snugdp.guarantee import Cost
+from snugdp.report.audit import drawn as shown
 from snugdp.report.audit import page
-from snugdp.report.curves import picture
+from snugdp.report.audited import missed, pictures
 from tests.audit.toys import case, laplace_sum
 
 ONE = "framework: distance, Laplace"
@@ -78,7 +82,7 @@ def verdicts() -> list[Verdict]:
 
 
 def test_the_table_of_mutants_goes_into_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite, "run_mutants", lambda progress, quick: [progress(one) or one for one in verdicts()])
+    monkeypatch.setattr(suite, "run_mutants", lambda progress, processes: [progress(one) or one for one in verdicts()])
     monkeypatch.setattr(suite, "mutants", lambda: (1, 2))
     page_of = tmp_path / "page.md"
     page_of.write_text("before\n<!-- mutants: begin -->\nold\n<!-- mutants: end -->\nafter\n")
@@ -91,8 +95,27 @@ def test_the_table_of_mutants_goes_into_a_page(tmp_path: Path, monkeypatch: pyte
     assert "old" not in text
     assert "| 1 | a | Makes / it wrong. | S | add |" in text
     assert text.count("1 of 2 mistakes on purpose were caught") == 1
+
+
+def test_what_cannot_be_written_is_said_before_the_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_audited", lambda *_, **__: pytest.fail("an hour later"))
+    monkeypatch.setattr(cli, "_mutants", lambda *_: pytest.fail("an hour later"))
+    page_of = tmp_path / "page.md"
     page_of.write_text("no marks")
     assert "has no lines" in run("--mutants", "--markdown", str(page_of)).output
+    assert "no such folder" in run("--report", str(tmp_path / "nowhere" / "audit.html")).output
+    assert "give --mutants" in run("--markdown", str(page_of)).output
+
+
+def test_findings_are_written_before_the_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_mutants", stopped)
+    page_of = tmp_path / "audit.html"
+    result = run(ONE, "--layers", "N", "--mutants", "--report", str(page_of))
+    assert result.exit_code != 0
+    assert "every claim holds" in page_of.read_text()
 
 
 def test_the_page_of_the_documentation_has_its_marks() -> None:
@@ -134,15 +157,36 @@ def test_the_page_stands_alone() -> None:
     assert not re.search(r"https?://|@import|url\(", html)
     assert "&lt;script&gt;" in html
     assert "1 of 2 caught" in html
-    assert tags.seen.count("svg") == 1 + sum(one.curve is not None for one in report.findings)
+    assert tags.seen.count("svg") == 4  # two of each case: errors and deltas
     assert "nan" not in html.split("<body>")[1]
 
 
-def test_a_picture_stays_inside() -> None:
-    drawn = picture(Curve((-1.0, 0.0, 1.0), (0.7, 0.4, 0.0), (2.0, -1.0, float("nan"))), "strange")
-    lines = re.findall(r'class="(?:claimed|measured)" points="([^"]*)"', drawn)
+def test_pictures_stay_inside() -> None:
+    drawn = pictures(Curve((-1.0, 0.0, 1.0), (0.7, 0.4, 0.0), (2.0, -1.0, float("nan"))), "strange")
+    lines = re.findall(r'class="(?:claimed|measured|guess)" points="([^"]*)"', drawn)
     numbers = [float(x) for x in re.findall(r"-?[\d.]+", " ".join(lines))]
-    assert len(numbers) == 12
+    assert len(lines) == 5
     assert min(numbers) >= 0
     assert max(numbers) <= 220
-    assert re.findall(r'text-anchor="middle">([^<]*)<', drawn) == ["-1", "0", "1", "epsilon"]
+    named = re.findall(r'text-anchor="middle">([^<]*)<', drawn)
+    assert named == ["0", "0.5", "1", "false alarms", "-1", "0", "1", "epsilon"]
+
+
+def test_errors_are_those_of_the_gaussian_mechanism() -> None:
+    cost = Cost(mu=1)
+    at = np.linspace(-6.0, 6.0, 481).tolist()
+    deltas = [gaussian_delta(epsilon) for epsilon in at]
+    assert deltas[300] == pytest.approx(cost.delta_at(at[300]))
+    for rate in (0.01, 0.2, 0.5, 0.9):
+        assert missed(at, deltas, rate) == pytest.approx(norm.cdf(norm.isf(rate) - 1), abs=1e-4)
+
+
+def gaussian_delta(epsilon: float) -> float:
+    return float(norm.cdf(0.5 - epsilon) - np.exp(epsilon) * norm.cdf(-0.5 - epsilon))
+
+
+def test_a_case_is_drawn_once_and_what_failed_comes_first() -> None:
+    curve = Curve((0.0, 1.0), (0.4, 0.1), (0.3, 0.1))
+    three = [Finding("D", "one", "", "", True, "", curve), Finding("E", "one", "", "", False, "", curve)]
+    assert [each.finding.layer for each in shown([*three, Finding("N", "one", "", "", True)])] == ["E"]
+    assert [each.finding.layer for each in shown(three[:1] * 2)] == ["D"]

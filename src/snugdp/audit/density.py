@@ -57,6 +57,10 @@ class Measured:
         found: Floats = (self.mean - claimed) / np.sqrt(np.clip(claimed * (1 - claimed), 1e-6, None))
         return np.where(claimed < 1, found, -np.inf)
 
+    def closest(self, claimed: Floats, alpha: float) -> Floats:
+        """At every epsilon how far the lower end of the interval is above the claim: below, unless that is refuted."""
+        return np.where(claimed < 1, self.interval(alpha)[0] - claimed, -np.inf)
+
     def refutes(self, claimed: Floats, alpha: float) -> bool:
         """Whether the claim is wrong, but for probability alpha at each epsilon."""
         return bool((self.evidence(claimed) >= math.log(1 / alpha)).any())
@@ -167,12 +171,12 @@ def _worst(
     for number, (name, first, second) in enumerate(ways):
         many = enough if number < 2 else others
         seen = measure(case, first, second, claim.at, runs=many, seed=seed + number, name=name)
-        worse = float(np.max(seen.excess(claimed))) if not seen.refutes(claimed, alpha) else math.inf
+        worse = math.inf if seen.refutes(claimed, alpha) else round(float(seen.closest(claimed, alpha).max()), 2)
         tried.append((worse, seen))
-    _, worst = max(tried, key=lambda entry: entry[0])
+    _, worst = max(tried, key=lambda entry: entry[0])  # of equals, to two digits, the first: it has most runs
     if worst.refutes(claimed, alpha):
         return _finding(case.name, claim, worst, False, f"{worst.name}: {_why(worst) or 'more is given away'}")
-    detail = f"{len(tried)} directions, worst: {worst.name}, {_how(worst)}"
+    detail = f"{len(tried)} directions, closest: {worst.name}, {_how(worst)}"
     if power is not None and not power.where:
         words = f"too weak: noise {1 - case.shrink:.0%} smaller was not seen in {runs} runs a direction"
         return _finding(case.name, claim, worst, False, words)
@@ -224,7 +228,8 @@ def _finding(case: str, claim: _Claim, seen: Measured, passed: bool, detail: str
     at, claimed = claim.at, claim.delta
     low, high = seen.interval(claim.alpha)
     evidence, excess = seen.evidence(claimed), seen.excess(claimed)
-    place = int(np.argmax(excess if passed else np.where(evidence == evidence.max(), excess, -np.inf)))
+    surest = np.where(evidence == evidence.max(), excess, -np.inf)
+    place = int(np.argmax(seen.closest(claimed, claim.alpha) if passed else surest))
     shown = f"{seen.mean[place]:.4g}"
     if not seen.exact:
         shown += f" ({low[place]:.4g} .. {high[place]:.4g})"

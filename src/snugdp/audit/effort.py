@@ -63,8 +63,8 @@ QUICK = Effort(  # sparing: smaller noise is seen after 20 to 100 of the tight r
 FULL = Effort(
     "full",
     Runs(tight=600, loose=600, others=300, random=1000, near=30, strange=1000, walks=400, ends=3000, power=True),
-    Runs(tight=300, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600),
-    Runs(tight=200, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300),
+    Runs(tight=500, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600),
+    Runs(tight=300, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300),
     goodness.FULL,
     full=True,
 )

@@ -33,9 +33,8 @@ LAYERS = {
 
 @dataclass(frozen=True)
 class Curve:
-    """What is claimed and what was measured, at the same places: for a plot.
+    """Deltas that are claimed and that were measured, at the same epsilons: for a plot.
 
-    ``kind``: "delta" for delta against epsilon, "errors" for the second error of a test against the first.
     ``low`` and ``high``: the ends of the interval around what was measured.
     """
 
@@ -44,11 +43,8 @@ class Curve:
     measured: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
-    kind: str = "delta"
 
     def __post_init__(self) -> None:
-        if self.kind not in ("delta", "errors"):
-            raise ValueError('kind must be "delta" or "errors"')
         lengths = {len(self.at), len(self.claimed), len(self.measured), len(self.low or self.at)}
         if lengths | {len(self.high or self.at)} != {len(self.at)}:
             raise ValueError("the parts of a curve must be equally long")

@@ -8,28 +8,25 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
-from multiprocessing import get_context
 from typing import Any
 
 from snugdp.audit import registry
 from snugdp.audit.effort import FULL, QUICK, Effort
 from snugdp.audit.finding import LAYERS, Case, Finding
 from snugdp.audit.jobs import Done, Job, jobs_of_cases, jobs_of_the_library, perform
+from snugdp.audit.pool import in_processes
 from snugdp.estimators.threads import one_blas_thread
 
 Progress = Callable[[int, int, str], None]
 _VERSIONS = ("snugdp", "numpy", "scipy", "scikit-learn", "python-flint")
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -148,13 +145,7 @@ def _performed(
     away = [job for job in jobs if processes > 1 and _can_travel(job, own)]
     here = [job for job in jobs if job not in set(away)]
     for batch in _batches(away):
-        with _single_threads(), ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            waiting = [pool.submit(_away, job, effort, seed) for job in batch for seed in seeds]
-            try:
-                yield from (piece.result() for piece in as_completed(waiting))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        yield from in_processes((partial(perform, job, effort, seed) for job in batch for seed in seeds), processes)
     with one_blas_thread():
         for job, seed in product(here, seeds):
             yield perform(job, effort, seed, own.get(job.name) if job.kind == "case" else None)
@@ -177,23 +168,3 @@ def _batches(jobs: list[Job]) -> list[list[Job]]:
     long = ["face", "law", "inside", "linear", "glm", "sparse", "selection", "pca", "pate"]
     order = {name: place for place, name in enumerate(long)}
     return [sorted(batch, key=lambda job: order.get(job.group or job.kind, len(long))) for batch in found if batch]
-
-
-def _away(job: Job, effort: Effort, seed: int) -> Done:
-    with one_blas_thread():
-        return perform(job, effort, seed)
-
-
-@contextmanager
-def _single_threads() -> Iterator[None]:
-    """New processes use one thread for BLAS."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from snugdp.cli.errors import in_plain_words
+from snugdp.cli.outputs import can_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,21 +60,38 @@ def audit(
             _clean(console, mechanism, letters, range(seed, seed + clean), workers)
             return
         only_mutants = mutants and markdown is not None
+        _can_end(report, markdown, mutants=mutants)
         found = None if only_mutants else _audited(console, mechanism, letters, full=full, seed=seed, workers=workers)
-        verdicts = _mutants(console, full) if mutants else []
+        if found is not None:
+            _show(console, found, as_json)
+            _write(console, report, found, [])
+        verdicts = _mutants(console, workers) if mutants else []
         if markdown is not None:
             _into(markdown, verdicts)
-        if report is not None and found is not None:
-            from snugdp.report.audit import page
-
-            report.write_text(page(found, verdicts), encoding="utf-8")
-    if found is not None:
-        _show(console, found, as_json)
-    if report is not None:
-        console.print(f"{report}", highlight=False)
+        if found is not None and verdicts:
+            _write(console, report, found, verdicts)
     lost = [one for one in verdicts if not one.caught and not one.mutant.known]
     if lost or (found is not None and not found.passed):
         raise typer.Exit(1)
+
+
+def _can_end(report: Path | None, markdown: Path | None, *, mutants: bool) -> None:
+    """What would fail after an hour is tried before it."""
+    can_write(report, markdown)
+    if markdown is None:
+        return
+    if not mutants or report is not None:
+        raise ValueError("--markdown is for the table of --mutants alone: give --mutants, and no --report")
+    if not all(mark in markdown.read_text(encoding="utf-8") for mark in _MARKS):
+        raise ValueError(f"{markdown} has no lines {' and '.join(_MARKS)} for the table to go between")
+
+
+def _write(console: Console, report: Path | None, found: Report, verdicts: Sequence[Verdict]) -> None:
+    from snugdp.report.audit import page
+
+    if report is not None:
+        report.write_text(page(found, verdicts), encoding="utf-8")
+        console.print(f"{report}", highlight=False)
 
 
 def _audited(
@@ -115,7 +133,7 @@ def _clean(console: Console, mechanism: str | None, letters: Sequence[str] | Non
         raise typer.Exit(1)
 
 
-def _mutants(console: Console, full: bool) -> list[Verdict]:
+def _mutants(console: Console, workers: int) -> list[Verdict]:
     from snugdp.audit.mutants import mutants, run_mutants
 
     with _bar(console, "mistakes on purpose") as tick:
@@ -125,7 +143,7 @@ def _mutants(console: Console, full: bool) -> list[Verdict]:
             done.append(verdict)
             tick(len(done), len(mutants()), verdict.mutant.name)
 
-        verdicts = run_mutants(progress=told, quick=False)
+        verdicts = run_mutants(progress=told, processes=workers)
     table = Table("no.", "mistake", "caught by", "where, or why not", title=_score(verdicts))
     for one in sorted(verdicts, key=lambda one: (one.caught, one.mutant.number)):
         where = f"{one.case}: {one.measured}" if one.caught else one.reason
@@ -153,8 +171,6 @@ def _into(place: Path, verdicts: Sequence[Verdict]) -> None:
     """Put the table between the marks of a page."""
     text = place.read_text(encoding="utf-8")
     begin, end = _MARKS
-    if begin not in text or end not in text:
-        raise ValueError(f"{place} has no lines {begin} and {end} for the table to go between")
     block = f"{begin}\n\n{mutants_table(verdicts)}\n\n{end}"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     place.write_text(pattern.sub(lambda _: block, text), encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from snugdp.audit.finding import LAYERS, Finding
-from snugdp.report.curves import picture
+from snugdp.report.audited import pictures
 
 if TYPE_CHECKING:
     from snugdp.audit.mutants import Verdict
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A finding with its picture."""
+    """A finding with its two pictures."""
 
     finding: Finding
-    picture: Markup
+    pictures: Markup
 
 
 def page(report: Report, mutants: Sequence[Verdict] = ()) -> str:
@@ -65,5 +65,9 @@ def by_layer(report: Report) -> list[tuple[str, str, int, int, float]]:
 
 
 def drawn(findings: Iterable[Finding]) -> list[Drawn]:
-    """Those that have a curve."""
-    return [Drawn(one, picture(one.curve, f"{one.case}, layer {one.layer}")) for one in findings if one.curve]
+    """One finding of every case that has a curve: the first that failed, or what was seen of all that is drawn."""
+    chosen: dict[str, Finding] = {}
+    for one in findings:
+        if one.curve and (one.case not in chosen or (chosen[one.case].passed and not one.passed)):
+            chosen[one.case] = one
+    return [Drawn(one, pictures(one.curve, f"{one.case}, layer {one.layer}")) for one in chosen.values() if one.curve]

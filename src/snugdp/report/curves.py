@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from snugdp.audit.finding import Curve
 from snugdp.guarantee import Cost
-from snugdp.report.drawing import SMALL, Axes, Axis, Point, linear, logarithmic, mini, ticks
+from snugdp.report.drawing import Axes, Axis, Point, linear, logarithmic, mini, ticks
 from snugdp.report.words import missed, number
 
 _STEPS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0)  # of the epsilon that was promised
@@ -79,32 +78,6 @@ def forecast(points: Sequence[Point], epsilon: float) -> Markup:
     return axes.drawing(told, shapes, "Forecast error against epsilon")
 
 
-def picture(curve: Curve, title: str) -> Markup:
-    """Claimed and measured, of one claim of an audit."""
-    finite = [value for value in (*curve.claimed, *curve.measured) if math.isfinite(value)]
-    low, high, top = min(curve.at), max(curve.at), max([*finite, 1e-9])
-    top = 1.0 if top > 0.5 else _round(top)
-    axes = Axes(
-        Axis(
-            "epsilon" if curve.kind == "delta" else "first error",
-            linear(low, high),
-            (low, 0.0, high) if low < 0 < high else (low, high),
-            _short,
-        ),
-        Axis("", linear(0, top), (0.0, top / 2, top), _short),
-        SMALL,
-    )
-    claimed, measured = (tuple(zip(curve.at, held, strict=True)) for held in (curve.claimed, curve.measured))
-    shapes = [axes.line(claimed, "claimed"), axes.line(measured, "measured")]
-    shapes += [axes.dot(point, 1.8) for point in measured]
-    if curve.low and curve.high and curve.low != curve.high:
-        known = min(curve.high) < 1  # otherwise there is a lower end alone
-        over = zip(curve.at, curve.high if known else curve.measured, strict=True)
-        under = zip(curve.at, curve.low, strict=True)
-        shapes.insert(0, axes.line([*over, *reversed(list(under))], "band", closed=True))
-    return axes.drawing(f"{title}: claimed and measured {'delta' if curve.kind == 'delta' else 'errors'}", shapes)
-
-
 def interval(low: float, value: float, high: float, reach: float | None = None) -> Markup:
     """A bar from low to high around a value; zero is in the middle. ``reach``: of the scale, or the bar's own."""
     reach = 1.08 * max(abs(low), abs(high), abs(value), 1e-300) if reach is None else reach
@@ -132,16 +105,6 @@ def _hundredth(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _short(value: float) -> str:
-    return f"{value:.2g}"
-
-
 def _ends(values: Iterable[float]) -> Point:
     found = [value for value in values if value > 0]
     return min(found) / 1.15, max(found) * 1.15
-
-
-def _round(value: float) -> float:
-    """The next of 1, 2 and 5 times a power of ten."""
-    unit = 10.0 ** math.floor(math.log10(value))
-    return next(step * unit for step in (1, 2, 5, 10) if step * unit >= value * 0.999)

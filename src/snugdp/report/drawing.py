@@ -29,7 +29,7 @@ class Frame:
 
 
 PLOT = Frame(340, 250, 62, 18, 12, 44, 16)
-SMALL = Frame(220, 150, 36, 8, 8, 30, 11)
+SMALL = Frame(220, 160, 48, 12, 8, 34, 13)
 
 
 @dataclass(frozen=True)

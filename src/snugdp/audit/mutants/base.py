@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 from unittest import mock
 
 from snugdp.audit import registry
 from snugdp.audit.finding import LAYERS, Finding
+from snugdp.audit.pool import in_processes
 from snugdp.estimators.threads import one_blas_thread
 from snugdp.secret import Secret
 
@@ -149,10 +151,12 @@ def run_mutants(
     progress: Callable[[Verdict], None] | None = None,
     *,
     quick: bool = False,
+    processes: int = 1,
 ) -> list[Verdict]:
     """The verdicts on all mutants, or on those with these names or numbers. ``progress`` gets each when it is there.
 
     ``quick``: fewer runs in every check, and only the mutants that are marked so unless names are given.
+    ``processes``: so many at once; a program that asks for several is guarded by ``if __name__ == "__main__"``.
     """
     from snugdp.audit.mutants import mutants
 
@@ -165,14 +169,27 @@ def run_mutants(
         for one in mutants()
         if (wanted is None and (one.quick or not quick)) or (wanted and {one.name, str(one.number)} & wanted)
     ]
-    clean: dict[Check, list[Finding]] = {}
+    checks: dict[str, list[int]] = {}
+    for one in sorted(chosen, key=lambda one: repr(one.check)):  # those with the same check after each other
+        checks.setdefault(repr(one.check), []).append(one.number)
+    pieces = [partial(_numbered, tuple(numbers), quick) for numbers in checks.values()]
     verdicts = []
-    with one_blas_thread():
-        for one in sorted(chosen, key=lambda one: repr(one.check)):  # those with the same check after each other
-            verdicts.append(judged(one, quick, clean))
+    for found in in_processes(pieces, processes) if processes > 1 else (piece() for piece in pieces):
+        for number, rest in found:
+            verdicts.append(Verdict(mutants()[number - 1], **rest))
             if progress is not None:
                 progress(verdicts[-1])
     return sorted(verdicts, key=lambda verdict: verdict.mutant.number)
+
+
+def _numbered(numbers: Iterable[int], quick: bool) -> list[tuple[int, dict[str, Any]]]:
+    """The verdicts on mutants that share a check, without the mutants: those do not travel to another process."""
+    from snugdp.audit.mutants import mutants
+
+    clean: dict[Check, list[Finding]] = {}
+    with one_blas_thread():
+        found = [judged(mutants()[number - 1], quick, clean) for number in numbers]
+    return [(one.mutant.number, {name: v for name, v in vars(one).items() if name != "mutant"}) for one in found]
 
 
 def judged(mutant: Mutant, quick: bool = False, clean: dict[Check, list[Finding]] | None = None) -> Verdict:
