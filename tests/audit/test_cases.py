@@ -266,11 +266,17 @@ def test_others_register_their_own() -> None:
 
 
 def test_cases_are_found_by_name_group_or_beginning() -> None:
-    assert [one.name for one in registry.matching("median")] == ["median"]
+    medians = [one.name for one in registry.matching("median")]
+    assert medians == ["median", "median: as it is", "median: replace", "median: in one call, without a test"]
+    assert [one.name for one in registry.matching("Median: Replace")] == ["median: replace"]
+    assert {one.group for one in registry.matching("LinearRegression")} == {"linear"}
+    assert {one.name for one in registry.matching("trimmed_mean")} >= {"trimmed mean"}
     assert {one.group for one in registry.matching("pca")} == {"pca"}
     assert all(one.name.startswith("vote") for one in registry.matching("vote"))
     with pytest.raises(ValueError, match="nor a group"):
         registry.matching("nothing of the kind")
+    with pytest.raises(ValueError, match="nor a group"):
+        registry.matching(":")
 
 
 def test_a_witness_sees_every_draw_of_a_case() -> None:

@@ -98,17 +98,29 @@ def case(name: str, group: str | None = None) -> Case[Any]:
 
 
 def matching(text: str) -> tuple[Case[Any], ...]:
-    """The case of this name; otherwise those of this group, or those whose names begin with it."""
-    lowered = text.lower()
-    if lowered in ROOMS and lowered not in _others:
-        return registered(lowered)
-    exact = next((found for found in chain(_others.values(), _ours()) if found.name.lower() == lowered), None)
-    if exact is not None:
-        return (exact,)
-    found = tuple(one for one in registered() if one.group == lowered or one.name.lower().startswith(lowered))
+    """The cases of this name, with what follows after a colon; otherwise of this group, or whose names begin with it.
+
+    Capitals, spaces and the like do not count, so that ``LinearRegression`` or ``trimmed_mean`` is found too.
+    """
+    wanted, lowered = _bare(text), text.lower()
+    if wanted in ROOMS and lowered not in _others:
+        return registered(wanted)
+    for some in chain((tuple(_others.values()),), map(_built, _SWIFT_FIRST)):  # no group is made in vain
+        if named := tuple(one for one in some if f"{one.name.lower()}:".startswith(f"{lowered}:")):
+            return named
+    found = tuple(
+        one for one in registered() if wanted and wanted in (_bare(one.group), _bare(one.name)[: len(wanted)])
+    )
     if not found:
-        raise ValueError(f"no case is called {text!r}, nor a group; groups are {', '.join(ROOMS)}, names() lists cases")
+        begin = dict.fromkeys(name.partition(":")[0] for name in names())
+        raise ValueError(f"no case is called {text!r}, nor a group. Names begin with {', '.join(begin)}")
     return found
+
+
+def _bare(text: str) -> str:
+    """Letters and digits alone, and without what the names of classes and functions say more than those of cases."""
+    plain = "".join(letter for letter in text.lower() if letter.isalnum())
+    return plain.removesuffix("regression").removeprefix("private")
 
 
 def names(group: str | None = None) -> tuple[str, ...]:

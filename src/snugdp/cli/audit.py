@@ -32,7 +32,7 @@ _STATISTICAL = "SICDNLE"
 def audit(
     *,
     mechanism: Annotated[
-        str | None, typer.Argument(help="A case, a group, or how names begin; all if not given.")
+        str | None, typer.Argument(help="A mechanism, a class, a group, or how names begin; all if not given.")
     ] = None,
     full: Annotated[bool, typer.Option("--full/--quick", help="About an hour, or minutes.")] = False,
     layers: Annotated[str | None, typer.Option(help="Letters of layers, separated by commas: S,D.")] = None,
@@ -108,7 +108,7 @@ def _audited(
     from snugdp.audit.run import audit as run
 
     cases = None if mechanism is None else registry.matching(mechanism)
-    few = cases is not None and len(cases) * times < 4  # processes take longer to start than these to run
+    few = cases is not None and len(cases) * times < 8  # processes take longer to start than these to run
     given: dict[str, Any] = {"processes": 1 if few else workers, "seed": seed, "times": times}
     with _bar(console, "audit") as tick:
         return run(cases, quick=not full, layers=letters, progress=tick, **given)
