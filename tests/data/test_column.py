@@ -17,7 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snugdp.data.column import counts, numbers, places
+from snugdp.data.column import numbers, places
+from snugdp.data.named import counts
+from snugdp.data.named import places as named
 
 NAN = math.nan
 ODD: list[Any] = [
@@ -107,11 +109,28 @@ def test_typed_labels_are_counted_exactly(column: Any, label: Any, count: int) -
     ids=lambda column: type(column).__module__,
 )
 def test_other_types_are_refused_by_type_alone(column: Any) -> None:
-    for read in (lambda c: counts(c, ["a"]), numbers):
+    for read in (lambda c: places(c, ["a"]), numbers):
         with pytest.raises(TypeError, match="convert") as caught:
             read(column)
         assert "2020" not in str(caught.value)
         assert caught.value.__context__ is None
+    assert counts(column, ["nobody's"]) == [0]  # names are looked for in every cell, whatever its type
+
+
+@pytest.mark.parametrize("make", [list, np.array, pl.Series, pd.Series, pa.array], ids=lambda make: make.__name__)
+def test_one_odd_cell_does_not_change_what_the_others_are(make: Any) -> None:
+    whole, spelled = make([1, 2, 2, 3]), make(["1", "2", "2", "?"])  # as a loader has them with and without the "?"
+    for categories in ([1, 2, 3], ["1", "2", "3"], [1.0, 2.0, 3.0]):
+        assert counts(whole, categories) == [1, 2, 1]
+        assert counts(spelled, categories) == [1, 2, 0]
+        assert named(spelled, categories).tolist() == [0, 1, 1, -1]
+
+
+@given(rows=odd)
+def test_counts_are_those_of_the_places(rows: list[Any]) -> None:
+    found = named(rows, CATEGORIES)
+    assert counts(rows, CATEGORIES) == [int((found == place).sum()) for place in range(len(CATEGORIES))]
+    assert found.tolist() == [named([row], CATEGORIES)[0] for row in rows]
 
 
 def test_a_message_names_no_label_and_no_length() -> None:

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from snugdp import GLM, LogisticRegression, Number, Schema, Simulation, SparseLogisticRegression
+from snugdp.data import named
+from snugdp.data.cells import as_text as spelled
 from snugdp.data.kinds import Boolean, Category
 from snugdp.data.losses import SoftHinge
-from snugdp.estimators import labels as module
 from snugdp.estimators.labels import labels_of
-from snugdp.estimators.pate_cells import as_text as spelled
 
 CLASSES: dict[str, tuple[list[Any], list[Any]]] = {  # classes, and labels with one that is none of them
     "numbers": ([0, 1], [0, 1, 1, 0, 7]),
@@ -114,6 +114,10 @@ def test_whole_numbers_beyond_the_floats_are_told_apart_in_numbers_and_in_text()
     assert labels_of(np.array([2**53]), [2**53 + 1, 0]).tolist() == [-1]
 
 
+def test_what_spells_no_number_is_not_the_class_that_spells_none() -> None:
+    assert labels_of(["1", "rare", "other", None], ["1", "other"]).tolist() == [0, -1, 1, -1]
+
+
 def test_dates_are_no_numbers() -> None:
     days = np.array(["1970-01-01", "1970-01-02"], dtype="M8[ns]")
     assert labels_of(days, [0, 86_400 * 10**9]).tolist() == [-1, -1]
@@ -127,7 +131,7 @@ def test_large_columns_of_numbers_are_read_by_their_distinct_values(monkeypatch:
         calls.append(cell)
         return spelled(cell)
 
-    monkeypatch.setattr(module, "as_text", counted)
+    monkeypatch.setattr(named, "as_text", counted)
     many = np.arange(50_000) % 3
     for y in (
         many,

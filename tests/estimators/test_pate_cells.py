@@ -23,9 +23,10 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from snugdp import MemoryLedger, PATEClassifier, Simulation
+from snugdp.data.cells import as_moment, as_number, as_text, cells_of
 from snugdp.estimators import pate_teachers
 from snugdp.estimators.labels import labels_of
-from snugdp.estimators.pate_cells import Column, as_moment, as_number, as_text, cells_of
+from snugdp.estimators.pate_cells import Column
 from snugdp.estimators.pate_rows import Form, fresh, take, usable
 from snugdp.estimators.pate_teachers import Scattered, histograms, vote
 from snugdp.estimators.tables import eager

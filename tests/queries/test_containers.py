@@ -13,8 +13,9 @@ import pytest
 
 import snugdp
 from snugdp import Simulation
-from snugdp.data.column import counts, numbers
+from snugdp.data.column import numbers
 from snugdp.data.grid import Grid
+from snugdp.data.named import counts
 
 ROWS = [float(i % 37) + 0.25 for i in range(999)]
 

@@ -66,18 +66,6 @@ def places(data: object, categories: Sequence[Hashable]) -> NDArray[np.int64]:
     raise TypeError(f"labels must be text, numbers or truth values, not {type_name(column)}; convert them first")
 
 
-def counts(data: object, categories: Sequence[Hashable]) -> list[int]:
-    """How often each public category occurs. Rows in no category count for nobody."""
-    column = _column(data)
-    if isinstance(column, list) or not _by_value(column):
-        found = places(data, categories)
-        tally = np.bincount(found[found >= 0], minlength=len(categories))
-    else:
-        place = {category: i for i, category in enumerate(categories)}
-        tally = _read(column, lambda: _distinct_counts(column, place))
-    return [int(count) for count in tally]
-
-
 def number(row: object) -> float:
     """One row of a list as a float: NaN for what is no number, infinity for what is beyond the floats.
 
@@ -95,6 +83,14 @@ def number(row: object) -> float:
         return float("nan")
 
 
+def unreadable(data: object) -> Exception:
+    """What is wrong with a container that is no column."""
+    if isinstance(data, np.ndarray):
+        return ValueError(f"the column must be one-dimensional, not {data.ndim}-dimensional")
+    hint = "; take one column, as in table['age']" if hasattr(data, "columns") else f"; give {_ACCEPTED}"
+    return TypeError(f"cannot read a column from {type(data).__name__}{hint}")
+
+
 def type_name(column: Rows) -> str:
     """The declared type in a word, without the labels or lengths that some types carry."""
     if isinstance(column, list):
@@ -110,7 +106,7 @@ def _column(data: object) -> Rows:
     """The rows of a container: a list if it has no declared type, otherwise an array or a series."""
     if isinstance(data, np.ndarray):
         if data.ndim != 1:
-            raise ValueError(f"the column must be one-dimensional, not {data.ndim}-dimensional")
+            raise unreadable(data)
         untyped = data.dtype.kind == "O"
         return data.tolist() if untyped else data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     if isinstance(data, (list, tuple, range)):
@@ -122,8 +118,7 @@ def _column(data: object) -> Rows:
         data = arrow.chunked_array([data])
     series: Any = nw.from_native(data, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        hint = "; take one column, as in table['age']" if hasattr(data, "columns") else f"; give {_ACCEPTED}"
-        raise TypeError(f"cannot read a column from {type(data).__name__}{hint}")
+        raise unreadable(data)
     if series.dtype == nw.Unknown and _is_null(series):
         return [None] * len(series)
     return series.to_list() if series.dtype == nw.Object else series
@@ -194,17 +189,6 @@ def _distinct_places(column: NDArray[Any] | nw.Series[Any], place: dict[Hashable
     found = np.full(len(column), -1, dtype=np.int64)
     found[present] = np.array([_place(label, place) for label in labels.tolist()], dtype=np.int64)[which]
     return found
-
-
-def _distinct_counts(column: NDArray[Any] | nw.Series[Any], place: dict[Hashable, int]) -> NDArray[np.int64]:
-    """The same for counts alone, which is faster: no row needs to know its place."""
-    values, present = _present(column)
-    labels, sizes = np.unique(values if present.all() else values[present], return_counts=True)
-    tally = np.zeros(len(place), dtype=np.int64)
-    for label, size in zip(labels.tolist(), sizes.tolist(), strict=True):
-        if (i := _place(label, place)) >= 0:
-            tally[i] += size
-    return tally
 
 
 def _coded_places(native: Any, place: dict[Hashable, int]) -> NDArray[np.int64]:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from snugdp.data.arrays import matrix
+from snugdp.data.cells import hushed
 from snugdp.data.column import numbers
 from snugdp.data.quiet import quietly
 from snugdp.estimators.labels import labels_of, missing
-from snugdp.estimators.pate_cells import Column, hushed
+from snugdp.estimators.pate_cells import Column
 from snugdp.estimators.tables import eager
 
 Bits = NDArray[np.bool_]

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
+from snugdp.data.cells import hushed
 from snugdp.data.column import places
 from snugdp.data.quiet import quietly
-from snugdp.estimators.pate_cells import hushed
 from snugdp.estimators.pate_rows import Integers, fresh, size, spoiled, take, usable
 from snugdp.secret import PrivateComputationError
 

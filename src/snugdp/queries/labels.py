@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.rational import Real, float_down, float_up, rational
-from snugdp.data.column import counts
+from snugdp.data.named import counts
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms import mode as _mode
 from snugdp.mechanisms import vote as _vote

@@ -12,7 +12,7 @@ import numpy as np
 from snugdp.audit.mutants.base import Changes, Topic
 from snugdp.audit.mutants.checks import Near
 from snugdp.audit.mutants.vectors import Vector
-from snugdp.data import column, rowmap
+from snugdp.data import column, named, rowmap
 from snugdp.data.limits import Limits
 from snugdp.data.moments import Moments
 from snugdp.data.rowmap import Floats, RowMap
@@ -126,7 +126,7 @@ def _() -> Changes:
 @mutant("one row promotes the others", "N", Near("mode", 2, 400))
 def _() -> Changes:
     """A column with a number in it becomes a column of numbers: one row changes what all others are."""
-    counts = column.counts
+    counts = named.counts
 
     def promoted(data: Any, categories: Any) -> Any:
         numeric = any(isinstance(row, float) for row in data)

@@ -11,7 +11,7 @@ import numpy as np
 import snugdp
 from snugdp.audit.mutants.base import Changes, Topic, everywhere
 from snugdp.audit.mutants.checks import Asked, Searched
-from snugdp.data import column, quiet
+from snugdp.data import column, named, quiet
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.queries import labels
@@ -79,7 +79,7 @@ def _() -> Changes:
     """The counts behind a mode are logged, for debugging."""
     import logging
 
-    counts = column.counts
+    counts = named.counts
 
     def logged(data: Any, categories: Any) -> Any:
         logging.getLogger("snugdp").debug("first of %d rows: %r", len(data), next(iter(data)))
