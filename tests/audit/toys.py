@@ -37,8 +37,8 @@ def case(walk: Walk, cost: Cost, **more: Any) -> Case[Rows]:
 
     def run(rows: Rows, noise: Noise) -> Outcome[Any]:
         purse = Purse(noise)
-        value = walk(Secret(rows), purse.noise)
         paid = purse.pay(plan)
+        value = walk(Secret(rows), purse.noise)
         return paid.refused() if value is None else paid.released(value)
 
     given: dict[str, Any] = {"worst": lambda: PAIRS, "random": neighbours, **more}

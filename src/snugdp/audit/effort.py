@@ -17,7 +17,8 @@ class Runs:
 
     ``tight``, ``loose``: of layer D on the first of the worst pairs, where smaller noise must be seen and where it need
     not be. ``others``: on the other pairs, ``pairs`` in all. ``random``: random neighbours of layer D. ``near``,
-    ``strange``: runs on worst pairs and random neighbours of layer N. ``walks``: of layers I and L. ``ends``: of layer
+    ``strange``: runs on worst pairs and random neighbours of layer N; ``lucky``: of the latter those on which the noise
+    of a test is as large as it may be. ``walks``: of layers I and L. ``ends``: of layer
     E on each side; 0 leaves it out where the transcript is promised, because D and N then see more in the same walks.
     ``power``: whether layer E has to see small noise. ``sparing``: whether layer D makes no more of the ``tight`` runs
     than it took to see smaller noise.
@@ -31,6 +32,7 @@ class Runs:
     strange: int
     walks: int
     ends: int
+    lucky: int = 1
     pairs: int | None = None
     power: bool = False
     sparing: bool = False
@@ -62,9 +64,20 @@ QUICK = Effort(  # sparing: smaller noise is seen after 20 to 100 of the tight r
 )
 FULL = Effort(
     "full",
-    Runs(tight=600, loose=600, others=300, random=1000, near=30, strange=1000, walks=400, ends=3000, power=True),
-    Runs(tight=500, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600),
-    Runs(tight=300, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300),
+    Runs(
+        tight=600,
+        loose=600,
+        others=300,
+        random=1000,
+        near=30,
+        strange=1000,
+        walks=400,
+        ends=3000,
+        lucky=100,
+        power=True,
+    ),
+    Runs(tight=500, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600, lucky=40),
+    Runs(tight=300, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300, lucky=20),
     goodness.FULL,
     full=True,
 )

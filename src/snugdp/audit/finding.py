@@ -85,9 +85,8 @@ class Case(Generic[Data]):
     ``transcript``: whether everything drawn is promised, or only the output.
     ``tight``: whether noise 20 % too small must be seen on the worst pairs (or how many per cent, as a fraction).
     ``parts``: whether the Gaussian and the pure part of the cost bound the sums of what is drawn, each by itself.
-
-    A pair of a mechanism that scatters rows among blocks differs in its last row, so that all others stay where they
-    are.
+    ``apart``: for a mechanism that scatters rows among blocks, the place of the row that one table has more, so that
+    all others stay where they are. Without it, it is the last one.
     """
 
     name: str
@@ -101,6 +100,7 @@ class Case(Generic[Data]):
     group: str = ""
     tight: bool | float = True
     parts: bool = True
+    apart: Callable[[Data, Data], int] | None = None
 
     def __post_init__(self) -> None:
         if not self.name:

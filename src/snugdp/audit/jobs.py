@@ -108,8 +108,10 @@ def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Findi
 
 def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
     from snugdp.audit.neighbour import neighbour
+    from snugdp.audit.stepwise import stepwise
 
-    return neighbour(walks.case(), runs=runs.near, random=runs.strange, seed=seed * _SEEDS)
+    found = neighbour(walks.case(), runs=runs.near, random=runs.strange, seed=seed * _SEEDS)
+    return found + stepwise(case, random=runs.strange // 4, lucky=runs.lucky, seed=seed * _SEEDS)
 
 
 def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:

@@ -19,6 +19,7 @@ from snugdp.audit.alike import alike
 from snugdp.audit.finding import Case
 from snugdp.audit.sites import log_probability
 from snugdp.audit.sites_parts import Part, part
+from snugdp.noise import Noise
 from snugdp.noise.witness import Impossible, Replay, Site, Transcript, Witness
 
 Data = TypeVar("Data")
@@ -65,12 +66,15 @@ class Realised:
     reason: str = ""
 
 
-def path(case: Case[Data], first: Data, second: Data, seed: int, shrink: float = 1.0) -> Path:
+def path(  # noqa: PLR0917
+    case: Case[Data], first: Data, second: Data, seed: int, shrink: float = 1.0, source: Noise | None = None
+) -> Path:
     """Run on the first, replay on the second. What is raised on the second only is a difference too."""
-    witness = Witness(seed, shrink=shrink)
+    witness = Witness(seed, shrink=shrink, source=source)
     outcome = case.run(first, witness)
     given = witness.transcript()
-    replay = Replay(given, seed + _APART, shrink=shrink)
+    apart = None if case.apart is None else case.apart(first, second)
+    replay = Replay(given, seed + _APART, shrink=shrink, apart=apart)
     try:
         other = case.run(second, replay)
     except Impossible:
@@ -121,6 +125,6 @@ def loss_of(pairs: tuple[tuple[Site, Site], ...]) -> float:
 
 def _different(one: Any, other: Any) -> str:
     """The outcome is a function of the answers; what else it shows is a leak."""
-    parts = ("refused", "value", "certificate")
+    parts = ("refused", "value", "certificate", "kept")
     same = all(alike(getattr(one, name, None), getattr(other, name, None)) for name in parts)
     return "" if same else "the outcome differs though all answers are the same"

@@ -6,23 +6,31 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from snugdp.audit.alike import alike
-from snugdp.noise import DiscreteGaussian, Gaussian, Law
+from snugdp.noise import DiscreteGaussian, Gaussian, Gumbel, Law
 from snugdp.noise.witness import Site, private_inputs
 
 _ZERO = Fraction(0)
+_FAR = (1, 64)  # dyadic, and far beyond what is ever released
+_AXES = 4
+_ROUND = Fraction(1, 2**40)  # of a square root
 
 
 @dataclass(frozen=True)
 class Part:
-    """The part of one draw. ``other``: it has neither, and its loss depends on what was drawn."""
+    """The part of one draw. ``other``: it has neither, and its loss depends on what was drawn.
+
+    ``gumbel``: its pure part is the range of an exponential mechanism.
+    """
 
     method: str
     mu_squared: Fraction = _ZERO
     epsilon: Fraction | float = _ZERO
     other: bool = False
+    gumbel: bool = False
 
 
 def part(here: Site, there: Site) -> Part:
@@ -55,7 +63,34 @@ def _sum(method: str, law: Law, changes: Sequence[Fraction | float]) -> Part:
         variance = law.sigma**2 if isinstance(law, Gaussian) else law.variance
         squares = exact if method.startswith("argmax") else [change * change for change in exact]
         return Part(method, mu_squared=sum(squares, _ZERO) / variance)
-    return Part(method, epsilon=sum(exact, _ZERO) / law.scale)
+    return Part(method, epsilon=sum(exact, _ZERO) / law.scale, gumbel=isinstance(law, Gumbel))
+
+
+def tilt(here: Site, there: Site) -> Fraction:
+    """How far the gradient of a minimised function moves, squared, over the variance of the noise on it.
+
+    The largest of some points: where it was minimised, and far out along the axes, where slopes are at their bounds.
+    """
+    (one,), (two,) = private_inputs(here), private_inputs(there)
+    assert isinstance(here.drawn, Gaussian)
+    axes = [
+        [Fraction(sign * far * (i == axis)) for i in range(one.dimension)] for axis, sign, far in _far(one.dimension)
+    ]
+    found: list[Fraction] = [_moved(one, two, at) for at in (list(here.answer), *axes)]
+    return max(found) / here.drawn.sigma**2
+
+
+def _far(dimension: int) -> Iterable[tuple[int, int, int]]:
+    return product(range(min(dimension, _AXES)), (-1, 1), _FAR)
+
+
+def _moved(one: Any, two: Any, at: list[Fraction]) -> Fraction:
+    """The square of the change of the gradient at a point, less what may be the error of its norm."""
+    (first, close), (second, near) = one.gradient(at, 1), two.gradient(at, 1)
+    square = sum(((a - b) ** 2 for a, b in zip(first, second, strict=True)), _ZERO)
+    change = Fraction(math.sqrt(square)) * (1 - _ROUND) - close - near
+    left: Fraction = max(change, _ZERO)
+    return left * left
 
 
 def _contest(law: Law, scores: Sequence[Any], others: Sequence[Any]) -> Fraction:

@@ -210,12 +210,12 @@ def _text_places(column: nw.Series[Any], categories: Sequence[Hashable]) -> NDAr
 
 def _place(row: Any, place: dict[Hashable, int]) -> int:
     try:
-        return place.get(row if type(row) in _EXACT else _plain(row), -1)
+        return place.get(row if type(row) in _EXACT else plain(row), -1)
     except Exception:  # a row that cannot be compared with a category
         return -1
 
 
-def _plain(row: Any) -> Any:
+def plain(row: Any) -> Any:
     """A row of a subclass of numbers or text without what the subclass does when it is compared."""
     kind = type(row)
     if kind.__module__ == "numpy" or not issubclass(kind, tuple(_BASES)):

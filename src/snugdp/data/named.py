@@ -72,6 +72,7 @@ def reader(names: Sequence[Hashable]) -> Reader:
     )
 
     def read(cell: Any) -> int:
+        cell = column.plain(cell)
         for way in ways:
             found = quietly(partial(way, cell))[1]
             if found is not None:

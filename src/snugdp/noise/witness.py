@@ -6,7 +6,7 @@ witness runs on one data set, the replay gives the same answers on a neighbour a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeVar, cast
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
 from snugdp.accounting.selection import Law as Stopping
+from snugdp.guarantee import Cost
 from snugdp.noise.checks import opened
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
 from snugdp.noise.minimiser import Problem
@@ -56,10 +57,14 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Transcript:
-    """All draws of a run, in order; ``lots`` are those that scatter rows, which stay inside."""
+    """All draws of a run, in order; ``lots`` are those that scatter rows, which stay inside.
+
+    ``plans``: what was paid, step by step, and how many draws came before.
+    """
 
     sites: tuple[Site, ...]
     lots: tuple[Site, ...] = ()
+    plans: tuple[tuple[int, tuple[Cost, ...]], ...] = ()
 
     def __len__(self) -> int:
         return len(self.sites)
@@ -81,6 +86,7 @@ class _Recorder:
     def __init__(self) -> None:
         self._sites: list[Site] = []
         self._lots: list[Site] = []
+        self._plans: list[tuple[int, tuple[Cost, ...]]] = []
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()}, NOT PRIVATE>"
@@ -93,7 +99,11 @@ class _Recorder:
 
     def transcript(self) -> Transcript:
         """What has been drawn up to now."""
-        return Transcript(tuple(self._sites), tuple(self._lots))
+        return Transcript(tuple(self._sites), tuple(self._lots), tuple(self._plans))
+
+    def told(self, steps: Iterable[Cost]) -> None:
+        """Write down what the draws that follow are paid with: the costs of the steps of a plan."""
+        self._plans.append((len(self._sites), tuple(steps)))
 
     def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
         raise NotImplementedError
@@ -206,11 +216,13 @@ class Replay(_Recorder):
 
     Where the walk asks for something else than it did (another method, law, or public number), or for more, it stops
     with ``Impossible``; ``finished`` is False as long as answers are left. Rows that are scattered go where they went
-    before, by their position; rows that were not there are scattered anew.
+    before, by their position; rows that were not there are scattered anew. ``apart``: the place of the one row that
+    one of the two tables has more; the last by default.
     """
 
-    def __init__(self, transcript: Transcript, seed: int = 0, *, shrink: Real = 1) -> None:
+    def __init__(self, transcript: Transcript, seed: int = 0, *, shrink: Real = 1, apart: int | None = None) -> None:
         super().__init__()
+        self._apart = apart
         self._given, self._shrink, self._fresh = transcript, rational(shrink, "shrink"), Simulation(seed)
         self.impossible = False
 
@@ -236,6 +248,10 @@ class Replay(_Recorder):
         known = self._given.lots[place] if place < len(self._given.lots) else None
         if known is None or known.public != public:
             return self._fresh.scatter(n, parts)
+        if self._apart is not None and n == len(known.answer) - 1:
+            return np.delete(known.answer, self._apart)
+        if self._apart is not None and n == len(known.answer) + 1:
+            return np.insert(known.answer, self._apart, self._fresh.scatter(1, parts))
         before: NDArray[np.int64] = known.answer[:n]
         return np.concatenate([before, self._fresh.scatter(n - len(before), parts)])
 

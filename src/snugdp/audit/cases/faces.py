@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from snugdp.guarantee import Cost
 from snugdp.noise import Noise
@@ -35,6 +35,22 @@ def planned(model: type[Any]) -> type[Any]:
 
 
 @dataclass(frozen=True)
+class Fitted:
+    """The outcome of a fit, with all that the estimator keeps: it has to follow from the answers as well."""
+
+    outcome: Outcome[Any]
+    kept: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.outcome, name)
+
+
+def kept(fitted: Any) -> dict[str, Any]:
+    """The attributes of an estimator but for its parameters."""
+    return {name: value for name, value in vars(fitted).items() if name not in fitted.get_params(deep=False)}
+
+
+@dataclass(frozen=True)
 class Face:
     """An estimator: what it costs, and how to run it: ``fit`` on a table, with this source of noise."""
 
@@ -47,7 +63,7 @@ def face(model: type[Any], given: Mapping[str, Any], **width: int) -> Face:
     quick = planned(model)
 
     def run(table: tuple[Any, ...], noise: Noise) -> Outcome[Any]:
-        outcome: Outcome[Any] = quick(noise=noise, progress=False, **given).fit(*table).outcome_
-        return outcome
+        fitted = quick(noise=noise, progress=False, **given).fit(*table)
+        return cast("Outcome[Any]", Fitted(fitted.outcome_, kept(fitted)))
 
     return Face(run, quick(**given).plan(**width).cost)

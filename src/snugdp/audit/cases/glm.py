@@ -57,7 +57,6 @@ _LOGISTIC: dict[str, dict[str, Any]] = {
         "classes": TWO,
         "method": "output",
         "proposals": {"ridge": 4.0, "shape": "iso"},
-        "fit_intercept": False,
     },
     "output, as curved as the rows": {
         "classes": TWO,
@@ -125,15 +124,17 @@ def _ends(given: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def pairs(width: int, low: Any, high: Any) -> list[tuple[Table, Table]]:
-    """A row at its bound with the target that the others do not have, and beside ordinary ones."""
+    """A row at its bound with the target that the others do not have, beside ordinary ones, and across all others."""
     X, y = spread_out(20, width)
     ordinary = X, [high if value > 0 else low for value in y]
     same = (np.tile(np.array([_UP[width]]), (6, 1)), [low] * 6)
     few = (np.zeros((2, width)), [low, high])
+    flat = more(more(few, [1.0, 0.0][:width], low, 20), [1.0, 0.0][:width], high, 20)
     return [
         (more(same, _UP[width], high), same),
         (more(ordinary, _UP[width], low), ordinary),
         (more(few, _UP[width], high), few),
+        (more(flat, [0.0, 1.0][-width:], high), flat),
     ]
 
 

@@ -13,7 +13,7 @@ from sklearn.dummy import DummyClassifier
 import snugdp.pate
 from snugdp.accounting import gaussian
 from snugdp.audit.cases.faces import face as fitted
-from snugdp.audit.cases.tables import Generator, Table, more, one_of, with_targets
+from snugdp.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
 from snugdp.audit.finding import Case
 from snugdp.estimators.pate import PATEClassifier
 from snugdp.guarantee import Budget, Cost
@@ -235,6 +235,7 @@ def _classifiers() -> Iterator[Case[Table]]:
             random=partial(_random_rows, relation),
             tight=False,
             parts=form["test"] == "none",
+            apart=apart,
         )
 
 
@@ -246,6 +247,9 @@ def taught(relation: str) -> list[tuple[Table, Table]]:
     for table in (rows, sure):
         other = more(table, [0.0], "a") if relation == "replace" else table
         pairs.append((more(table, [0.0], "b"), other))
+    if relation == "add_remove":  # a row in the middle goes: all others stay with their teachers
+        many: Table = np.zeros((60, 1)), ["b", "a"] * 30
+        pairs.append((many, without(many, 30)))
     return pairs
 
 

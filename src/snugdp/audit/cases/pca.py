@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +29,16 @@ _FORMS: dict[str, tuple[dict[str, Any], bool | float]] = {
 }
 
 
+_BLOCK = 8192  # rows
+_WORST: dict[str, Callable[[], list[tuple[Rows, Rows]]]] = {
+    "gauss": lambda: pairs() + many_rows()[2:],
+    "gauss, private centre": lambda: foremost(pairs(), 2),
+    "projector": lambda: pairs() + many_rows()[:2],
+    "projector, as many as stand out": lambda: pairs() + many_rows()[:2],
+    "dual": lambda: pairs() + many_rows()[:2],
+}
+
+
 def cases() -> Iterator[Case[Rows]]:
     """All of them."""
     for name, (form, tight) in _FORMS.items():
@@ -39,7 +49,7 @@ def cases() -> Iterator[Case[Rows]]:
             group="pca",
             run=made.run,
             cost=made.cost,
-            worst=(lambda: foremost(pairs(), 2)) if name == "gauss, private centre" else pairs,
+            worst=_WORST.get(name, pairs),
             random=random_pair,
             tight=tight,
             parts="projector" not in name and "dual" not in name,
@@ -55,6 +65,18 @@ def pairs() -> list[tuple[Rows, Rows]]:
         ((np.vstack([strong, half]),), (strong,)),
         ((np.vstack([even, across]),), (even,)),
         ((np.vstack([strong[:9], across]),), (strong[:9],)),
+    ]
+
+
+def many_rows() -> list[tuple[Rows, Rows]]:
+    """So many rows along one axis that it stands out, and a row across it; more rows than are read at once, one far."""
+    along, across = np.eye(ENTRIES)[:2]
+    strong, zeros = np.tile(along, (2000, 1)), np.zeros((_BLOCK, ENTRIES))
+    half = (along + across) / np.sqrt(2) * (1 - 2.0**-40)
+    return [
+        ((np.vstack([strong, half]),), (strong,)),
+        ((np.vstack([strong, across]),), (strong,)),
+        ((np.vstack([zeros, 1e9 * across]),), (zeros,)),
     ]
 
 

@@ -24,7 +24,7 @@ Pair: TypeAlias = tuple[Rows, Rows]
 EPSILON, DELTA = 1, 0.01
 HIGH, BETA = 4, 1  # bounds are (0, HIGH); one row may move the answer by BETA
 ROWS = 41  # where their number is public
-BOUNDS = (0, HIGH)
+BOUNDS, AROUND = (0, HIGH), (-1, HIGH - 1)
 _RELATIONS = ("add_remove", "replace")
 
 
@@ -124,7 +124,7 @@ def _by_rank() -> Iterator[Case[Rows]]:
         return snugdp.quantile(rows, 0.6, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=BETA, noise=noise)
 
     def median_by_function(rows: Rows, noise: Noise) -> Any:
-        return snugdp.median(rows, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=HIGH, noise=noise)
+        return snugdp.median(rows, bounds=AROUND, epsilon=EPSILON, delta=DELTA, beta=HIGH, noise=noise)
 
     def at(rank: int) -> Callable[[], list[Pair]]:
         return lambda: _rank_pairs(rank)
@@ -137,13 +137,14 @@ def _by_rank() -> Iterator[Case[Rows]]:
         worst=at(math.ceil(0.6 * ROWS)),
         random=_random("replace", ROWS),
     )
-    bounded = snugdp.Median(bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=HIGH)
+    bounded = snugdp.Median(bounds=AROUND, epsilon=EPSILON, delta=DELTA, beta=HIGH)
+    low, high = AROUND
     yield Case(
         name="median: in one call, without a test",
         group="queries",
         run=median_by_function,
         cost=bounded.plan().cost,
-        worst=lambda: [([0] * 5 + [HIGH] * 6, [0] * 5 + [HIGH] * 5), ([HIGH], [])],
+        worst=lambda: [([low] * 5 + [high] * 6, [low] * 5 + [high] * 5), ([high], [])],
         random=_random("add_remove"),
     )
 
@@ -205,14 +206,19 @@ def _trimmed_means() -> Iterator[Case[Rows]]:
     )
 
     def everywhere(rows: Rows, noise: Noise) -> Any:
-        return snugdp.trimmed_mean(rows, trim=share, bounds=BOUNDS, epsilon=EPSILON, noise=noise)
+        return snugdp.trimmed_mean(rows, trim=share, bounds=AROUND, epsilon=EPSILON, noise=noise)
 
-    plain = snugdp.TrimmedMean(trim=share, bounds=BOUNDS, epsilon=EPSILON, rows=ROWS)
+    plain = snugdp.TrimmedMean(trim=share, bounds=AROUND, epsilon=EPSILON, rows=ROWS)
+    low, high = AROUND
+    missing = [math.nan] * (ROWS - 3)
     yield Case(
         name="trimmed mean: without a test",
         group="queries",
         run=everywhere,
         cost=plain.plan().cost,
-        worst=lambda: [([0] * 12 + [HIGH] * 29, [0] * 13 + [HIGH] * 28)],
+        worst=lambda: [
+            ([low] * 12 + [high] * 29, [low] * 13 + [high] * 28),
+            ([low, high, high, *missing], [low, low, high, *missing]),
+        ],
         random=_random("replace", ROWS),
     )

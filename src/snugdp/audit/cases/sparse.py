@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from snugdp.audit.cases.faces import face
-from snugdp.audit.cases.tables import Generator, Table, more, number, odd_number, one_of, spread_out, with_targets
+from snugdp.audit.cases.tables import (
+    Generator,
+    Table,
+    apart,
+    more,
+    number,
+    odd_number,
+    one_of,
+    spread_out,
+    with_targets,
+    without,
+)
 from snugdp.audit.finding import Case
 from snugdp.estimators.sparse import SparseLinearRegression, SparseLogisticRegression
 
@@ -62,6 +73,7 @@ def _case(
         random=lambda generator: with_targets(generator, ENTRIES, target, odd, least=1, most=50, ordered=voted),
         tight=form.get("selection") == "gaussian",
         parts=form.get("selection") == "gaussian",
+        apart=apart if voted else None,
     )
 
 
@@ -85,7 +97,10 @@ def voted_pairs(low: Any, high: Any) -> list[tuple[Table, Table]]:
     for rows in (16, 22, 6):
         table: Table = np.vstack([np.tile(first, (rows, 1)), rival[None]]), [high] * (rows + 1)
         pairs += [(more(table, rival.tolist(), low), table), (more(table, first.tolist(), high), table)]
-    return pairs
+    X = np.zeros((48, ENTRIES))
+    X[0:24:2, 0], X[25:48:2, 1] = 1.0, 0.9
+    even: Table = X, [high] * 48
+    return [*pairs, (even, without(even, 24))]  # a row in the middle goes: all others stay in their blocks
 
 
 def _label(generator: Generator) -> Any:

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.audit.alike import alike
+
 Row = TypeVar("Row")
 Generator: TypeAlias = np.random.Generator
 Floats: TypeAlias = NDArray[np.float64]
@@ -106,6 +108,18 @@ def more(rows: Table, entries: Sequence[float], target: Any, times: int = 1) -> 
     """The table with one row more, or with several of the same."""
     X, y = rows
     return np.vstack([X, np.tile(np.array(entries, dtype=np.float64), (times, 1))]), [*y, *[target] * times]
+
+
+def apart(first: Table, second: Table) -> int:
+    """The place of the row that one of the tables has more: the first where they differ."""
+    rows = zip(*first, strict=True), zip(*second, strict=True)
+    same = (np.array_equal(x, z, equal_nan=True) and alike(y, u) for (x, y), (z, u) in zip(*rows, strict=False))
+    return next((place for place, equal in enumerate(same) if not equal), min(len(first[1]), len(second[1])))
+
+
+def without(rows: Table, place: int) -> Table:
+    """The table without one of its rows."""
+    return np.delete(rows[0], place, axis=0), [target for number, target in enumerate(rows[1]) if number != place]
 
 
 def foremost(pairs: Sequence[tuple[Row, Row]], place: int, *, back: bool = False) -> list[tuple[Row, Row]]:

@@ -30,6 +30,7 @@ from snugdp.audit.end_to_end import end_to_end
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.goodness import QUICK
 from snugdp.audit.neighbour import neighbour
+from snugdp.audit.stepwise import stepwise
 from snugdp.estimators.glm import GLM
 from snugdp.estimators.logistic import LogisticRegression
 from snugdp.estimators.poisson import PoissonRegression
@@ -168,7 +169,7 @@ class Near:
         if self.pair is not None:
             pairs = list(case.worst())[self.pair : self.pair + 1]
             case = replace(case, worst=lambda: pairs)
-        return neighbour(case, runs=self.runs, random=self.random)
+        return [*neighbour(case, runs=self.runs, random=self.random), *stepwise(case, random=self.random // 4)]
 
 
 @dataclass(frozen=True)
