@@ -27,9 +27,10 @@ def mutants() -> tuple[Mutant, ...]:
         noise,
         paper,
         sensitivity,
+        steps,
         tests_and_shifts,
     )
 
-    topics = (noise, sensitivity, tests_and_shifts, accounting, data, framework, faces, ledger, paper)
+    topics = (noise, sensitivity, tests_and_shifts, accounting, data, framework, faces, ledger, paper, steps)
     found = [one for topic in topics for one in topic.mutant.mutants]
     return tuple(replace(one, number=number) for number, one in enumerate(found, 1))

@@ -1,0 +1,174 @@
+"""Every step of a plan pays for its own draws: what a step hides in the slack of others is found, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from snugdp.audit.finding import Case
+from snugdp.audit.steps import Bill, Draw, Limit, divisions, grown
+from snugdp.audit.stepwise import stepwise
+from snugdp.audit.two_normals import delta
+from snugdp.guarantee import Cost
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Noise
+from snugdp.noise.lucky import Lucky
+from snugdp.outcome import Outcome
+from snugdp.ptr.propose import Plan, Step
+from snugdp.ptr.purse import Purse
+from snugdp.secret import Secret
+from tests.audit.toys import PAIRS, Rows, clipped, neighbours
+
+UNIT = 1024
+
+
+def toy(costs: list[Cost], draw: Any, *, early: bool = False, **more: Any) -> Case[Rows]:
+    """Steps of these costs; ``draw(rows, noise)`` returns what is released. ``early``: it pays afterwards."""
+    plan = Plan("a toy", "none", {}, tuple(Step(f"step {k}", "noise", cost) for k, cost in enumerate(costs)))
+
+    def run(rows: Rows, noise: Noise) -> Outcome[Any]:
+        purse = Purse(noise)
+        paid = None if early else purse.pay(plan)
+        value = draw(Secret(rows), purse.noise)
+        paid = paid or purse.pay(plan)
+        return paid.refused() if value is None else paid.released(value)
+
+    return Case("toy", run, plan.cost, **{"worst": lambda: PAIRS, "random": neighbours, **more})
+
+
+def sums(*deviations: Fraction) -> Any:
+    """Sums with noise, one after the other: a row moves each by 1."""
+
+    def draw(rows: Secret[Rows], noise: Noise) -> list[float]:
+        total = rows.map(lambda inside: [clipped(inside)])
+        return [float(noise.add_integers(total, Gaussian(UNIT * one))[0]) for one in deviations]
+
+    return draw
+
+
+def behind_a_bound(margin: float, deviation: Fraction = Fraction(1)) -> Any:
+    """A lower bound on the number of rows, which the second sum is then divided by; the margin is in deviations."""
+
+    def draw(rows: Secret[Rows], noise: Noise) -> float | None:
+        bound = float(noise.add(rows.map(lambda inside: Fraction(len(inside))), Gaussian(1), grid=-10)) - margin
+        if bound <= 0:
+            return None
+        total = rows.map(lambda inside: Fraction(clipped(inside), UNIT) / max(len(inside), 1))
+        return float(noise.add(total, Gaussian(deviation / Fraction(bound)), grid=-20))
+
+    return draw
+
+
+HALF = Cost(mu=Fraction(1, 2))
+
+
+@pytest.mark.parametrize(("second", "right"), [(Fraction(2), True), (Fraction(8, 5), False), (Fraction(20), True)])
+def test_slack_of_one_step_hides_no_other(second: Fraction, right: bool) -> None:
+    found = stepwise(toy([HALF, HALF], sums(Fraction(20), second)))
+    assert [one.passed for one in found] == [right], found[0]
+    assert found[0].layer == "N"
+
+
+def test_one_step_alone_is_left_to_the_sum() -> None:
+    assert stepwise(toy([HALF], sums(Fraction(2)))) == []
+    assert stepwise(toy([HALF, HALF], sums(Fraction(2), Fraction(2)), transcript=False)) == []
+
+
+def test_what_is_drawn_before_it_is_paid() -> None:
+    (found,) = stepwise(toy([HALF, HALF], sums(Fraction(2), Fraction(2)), early=True))
+    assert not found.passed
+    assert "before it was paid" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("failure", "margin", "right"),
+    [
+        ("1/100", 2.4, True),  # 2.33 deviations are exceeded with probability 1/100
+        ("1/100", 1.5, False),  # a bound that fails more often than is paid for
+        ("1/20", 1.7, True),
+        (0, 2.4, False),  # nothing is paid for the failure
+    ],
+)
+def test_what_follows_a_test_is_seen_at_its_luckiest(failure: Any, margin: float, right: bool) -> None:
+    rows = [1.0] * 9
+    pair = ([*rows, 0.0], [*rows, 1.0])  # the mean moves by 1/10
+    more: dict[str, Any] = {"worst": lambda: [pair], "random": None}
+    case = toy(
+        [Cost(mu=1, delta=failure, neighbours="replace"), Cost(mu=1, neighbours="replace")],
+        behind_a_bound(margin),
+        **more,
+    )
+    (found,) = stepwise(case)
+    assert found.passed is right, found
+
+
+def test_a_release_behind_a_test_is_compared_with_its_step() -> None:
+    rows = [1.0] * 9
+    more: dict[str, Any] = {"worst": lambda: [([*rows, 0.0], [*rows, 1.0])], "random": None}
+    costs = [Cost(mu=1, delta="1/100", neighbours="replace"), Cost(mu=1, neighbours="replace")]
+    for deviation, right in ((Fraction(1), True), (Fraction(7, 10), False)):
+        (found,) = stepwise(toy(costs, behind_a_bound(2.4, deviation), **more))
+        assert found.passed is right, found
+
+
+def test_draws_are_divided_in_order_and_kindly() -> None:
+    one, two = Draw(Fraction(1), Fraction(0)), Draw(Fraction(0), Fraction(1, 2))
+    mu, pure = Limit(Fraction(1), Fraction(0), needs=1), Limit(Fraction(0), Fraction(1), needs=1)
+    assert Bill((mu, pure), (one, two)).fits
+    assert divisions(Bill((mu, pure), (one, two))) == {(0, 1)}
+    assert not Bill((pure, mu), (one, two)).fits
+    assert not Bill((mu, pure), (one, one)).fits
+    assert not Bill((mu, pure), (one,)).fits  # the second step has drawn nothing
+    assert Bill((mu, pure), (one,), ended=True).fits
+    assert Bill((mu, pure), (one, two, two)).fits
+    assert not Bill((mu, pure), (one, two, two, two)).fits
+    last = Bill((mu, pure), (one, two, two, two), tested=True)
+    assert not last.surely_not
+    assert Bill((mu, pure), (grown(one, Fraction(5, 4)), two), tested=True).surely_not
+    assert Bill((Limit(Fraction(0), Fraction(0), open=True),), (one, two)).fits
+
+
+def test_a_contest_may_be_paid_as_a_gaussian_part() -> None:
+    contest = Draw(Fraction(0), Fraction(1, 2), Fraction(1, 10))
+    assert Limit(Fraction(0), Fraction(1, 2)).allows([contest])
+    assert Limit(Fraction(1, 10), Fraction(0)).allows([contest])
+    assert not Limit(Fraction(1, 11), Fraction(0)).allows([contest])
+    assert not Limit(Fraction(1, 11), Fraction(0)).allows([grown(contest, Fraction(2))])
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.05, 0.0025, 1e-6])
+@pytest.mark.parametrize("size", [Fraction(1, 2), Fraction(1), Fraction(7, 2), Fraction(40)])
+def test_lucky_noise_is_just_inside(size: Fraction, failure: float) -> None:
+    def drawn(law: Any) -> float:
+        grid = 0 if isinstance(law, DiscreteLaplace | DiscreteGaussian) else -20
+        return float(Lucky(0, failure, [1.0]).add(Secret(0), law, grid=grid))
+
+    far = 4000
+    whole = np.arange(-far, far + 1)
+    for law, weights in (
+        (DiscreteLaplace(size), np.exp(-np.abs(whole) / float(size))),
+        (DiscreteGaussian(size**2), np.exp(-(whole**2) / (2 * float(size) ** 2))),
+    ):
+        tail = np.cumsum(weights[::-1])[::-1] / weights.sum()
+        z = round(drawn(law))
+        assert tail[far + z] > failure or z == 0
+        assert tail[far + z + 1] <= failure * (1 + 1e-9)
+    assert norm.sf(drawn(Gaussian(size)) / float(size)) == pytest.approx(failure, rel=0.05)
+    assert drawn(Gaussian(size)) < float(size) * norm.isf(failure) + 1e-5
+    assert math.exp(-drawn(Laplace(size)) / float(size)) / 2 >= failure * (1 - 1e-4)
+    assert drawn(Gumbel(size)) == 0
+
+
+@pytest.mark.parametrize("two", [(0.0, 1.0), (1.0, 1.0), (0.3, 2.0), (-2.0, 0.5), (0.0, 1.5), (0.0, 0.7)])
+@pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.4, 1.5])
+def test_the_hockey_stick_of_two_normals(two: tuple[float, float], epsilon: float) -> None:
+    def density(x: float) -> float:
+        return max(0.0, float(norm.pdf(x) - math.exp(epsilon) * norm.pdf(x, *two)))
+
+    expected = sum(quad(density, a, a + 0.5, limit=200)[0] for a in np.arange(-12, 12, 0.5))
+    assert delta((0.0, 1.0), two, epsilon) == pytest.approx(expected, abs=1e-6)
