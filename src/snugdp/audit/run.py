@@ -157,10 +157,9 @@ def _can_travel(job: Job, own: Mapping[str, Case[Any]]) -> bool:
 
 
 def _batches(jobs: list[Job]) -> list[list[Job]]:
-    """What is no case, then a few groups at a time, each batch in new processes: memory of the last ones is free again.
+    """What is no case, then a few groups at a time, each batch in new processes, which make no more groups than that.
 
-    A case of objective perturbation leaves some 100 MB behind that Python does not know of. What takes longest comes
-    first, so that no processor waits for another at the end.
+    What takes longest comes first, so that no processor waits for another at the end.
     """
     found: list[list[Job]] = [[], [], []]
     for job in jobs:
