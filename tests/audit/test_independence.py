@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from snugdp.audit import registry
 from snugdp.audit.finding import Case
 from snugdp.audit.goodness import Effort
 from snugdp.audit.independence import correlation_p, decisions, equal_draws, fingerprint, lanes, walks
@@ -130,3 +131,12 @@ def test_correlations() -> None:
     assert correlation_p(x, x) == correlation_p(x, np.ones(300)) == 0.0
     assert correlation_p(x, x + y) < 1e-20
     assert len(set(fingerprint(Exact()).split())) == 10
+
+
+def test_one_coefficient_on_a_coarse_grid_may_come_twice() -> None:
+    case = registry.case("linear: objective")
+    witness = Witness(1)
+    case.run(next(iter(case.worst()))[0], witness)
+    (site,) = witness.transcript()
+    assert 5 < fineness(site) < 20  # cells of 2^-17, and noise of some hundred of them
+    assert not [one for one in walks(case, 60) if "repeats" in one.claim]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from snugdp.audit import reference
-from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Law
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Law
 from snugdp.noise.witness import Site, private_inputs
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,20 @@ def fineness(site: Site) -> float:
         return len(site.answer) * max(0.0, math.log2(reference.spread(site.law)))
     if site.method == "add" and site.law is not None:
         return max(0.0, math.log2(reference.spread(site.law)) - float(site.number("grid")))
-    return 64.0 if site.method in ("posterior", "minimiser") else 0.0
+    if site.method in ("posterior", "minimiser"):
+        return len(site.answer) * max(0.0, math.log2(_least_spread(site)) - float(site.number("grid")))
+    return 0.0
+
+
+def _least_spread(site: Site) -> float:
+    """What a coefficient varies by at least, whatever the others are: the noise over the largest curvature."""
+    if site.method == "minimiser":
+        assert isinstance(site.drawn, Gaussian)
+        return float(site.drawn.sigma / private_inputs(site)[0].smoothness)
+    unit, ridge, precision = (Fraction(site.number(name)) for name in ("unit", "ridge", "precision"))
+    gram = private_inputs(site)[0]
+    trace = unit * sum((Fraction(row[place]) for place, row in enumerate(gram)), Fraction(0))
+    return 1 / math.sqrt(float(precision * (trace + ridge)))
 
 
 def _normal(law: Law | None, values: Sequence[float]) -> Floats:
