@@ -59,7 +59,7 @@ class Effort:
 QUICK = Effort(  # sparing: smaller noise is seen after 20 to 100 of the tight runs, seldom later
     "quick",
     Runs(tight=500, loose=30, others=8, random=6, near=3, strange=20, walks=40, ends=80, sparing=True),
-    Runs(tight=500, loose=8, others=2, random=2, near=1, strange=6, walks=32, ends=40, sparing=True),
+    Runs(tight=500, loose=8, others=2, pairs=3, random=2, near=1, strange=6, walks=32, ends=40, sparing=True),
     Runs(tight=240, loose=6, others=2, pairs=1, random=2, near=1, strange=4, walks=32, ends=0, sparing=True),
 )
 FULL = Effort(

@@ -106,7 +106,7 @@ def _audited(case: Case[Data], *, runs: int, random: int, most: int | None, seed
         assert case.random is not None
         one, two = case.random(generator)
         first, second = (one, two) if number % 2 else (two, one)
-        apart.add(case, realised_by(path(case, first, second, (seed << 24) + number)))
+        apart.add(case, realised_by(path(case, first, second, (seed << 24) + number, kept=True)))
     failed = failed or (f"random pairs: {apart.why}" if apart.refutes(case, alpha) else "")
     total = _larger(total, apart)
     words = failed or f"{len(pairs)} worst and {apart.runs} random pairs; {_seen(case, pairs, seed)}"
@@ -122,7 +122,7 @@ def _enough(case: Case[Data], alpha: float) -> int:
 def _tally(case: Case[Data], pair: tuple[Data, Data], runs: int, seed: int, shrink: float = 1.0) -> _Tally:
     tally = _Tally()
     for run in range(runs):
-        tally.add(case, realised_by(path(case, *pair, (seed << 16) + run, shrink)))
+        tally.add(case, realised_by(path(case, *pair, (seed << 16) + run, shrink, kept=True)))
     return tally
 
 

@@ -67,9 +67,19 @@ class Realised:
 
 
 def path(  # noqa: PLR0917
-    case: Case[Data], first: Data, second: Data, seed: int, shrink: float = 1.0, source: Noise | None = None
+    case: Case[Data],
+    first: Data,
+    second: Data,
+    seed: int,
+    shrink: float = 1.0,
+    source: Noise | None = None,
+    *,
+    kept: bool = False,
 ) -> Path:
-    """Run on the first, replay on the second. What is raised on the second only is a difference too."""
+    """Run on the first, replay on the second. What is raised on the second only is a difference too.
+
+    ``kept``: what an estimator keeps is compared too, not its outcome alone. That takes longer.
+    """
     witness = Witness(seed, shrink=shrink, source=source)
     outcome = case.run(first, witness)
     given = witness.transcript()
@@ -82,7 +92,7 @@ def path(  # noqa: PLR0917
     except Exception:
         return Path(given, replay.transcript(), "an error on one side")
     reason = "" if replay.finished else "the walk ends early"
-    return Path(given, replay.transcript(), reason or _different(outcome, other), bool(outcome.refused))
+    return Path(given, replay.transcript(), reason or _different(outcome, other, kept), bool(outcome.refused))
 
 
 def paths(  # noqa: PLR0917  as in ``path``
@@ -123,8 +133,8 @@ def loss_of(pairs: tuple[tuple[Site, Site], ...]) -> float:
     return total
 
 
-def _different(one: Any, other: Any) -> str:
+def _different(one: Any, other: Any, kept: bool) -> str:
     """The outcome is a function of the answers; what else it shows is a leak."""
-    parts = ("refused", "value", "certificate", "kept")
+    parts = ("refused", "value", "certificate", *(["kept"] if kept else []))
     same = all(alike(getattr(one, name, None), getattr(other, name, None)) for name in parts)
     return "" if same else "the outcome differs though all answers are the same"

@@ -36,18 +36,19 @@ def planned(model: type[Any]) -> type[Any]:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The outcome of a fit, with all that the estimator keeps: it has to follow from the answers as well."""
+    """The outcome of a fit, and the estimator with all that it keeps: that has to follow from the answers as well."""
 
     outcome: Outcome[Any]
-    kept: dict[str, Any]
+    estimator: Any
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The attributes of the estimator but for its parameters."""
+        known = self.estimator.get_params(deep=False)
+        return {name: value for name, value in vars(self.estimator).items() if name not in known}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.outcome, name)
-
-
-def kept(fitted: Any) -> dict[str, Any]:
-    """The attributes of an estimator but for its parameters."""
-    return {name: value for name, value in vars(fitted).items() if name not in fitted.get_params(deep=False)}
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,6 @@ def face(model: type[Any], given: Mapping[str, Any], **width: int) -> Face:
 
     def run(table: tuple[Any, ...], noise: Noise) -> Outcome[Any]:
         fitted = quick(noise=noise, progress=False, **given).fit(*table)
-        return cast("Outcome[Any]", Fitted(fitted.outcome_, kept(fitted)))
+        return cast("Outcome[Any]", Fitted(fitted.outcome_, fitted))
 
     return Face(run, quick(**given).plan(**width).cost)
