@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from snugdp.audit.mutants.base import Changes, Topic, everywhere, seen
 from snugdp.audit.mutants.checks import Battered, Ends, Near
 from snugdp.data import column, quiet
+from snugdp.data.quiet import quietly
 from snugdp.data.rowmap import RowMap
+from snugdp.estimators.linear import LinearRegression
 from snugdp.mechanisms.noisy_max import NoisyMax
 from snugdp.mechanisms.stable import Bounded
 from snugdp.noise import Noise
@@ -122,14 +125,16 @@ def _raising(self: Paid) -> Any:
 
 @mutant("a warning about the rows", "B", Battered("LinearRegression", 4))
 def _() -> Changes:
-    """Numpy warns of infinite entries while rows are mapped."""
-    features = RowMap._map_features
+    """A fit warns of cells that are no numbers."""
+    fit = LinearRegression.fit
 
-    def warned(self: RowMap, *given: Any) -> None:
-        with np.errstate(all="warn"):
-            features(self, *given)
+    def warned(self: Any, X: Any, y: Any = None) -> Any:
+        worked, finite = quietly(lambda: bool(np.isfinite(np.asarray(X, dtype=np.float64)).all()))
+        if worked and not finite:
+            warnings.warn("some cells are no numbers", stacklevel=2)
+        return fit(self, X, y)
 
-    return [(RowMap, "_map_features", warned)]
+    return [(LinearRegression, "fit", warned)]
 
 
 @mutant("the number of rows is printed", "B", Battered("median", 3))
