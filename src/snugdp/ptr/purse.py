@@ -80,9 +80,9 @@ class Purse:
 
     def pay(self, plan: Plan) -> Paid:
         """Charge the plan before anything is drawn; what a rehearsal would cost is only noted."""
-        if (told := getattr(self.noise, "told", None)) is not None:  # the witness of an audit
-            told([step.cost for step in plan.steps])
         if self._account is None:
+            if (told := getattr(self.noise, "told", None)) is not None:  # the witness of an audit
+                told([step.cost for step in plan.steps])
             return Paid(plan, None)
         keeper = self._account if isinstance(self._account, Keeper) else None
         if keeper is None:
