@@ -23,7 +23,8 @@ from snugdp.cli.main import app
 from snugdp.guarantee import Cost
 from snugdp.report.audit import drawn as shown
 from snugdp.report.audit import page
-from snugdp.report.audited import missed, pictures
+from snugdp.report.audited import pictures
+from snugdp.report.words import missed
 from tests.audit.toys import case, laplace_sum
 
 ONE = "framework: distance, Laplace"
@@ -175,10 +176,10 @@ def test_pictures_stay_inside() -> None:
 def test_errors_are_those_of_the_gaussian_mechanism() -> None:
     cost = Cost(mu=1)
     at = np.linspace(-6.0, 6.0, 481).tolist()
-    deltas = [gaussian_delta(epsilon) for epsilon in at]
-    assert deltas[300] == pytest.approx(cost.delta_at(at[300]))
+    lines = [(epsilon, gaussian_delta(epsilon)) for epsilon in at]
+    assert lines[300][1] == pytest.approx(cost.delta_at(at[300]))
     for rate in (0.01, 0.2, 0.5, 0.9):
-        assert missed(at, deltas, rate) == pytest.approx(norm.cdf(norm.isf(rate) - 1), abs=1e-4)
+        assert missed(lines, rate, both=False) == pytest.approx(norm.cdf(norm.isf(rate) - 1), abs=1e-4)
 
 
 def gaussian_delta(epsilon: float) -> float:

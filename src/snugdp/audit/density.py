@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from snugdp.audit.bounds import ALPHA, mean_interval, won
 from snugdp.audit.finding import Case, Curve, Finding
-from snugdp.audit.replay import Path, path, paths
+from snugdp.audit.replay import Path, path, paths, random_pairs
 from snugdp.audit.tail import again, deltas, independent_end, whole
 
 Data = TypeVar("Data")
@@ -209,11 +209,8 @@ def _power(case: Case[Data], claim: _Claim, ways: list[tuple[str, Data, Data]], 
 
 def _random(case: Case[Data], claim: _Claim, count: int, seed: int) -> Finding:
     """One run on each of many neighbours: every mean is at most what is claimed, so their mean is too."""
-    assert case.random is not None
-    rows, reasons, generator = list[Floats](), set[str](), np.random.default_rng(seed)
-    for number in range(count):
-        one, two = case.random(generator)
-        first, second = (one, two) if number % 2 else (two, one)
+    rows, reasons = list[Floats](), set[str]()
+    for number, (first, second) in enumerate(random_pairs(case, count, seed)):
         walked = path(case, first, second, (seed << 20) + number)
         rows.append(deltas(walked, claim.at))
         reasons.add(walked.reason)

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-import numpy as np
-
 from snugdp.audit.bounds import ALPHA, clopper_pearson
 from snugdp.audit.finding import Case, Finding
-from snugdp.audit.replay import Realised, path, realised_by
+from snugdp.audit.replay import Realised, path, random_pairs, realised_by
 
 Data = TypeVar("Data")
 _TRIES = 4
@@ -101,11 +99,7 @@ def _audited(case: Case[Data], *, runs: int, random: int, most: int | None, seed
             failed = failed or (f"pair {number + 1}: {tally.why}" if tally.refutes(case, alpha) else "")
             total = _larger(total, tally)
     apart = _Tally()
-    generator = np.random.default_rng(seed)
-    for number in range(random if case.random is not None else 0):
-        assert case.random is not None
-        one, two = case.random(generator)
-        first, second = (one, two) if number % 2 else (two, one)
+    for number, (first, second) in enumerate(random_pairs(case, random, seed)):
         apart.add(case, realised_by(path(case, first, second, (seed << 24) + number, kept=True)))
     failed = failed or (f"random pairs: {apart.why}" if apart.refutes(case, alpha) else "")
     total = _larger(total, apart)

@@ -102,6 +102,15 @@ def paths(  # noqa: PLR0917  as in ``path``
     return (path(case, first, second, (seed << 20) + run, shrink) for run in range(runs))
 
 
+def random_pairs(case: Case[Data], count: int, seed: int) -> Iterator[tuple[Data, Data]]:
+    """So many of the random neighbours of a case, each the other way round than the last; none if it has none."""
+    generator = np.random.default_rng(seed)
+    for number in range(count if case.random is not None else 0):
+        assert case.random is not None
+        one, two = case.random(generator)
+        yield (one, two) if number % 2 else (two, one)
+
+
 def losses(  # noqa: PLR0917  as in ``path``
     case: Case[Data], first: Data, second: Data, runs: int, seed: int = 0, shrink: float = 1.0
 ) -> NDArray[np.float64]:

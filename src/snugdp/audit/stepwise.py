@@ -13,10 +13,8 @@ from fractions import Fraction
 from itertools import product
 from typing import TypeVar
 
-import numpy as np
-
 from snugdp.audit.finding import Case, Finding
-from snugdp.audit.replay import Path, path
+from snugdp.audit.replay import Path, path, random_pairs
 from snugdp.audit.sites_parts import part
 from snugdp.audit.steps import NOISY, Bill, bills, divisions, failure, grown
 from snugdp.audit.two_normals import along_the_shift, delta
@@ -39,7 +37,6 @@ class _Seen:
     steps: int = 0
     draws: dict[int, bool] = field(default_factory=dict)
     wrong: str = ""
-    division: tuple[int, ...] = ()
 
     def add(self, run: Path, case: Case[Data], where: str, *, lucky: bool) -> None:
         """One more run."""
@@ -55,9 +52,7 @@ class _Seen:
                 self.wrong = self.wrong or (f"{where}: {why}" if (why := _shown(run)) else "")
 
 
-def stepwise(
-    case: Case[Data], *, runs: int = 1, random: int = 20, lucky: int = 4, most: int | None = None, seed: int = 0
-) -> list[Finding]:
+def stepwise(case: Case[Data], *, random: int = 20, lucky: int = 4, seed: int = 0) -> list[Finding]:
     """The audit of a case: ordinary and lucky runs on its worst pairs and on ``random`` neighbours, both ways.
 
     ``lucky``: on how many of the random neighbours there are lucky runs too. Nothing is found where only the output is
@@ -67,30 +62,19 @@ def stepwise(
     """
     if not case.transcript:
         return []
-    pairs, seen = list(case.worst())[:most], _Seen()
+    seen = _Seen()
     try:
-        worst = [
-            (
-                f"pair {number // 2 + 1}",
-                first,
-                second,
-                [path(case, first, second, _start(seed, number, k)) for k in range(runs)],
-            )
-            for number, (first, second) in enumerate(_turned(pairs))
-        ]
-        others = [
-            ("random pair", first, second, [path(case, first, second, _start(seed, number, 255))])
-            for number, (first, second) in enumerate(_random(case, random, seed))
-        ]
-        if not any(_bound(run, case) for *_, made in worst for run in made):
+        worst = [pair for one, two in case.worst() for pair in ((one, two), (two, one))]
+        pairs = [*worst, *random_pairs(case, random, seed)]
+        plain = [path(case, *pair, (seed << 24) + number) for number, pair in enumerate(pairs)]
+        if not any(_bound(run, case) for run in plain[: len(worst)]):
             return []
-        seen.division = _division([run for *_, made in worst for run in made], case)
-        for number, (where, first, second, plain) in enumerate([*worst, *others]):
-            for run in plain:
-                seen.add(run, case, where, lucky=False)
-            if number < len(worst) + lucky:
-                for run in _lucky(case, first, second, plain[0], seen.division):
-                    seen.add(run, case, f"{where}, lucky", lucky=True)
+        division = _division(plain[: len(worst)], case)
+        for number, (pair, run) in enumerate(zip(pairs, plain, strict=True)):
+            where = f"pair {number // 2 + 1}" if number < len(worst) else "random pair"
+            seen.add(run, case, where, lucky=False)
+            for luckier in _lucky(case, *pair, run, division) if number < len(worst) + lucky else ():
+                seen.add(luckier, case, f"{where}, lucky", lucky=True)
     except Exception as problem:
         return [Finding("N", case.name, _CLAIM, "an error", False, type(problem).__name__)]
     if not seen.plans or (case.parts and seen.steps < 2):
@@ -98,24 +82,6 @@ def stepwise(
     found = sum(seen.draws.values())
     detail = seen.wrong or f"noise 20% smaller is seen at {found} of {len(seen.draws)} draws"
     return [Finding("N", case.name, _CLAIM, f"{seen.plans} plans", not seen.wrong, detail)]
-
-
-def _start(seed: int, number: int, run: int) -> int:
-    return (seed << 24) + (number << 8) + run
-
-
-def _turned(pairs: Sequence[tuple[Data, Data]]) -> Iterator[tuple[Data, Data]]:
-    for one, two in pairs:
-        yield one, two
-        yield two, one
-
-
-def _random(case: Case[Data], count: int, seed: int) -> Iterator[tuple[Data, Data]]:
-    generator = np.random.default_rng(seed)
-    for number in range(count if case.random is not None else 0):
-        assert case.random is not None
-        one, two = case.random(generator)
-        yield (one, two) if number % 2 else (two, one)
 
 
 def _shown(run: Path) -> str:

@@ -210,7 +210,7 @@ def _one_coefficient(site: Site) -> bool:
 
 def _posterior_losses(here: Site, there: Site) -> list[float]:
     """The losses of fresh draws of a posterior. The generator starts from the answer: another run, other draws."""
-    (A, c), (B, e) = (_system(site) for site in (here, there))
+    (A, c), (B, e) = (system(site) for site in (here, there))
     precision = float(here.number("precision"))
     start = np.random.default_rng([abs(hash(value)) for value in here.answer])
     mean, other = np.linalg.solve(A, c), np.linalg.solve(B, e)
@@ -223,7 +223,8 @@ def _posterior_losses(here: Site, there: Site) -> list[float]:
     return found
 
 
-def _system(site: Site) -> tuple[Floats, Floats]:
+def system(site: Site) -> tuple[Floats, Floats]:
+    """The matrix and the right side of the equations that the mean of a posterior solves."""
     gram, cross = private_inputs(site)
     unit, ridge = site.number("unit"), site.number("ridge")
     matrix = np.array([[float(unit * int(value)) for value in row] for row in gram]) + float(ridge) * np.eye(len(gram))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.noise.witness import Site, private_inputs
+from snugdp.audit.tail import system
+from snugdp.noise.witness import Site
 
 Floats = NDArray[np.float64]
 
@@ -53,11 +53,9 @@ def along_the_shift(here: Site, there: Site) -> tuple[tuple[float, float], tuple
 
 def _law(site: Site) -> tuple[Floats, Floats]:
     """The mean and the precision of a posterior."""
-    gram, cross = private_inputs(site)
-    unit, ridge, precision = (Fraction(site.number(name)) for name in ("unit", "ridge", "precision"))
-    curvature = np.array([[float(unit * value) for value in row] for row in gram]) + float(ridge) * np.eye(len(gram))
-    mean = np.linalg.solve(curvature, np.array([float(unit * value) for value in cross]))
-    return mean, float(precision) * curvature
+    curvature, right = system(site)
+    mean = np.asarray(np.linalg.solve(curvature, right), dtype=np.float64)
+    return mean, float(site.number("precision")) * curvature
 
 
 def _mass(mean: float, deviation: float, low: float, high: float) -> float:

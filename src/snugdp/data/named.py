@@ -72,9 +72,9 @@ def reader(names: Sequence[Hashable]) -> Reader:
     )
 
     def read(cell: Any) -> int:
-        cell = column.plain(cell)
+        bare = quietly(partial(column.plain, cell))[1]
         for way in ways:
-            found = quietly(partial(way, cell))[1]
+            found = quietly(partial(way, bare))[1]
             if found is not None:
                 return int(found)
         return -1

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from snugdp.audit.finding import Curve
 from snugdp.report.drawing import SMALL, Axes, Axis, Point, linear
+from snugdp.report.words import missed
 
 _RATES = tuple(step / 60 for step in range(61))
 
@@ -18,22 +19,10 @@ def pictures(curve: Curve, title: str) -> Markup:
     return _errors(curve, title) + _deltas(curve, title)
 
 
-def missed(at: Sequence[float], deltas: Sequence[float], false_alarms: float) -> float:
-    """The share of the first table's runs that the best attack misses, with so many false alarms on the second's.
-
-    ``deltas``: of the first against the second at the epsilons ``at``. Each rules out what is below a line; one that is
-    no number rules out nothing.
-
-    >>> round(missed([0.0], [0.1], 0.2), 12), missed([0.0], [math.nan], 0.2)
-    (0.7, 0.0)
-    """
-    lines = (1 - delta - math.exp(epsilon) * false_alarms for epsilon, delta in zip(at, deltas, strict=True))
-    return min(max([0.0, *(line for line in lines if line > 0)]), 1 - false_alarms)
-
-
 def _errors(curve: Curve, title: str) -> Markup:
     def line(deltas: Sequence[float]) -> list[Point]:
-        return [(rate, missed(curve.at, deltas, rate)) for rate in _RATES]
+        lines = list(zip(curve.at, deltas, strict=True))
+        return [(rate, missed(lines, rate, both=False)) for rate in _RATES]
 
     halves = (0.0, 0.5, 1.0)
     axes = Axes(Axis("false alarms", linear(0, 1), halves, _short), Axis("missed", linear(0, 1), halves, _short), SMALL)

@@ -114,10 +114,11 @@ class Attack:
     found: str
 
 
-def missed(lines: Sequence[tuple[float, float]], false_alarms: float) -> float:
+def missed(lines: Sequence[tuple[float, float]], false_alarms: float, *, both: bool = True) -> float:
     """The least share of hits that an attack with so many false alarms must miss, by (epsilon, delta) that hold.
 
-    Every pair (e, d) rules out attacks below two lines: 1 - d - exp(e) a, and exp(-e) (1 - d - a).
+    Every pair (e, d) rules out attacks below a line: 1 - d - exp(e) a, and below exp(-e) (1 - d - a) if it holds in
+    ``both`` directions. What is no number rules out nothing.
 
     >>> round(missed([(0.0, 0.1)], 0.2), 12)
     0.7
@@ -125,7 +126,7 @@ def missed(lines: Sequence[tuple[float, float]], false_alarms: float) -> float:
     best = 0.0
     for epsilon, delta in lines:
         steep = math.exp(min(epsilon, 700.0))
-        best = max(best, 1 - delta - steep * false_alarms, (1 - delta - false_alarms) / steep)
+        best = max(best, 1 - delta - steep * false_alarms, (1 - delta - false_alarms) / steep if both else 0.0)
     return min(best, 1 - false_alarms)
 
 

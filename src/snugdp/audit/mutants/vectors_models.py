@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import integrate, special, stats
+from scipy import special, stats
 
 from snugdp.accounting.glm import SharpRun
 from snugdp.accounting.objective import Run
+from snugdp.audit import two_normals
 from snugdp.data.limits import Limits
 from snugdp.data.moments import Moments
 from snugdp.data.schema import Number, Schema
@@ -95,18 +96,11 @@ def samples() -> Numbers:
             for name, one, other in (("more", here, there), ("less", there, here)):
                 for at in (0.0, epsilon / 2, float(epsilon)):
                     claimed = _gaussian(mu, at) + slack
-                    yield f"one row {name} of {rows} at {at:g}", claimed, hockey_stick(one, other, at)
+                    yield f"one row {name} of {rows} at {at:g}", claimed, two_normals.delta(one, other, at)
 
 
 def _gaussian(mu: float, epsilon: float) -> float:
     return float(stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu))
-
-
-def hockey_stick(one: tuple[float, float], other: tuple[float, float], epsilon: float) -> float:
-    """The delta of two normal laws, each a mean and a deviation, by quadrature."""
-    x = np.linspace(one[0] - 12 * one[1], one[0] + 12 * one[1], 400_001)
-    gap = stats.norm.pdf(x, *one) - math.exp(epsilon) * stats.norm.pdf(x, *other)
-    return float(integrate.trapezoid(np.maximum(gap, 0.0), x))
 
 
 def residuals(posterior: Any) -> Numbers:
