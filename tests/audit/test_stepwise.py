@@ -172,3 +172,55 @@ def test_the_hockey_stick_of_two_normals(two: tuple[float, float], epsilon: floa
 
     expected = sum(quad(density, a, a + 0.5, limit=200)[0] for a in np.arange(-12, 12, 0.5))
     assert delta((0.0, 1.0), two, epsilon) == pytest.approx(expected, abs=1e-6)
+
+
+def contested(strength: Any, least: int) -> Any:
+    """A test that the lead of ones over zeros is at least so large, then who has more, with Laplace noise."""
+
+    def draw(rows: Secret[Rows], noise: Noise) -> int | None:
+        lead = rows.map(lambda inside: abs(sum(1 if row else -1 for row in inside)))
+        far = lead.map(lambda found: max(0, found - least + 1))
+        if not noise.at_least(far, DiscreteLaplace(2), 9):  # 0 reaches 9 with probability .0069
+            return None
+        counts = rows.map(lambda inside: [sum(not row for row in inside), sum(map(bool, inside))])
+        return noise.argmax(counts, Laplace(1 / Fraction(strength)))
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("strength", "least", "right"),
+    [
+        ("4/5", 6, True),  # at a lead of 6 and beyond, (.5, .005)
+        ("4/5", 0, False),  # between, its loss is larger
+        ("1/2", 0, True),
+        (2, 2, False),
+    ],
+)
+def test_a_winner_behind_a_test_is_paid_by_its_step(strength: Any, least: int, right: bool) -> None:
+    costs = [Cost(epsilon="1/2", delta="1/100"), Cost(epsilon="1/2", delta="1/200")]
+    pairs = [([1.0] * (3 + lead) + [0.0] * 3, [1.0] * (2 + lead) + [0.0] * 3) for lead in range(1, 20)]
+    more: dict[str, Any] = {"worst": lambda: pairs, "random": None, "parts": False}
+    (found,) = stepwise(toy(costs, contested(strength, least), **more))
+    assert found.passed is right, found
+    assert right or "the last draw has delta(0.5)" in found.detail
+
+
+def test_two_bounds_are_lucky_together_though_later_draws_may_be_in_either_step() -> None:
+    """Noise of one draw may belong to the second step or to the third: that of the first two is known."""
+    costs = [Cost(mu=1, delta="1/100"), Cost(mu=1, delta="1/100"), Cost(mu=1)]
+
+    def draw(rows: Secret[Rows], noise: Noise) -> list[float]:
+        count = rows.map(lambda inside: Fraction(len(inside)))
+        bounds = [float(noise.add(count, Gaussian(1), grid=-10)) - 2.4 for _ in range(2)]
+        deviation = Fraction(1 / max(sum(bounds) / 2, 0.1))
+        parts = rows.map(lambda inside: Fraction(len(inside) > 5, 5))
+        return [
+            float(noise.add(value, Gaussian(deviation), grid=-20))
+            for value in (parts.map(lambda _: Fraction(0)), parts)
+        ]
+
+    rows = [1.0] * 5
+    more: dict[str, Any] = {"worst": lambda: [([*rows, 1.0], rows)], "random": None}
+    (found,) = stepwise(toy(costs, draw, **more))
+    assert found.passed is False, found  # a fifth moves, and the noise is for a sixth

@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from snugdp import Budget, BudgetExceededError, MemoryLedger, Refused, Simulation
 from snugdp.accounting import gaussian
-from snugdp.accounting.glm_output import displacement
+from snugdp.accounting.glm_output import displacement, hessian_rdp
 from snugdp.data.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.data.ridge import smallest_eigenvalue
 from snugdp.data.rows import Rows
@@ -249,6 +249,25 @@ def test_the_middle_of_the_shaped_law_is_the_point_exactly(ridge: Any) -> None:
         assert left == right * seen["unit"]
     assert float(seen["gram"][0][0] * seen["unit"]) == pytest.approx(floats(point)[1][0, 0], rel=1e-12)
     assert seen["ridge"] == method.ridges[0]
+
+
+def test_what_is_drawn_has_the_divergence_that_the_certificate_affords() -> None:
+    """The precision that noise is asked for, through the theorem: rows with their intercept have length root 2."""
+    seen: list[Fraction] = []
+
+    class Shown(Simulation):
+        def posterior(self, gram: Any, cross: Any, **public: Any) -> list[Fraction]:
+            seen.append(public["precision"])
+            return super().posterior(gram, cross, **public)
+
+    method = OutputGLM(DESIGN, Budget(4, 1e-3), loss=Logistic(), ridge=1, shape="hessian")
+    certificate = method.fit(Secret(Rows(frame(3000), SCHEMA)), Purse(Shown(1))).certificate
+    assert isinstance(certificate, CurvatureCertificate)
+    assert DESIGN.x_squared == 2
+    constants = {"gradient": math.sqrt(2), "ratio": math.sqrt(2), "change": 2}
+    split = method._plan
+    drawn = hessian_rdp(split.order, seen[0], mu=certificate.curvature, ridge=1, **constants)
+    assert 0.999 * float(split.divergence) < drawn <= float(split.divergence)
 
 
 def test_more_rows_mean_less_noise_and_a_smaller_ridge() -> None:

@@ -107,11 +107,14 @@ def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Findi
 
 
 def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+    from snugdp.audit.hidden import hidden_runs
     from snugdp.audit.neighbour import neighbour
     from snugdp.audit.stepwise import stepwise
 
-    found = neighbour(walks.case(), runs=runs.near, random=runs.strange, seed=seed * _SEEDS)
-    return found + stepwise(case, random=runs.strange // 4, lucky=runs.lucky, seed=seed * _SEEDS)
+    start = seed * _SEEDS
+    found = neighbour(walks.case(), runs=runs.near, random=runs.strange, seed=start)
+    found += stepwise(case, random=runs.strange // 4, lucky=runs.lucky, seed=start)
+    return found + hidden_runs(case, runs=runs.near, seed=start)
 
 
 def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:

@@ -104,7 +104,7 @@ def _audited(case: Case[Data], *, runs: int, random: int, most: int | None, seed
     failed = failed or (f"random pairs: {apart.why}" if apart.refutes(case, alpha) else "")
     total = _larger(total, apart)
     words = failed or f"{len(pairs)} worst and {apart.runs} random pairs; {_seen(case, pairs, seed)}"
-    return Finding("N", case.name, _claim(case), _measured(case, total), not failed, words)
+    return Finding("N", case.name, _claim(case), _measured(case, total, bool(failed)), not failed, words)
 
 
 def _enough(case: Case[Data], alpha: float) -> int:
@@ -144,8 +144,9 @@ def _claim(case: Case[Data]) -> str:
     return f"mu <= {case.cost.mu:.6g}, epsilon <= {float(case.cost.epsilon):.6g}{often}"
 
 
-def _measured(case: Case[Data], total: _Tally) -> str:
+def _measured(case: Case[Data], total: _Tally, failed: bool) -> str:
+    """How many runs exceed the claim, and the most that the others give away."""
     exceeded = f"{total.exceeded} of {total.runs} runs exceed it"
-    if not case.parts:
+    if not case.parts or failed:
         return exceeded
     return f"mu {math.sqrt(total.mu_squared):.6g}, epsilon {float(total.epsilon):.6g}; {exceeded}"

@@ -14,17 +14,15 @@ from itertools import product
 from typing import TypeVar
 
 from snugdp.audit.finding import Case, Finding
+from snugdp.audit.last_draw import elected, shown
 from snugdp.audit.replay import Path, path, random_pairs
-from snugdp.audit.sites_parts import part
 from snugdp.audit.steps import NOISY, Bill, bills, divisions, failure, grown
-from snugdp.audit.two_normals import along_the_shift, delta
 from snugdp.noise.lucky import Lucky
 
 Data = TypeVar("Data")
 _CLAIM = "every step pays for its own draws"
 _SMALLER = Fraction(4, 5)  # of the noise of one draw: the power check
 _MOST = 12  # draws of which that is asked
-_LEVELS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5)
 _SINGLE = ("add", "at_least")
 _PLACES = 3  # single draws that are lucky, one at a time
 
@@ -48,8 +46,9 @@ class _Seen:
                 self.draws[place] = self.draws.get(place, False) or _notices(bill, place, lucky)
             if bill.surely_not or (lucky and not bill.fits):
                 self.wrong = self.wrong or f"{where}: {bill}"
-            if lucky and not any(limit.open for limit in bill.limits):
-                self.wrong = self.wrong or (f"{where}: {why}" if (why := _shown(run)) else "")
+            if lucky:
+                why = elected(run) if any(limit.open for limit in bill.limits) else shown(run)
+                self.wrong = self.wrong or (f"{where}: {why}" if why else "")
 
 
 def stepwise(case: Case[Data], *, random: int = 20, lucky: int = 4, seed: int = 0) -> list[Finding]:
@@ -84,51 +83,38 @@ def stepwise(case: Case[Data], *, random: int = 20, lucky: int = 4, seed: int = 
     return [Finding("N", case.name, _CLAIM, f"{seen.plans} plans", not seen.wrong, detail)]
 
 
-def _shown(run: Path) -> str:
-    """What a lucky run shows that its neighbour does not have, or more of a posterior than the last step pays for."""
-    if run.reason:
-        return run.reason
-    if any(one.method == "reveal" and part(one, two).epsilon for one, two in run.pairs):
-        return "a value was shown that a neighbour does not have"
-    if not run.pairs or run.pairs[-1][0].method != "posterior" or not run.here.plans:
-        return ""
-    cost, ends = run.here.plans[-1][1][-1], along_the_shift(*run.pairs[-1])
-    for epsilon in _LEVELS:
-        if (found := delta(*ends, epsilon)) > cost.delta_at(epsilon) * (1 + 1e-6):
-            return f"the sample has delta({epsilon}) >= {found:.4g}, paid are {cost.delta_at(epsilon):.4g}"
-    return ""
-
-
 def _bound(run: Path, case: Case[Data]) -> bool:
     """Whether some step says what its draws may give away."""
     return any(not limit.open for bill in bills(run, parts=case.parts) for limit in bill.limits)
 
 
-def _division(runs: Sequence[Path], case: Case[Data]) -> tuple[int, ...]:
-    """The step of every single draw, where all runs that were released have one plan and agree on one division."""
+def _division(runs: Sequence[Path], case: Case[Data]) -> tuple[int | None, ...]:
+    """The step of every single draw, where all runs that were released have one plan; none where they disagree."""
+    released = [run for run in runs if not (run.refused or run.reason)]
+    if len({len(run.here) for run in released}) != 1:
+        return ()
     left: frozenset[tuple[int, ...]] | None = None
-    for run in runs:
+    for run in released:
         found = bills(run, parts=case.parts)
-        if run.refused or run.reason:
-            continue
         ways = divisions(found[0]) if len(found) == 1 else frozenset[tuple[int, ...]]()
         left = ways if left is None else left & ways
-    if left is None or len(left) != 1 or len({len(run.here) for run in runs if not run.refused}) != 1:
+    noisy = [site for site in released[0].here if site.method in NOISY]
+    if not left or len(next(iter(left))) != len(noisy):
         return ()
-    (steps,), noisy = left, [site for site in next(run for run in runs if not run.refused).here if site.method in NOISY]
-    if len(steps) != len(noisy):
-        return ()
-    return tuple(step for step, site in zip(steps, noisy, strict=True) if site.method in _SINGLE)
+    agreed = (steps[0] if len(set(steps)) == 1 else None for steps in zip(*left, strict=True))
+    return tuple(step for step, site in zip(agreed, noisy, strict=True) if site.method in _SINGLE)
 
 
-def _lucky(case: Case[Data], first: Data, second: Data, plain: Path, division: tuple[int, ...]) -> Iterator[Path]:
+def _lucky(
+    case: Case[Data], first: Data, second: Data, plain: Path, division: tuple[int | None, ...]
+) -> Iterator[Path]:
     """With nothing that may fail all answers are possible; otherwise those for which no certificate fails."""
     most = failure(plain)
     for sizes in _choices(plain, division, safe=not most):
         yield path(case, first, second, 0, source=Lucky(0, most, sizes, still=bool(most)))
 
 
-def _choices(plain: Path, division: tuple[int, ...], *, safe: bool) -> Iterator[Sequence[float]]:
+def _choices(plain: Path, division: tuple[int | None, ...], *, safe: bool) -> Iterator[Sequence[float]]:
     """Noise on one draw, or on one draw of each step that may fail."""
     single = sum(site.method in _SINGLE for site in plain.here)
     if safe and not single:
@@ -136,7 +122,8 @@ def _choices(plain: Path, division: tuple[int, ...], *, safe: bool) -> Iterator[
     yield []
     for place, size in product(range(min(single, _PLACES)), (1.0, -1.0, 0.3, -0.3) if safe else (1.0, -1.0)):
         yield [0.0] * place + [size]
-    firsts = [division.index(step) for step in sorted({*division[:-1]}) if step < max(division)]
+    known = [step for step in division if step is not None]
+    firsts = [division.index(step) for step in sorted(set(known)) if step < max(known)]
     if len(firsts) > 1:
         for signs in product((1.0, -1.0), repeat=len(firsts)):
             yield [dict(zip(firsts, signs, strict=True)).get(place, 0.0) for place in range(max(firsts) + 1)]

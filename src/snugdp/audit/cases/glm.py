@@ -28,6 +28,7 @@ from snugdp.estimators.poisson import PoissonRegression
 
 EPSILON, DELTA = 1, 0.05
 TWO, THREE, MOST = ("no", "yes"), ("a", "b", "c"), 4
+_SURE = 480  # rows
 _UP = {1: [1.0], 2: [0.6, 0.8]}
 
 
@@ -102,7 +103,7 @@ def _case(
         group="glm",
         run=made.run,
         cost=made.cost,
-        worst=lambda: foremost(pairs(width, *ends), 0, back=name == "logistic: objective"),
+        worst=lambda: foremost(pairs(width, *ends), 0, back=name == "logistic: objective") + _sure(name, given),
         random=lambda generator: with_targets(generator, width, target, odd, least=1, most=30),
         # Slopes of counts change their sign, and a bound on their curvature is all that is used: it has slack.
         tight=_one_run(given) and not isinstance(given.get("loss"), TamedPoisson) and model is not PoissonRegression,
@@ -136,6 +137,22 @@ def pairs(width: int, low: Any, high: Any) -> list[tuple[Table, Table]]:
         (more(few, _UP[width], high), few),
         (more(flat, [0.0, 1.0][-width:], high), flat),
     ]
+
+
+def _sure(name: str, given: dict[str, Any]) -> list[tuple[Table, Table]]:
+    """So many rows of one label that they are nearly sure of it, and one of the other: it pulls with all its might.
+
+    Other directions have more curvature, so this one is what a test of the smallest curvature sees. For a ridge of 4
+    or less.
+    """
+    if not name.startswith("logistic: output"):
+        return []
+    low, high = given["classes"]
+    others = [[0.6, -0.8], [-0.6, -0.8]] if given.get("fit_intercept", True) else [[1.0, 0.0]]
+    rows = more((np.zeros((2, 2)), [low, high]), [0.0, 1.0], high, _SURE)
+    for row in others:
+        rows = more(more(rows, row, low, _SURE // 8), row, high, _SURE // 8)
+    return [(more(rows, [0.0, 1.0], low), rows)]
 
 
 def _label(classes: tuple[str, ...]) -> Callable[[Generator], Any]:

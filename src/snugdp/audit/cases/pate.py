@@ -28,6 +28,7 @@ from snugdp.pate.votes import read
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.purse import Purse
 
+People: TypeAlias = tuple[Any, list[Any], list[int]]  # rows, their labels, and whose they are
 Ballots: TypeAlias = list[list[Any]]  # what every teacher says to every query
 EPSILON, DELTA = 1.0, 0.05
 CLASSES, TEACHERS, QUERIES = ("a", "b", "c"), 60, 6
@@ -206,25 +207,24 @@ def _by_renyi() -> Iterator[Case[Ballots]]:
         )
 
 
-def _classifiers() -> Iterator[Case[Table]]:
+def _classifiers() -> Iterator[Case[Any]]:
     queries = np.array([[0.0], [1.0]])
     forms: dict[str, dict[str, Any]] = {
         "plain": {"test": "none"},
         "plain: replace": {"test": "none", "neighbours": "replace"},
         "distance": {"test": "distance", "sigma": 1.5, "gap": 24},
     }
+    common: dict[str, Any] = {
+        "teacher": DummyClassifier(),  # votes for the most frequent label of its rows
+        "student": DummyClassifier(),
+        "n_teachers": 30,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "classes": list(CLASSES[:2]),
+        "queries": queries,
+    }
     for name, form in forms.items():
-        given: dict[str, Any] = {
-            "teacher": DummyClassifier(),  # votes for the most frequent label of its rows
-            "student": DummyClassifier(),
-            "n_teachers": 30,
-            "epsilon": EPSILON,
-            "delta": DELTA,
-            "classes": list(CLASSES[:2]),
-            "queries": queries,
-            **form,
-        }
-        relation, made = form.get("neighbours", "add_remove"), fitted(PATEClassifier, given)
+        relation, made = form.get("neighbours", "add_remove"), fitted(PATEClassifier, {**common, **form})
         yield Case(
             name=f"PATEClassifier: {name}",
             group="pate",
@@ -237,6 +237,29 @@ def _classifiers() -> Iterator[Case[Table]]:
             parts=form["test"] == "none",
             apart=apart,
         )
+    by_person = fitted(PATEClassifier, {**common, **forms["plain"]})
+    yield Case(
+        name="PATEClassifier: many rows of a person",
+        group="pate",
+        run=by_person.run,
+        cost=by_person.cost,
+        worst=lambda: [_person(["a", "b"] * 6, ["b"] * 12), _person(["a"] * 40, ["b"] * 3)],
+        random=_random_person,
+        tight=False,
+    )
+
+
+def _person(others: list[Any], own: list[Any]) -> tuple[People, People]:
+    """One row of every other person; then all rows of one more, who is there or not."""
+    labels = others + own
+    whose = [*range(len(others)), *[len(others)] * len(own)]
+    few, count = len(others), len(labels)
+    return (np.zeros((count, 1)), labels, whose), (np.zeros((few, 1)), others, whose[:few])
+
+
+def _random_person(generator: Generator) -> tuple[People, People]:
+    others = [_label(generator) for _ in range(generator.integers(1, 40))]
+    return _person(others, [_odd_label(generator) for _ in range(generator.integers(1, 9))])
 
 
 def taught(relation: str) -> list[tuple[Table, Table]]:

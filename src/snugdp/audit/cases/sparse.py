@@ -100,7 +100,9 @@ def voted_pairs(low: Any, high: Any) -> list[tuple[Table, Table]]:
     X = np.zeros((48, ENTRIES))
     X[0:24:2, 0], X[25:48:2, 1] = 1.0, 0.9
     even: Table = X, [high] * 48
-    return [*pairs, (even, without(even, 24))]  # a row in the middle goes: all others stay in their blocks
+    pairs.append((even, without(even, 24)))  # a row in the middle goes: all others stay in their blocks
+    alone: Table = 0.9 * rival[None], [high]
+    return [*pairs, (more(alone, first.tolist(), high), alone)]  # a lead of one vote, or a tie
 
 
 def _label(generator: Generator) -> Any:

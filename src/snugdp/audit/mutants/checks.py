@@ -29,6 +29,7 @@ from snugdp.audit.density import density
 from snugdp.audit.end_to_end import end_to_end
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.goodness import QUICK
+from snugdp.audit.hidden import hidden_runs
 from snugdp.audit.neighbour import neighbour
 from snugdp.audit.stepwise import stepwise
 from snugdp.estimators.glm import GLM
@@ -171,7 +172,8 @@ class Near:
         if self.pair is not None:
             pairs = list(case.worst())[self.pair : self.pair + 1]
             case = replace(case, worst=lambda: pairs)
-        return [*neighbour(case, runs=self.runs, random=self.random), *stepwise(case, random=self.random // 4)]
+        steps = stepwise(case, random=self.random // 4)
+        return [*neighbour(case, runs=self.runs, random=self.random), *steps, *hidden_runs(case, runs=self.runs)]
 
 
 @dataclass(frozen=True)

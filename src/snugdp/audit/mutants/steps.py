@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from snugdp.accounting.glm_output import LossConstants
+from snugdp.accounting.posterior import output_sensitivity
 from snugdp.audit.mutants.base import Changes, Topic
 from snugdp.audit.mutants.checks import Near
 from snugdp.data.candidates import Candidates
 from snugdp.data.scaling import Affine, Floats
 from snugdp.estimators.linear import LinearRegression
+from snugdp.estimators.pate_teachers import Scattered
 from snugdp.guarantee import Cost
 from snugdp.mechanisms import (
     exponential_grid,
     glm_output,
     median,
     mode,
+    output,
     posterior,
     projector,
     ridge_test,
     scale,
     spread,
     support,
+    support_votes,
     vote,
+    vote_inverse,
 )
 from snugdp.noise import Gaussian, Gumbel
+from snugdp.ptr.certify.distance import integer_laplace
+from snugdp.ptr.select import Selection
+from snugdp.queries import labels
 
 mutant = Topic("steps")
 
@@ -155,3 +166,101 @@ def _() -> Changes:
         return sums(self, parts, lambda rows, blocks: np.arange(rows) % blocks)
 
     return [(Candidates, "block_sums", in_turn)]
+
+
+@mutant("vote: half of a test's failures charged", "N", Near("vote: tested", 1, 8))
+def _() -> Changes:
+    """The test of a lead fails twice as often as is paid for."""
+
+    def careless(distance: Any, *, epsilon: Any, delta: Any, neighbours: Any) -> Any:
+        test = integer_laplace(distance, epsilon=epsilon, delta=2 * delta, neighbours=neighbours)
+        return replace(test, cost=Cost(epsilon=epsilon, delta=delta, neighbours=neighbours))
+
+    return [(labels, "integer_laplace", careless)]
+
+
+@mutant("vote: a lead for the whole budget", "N", Near("vote: tested", 1, 8))
+def _() -> Changes:
+    """Leads are safe for all of epsilon and delta, half of which the test has spent."""
+    least = vote_inverse.least_gap
+    return [
+        (
+            vote_inverse,
+            "least_gap",
+            lambda noise, epsilon, delta, relation: least(noise, 2 * epsilon, 2 * delta, relation),
+        )
+    ]
+
+
+@mutant("output noise without the intercept", "N", Near("linear: output", 1, 4))
+def _() -> Changes:
+    """The noise of a solution is for rows without the constant that the intercept adds to them."""
+    return [(output, "output_sensitivity", lambda bound, *given: output_sensitivity(1, *given))]
+
+
+@mutant("curvature of a GLM with a fifth of its noise", "N", Near("logistic: output, one ridge, round", 1, 4))
+def _() -> Changes:
+    """The smallest curvature may move five times as far as its noise is for."""
+
+    def small(self: Any) -> Fraction:
+        return Fraction(self.constants.change / 5)
+
+    return [(glm_output.OutputGLM, "sensitivity", property(small))]
+
+
+@mutant("constants of a GLM without the intercept", "N", Near("logistic: output, one ridge, round", 1, 4))
+def _() -> Changes:
+    """Slopes and curvatures are those of rows without the constant that the intercept adds to them."""
+    at = LossConstants.at
+    return [(LossConstants, "at", lambda self, bound: at(self, 1))]
+
+
+@mutant("votes of blocks: any lead is safe", "N", Near("sparse linear: votes", 1, 4))
+def _() -> Changes:
+    """A lead of one or two votes, which one row can turn, counts as one row away from that."""
+
+    def margin(counts: Any, size: int) -> Fraction:
+        ordered = np.sort(np.asarray(counts, dtype=np.int64))[::-1]
+        return Fraction(int(ordered[size - 1] - ordered[size]), 2)
+
+    return [(support_votes, "margin", margin)]
+
+
+@mutant("the number of runs is shown", "N", Near("selection: geometric", 2, 4))
+def _() -> Changes:
+    """A selection tells how many runs there were, as its certificate."""
+    best, paid_from = Selection._best, Selection.paid_from
+    runs: list[int] = []
+
+    def counted(self: Any, noise: Any, more: Any) -> Any:
+        runs.append(0)
+        return best(self, noise, more)
+
+    def once(self: Any, *given: Any) -> Any:
+        runs[-1] += 1
+        return single(self, *given)
+
+    def told(self: Any, *given: Any, **more: Any) -> Any:
+        outcome: Any = paid_from(self, *given, **more)
+        return replace(outcome, certificate=runs[-1])
+
+    single = Selection._once
+    return [(Selection, "_best", counted), (Selection, "_once", once), (Selection, "paid_from", told)]
+
+
+@mutant("twice as many runs as are paid", "N", Near("selection: geometric", 2, 4))
+def _() -> Changes:
+    """A selection goes on with another number of runs after the first."""
+    tries = Selection._tries
+    return [(Selection, "_tries", lambda self, noise: chain(tries(self, noise), tries(self, noise)))]
+
+
+@mutant("the rows of a person at many teachers", "N", Near("PATEClassifier: many rows of a person", 3, 10))
+def _() -> Changes:
+    """Groups are ignored: rows are sent to teachers one by one, whosoever they are."""
+    of = Scattered.of
+
+    def scattered(rows: Any, places: Any, whose: Any, drawn: Any, takes: Any) -> Any:
+        return of(rows, places, None, np.resize(drawn, len(places)), takes)
+
+    return [(Scattered, "of", scattered)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from snugdp.accounting import discrete, gaussian
 from snugdp.audit.mutants.base import Changes, Topic, everywhere, seen
-from snugdp.audit.mutants.checks import Covered, Dense, Near
+from snugdp.audit.mutants.checks import Covered, Near
 from snugdp.audit.mutants.vectors import Vector
 from snugdp.data import ridge
 from snugdp.data.eigen import Spectrum
@@ -23,10 +23,6 @@ from snugdp.ptr.certify.distance import DistanceTest
 from snugdp.secret import Secret
 
 mutant = Topic("tests and shifts")
-_COVERED = (
-    "no pair is known on which the total is exceeded, neither here nor in the errata (V4): the slack of the whole may "
-    "hide it or it may be harmless, and which of the two is not proved. The theorem needs the envelope"
-)
 _LOWER = Covered("statistics/lower bound")
 
 
@@ -241,7 +237,7 @@ def _() -> Changes:
     return [(DistanceTest, "passes", passes)]
 
 
-@mutant("least lead by the loss at it", "D", Dense("vote: tested", 30), known=_COVERED)
+@mutant("least lead by the loss at it", "N", Near("vote: tested", 2, 10))
 def _() -> Changes:
     """The lead that a vote is tested for is the first at which the loss is small, though it grows again beyond."""
     from snugdp.mechanisms.vote import epsilon_at
