@@ -12,6 +12,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from snugdp.audit.finding import Case
+from snugdp.audit.last_draw import elected
+from snugdp.audit.replay import path
 from snugdp.audit.steps import Bill, Draw, Limit, divisions, grown
 from snugdp.audit.stepwise import stepwise
 from snugdp.audit.two_normals import delta
@@ -224,3 +226,11 @@ def test_two_bounds_are_lucky_together_though_later_draws_may_be_in_either_step(
     more: dict[str, Any] = {"worst": lambda: [([*rows, 1.0], rows)], "random": None}
     (found,) = stepwise(toy(costs, draw, **more))
     assert found.passed is False, found  # a fifth moves, and the noise is for a sixth
+
+
+def test_a_last_step_that_is_free_is_paid_by_the_whole() -> None:
+    whole, one, two = Cost(epsilon=1, delta="3/200"), [1.0] * 4 + [0.0] * 3, [1.0] * 5 + [0.0] * 3
+    for strength, right in (("1/2", True), (3, False)):
+        run = path(toy([whole, Cost()], contested(strength, 0)), one, two, 0, source=Lucky(0, 0.015, [1.0]))
+        assert not run.refused
+        assert (elected(run) == "") is right

@@ -25,7 +25,7 @@ from tests.effort import often, repeated
 from tests.ledger.conftest import Where
 from tests.ledger.faults import KILLED, die, in_child
 
-KILLS = often(15, 50)  # for each step, in SQLite
+KILLS = often(8, 50)  # for each step, in SQLite
 FEWER = often(4, 10)  # for a step that is much like another one
 ON_SERVER = 5  # for each step, in PostgreSQL
 AGES = [30 + i % 7 for i in range(500)]

@@ -10,6 +10,7 @@ from snugdp.audit.replay import Path
 from snugdp.audit.sites import log_probability
 from snugdp.audit.sites_parts import part
 from snugdp.audit.two_normals import along_the_shift, delta
+from snugdp.guarantee import Cost
 from snugdp.noise.witness import private_inputs
 
 _LEVELS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5)
@@ -39,13 +40,20 @@ def elected(run: Path) -> str:
     def found(epsilon: float) -> float:
         return math.fsum(max(one - math.exp(epsilon) * two, 0.0) for one, two in zip(*chances, strict=True))
 
-    return _compared(run, (float(run.here.plans[-1][1][-1].epsilon),), found)
+    return _compared(run, (float(_paid(run).epsilon),), found)
 
 
 def _compared(run: Path, levels: Iterable[float], found: Callable[[float], float]) -> str:
     """The delta of the last draw against what its step pays for, at every one of these epsilons."""
-    cost = run.here.plans[-1][1][-1]
+    cost = _paid(run)
     for epsilon in levels:
         if found(epsilon) > cost.delta_at(epsilon) * (1 + _ROUND):
             return f"the last draw has delta({epsilon}) >= {found(epsilon):.4g}, paid are {cost.delta_at(epsilon):.4g}"
     return ""
+
+
+def _paid(run: Path) -> Cost:
+    """The cost of the last step; where that is free, of the whole plan, which pays for it."""
+    *before, last = run.here.plans[-1][1]
+    free = last == Cost(neighbours=last.neighbours)
+    return sum(before, last) if free else last
