@@ -16,14 +16,16 @@ from tests.audit.toys import Rows, Walk, case, clipped
 LAW = selection.geometric(3)
 
 
-def best_of(*, shown: bool = False, draws: int = 1, one_less: bool = False, average: bool = False) -> Walk:
+def best_of(
+    *, shown: bool = False, draws: int = 1, one_less: bool = False, average: bool = False, chosen: bool = True
+) -> Walk:
     """The best of some noisy sums."""
 
     def walk(data: Secret[Rows], noise: Noise) -> Any:
         runs = sum(noise.stopping(LAW, 20) for _ in range(draws)) - one_less
         found = []
         for _ in range(runs):
-            kind = noise.choice(2)
+            kind = noise.choice(2) if chosen else 0
             total = data.map(lambda rows: [clipped(rows)])
             found.append((noise.add_integers(total, Gaussian(1024))[0], kind))
         if not found:
@@ -62,6 +64,7 @@ def test_one_that_does_not(how: dict[str, Any], why: str) -> None:
 def test_nothing_to_hide_is_nothing_to_find() -> None:
     assert audited(transcript=True, shown=True) == []
     assert audited(draws=0) == []
+    assert audited(chosen=False)[0].passed  # where a run begins is not known
 
 
 def test_an_error_is_a_finding_and_shows_no_value() -> None:

@@ -25,7 +25,8 @@ def hidden_runs(case: Case[Data], *, runs: int = 4, seed: int = 0) -> list[Findi
 
     Nothing is found where no number of runs is drawn, or where all draws are promised and none has to be hidden.
 
-    Guarantee: a true claim cannot fail, if of two equal runs the first is the better one.
+    Guarantee: a true claim cannot fail, if every run begins with the choice of its proposal and chooses nothing else,
+    and of two equal runs the first is the better one. Runs that choose nothing are not looked at.
     """
     if case.transcript:
         return []
@@ -55,7 +56,7 @@ def _drawn(sites: Sequence[Site]) -> str | None:
     if len(numbers) > 1:
         return "the number of runs is drawn more than once"
     made = sum(site.method == "choice" for site in sites)
-    return "" if made == numbers[0] else "there are more or fewer runs than were drawn"
+    return "there are more or fewer runs than were drawn" if made not in (0, numbers[0]) else ""
 
 
 def _one_more(given: Transcript) -> Transcript | None:
@@ -63,7 +64,7 @@ def _one_more(given: Transcript) -> Transcript | None:
     methods = [site.method for site in given.sites]
     place = methods.index("stopping")
     number = given.sites[place]
-    if not number.answer or number.answer >= dict(number.public)["most"]:
+    if "choice" not in methods or number.answer >= dict(number.public)["most"]:
         return None
     last = len(methods) - 1 - methods[::-1].index("choice")
     more = (*given.sites[:place], replace(number, answer=number.answer + 1), *given.sites[place + 1 :])
