@@ -148,3 +148,10 @@ def test_an_empty_list_does_not_say_how_many_columns_there_are() -> None:
     model = PCA(1, x_norm=1, ledger=ledger).fit(np.empty((0, 3)))
     with pytest.raises(ValueError, match="empty list"):
         model.transform([])
+
+
+@pytest.mark.parametrize("method", ["auto", "gauss", "projector", "dual", "crossing"])
+def test_a_budget_beyond_the_floats_is_refused_in_words(method: str) -> None:
+    with pytest.raises(ValueError, match="below 1e200"):
+        PCA(n_components=1, epsilon=1e308, delta=1e-6, x_norm=1, method=method).plan(n_features=2)
+    assert PCA(n_components=1, epsilon=1e199, delta=1e-6, x_norm=1, method=method).plan(n_features=2).cost

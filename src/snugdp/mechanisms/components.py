@@ -36,6 +36,7 @@ PROOF = "mechanisms/components.proof.md#lemma-1"
 Floats = NDArray[np.float64]
 
 LEAST_MU = Fraction(1, 10**15)  # with less, squares and fourth powers of the noise would leave the floats
+LARGEST_MU = Fraction(10**101)  # with more, so would its square
 COUNT, MEAN = Fraction(1, 100), Fraction(1, 20)  # of mu**2
 _FEW = 20  # components, unless more are asked for
 _SURE = 0.05  # how often a band may miss
@@ -175,6 +176,8 @@ class Task:
                 "the budget is too small: it leaves a mu below 1e-15, and the noise would drown 10**15 rows. Give a "
                 "larger epsilon or delta"
             )
+        if mu > LARGEST_MU:
+            raise ValueError("the budget is too large: nothing is private at such an epsilon. Give one below 1e200")
         return mu**2
 
     @property
