@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -76,9 +77,88 @@ def test_slack_of_one_step_hides_no_other(second: Fraction, right: bool) -> None
     assert found[0].layer == "N"
 
 
-def test_one_step_alone_is_left_to_the_sum() -> None:
-    assert stepwise(toy([HALF], sums(Fraction(2)))) == []
+@pytest.mark.parametrize(("deviation", "right"), [(Fraction(2), True), (Fraction(8, 5), False)])
+def test_one_step_alone_pays_for_all(deviation: Fraction, right: bool) -> None:
+    (found,) = stepwise(toy([HALF], sums(deviation)))
+    assert found.passed is right
     assert stepwise(toy([HALF, HALF], sums(Fraction(2), Fraction(2)), transcript=False)) == []
+
+
+def test_what_is_claimed_and_not_paid() -> None:
+    (found,) = stepwise(replace(toy([Cost(mu="1/10")], sums(Fraction(2))), cost=HALF))
+    assert not found.passed
+    other = replace(toy([HALF], sums(Fraction(2))), cost=Cost(mu="1/2", neighbours="replace"))
+    assert "other neighbours" in stepwise(other)[0].detail
+
+
+def revealed(threshold: int, farther: int = 0) -> Any:
+    """Textbook propose-test-release: whether there are rows, if that is far from changing."""
+
+    def draw(rows: Secret[Rows], noise: Noise) -> bool | None:
+        far = rows.map(lambda inside: max(len(inside) - 1, 0) + farther)
+        if not noise.at_least(far, DiscreteLaplace(1), threshold):
+            return None
+        return noise.reveal(rows.map(lambda inside: len(inside) > 0))
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        [Cost(epsilon=1, delta="1/25")],
+        [Cost(epsilon=1, delta="1/25"), Cost()],
+        [Cost(epsilon=1), Cost(delta="1/25")],  # the failure is paid by the last step
+    ],
+)
+def test_propose_test_release_however_its_failure_is_paid(costs: list[Cost]) -> None:
+    """Of distance 0, 3 is reached with probability .0364."""
+    pairs = [([1.0] * (rows + 1), [1.0] * rows) for rows in range(4)]
+    more: dict[str, Any] = {"worst": lambda: pairs, "random": None}
+    for draw, right in ((revealed(3), True), (revealed(2), False), (revealed(3, 1), False)):
+        (found,) = stepwise(toy(costs, draw, **more))
+        assert found.passed is right, found
+
+
+def test_a_margin_in_one_step() -> None:
+    rows = [1.0] * 9
+    more: dict[str, Any] = {"worst": lambda: [([*rows, 0.0], [*rows, 1.0])], "random": None}
+    for margin, right in ((2.4, True), (1.5, False)):
+        cost = Cost(mu=1, delta="1/100", neighbours="replace")  # the number of rows does not move
+        (found,) = stepwise(toy([cost], behind_a_bound(margin), **more))
+        assert found.passed is right, found
+        other = [Cost(mu=1, neighbours="replace"), Cost(mu=1, delta="1/100", neighbours="replace")]
+        (found,) = stepwise(toy(other, behind_a_bound(margin), **more))
+        assert found.passed is right, found
+
+
+def test_steps_that_are_left_out() -> None:
+    def draw(rows: Secret[Rows], noise: Noise) -> list[float]:
+        enough = noise.at_least(rows.map(len), DiscreteLaplace(2), 3)
+        total = rows.map(lambda inside: [clipped(inside)])
+        return [float(noise.add_integers(total, Gaussian(2 * UNIT))[0])] if enough else []
+
+    (found,) = stepwise(toy([Cost(epsilon="1/2"), HALF], draw))
+    assert found.passed, found
+
+
+def test_gaussian_noise_that_is_paid_by_epsilon_and_delta() -> None:
+    def draw(rows: Secret[Rows], noise: Noise) -> list[float]:
+        total = rows.map(lambda inside: [clipped(inside)])
+        first = noise.add_integers(total, Gaussian(4 * UNIT))[0]
+        return [float(first), float(noise.add(rows.map(lambda r: Fraction(len(r))), Laplace(2), grid=-10))]
+
+    costs = [Cost(epsilon="1/2", delta="1/20"), Cost(epsilon="1/2")]
+    assert all(one.passed for one in stepwise(toy(costs, draw, parts=False)))
+
+
+def test_one_step_whose_cost_is_no_sum_of_parts() -> None:
+    def draw(rows: Secret[Rows], noise: Noise) -> int:
+        counts = rows.map(lambda inside: [sum(not row for row in inside), sum(bool(row) for row in inside)])
+        return noise.argmax(counts, Gaussian(1))
+
+    cost = Cost(mu="0.7072")  # of one bit: 1 over root 2
+    assert stepwise(toy([cost], draw, parts=False)) == []
 
 
 def test_what_is_drawn_before_it_is_paid() -> None:
@@ -226,6 +306,21 @@ def test_two_bounds_are_lucky_together_though_later_draws_may_be_in_either_step(
     more: dict[str, Any] = {"worst": lambda: [([*rows, 1.0], rows)], "random": None}
     (found,) = stepwise(toy(costs, draw, **more))
     assert found.passed is False, found  # a fifth moves, and the noise is for a sixth
+
+
+def test_a_bound_from_the_noise_of_two_steps() -> None:
+    """The mean of two counts, less 1.65 of their deviation .71: it fails with probability .0098, and is paid once."""
+    costs = [Cost(mu=1), Cost(mu=1, delta="1/100"), Cost(mu=1)]
+
+    def draw(rows: Secret[Rows], noise: Noise) -> float:
+        count = rows.map(lambda inside: Fraction(len(inside)))
+        bound = sum(float(noise.add(count, Gaussian(1), grid=-10)) for _ in range(2)) / 2 - 1.65
+        moved = rows.map(lambda inside: Fraction(len(inside) > 5, 6))
+        return float(noise.add(moved, Gaussian(Fraction(1 / max(bound, 0.1))), grid=-20))
+
+    more: dict[str, Any] = {"worst": lambda: [([1.0] * 6, [1.0] * 5)], "random": None}
+    (found,) = stepwise(toy(costs, draw, **more))
+    assert found.passed, found
 
 
 def test_a_last_step_that_is_free_is_paid_by_the_whole() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from snugdp.audit import Case, audit, black_box, released_by
+from snugdp.audit.independence import walks
 from snugdp.guarantee import Budget, Cost
-from snugdp.noise import Laplace
+from snugdp.noise import DiscreteLaplace, Laplace, Simulation
 
 
 def laplace(scale: float, seed: int = 1) -> Callable[[float], float]:
@@ -69,3 +70,68 @@ def test_a_refusal_of_your_own() -> None:
     from snugdp.noise import Simulation
 
     assert run([1], Simulation(1)).refused
+
+
+def counted(scale: Any = 1) -> Callable[[Any, Any], float]:
+    return lambda rows, noise: float(noise.add(rows.map(len), DiscreteLaplace(scale)))
+
+
+ONE = {"name": "rows", "cost": Cost(epsilon=1), "worst": lambda: [([1], [1, 1])]}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"run": lambda rows, noise: None}, "released_by"),
+        ({"run": lambda rows, noise: 3.0}, "released_by"),
+        ({"run": released_by(counted(), Cost(epsilon=1)), "worst": list}, "at least one pair"),
+        ({"run": released_by(counted(), Cost(epsilon=1)), "worst": lambda: 1 / 0}, "ZeroDivisionError"),
+        ({"run": released_by(lambda rows, noise: 1 / 0, Cost(epsilon=1))}, "ZeroDivisionError"),
+    ],
+)
+def test_a_case_that_is_none_is_one_finding(given: dict[str, Any], words: str) -> None:
+    right = Case(**{**ONE, "name": "another", "run": released_by(counted(), Cost(epsilon=1))})
+    report = audit([Case(**{**ONE, **given}), right], layers="NE")
+    assert [finding.case for finding in report.failures] == ["rows"]
+    assert words in report.failures[0].detail
+
+
+@pytest.mark.parametrize("wrong", [{"cost": Budget(1, 0)}, {"worst": [([1], [1, 1])]}, {"random": 5}, {"run": None}])
+def test_a_case_says_what_it_needs(wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"cost is|are functions"):
+        Case(**{**ONE, "run": released_by(counted(), Cost(epsilon=1)), **wrong})
+    with pytest.raises(TypeError, match="one for every step"):
+        released_by(counted(), [])
+
+
+def test_every_step_of_a_mechanism_of_others() -> None:
+    """Two counts, the second with half the noise that it pays for; the first has slack for both."""
+
+    def draw(rows: Any, noise: Any) -> list[float]:
+        return [counted(8)(rows, noise), counted(1)(rows, noise)]
+
+    costs = [Cost(epsilon=1), Cost(epsilon="1/2")]
+    case = Case(**{**ONE, "cost": Cost(epsilon="3/2"), "run": released_by(draw, costs)})
+    report = audit(case, layers="N")
+    assert [(finding.passed, finding.claim[:10]) for finding in report.findings] == [
+        (True, "mu <= 0, e"),
+        (False, "every step"),
+    ]
+
+
+@pytest.mark.parametrize("scale", ["1.01", "1.1", "1.5"])
+def test_coarse_noise_is_noise(scale: str) -> None:
+    """Often 0, and not always: 32 runs, 40 times."""
+    case = Case(**{**ONE, "run": released_by(counted(scale), Cost(epsilon=1))})
+    numbers = iter(range(40 * 32))
+    for _ in range(40):
+        assert all(one.passed for one in walks(case, 32, source=lambda: Simulation(next(numbers))))
+
+
+def test_a_function_that_carries_rows_is_seen() -> None:
+    def draw(rows: Any, noise: Any) -> Any:
+        counted()(rows, noise)
+        inside = rows._value
+        return lambda x: x + len(inside)
+
+    assert not audit(Case(**{**ONE, "run": released_by(draw, Cost(epsilon=1))}), layers="N").passed

@@ -105,6 +105,10 @@ class Case(Generic[Data]):
     def __post_init__(self) -> None:
         if not self.name:
             raise ValueError("a case needs a name, such as 'median'")
+        if not isinstance(self.cost, Cost):
+            raise TypeError("cost is a snugdp.Cost: what is claimed; where (epsilon, delta) is, give budget= as well")
+        if not (callable(self.run) and callable(self.worst) and (self.random is None or callable(self.random))):
+            raise TypeError("run, worst and random are functions: run(data, noise), worst(), random(generator)")
         if not 0 <= self.tight <= 1:
             raise ValueError("tight is True, False, or a part of the noise such as 0.2")
 

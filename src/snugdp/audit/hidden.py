@@ -1,8 +1,8 @@
 """Layer N, hidden runs: the best of a number of runs that nobody is told costs little only if nobody is told.
 
 The price of a selection is that of one draw of the number of runs, of as many runs, and of nothing shown but the best
-of them. So there is one such draw in a walk, as many runs follow as it says, and one more run that is like the last of
-them changes nothing of what is shown.
+of them. So there is one such draw in a walk, no more runs follow than it says, and where all were made, one more run
+that is like the last changes nothing of what is shown.
 """
 
 from __future__ import annotations
@@ -56,15 +56,16 @@ def _drawn(sites: Sequence[Site]) -> str | None:
     if len(numbers) > 1:
         return "the number of runs is drawn more than once"
     made = sum(site.method == "choice" for site in sites)
-    return "there are more or fewer runs than were drawn" if made not in (0, numbers[0]) else ""
+    return "there are more runs than were drawn" if made > numbers[0] else ""
 
 
 def _one_more(given: Transcript) -> Transcript | None:
-    """The walk with its last run twice; none where there is no run, or no room for one more."""
+    """The walk with its last run twice; none where there is no run, some were not made, or there is no room for it."""
     methods = [site.method for site in given.sites]
     place = methods.index("stopping")
     number = given.sites[place]
-    if "choice" not in methods or number.answer >= dict(number.public)["most"]:
+    made = methods.count("choice")
+    if not made or made < number.answer or number.answer >= dict(number.public)["most"]:
         return None
     last = len(methods) - 1 - methods[::-1].index("choice")
     more = (*given.sites[:place], replace(number, answer=number.answer + 1), *given.sites[place + 1 :])
@@ -72,10 +73,9 @@ def _one_more(given: Transcript) -> Transcript | None:
 
 
 def _same(case: Case[Data], data: Data, shown: object, more: Transcript) -> bool:
-    """Whether the longer walk is one, and shows the same."""
-    replay = Replay(more)
+    """Whether the longer walk is one, and shows the same. It may stop before the last run."""
     try:
-        again = case.run(data, replay)
+        again = case.run(data, Replay(more))
     except Impossible:
         return False
-    return replay.finished and all(alike(getattr(shown, name, None), getattr(again, name, None)) for name in _SHOWN)
+    return all(alike(getattr(shown, name, None), getattr(again, name, None)) for name in _SHOWN)

@@ -12,6 +12,7 @@ from snugdp.audit.effort import Effort, Runs
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.shared import Walks
 from snugdp.noise import Exact
+from snugdp.noise.witness import Witness
 
 OF_A_CASE = "DNLIEC"
 _INSIDE = ("coins", "filter_rates", "fallbacks", "comparisons", "narrow_laws", "same_bits", "last_bits")
@@ -84,7 +85,10 @@ def _library(full: bool) -> Iterator[Job]:
 
 
 def _case(job: Job, case: Case[Any], effort: Effort, seed: int) -> Done:
-    runs, walks = effort.of(case), Walks(case, seed)
+    walks = _ready(job.layers[0], case, seed)
+    if isinstance(walks, Finding):
+        return Done(job, (walks,), (), seed)
+    runs = effort.of(case)
     found: list[Finding] = []
     seconds = []
     for layer in job.layers:
@@ -96,6 +100,25 @@ def _case(job: Job, case: Case[Any], effort: Effort, seed: int) -> Done:
             found.append(Finding(layer, case.name, "runs without an error", "an error", False, words))
         seconds.append((layer, time.process_time() - start))
     return Done(job, tuple(found), tuple(seconds), seed)
+
+
+def _ready(layer: str, case: Case[Any], seed: int) -> Walks | Finding:
+    """The first walk of a case, or what is wrong with the case."""
+
+    def wrong(claim: str, measured: str, words: str) -> Finding:
+        return Finding(layer, case.name, claim, measured, False, words)
+
+    try:
+        walks = Walks(case, seed)
+        pairs = list(walks.case().worst())
+        outcome = walks.case().run(pairs[0][0], Witness()) if pairs else None
+    except Exception as problem:
+        return wrong("runs without an error", "an error", f"{type(problem).__name__}: {problem}")
+    if not pairs:
+        return wrong("worst gives pairs of neighbours", "none", "Case.worst must give at least one pair")
+    if not all(hasattr(outcome, name) for name in ("refused", "value")):
+        return wrong("run returns an outcome", type(outcome).__name__, "released_by(draw, cost) makes a run that does")
+    return walks
 
 
 def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:

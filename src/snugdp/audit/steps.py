@@ -20,6 +20,7 @@ from snugdp.noise.witness import Site
 
 NOISY = ("add", "add_integers", "at_least", "argmax", "argmaxes", "reach", "posterior", "minimiser", "chance")
 _MANY = 500
+_ANY = Fraction(10**30)  # more than any draw gives away
 _ROUND = Fraction(1, 10**9)  # relative: conversions are floats
 
 
@@ -91,28 +92,34 @@ def bills(run: Path, *, parts: bool) -> list[Bill]:
     for (start, costs), end in zip(run.here.plans, ends, strict=True):
         draws = tuple(_draw(*pair) for pair in run.pairs[start:end] if pair[0].method in NOISY)
         limits = _limits(costs, parts)
-        if len(draws) < sum(limit.needs for limit in limits):  # a draw of the user's may be none
-            limits = (*limits[:-1], replace(limits[-1], needs=0))
-        tested = any(cost.delta or cost.variation for cost in costs[:-1])
+        if len(draws) < sum(limit.needs for limit in limits):  # steps may be left out, and some draw nothing
+            limits = tuple(replace(limit, needs=0) for limit in limits)
+        tested = any(cost.delta or cost.variation for cost in costs)
         found.append(Bill(limits, draws, tested, run.refused or bool(run.reason)))
     return found
 
 
 def failure(run: Path) -> Fraction:
-    """The most that a step before the last of a plan may fail; none if there is no such step."""
-    return max((cost.delta + cost.variation for _, costs in run.here.plans for cost in costs[:-1]), default=Fraction(0))
+    """The most that a step of a plan may fail."""
+    return max((cost.delta + cost.variation for _, costs in run.here.plans for cost in costs), default=Fraction(0))
 
 
 def _limits(costs: Sequence[Cost], parts: bool) -> tuple[Limit, ...]:
-    """A last step of epsilon and delta together is open, and so is the whole that pays for a last one that is free."""
+    """A last step of epsilon and delta together is open, and so is the whole that pays for a last one that is free.
+
+    Before the last, its Gaussian draws are: they are paid by epsilon and delta together. One step alone whose cost is
+    no sum of parts is open too, unless it is that of a perturbed objective.
+    """
     squares = [cost.mu_squared + sum((_largest(atom) for atom in cost.atoms), Fraction(0)) for cost in costs]
     free = [not (square or cost.epsilon) for square, cost in zip(squares, costs, strict=True)]
     joint = [bool(cost.epsilon and cost.delta) and not parts for cost in costs]
+    alone = len(costs) == 1 and not parts and not costs[0].atoms
     found = []
     for place, (square, cost) in enumerate(zip(squares, costs, strict=True)):
         last = place == len(costs) - 1
-        unbound = (joint[place] and (last or free[-1])) or (free[place] and any(joint))
-        found.append(Limit(square, cost.epsilon, unbound, int(not free[place])))
+        unbound = alone or (joint[place] and (last or free[-1])) or (free[place] and any(joint))
+        most = square if square or not joint[place] else _ANY
+        found.append(Limit(most, cost.epsilon, unbound, int(not free[place])))
     return tuple(found)
 
 

@@ -29,10 +29,9 @@ _PLACES = 3  # single draws that are lucky, one at a time
 
 @dataclass
 class _Seen:
-    """How many plans, the most steps of one, which draws are close to what pays for them, and what was too much."""
+    """How many plans, which draws are close to what pays for them, and what was too much."""
 
     plans: int = 0
-    steps: int = 0
     draws: dict[int, bool] = field(default_factory=dict)
     wrong: str = ""
 
@@ -40,24 +39,28 @@ class _Seen:
         """One more run."""
         if any(site.method in NOISY for site in run.here.sites[: run.here.plans[0][0] if run.here.plans else 0]):
             self.wrong = self.wrong or f"{where}: something was drawn before it was paid"
+        if any(cost.neighbours != case.cost.neighbours for _, costs in run.here.plans for cost in costs):
+            self.wrong = self.wrong or "what is paid is for other neighbours than what is claimed"
         for bill in bills(run, parts=case.parts):
-            self.plans, self.steps = self.plans + 1, max(self.steps, len(bill.limits))
+            self.plans += 1
             for place in range(min(len(bill.draws), _MOST)):
                 self.draws[place] = self.draws.get(place, False) or _notices(bill, place, lucky)
             if bill.surely_not or (lucky and not bill.fits):
                 self.wrong = self.wrong or f"{where}: {bill}"
-            if lucky:
-                why = elected(run) if any(limit.open for limit in bill.limits) else shown(run)
-                self.wrong = self.wrong or (f"{where}: {why}" if why else "")
+            if lucky and not any(limit.open for limit in bill.limits):
+                self.wrong = self.wrong or _at(where, shown(run))
+            elif lucky and len(bill.limits) > 1:
+                self.wrong = self.wrong or _at(where, elected(run))
 
 
 def stepwise(case: Case[Data], *, random: int = 20, lucky: int = 4, seed: int = 0) -> list[Finding]:
     """The audit of a case: ordinary and lucky runs on its worst pairs and on ``random`` neighbours, both ways.
 
     ``lucky``: on how many of the random neighbours there are lucky runs too. Nothing is found where only the output is
-    promised, where nothing is said to be paid, or where one step is all there is: that is what ``neighbour`` looks at.
+    promised, or where nothing is said to be paid (by ``Purse.pay``).
 
-    Guarantee: a true claim cannot fail, if certificates are linear in their noise.
+    Guarantee: a true claim cannot fail, if steps draw in the order of their plan, and each certificate is linear in
+    the noise of its own step.
     """
     if not case.transcript:
         return []
@@ -76,11 +79,15 @@ def stepwise(case: Case[Data], *, random: int = 20, lucky: int = 4, seed: int = 
                 seen.add(luckier, case, f"{where}, lucky", lucky=True)
     except Exception as problem:
         return [Finding("N", case.name, _CLAIM, "an error", False, type(problem).__name__)]
-    if not seen.plans or (case.parts and seen.steps < 2):
+    if not seen.plans:
         return []
     found = sum(seen.draws.values())
     detail = seen.wrong or f"noise 20% smaller is seen at {found} of {len(seen.draws)} draws"
     return [Finding("N", case.name, _CLAIM, f"{seen.plans} plans", not seen.wrong, detail)]
+
+
+def _at(where: str, why: str) -> str:
+    return f"{where}: {why}" if why else ""
 
 
 def _bound(run: Path, case: Case[Data]) -> bool:
@@ -115,7 +122,7 @@ def _lucky(
 
 
 def _choices(plain: Path, division: tuple[int | None, ...], *, safe: bool) -> Iterator[Sequence[float]]:
-    """Noise on one draw, or on one draw of each step that may fail."""
+    """Noise on one draw, or on one draw of each step that may fail by itself."""
     single = sum(site.method in _SINGLE for site in plain.here)
     if safe and not single:
         return  # an ordinary run
@@ -123,7 +130,8 @@ def _choices(plain: Path, division: tuple[int | None, ...], *, safe: bool) -> It
     for place, size in product(range(min(single, _PLACES)), (1.0, -1.0, 0.3, -0.3) if safe else (1.0, -1.0)):
         yield [0.0] * place + [size]
     known = [step for step in division if step is not None]
-    firsts = [division.index(step) for step in sorted(set(known)) if step < max(known)]
+    costs = plain.here.plans[0][1] if known else ()
+    firsts = [division.index(step) for step in sorted(set(known)) if step < max(known) and costs[step].delta]
     if len(firsts) > 1:
         for signs in product((1.0, -1.0), repeat=len(firsts)):
             yield [dict(zip(firsts, signs, strict=True)).get(place, 0.0) for place in range(max(firsts) + 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,13 +25,18 @@ _PLACES = (0.0, 0.3, 0.6, 0.85, 1.0)  # of the claimed epsilon
 _SMALL = 0.05
 
 
-def released_by(draw: Draw[Data], cost: Cost) -> Callable[[Data, Noise], Outcome[Any]]:
+def released_by(draw: Draw[Data], cost: Cost | Sequence[Cost]) -> Callable[[Data, Noise], Outcome[Any]]:
     """The ``run`` of a ``Case`` from a function of your own.
 
     ``draw(data, noise)``: gets the data as a ``Secret``, draws from this noise, and returns what is released, or None
-    for a refusal.
+    for a refusal. ``cost``: what is paid; the costs of all steps, in the order in which they draw, where there are
+    several: a test, and then a release.
     """
-    plan = Plan("audited", "none", {}, (Step("draw", "noise", cost),))
+    costs = (cost,) if isinstance(cost, Cost) else tuple(cost)
+    if not costs or not all(isinstance(one, Cost) for one in costs):
+        raise TypeError("cost is a snugdp.Cost, or a list of them: one for every step")
+    steps = tuple(Step(f"step {number}", "noise", one) for number, one in enumerate(costs, 1))
+    plan = Plan("audited", "none", {}, steps)
 
     def run(data: Data, noise: Noise) -> Outcome[Any]:
         purse = Purse(noise)
