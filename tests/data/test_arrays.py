@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from array import array
+from collections import UserList, deque
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -263,3 +265,26 @@ def test_large_matrices_are_read_in_place() -> None:
         assert repr(block) == "<private block>"
     assert source.types == dict.fromkeys((*NAMES, "y"), nw.Float64())
     assert repr(source) == "<table the array>"
+
+
+class Rowed:
+    """Rows in a container that numpy reads one by one."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.rows[place]
+
+
+@pytest.mark.parametrize("wrap", [deque, UserList, Rowed])
+@pytest.mark.parametrize("cell", ["a name", None, 10**400, [], float("nan")])
+def test_containers_like_lists_are_read_cell_by_cell(wrap: Any, cell: Any) -> None:
+    found = matrix(wrap([[1, 2], [3, cell], [5.0, True]]))
+    assert np.array_equal(np.isnan(found), [[False, False], [False, cell != 10**400], [False, False]])
+    assert found[2].tolist() == [5, 1]
+    with pytest.raises(ValueError, match="2D"):
+        matrix(array("d", [1.0, 2.0]))

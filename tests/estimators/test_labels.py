@@ -13,12 +13,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from snugdp import GLM, LogisticRegression, Number, Schema, Simulation, SparseLogisticRegression
+from snugdp import GLM, LinearRegression, LogisticRegression, Number, Schema, Simulation, SparseLogisticRegression
 from snugdp.data import named
 from snugdp.data.cells import as_text as spelled
 from snugdp.data.kinds import Boolean, Category
 from snugdp.data.losses import SoftHinge
 from snugdp.estimators.labels import labels_of
+from snugdp.estimators.tables import target_of
 
 CLASSES: dict[str, tuple[list[Any], list[Any]]] = {  # classes, and labels with one that is none of them
     "numbers": ([0, 1], [0, 1, 1, 0, 7]),
@@ -195,3 +196,13 @@ def test_labels_beside_a_schema(kind: Any) -> None:
         for y in (Y > 0, pd.Series(Y > 0).astype(str), Y.astype(float), Y.astype(str))
     ]
     assert fits[0] == fits[1] == fits[2] == fits[3]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_missing_cell_does_not_change_what_is_said_of_a_column_of_text(missing: bool) -> None:
+    y = pl.Series("y", [None if missing else "0", "1", "0"], dtype=pl.String)
+    with pytest.raises(TypeError, match="the column must hold numbers, not String"):
+        target_of(y)
+    with pytest.raises(TypeError, match="the column must hold numbers, not String"):
+        LinearRegression(epsilon=1, x_norm=1, y_bound=1).fit(pl.DataFrame({"a": ["x", "y", "z"]}), y)
+    assert target_of(pl.Series("y", [None if missing else 1, 1, 0])).tolist()[1:] == [1, 0]

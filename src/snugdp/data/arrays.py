@@ -20,6 +20,7 @@ from snugdp.accounting.rational import Real, rational
 from snugdp.data.column import number, numbers
 from snugdp.data.hidden import Hidden
 from snugdp.data.kinds import Column, DType, Number, type_name
+from snugdp.data.quiet import quietly
 from snugdp.data.scaling import Affine, Floats, floats, scale_for
 from snugdp.data.schema import Coefficients
 from snugdp.data.sources.base import Batch, Frame, Partition, Source, step
@@ -220,7 +221,7 @@ def matrix(X: object) -> NDArray[Any]:
     """
     if _sparse(X):
         raise TypeError("sparse data are not supported: give a dense array, as X.toarray() makes it")
-    rows = _rows(list(X)) if isinstance(X, list | tuple) else np.asanyarray(X)
+    rows = _rows(list(cast("Sequence[Any]", X))) if _untyped(X) else np.asanyarray(X)
     if rows.dtype.kind == "c":
         raise ValueError("Complex data not supported: give real numbers")
     if rows.ndim != 2:
@@ -239,6 +240,16 @@ def matrix(X: object) -> NDArray[Any]:
         with np.errstate(all="ignore"):  # a warning would depend on private values
             return np.ma.filled(rows.astype(np.float64), np.nan)
     return np.asarray(rows)
+
+
+def _untyped(X: object) -> bool:
+    """Whether it is a list, or something like it: numpy would find one type for all cells, by looking at them."""
+    if isinstance(X, list | tuple):
+        return True
+    if isinstance(X, str | Mapping) or not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
+        return False  # nothing to numpy but one object
+    declared = any(hasattr(X, name) for name in ("__array__", "__array_interface__", "__array_struct__"))
+    return not declared and not quietly(lambda: memoryview(X))[0]  # type: ignore[arg-type]
 
 
 def vector(y: object) -> Floats:

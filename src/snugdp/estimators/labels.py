@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
 
 from snugdp.data.named import places
 from snugdp.data.quiet import quietly
-from snugdp.estimators.tables import eager
+from snugdp.estimators.tables import one_column
 
 Integers = NDArray[np.int64]
-
-_COLUMN = (
-    "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), for "
-    "example using ravel()."
-)
 _CLASSES = (
     "classes is needed: all labels there can be, such as classes=range(10) or classes=['no', 'yes']. They must be "
     "known without the data: a label read from the rows may be one person's, and would tell that this person is there"
@@ -55,26 +48,9 @@ def labels_of(y: Any, classes: Sequence[Hashable]) -> Integers:
     >>> labels_of(np.array([0, 1, "rare"]), [0, 1]).tolist(), labels_of([5, "5", 5.0], ["4", "5"]).tolist()
     ([0, 1, -1], [1, 1, 1])
     """
-    return places(_one_column(y), classes)
+    return places(one_column(y, "label"), classes)
 
 
 def missing(cell: Any) -> bool:
     """Whether there is nothing in a cell."""
     return cell is None or bool(cell != cell)  # noqa: PLR0124  NaN is not itself
-
-
-def _one_column(y: Any) -> Any:
-    frame = eager(y)
-    if frame is not None:
-        if len(frame.columns) != 1:
-            raise ValueError("y should be a 1d array: one label for every row")
-        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
-        y = frame.get_column(frame.columns[0]).to_native()
-    if not (isinstance(y, list | tuple) or hasattr(y, "dtype") or hasattr(y, "type")) and hasattr(y, "__array__"):
-        y = np.asarray(y)
-    if isinstance(y, np.ndarray) and y.ndim != 1:
-        if y.ndim != 2 or y.shape[1] != 1:
-            raise ValueError("y should be a 1d array: one label for every row")
-        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
-        y = y.reshape(-1)
-    return y

@@ -171,21 +171,29 @@ def eager(X: Any) -> nw.DataFrame[Any] | None:
 
 def target_of(y: Any) -> Floats:
     """The targets as floats. A single column is taken for what it is, with scikit-learn's warning."""
-    frame = eager(y)
+    nested = isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(row, list | tuple) for row in y)
+    return vector(one_column(matrix(y) if nested else y, "target"))
+
+
+def one_column(y: Any, what: str) -> Any:
+    """What is given for every row: as it is, or the only column of a table or a matrix, with scikit-learn's warning.
+
+    What has a declared type keeps it. As an array it could have another one because of one cell that is missing.
+    """
+    frame, wrong = eager(y), f"y should be a 1d array: one {what} for every row"
     if frame is not None:
         if len(frame.columns) != 1:
-            raise ValueError("y should be a 1d array: one target for every row")
-        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=4)
+            raise ValueError(wrong)
+        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
         y = frame.get_column(frame.columns[0]).to_native()
-    nested = isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(row, list | tuple) for row in y)
-    if nested or (not hasattr(y, "ndim") and hasattr(y, "__array__") and not hasattr(y, "type")):
-        y = matrix(y) if nested else np.asarray(y)
+    if not (isinstance(y, list | tuple) or hasattr(y, "dtype") or hasattr(y, "type")) and hasattr(y, "__array__"):
+        y = np.asarray(y)
     if getattr(y, "ndim", 1) != 1:
         if y.ndim != 2 or y.shape[1] != 1:
-            raise ValueError("y should be a 1d array: one target for every row")
-        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=4)
+            raise ValueError(wrong)
+        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
         y = y.reshape(-1)
-    return vector(y)
+    return y
 
 
 def _joined(frame: nw.DataFrame[Any], name: str, y: Any) -> nw.DataFrame[Any]:

@@ -43,6 +43,9 @@ class Lucky(Simulation):
     def _one(self, law: Law) -> float:
         return next(self._sizes, 0.0) * self._quantile(law)
 
+    def _last_bits(self, count: int) -> int:
+        return 0
+
     def _quantile(self, law: Law) -> float:
         """Just inside: of whole numbers the largest that is reached more often."""
         from scipy.special import ndtri

@@ -32,6 +32,7 @@ from snugdp.noise.refine import exactly
 from snugdp.noise.stopping import check_stopping, stopping
 from snugdp.secret import Secret
 
+_WIDE = 1 << 40  # whole noise beyond that has random bits at its end which are drawn apart
 _FAR = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
 
 T = TypeVar("T")
@@ -69,9 +70,12 @@ class Simulation:
         inside: int | Fraction = opened(value)
         if isinstance(law, DiscreteLaplace | DiscreteGaussian):
             inside = whole(inside)
-        step = Fraction(2) ** grid
+        step, drawn = Fraction(2) ** grid, Fraction(self._one(law))
+        if isinstance(law, DiscreteLaplace) and law.scale > _WIDE:  # floats lack the last bits
+            lacking = min(int(law.scale / _WIDE).bit_length(), 62)
+            drawn = Fraction((floor(drawn) >> lacking << lacking) + self._last_bits(lacking))
         factor = exact(opened(stretch)) if stretch is not None else 1
-        return step * floor((exact(inside) + factor * Fraction(self._one(law))) / step + Fraction(1, 2))
+        return step * floor((exact(inside) + factor * drawn) / step + Fraction(1, 2))
 
     def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
         """Every value plus noise of its own, rounded to whole numbers."""
@@ -171,6 +175,9 @@ class Simulation:
         check_stopping(law, most)
         drawn = exactly(Fraction(self._generator.uniform()))
         return stopping(law, most, lambda _: drawn)
+
+    def _last_bits(self, count: int) -> int:
+        return int(self._generator.integers(1 << count))
 
     def _one(self, law: Law) -> float:
         return float(self._many(law, 1)[0])

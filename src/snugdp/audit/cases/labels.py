@@ -99,9 +99,9 @@ def _votes(relation: str) -> Iterator[Case[Rows]]:
     # The half-line that tells a Gaussian pair apart best at EPSILON, as a lead of one candidate over the other.
     half_line = round(step**0.5 / mu * 2**0.5 * (EPSILON / mu - mu / 2))
     forms: dict[str, tuple[dict[str, Any], list[int], tuple[str, ...]]] = {
-        "gumbel": ({}, [3 * step, 6 * step], LABELS),
-        "laplace": ({"law": "laplace"}, [3 * step, 4 * step], LABELS),
-        "laplace, two": ({"delta": DELTA}, [worst_gap, worst_gap + step, worst_gap + 1], LABELS[:2]),
+        "gumbel": ({}, [3 * step, 6 * step, step], LABELS),
+        "laplace": ({"law": "laplace"}, [3 * step, 4 * step, step], LABELS),
+        "laplace, two": ({"delta": DELTA}, [worst_gap, worst_gap + step, worst_gap + 1, step], LABELS[:2]),
         "gaussian": ({"delta": DELTA, "law": "gaussian"}, [half_line, half_line + 1, 0], LABELS[:2]),
     }
     for law, (given, leads, labels) in forms.items():
