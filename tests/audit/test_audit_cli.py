@@ -38,7 +38,7 @@ def test_one_mechanism(tmp_path: Path) -> None:
     place = tmp_path / "report.html"
     result = run("framework", "--layers", "N", "--processes", "1", "--report", str(place))
     assert result.exit_code == 0, result.output
-    assert "16 of 16 claims hold" in result.output  # ten cases, six of which have several steps
+    assert "20 of 20 claims hold" in result.output  # ten cases, each as a whole and step by step
     assert ONE in place.read_text()
 
 
@@ -64,14 +64,14 @@ def test_a_failure_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("toy", "--layers", "N", "--processes", "1")
     assert result.exit_code == 1
     assert "FAILED" in result.output
-    assert "0 of 1 claims hold" in result.output
+    assert "0 of 2 claims hold" in result.output
     assert run("toy", "--layers", "N", "--clean", "2").exit_code == 1
 
 
 def test_clean_runs_are_counted() -> None:
     result = run("framework", "--layers", "N", "--clean", "2", "--processes", "1")
     assert result.exit_code == 0, result.output
-    assert "2 runs: 32 claims, 0 alarms" in result.output
+    assert "2 runs: 40 claims, 0 alarms" in result.output
 
 
 def verdicts() -> list[Verdict]:
