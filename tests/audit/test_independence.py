@@ -10,7 +10,7 @@ import numpy as np
 
 from snugdp.audit import registry
 from snugdp.audit.finding import Case
-from snugdp.audit.goodness import Effort
+from snugdp.audit.goodness import Effort, size
 from snugdp.audit.independence import correlation_p, decisions, equal_draws, fingerprint, lanes, walks
 from snugdp.audit.residuals import fineness, residuals
 from snugdp.guarantee import Cost
@@ -140,3 +140,19 @@ def test_one_coefficient_on_a_coarse_grid_may_come_twice() -> None:
     (site,) = witness.transcript()
     assert 5 < fineness(site) < 20  # cells of 2^-17, and noise of some hundred of them
     assert not [one for one in walks(case, 60) if "repeats" in one.claim]
+
+
+def test_coins_of_which_exactly_half_fell_on_each_side() -> None:
+    """One audit in 60 sees that: then all are equally far from their mean."""
+    effort = Effort()
+    count = size(1, 4 * effort.single) * 4
+    fell = iter(np.random.default_rng(5).permutation(np.arange(count) % 2 == 0).tolist())
+
+    class Even(Simulation):
+        def at_least(self, *given: Any) -> bool:
+            return bool(next(fell))
+
+    found = [one for one in lanes(Even(1), effort) if one.case == "at_least"]
+    assert len(found) == 1
+    assert found[0].passed, found[0]
+    assert next(fell, None) is None
