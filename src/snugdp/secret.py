@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
@@ -59,6 +60,13 @@ class _Hush:
 _HUSH = _Hush()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_HUSH.after_fork)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """No warning leaves the block, of Python or of numpy: it might be about private values."""
+    with _HUSH, np.errstate(all="ignore"):
+        yield
 
 
 class Secret(Generic[T_co]):

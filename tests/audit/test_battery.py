@@ -18,7 +18,7 @@ from snugdp.audit.battery import battery, battery_of_faces, watch
 from snugdp.audit.battery_cells import contents, good
 from snugdp.audit.battery_faces import COVERED_BY, LEDGER, UncoveredError, faces
 from snugdp.audit.battery_inputs import Given, inputs
-from snugdp.data.column import numbers
+from snugdp.data.cells import numbers
 
 FACES = [face.name for face in faces()]
 

@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from snugdp.data.cells import numbers
 from snugdp.data.schema import Number, Schema
 
 
@@ -31,7 +32,7 @@ class Tally:
     def fold(self, state: list[int], frame: nw.DataFrame[Any]) -> list[int]:
         found = [len(frame)]
         for name in self.columns:
-            values = frame.get_column(name).cast(nw.Float64).fill_null(float("nan")).to_numpy()
+            values = numbers(frame.get_column(name).to_native())
             known = np.clip(values[~np.isnan(values)], -(2.0**20), 2.0**20)
             found += [sum(int(v) for v in np.trunc(known * 2.0**30)), int(np.isnan(values).sum())]
         return self.merge(state, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import warnings
 from array import array
@@ -19,7 +20,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from snugdp.data.arrays import ArraySchema, ArraySource, Block, matrix, vector
+from snugdp.data.arrays import ArraySchema, ArraySource, Block, vector
+from snugdp.data.cells import matrix
 from snugdp.data.losses import Huber
 from snugdp.data.passes import GramPass, row_map
 from snugdp.data.passes_glm import GradientPass, HessianPass
@@ -177,13 +179,8 @@ def test_no_row_reads_what_all_rows_have_in_common() -> None:
         (np.ones((3, 3, 1)), ValueError, "Expected 2D array, got 3D"),
         (5, ValueError, "Expected 2D"),
         ("table", ValueError, "Expected 2D"),
-        ([1, 2, 3], ValueError, "Expected 2D"),
-        ([], ValueError, "Expected 2D"),
-        ([[1, 2, 3], [1]], ValueError, "different lengths"),
-        ([[1, 2, 3], 5], ValueError, "list of rows"),
-        ([[[1]], [[2]], [[3]]], ValueError, "entries"),
+        ([[1]], ValueError, "1 entries"),
         (np.ones((3, 0)), ValueError, "0 feature"),
-        ([[], []], ValueError, "0 feature"),
         (np.ones((3, 3)) * 1j, ValueError, "Complex data not supported"),
         (np.array([["a", "b", "c"]] * 3), TypeError, "numbers"),
         (np.zeros((3, 3), dtype="datetime64[D]"), TypeError, "numbers"),
@@ -233,9 +230,9 @@ def test_bad_bounds(bounds: dict[str, Any], message: str) -> None:
         ArraySchema(**{"names": NAMES, "x_norm": 1, "y_bound": 1, **bounds})
 
 
-def test_columns_that_are_no_numbers() -> None:
-    with pytest.raises(TypeError, match='"b" must hold numbers, not String'):
-        Rows(pl.DataFrame({"a": [1.0], "b": ["x"], "c": [1.0], "y": [1.0]}), LAYOUT)
+def test_columns_that_are_not_numbers() -> None:
+    with pytest.raises(TypeError, match='"b" must hold numbers, not Date'):
+        Rows(pl.DataFrame({"a": [1.0], "b": [datetime.date(2020, 1, 1)], "c": [1.0], "y": [1.0]}), LAYOUT)
 
 
 def test_a_column_called_y() -> None:
@@ -259,7 +256,7 @@ def test_large_matrices_are_read_in_place() -> None:
     assert np.shares_memory(matrix(X), X)
     assert np.shares_memory(vector(y), y)
     source = ArraySource(X, y, LAYOUT)
-    for batch in source.batches((), {}):
+    for batch in source.batches(()):
         block: Any = batch.frame
         assert np.shares_memory(block.X, X)
         assert repr(block) == "<private block>"

@@ -214,7 +214,7 @@ def test_histograms() -> None:
 
 
 def test_objects_that_are_no_numbers_count_for_nobody() -> None:
-    odd = pd.DataFrame({"x": pd.Series(["secret", None, [1], 3, 10**400], dtype=object)})
+    odd = pd.DataFrame({"x": pd.Series(["secret", None, [1, 2], 3, 10**400], dtype=object)})
     work = HistogramPass("x", edges=(0, 5, 10))
     assert work.fold(work.empty(), frame(odd)).values() == [1, 1]
     text = pd.DataFrame({"x": pd.Series(["secret", "more"], dtype=object)})

@@ -235,7 +235,7 @@ WRONG: list[Any] = [{"x": (0, 1)}, {1: Number(0, 1)}, [("x", Number(0, 1))], 1, 
         (lambda: Number(1, "1.00000000000000000001"), ValueError, "close"),
         (lambda: Category("abc"), TypeError, "list"),
         (lambda: Category([]), ValueError, "empty"),
-        (lambda: Category(["a", "a"]), ValueError, "repeat"),
+        (lambda: Category(["a", "a"]), ValueError, "same label"),
         (lambda: Category(["a", 1]), TypeError, "all text"),
         (lambda: Category([1, True]), TypeError, "all text"),
         (lambda: Category([math.nan]), TypeError, "all text"),
@@ -267,7 +267,7 @@ def test_bad_schemas(make: Any, error: type[Exception], message: str) -> None:
         ({"city": nw.String()}, 'no column "age"; it has "city"'),
         ({"age": nw.String()}, 'column "age" is of type String'),
         ({"age": nw.Date()}, 'column "age" is of type Date'),
-        ({"age": nw.Float32(), "city": nw.Int64()}, 'column "city" is of type Int64'),
+        ({"age": nw.Float32(), "city": nw.Duration()}, 'column "city" is of type Duration'),
         ({"age": nw.Decimal(), "city": nw.Enum(["x"]), "member": nw.String()}, 'column "member" is of type String'),
         ({"age": nw.Object(), "city": nw.Object(), "member": nw.Int8(), "income": nw.List(nw.Int8())}, '"income"'),
     ],
@@ -278,10 +278,11 @@ def test_a_table_that_does_not_fit(types: dict[str, Any], message: str) -> None:
 
 
 def test_a_wrong_table_is_refused_without_quoting_it() -> None:
-    for native in (pd.DataFrame({"age": ["secret-7"]}, dtype="str"), pl.DataFrame({"age": ["secret-7"]})):
+    for native in (pd.DataFrame({"age": pd.to_datetime(["2021-07-07"])}), pl.DataFrame({"age": [["secret-7"]]})):
         with pytest.raises(TypeError, match="convert the column") as caught:
             Schema({"age": Number(0, 1)}).vectors(frame(native))
         assert "secret" not in str(caught.value)
+        assert "2021" not in str(caught.value)
 
 
 def test_numbers_as_categories_and_truth_values() -> None:

@@ -199,7 +199,7 @@ def test_types_are_checked_and_a_taken_name_is_no_target() -> None:
     box = BoxSchema(("y", "a"), 1, 1)
     assert box.target == "y_"
     with pytest.raises(TypeError, match="numbers"):
-        Candidates(box, table=pl.DataFrame({"y": ["text"], "a": [1.0], "y_": [1.0]}))
+        Candidates(box, table=pl.DataFrame({"y": [[1.0]], "a": [1.0], "y_": [1.0]}))
 
 
 @pytest.mark.parametrize("box", [BoxSchema(names(3), (1, 2, 3), 1), EntrySchema(Schema({"a": Number(0, 1), "y": Boolean()}, target="y"))])  # fmt: skip # noqa: E501

@@ -20,9 +20,10 @@ import pytest
 from snugdp.data.engines import measure
 from snugdp.data.engines.base import fold_one
 from snugdp.data.quiet import quietly
+from snugdp.data.scaling import part_of_norm
 from snugdp.data.schema import Boolean, Category, Number, Schema
 from snugdp.data.sources import Csv, DuckDB, TableError, open_source
-from snugdp.data.sources.base import cells, guarded
+from snugdp.data.sources.base import guarded
 from snugdp.secret import PrivateComputationError, unwrap
 from tests.data.tallies import Meddling, Tally, Words
 
@@ -119,22 +120,18 @@ def test_csv_gives_the_same_rows(ending: str, quotes: Any, tmp_path: Path) -> No
 
 
 def test_a_schema_says_what_the_cells_of_a_csv_file_are(tmp_path: Path) -> None:
-    schema = Schema(
-        {"a": Number(0, 1), "b": Boolean(), "c": Category(["x"]), "d": Category([1, 2]), "e": Category([True, False])}
-    )
-
-    class Work(Words):
-        pass
-
-    work = Work(tuple(schema.columns))
-    object.__setattr__(work, "schema", schema)
-    assert list(cells(work).values()) == [nw.Float64(), nw.Boolean(), nw.String(), nw.Float64(), nw.Boolean()]
-    (tmp_path / "t.csv").write_text("e,d,c,b,a\ntrue,1, x,Yes, 0.5 \nF,2.0,x,0,half\n,,,maybe,1e999\n")
-    assert unwrap(measure(tmp_path / "t.csv", work)) == {
-        "(0.5, True, ' x', 1.0, True)": 1,
-        "(None, False, 'x', 2.0, False)": 1,
-        "(inf, None, None, None, None)": 1,
+    columns: dict[str, Any] = {
+        "a": Number(0, 1),
+        "b": Boolean(),
+        "c": Category(["x"]),
+        "d": Category([1, 2]),
+        "e": Category(["true"]),
     }
+    schema = Schema(columns, intercept=False)
+    (tmp_path / "t.csv").write_text("e,d,c,b,a\ntrue,1, x,Yes, 0.5 \nTrue,2.0,x,0,half\n,,,maybe,1e999\n")
+    (batch,) = next(iter(open_source(tmp_path / "t.csv").partitions())).batches(tuple(columns))
+    found = schema.vectors(batch.frame)[0] / part_of_norm(5)
+    assert found.tolist() == [[0, 1, 0, 1, 0, 1], [0, -1, 1, 0, 1, 1], [1, 0, 0, 0, 0, 0]]
 
 
 def test_names_of_a_csv_file_can_be_given(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,14 +136,6 @@ def test_a_giant_line_is_missing_whatever_its_neighbours_are(
     read, number = length < 1_000_000, neighbour != b'"6""'
     found = unwrap(measure(tmp_path / "t.csv", Tally(("b",))))
     assert found == [4, (2 + 3 * read + 5 + 6 * number) << 30, (not read) + (not number)]
-
-
-def test_a_number_is_parsed_by_itself() -> None:
-    cells = pl.DataFrame({"a": ["1.5", " -2 ", "1e999", "-inf", "NaN", "1_0", "0x1", "", None, "one", "+.5"]})
-    found = cells.select(text.parsed("a", nw.Float64())).to_series().to_list()
-    assert repr(found) == repr(
-        [1.5, -2.0, float("inf"), float("-inf"), float("nan"), None, None, None, None, None, 0.5]
-    )
 
 
 def test_a_truncated_gzip_file_is_an_error_and_not_a_smaller_table(tmp_path: Path) -> None:

@@ -68,9 +68,7 @@ def test_a_partition_that_is_missing_or_doubled_is_an_error(table: Any, monkeypa
 def test_what_is_public_is_refused_up_front(spark: Any, table: Any) -> None:
     with pytest.raises(TableError, match='has no column "weight"; it has "a", "b", "kind of"'):
         measure(table, Tally(("weight",)))
-    with pytest.raises(TypeError, match='"kind of" is of type String'):
-        measure(table, Tally(("kind of",)))
-    with pytest.raises(TypeError, match='"a" is of type Binary'):
+    with pytest.raises(TypeError, match='"a" is of type Struct'):
         measure(table.selectExpr("map(b, a) as a", "b"), WORK)
     with pytest.raises(TableError, match='apart: "a", "A"'):
         open_source(table.selectExpr("a", "b as A"))

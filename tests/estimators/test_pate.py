@@ -40,7 +40,7 @@ from snugdp import (
     PATEClassifier,
     Simulation,
 )
-from snugdp.data.arrays import matrix
+from snugdp.data.cells import matrix
 from snugdp.estimators.base import Promise
 from tests.estimators.tiny_pate import plain  # noqa: F401
 

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snugdp.data.cells.cell import label as label_of
 from snugdp.pate import blocks, cells
 from snugdp.pate.votes import Panel, read
 from snugdp.secret import Secret, unwrap
@@ -32,7 +33,8 @@ LABELS = rng.integers(0, 4, (9, 6))  # one row per query; 3 is no class
 
 def counted(table: Any, classes: list[Any]) -> list[list[int]]:
     """The histograms by hand, one cell at a time."""
-    return [[sum(bool(cell == label) for cell in row) for label in classes] for row in table]
+    names = [label_of(name) for name in classes]
+    return [[sum(label_of(vote) == name for vote in row) for name in names] for row in table]
 
 
 def inside(found: tuple[Panel, Secret[Any]]) -> list[list[int]]:
@@ -235,10 +237,13 @@ def test_no_cell_of_a_list_changes_another() -> None:
     strange: list[Any] = [
         None,
         math.nan,
-        "1",
-        b"1",
+        "4",
+        b"4",
         [],
+        [1, 2],
         {},
+        1j,
+        np.timedelta64(1, "s"),
         Awkward(),
         1.5,
         10**400,
@@ -248,21 +253,22 @@ def test_no_cell_of_a_list_changes_another() -> None:
         Decimal("sNaN"),
     ]
     for cell in strange:
+        for odd in (cell, [cell, 1]):  # a cell, and a row
+            rows = [[1, 2, 3], odd, [1, 1.0, "1"]]
+            assert inside(read(rows, form="queries", classes=[1, 2, 3], n_teachers=3))[::2] == [[1, 1, 1], [3, 0, 0]]
         found = inside(read([[1, 2, cell], [1, 2, 3], [1, 1.0, True]], form="queries", classes=[1, 2, 3]))
         assert found == [[1, 1, 0], [1, 1, 1], [3, 0, 0]]
-        for n_teachers in (None, 9):
+        for n_teachers in (None, 5):
             with pytest.raises(ValueError, match="the rows must be histograms") as caught:
                 read([[1, 2, cell], [1, 2, 3]], n_teachers=n_teachers)
             assert "4711" not in str(caught.value)
             assert caught.value.__context__ is None
-    big = [[2**53 + 1, 2**53], [2**53, 5]]
-    assert inside(read(big, form="queries", classes=[2**53 + 1, 2**53])) == [[1, 1], [0, 1]]
-    assert inside(read(np.array(big), form="queries", classes=[2**53 + 1, 2**53])) == [[1, 1], [0, 1]]
+    big = [[2**53 + 2, 2**53 + 1], [2**53, 5]]  # a missing vote beside it would have made 2**53 of 2**53 + 1
+    for votes in (big, np.array(big), np.array(big, dtype=float)):
+        assert inside(read(votes, form="queries", classes=[2**53 + 2, 2**53])) == [[1, 1], [0, 1]]
 
 
-numeric = st.sampled_from(
-    ["int8", "uint8", "int16", "int32", "int64", "uint64", "float16", "float32", "float64", "bool"]
-)
+numeric = st.sampled_from(["int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float64", "bool"])
 label = st.one_of(
     st.integers(-300, 300),
     st.floats(-4, 4, width=16),
@@ -271,12 +277,14 @@ label = st.one_of(
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(numeric, st.lists(label, min_size=2, max_size=9, unique=True), st.data())
-def test_typed_cells_match_as_python_compares(dtype: str, classes: list[Any], data: st.DataObject) -> None:
+@given(numeric, st.lists(label, min_size=2, max_size=9, unique_by=label_of), st.data())
+def test_typed_cells_match_as_one_by_one(dtype: str, classes: list[Any], data: st.DataObject) -> None:
     kind = np.dtype(dtype)
-    pool = [key for entry in classes if (key := cells._key(entry, kind)) is not None] + [0, 1]
-    row = data.draw(st.lists(st.sampled_from(pool), min_size=1, max_size=12))
-    table = np.array([row], dtype=kind)
+    row = data.draw(
+        st.lists(st.sampled_from([*(float(entry) for entry in classes), 0.0, 1.0]), min_size=1, max_size=12)
+    )
+    with np.errstate(all="ignore"):
+        table = np.array([row]).astype(kind)
     assert inside(read(table, form="queries", classes=classes)) == counted(table.tolist(), classes)
     assert inside(read(table.tolist(), form="queries", classes=classes)) == counted(table.tolist(), classes)
     noise = np.frombuffer(data.draw(st.binary(min_size=24, max_size=24)), dtype=kind if dtype != "bool" else np.int8)
@@ -323,13 +331,13 @@ def test_names_of_columns_are_the_classes() -> None:
     assert read(pl.DataFrame({"cat": [1, 2], "dog": [2, 1]}))[0] == Panel(3, 2, ("cat", "dog"))
     assert read(pa.table({"cat": [1, 2], "dog": [2, 1]}))[0].classes == ("cat", "dog")
     assert read(pd.DataFrame(COUNTS))[0].classes == (0, 1, 2)
-    assert read(pd.DataFrame(COUNTS, columns=[7, "x", (1, 2)]))[0].classes == (7, "x", (1, 2))
+    assert read(pd.DataFrame(COUNTS, columns=[7, "x", 2.5]))[0].classes == (7, "x", 2.5)
     assert read(pd.DataFrame(COUNTS), classes=np.array([4, 5, 6]))[0].classes == (4, 5, 6)
     assert read(COUNTS)[0].classes == (0, 1, 2)
     assert read(COUNTS, classes=pd.Index(["x", "y", "z"]))[0].classes == ("x", "y", "z")
     twice = pd.DataFrame(LABELS, columns=["t"] * 6)
     assert inside(read(twice, form="queries", classes=[0, 1])) == counted(LABELS.tolist(), [0, 1])
-    with pytest.raises(ValueError, match="listed twice"):
+    with pytest.raises(ValueError, match="same label"):
         read(pd.DataFrame(COUNTS, columns=["a", "b", "a"]))
 
 
@@ -340,13 +348,13 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: read(LABELS, form="queries", classes=[0, 1], n_teachers=9), ValueError, "as many teachers as columns, 6"),
     (lambda: read(LABELS, form="teachers", classes=[0, 1], n_teachers=6), ValueError, "as many teachers as rows, 9"),
     (lambda: read(COUNTS, classes=["a", "b"]), ValueError, "3 columns, but 2 classes"),
-    (lambda: read(COUNTS, classes=["a", "a", "b"]), ValueError, "listed twice"),
-    (lambda: read(LABELS, form="queries", classes=[1, True]), ValueError, "listed twice"),
+    (lambda: read(COUNTS, classes=["a", "a", "b"]), ValueError, "same label"),
+    (lambda: read(LABELS, form="queries", classes=[1, True]), ValueError, "same label"),
     (lambda: read(LABELS, form="queries", classes=[1]), ValueError, "at least two classes"),
     (lambda: read(COUNTS[:, :1]), ValueError, "at least two classes"),
-    (lambda: read(LABELS, form="queries", classes=[1, None]), ValueError, "None and NaN"),
-    (lambda: read(LABELS, form="queries", classes=[1, math.nan]), ValueError, "None and NaN"),
-    (lambda: read(LABELS, form="queries", classes=[1, [2]]), TypeError, "keys of a dict"),  # type: ignore[list-item]
+    (lambda: read(LABELS, form="queries", classes=[1, None]), ValueError, "stand for a missing label"),
+    (lambda: read(LABELS, form="queries", classes=[1, math.nan]), ValueError, "stand for a missing label"),
+    (lambda: read(LABELS, form="queries", classes=[1, [2]]), TypeError, "not containers"),  # type: ignore[list-item]
     (lambda: read(LABELS, form="queries", classes="ab"), TypeError, "list of labels"),
     (lambda: read(LABELS, form="queries", classes=7), TypeError, "list of labels"),  # type: ignore[arg-type]
     (lambda: read(COUNTS, n_teachers=0), ValueError, "n_teachers must be at least 1"),
@@ -356,17 +364,15 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: read(COUNTS[0]), ValueError, "two dimensions, not of 1"),
     (lambda: read(COUNTS[None]), ValueError, "two dimensions, not of 3"),
     (lambda: read(pd.Series([1, 2])), ValueError, "two dimensions, not of 1"),
-    (lambda: read([1, 2, 3]), ValueError, "all of the same length"),
-    (lambda: read([[1, 2], [3]]), ValueError, "all of the same length"),
-    (lambda: read(["ab", "cd"], form="queries", classes=["a", "b"]), ValueError, "all of the same length"),
-    (lambda: read([[1, 2], None], form="queries", classes=[1, 2]), ValueError, "all of the same length"),
+    (lambda: read([1, 2, 3]), ValueError, "at least two classes"),
+    (lambda: read([[1, 2], [3]]), ValueError, "must be histograms"),
     (lambda: read({"a": [1]}), TypeError, "cannot read votes from dict"),
     (lambda: read(None), TypeError, "cannot read votes from NoneType"),
     (lambda: read(COUNTS.astype(complex)), TypeError, "must hold numbers"),
     (lambda: read(COUNTS.astype(str)), TypeError, "must hold numbers"),
-    (lambda: read(COUNTS.astype("M8[s]"), form="queries", classes=[1, 2]), TypeError, "text, numbers or truth values"),
-    (lambda: read(pd.DataFrame({"a": [pd.Timestamp(0)]}), form="queries", classes=[1, 2]), TypeError, "labels must be"),
-    (lambda: read(pl.DataFrame({"a": ["x"], "b": ["y"]})), TypeError, "must hold numbers"),
+    (lambda: read(COUNTS.astype("M8[s]"), form="queries", classes=[1, 2]), TypeError, "must not be an array of dates"),
+    (lambda: read(pl.DataFrame({"a": [[1]]}), form="queries", classes=[1, 2]), TypeError, "classes must be"),
+    (lambda: read(pl.DataFrame({"a": ["x"], "b": ["y"]})), ValueError, "must be histograms"),
     (lambda: read([], classes=["a", "b"]), ValueError, "no query"),
     (lambda: read([]), ValueError, "at least two classes"),
     (lambda: read(COUNTS[:0]), ValueError, "no query"),
@@ -374,7 +380,6 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: read(LABELS[:0], form="queries", classes=[0, 1]), ValueError, "no query"),
     (lambda: read(LABELS[:, :0], form="queries", classes=[0, 1]), ValueError, "no teacher"),
     (lambda: read(LABELS[:0], form="teachers", classes=[0, 1]), ValueError, "no teacher"),
-    (lambda: read([[], []], form="teachers", classes=[0, 1]), ValueError, "no query"),
     (lambda: read("/nowhere/votes.parquet"), ValueError, "no file"),
 ]
 
@@ -390,8 +395,7 @@ def test_public_mistakes_are_named(call: Callable[[], Any], error: type[Exceptio
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     text = tmp_path / "votes.csv"
     text.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="CSV"):
-        read(text)
+    assert inside(read(text)) == [[1, 2]]
     whole = saved(pl.DataFrame({"a": range(5000), "b": range(5000)}), tmp_path)
     raw = bytearray(whole.read_bytes())
     raw[50:2000] = b"\x07" * 1950

@@ -213,14 +213,16 @@ def test_bad_parameters_are_refused_before_the_charge(
     changes: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     ledger = MemoryLedger(10, 0, "add_remove")
-    data = pd.DataFrame({"a": [1.0, 2.0], "text": pd.Series(["secret-77", "x"], dtype="str")})
+    data = pd.DataFrame({"a": [1.0, 2.0], "text": pd.to_datetime(["2077-07-07", "2020-01-01"])})
     with pytest.raises(error, match=message) as caught:
         private_bounds(data, **{"epsilon": 1, "columns": ["a"], **changes}, ledger=ledger)
     assert ledger.spent == Cost()
-    assert "secret" not in str(caught.value)
+    assert "2077" not in str(caught.value)
 
 
-@pytest.mark.parametrize("data", [np.array(["x"]), pa.array(["x"]), pl.Series(["x"]), 3.5, pd.DataFrame({"a": [1.0]})])
+@pytest.mark.parametrize(
+    "data", [np.array(["x"]), pa.array([b"x"]), pl.Series([["x"]]), 3.5, pd.DataFrame({"a": [1.0]})]
+)
 def test_a_column_alone_must_hold_numbers(data: Any) -> None:
     ledger = MemoryLedger(10, 0, "add_remove")
     with pytest.raises(TypeError):

@@ -13,9 +13,8 @@ import pytest
 
 import snugdp
 from snugdp import Simulation
-from snugdp.data.column import numbers
+from snugdp.data.cells import Names, numbers
 from snugdp.data.grid import Grid
-from snugdp.data.named import counts
 
 ROWS = [float(i % 37) + 0.25 for i in range(999)]
 
@@ -86,12 +85,12 @@ def test_truth_values_are_zero_and_one(column: Any) -> None:
     ids=lambda labels: f"{type(labels).__module__}-{getattr(labels, 'dtype', '')}",
 )
 def test_labels_are_counted_alike(labels: Any) -> None:
-    assert counts(labels, ["a", "b", "c"]) == [2, 1, 0]
+    assert Names(["a", "b", "c"]).counts(labels).tolist() == [2, 1, 0]
 
 
 def test_whole_number_labels() -> None:
     for labels in ([1, 1, 2], np.array([1, 1, 2]), pl.Series([1, 1, 2]), range(1, 3)):
-        assert counts(labels, [2, 1])[0] == 1
+        assert Names([2, 1]).counts(labels)[0] == 1
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 import snugdp
 from snugdp import Boolean, Budget, Category, Cost, MemoryLedger, Neighbours, Number, Schema, Statistic
 from snugdp.audit.battery_inputs import NAMES, TARGET, Given
-from snugdp.data.column import numbers
+from snugdp.data.cells import numbers
 from snugdp.data.losses import PseudoHuber
 from snugdp.estimators.glm_methods import GLM_METHODS
 from snugdp.estimators.methods import METHODS

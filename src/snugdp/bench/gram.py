@@ -198,7 +198,7 @@ class Generated(Source, Partition):
         """One."""
         return (self,)
 
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows."""
         for start in range(0, self._rows, _STEP):
             first = start // 7 % _STEP

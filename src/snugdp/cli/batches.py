@@ -8,9 +8,7 @@ from typing import Any, cast
 import narwhals as nw
 import polars as pl
 
-from snugdp.data.kinds import DType
-from snugdp.data.schema import Schema
-from snugdp.data.sources import Batch, Source, cells
+from snugdp.data.sources import Batch, Source
 from snugdp.data.sources.base import TableError, guarded, listed, step
 from snugdp.data.sources.files import FilePartition, PolarsFormat
 
@@ -24,23 +22,21 @@ class Reader:
         absent = [name for name in (*self._columns, *keep) if name not in source.types]
         if absent:
             raise TableError(f"{source.name} has no column {listed(absent)}, which the model or --keep asks for")
-        self._cells = _cells(model, self._columns)
 
     def __iter__(self) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         wanted = tuple(dict.fromkeys((*self._columns, *self._keep)))
         some = False
         for part in self._source.partitions():
-            for batch in _ordered(part, wanted, self._cells):
+            for batch in _ordered(part, wanted):
                 frame: pl.DataFrame = nw.from_native(batch.frame.to_native(), eager_only=True).to_polars()
                 some = True
                 yield frame.select(self._columns), frame.select(self._keep)
         if not some:  # a file of predictions has its columns all the same
-            yield _empty(self._columns, self._cells), _empty(self._keep, {})
+            yield _empty(self._columns), _empty(self._keep)
 
 
-def _empty(names: Sequence[str], kinds: dict[str, DType]) -> pl.DataFrame:
-    types: dict[type, Any] = {nw.Float64: pl.Float64, nw.Boolean: pl.Boolean}
-    return pl.DataFrame(schema={name: types.get(type(kinds.get(name)), pl.String) for name in names})
+def _empty(names: Sequence[str]) -> pl.DataFrame:
+    return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
 
 
 def _columns(model: Any, source: Source) -> tuple[str, ...]:
@@ -56,25 +52,10 @@ def _columns(model: Any, source: Source) -> tuple[str, ...]:
     return tuple(source.types)
 
 
-def _cells(model: Any, columns: Sequence[str]) -> dict[str, DType]:
-    """What the text of a CSV file stands for: as the schema says; without one, numbers."""
-    schema = getattr(model, "schema", None)
-    if isinstance(schema, Schema):
-        return {name: kind for name, kind in cells(cast(Any, _Reads(schema))).items() if name in columns}
-    return dict.fromkeys(columns, nw.Float64())
-
-
-class _Reads:
-    """What ``cells`` looks at."""
-
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-
-
-def _ordered(part: Any, columns: tuple[str, ...], kinds: dict[str, DType]) -> Iterator[Batch]:
+def _ordered(part: Any, columns: tuple[str, ...]) -> Iterator[Batch]:
     """Statistics may be taken in any order; predictions go back to their rows."""
     if not isinstance(part, FilePartition) or not isinstance(part.format, PolarsFormat):
-        return cast(Iterator[Batch], part.batches(columns, kinds))
+        return cast(Iterator[Batch], part.batches(columns))
     part.stamp.check()
     query = part.format.scan(part.path).select(columns)
     frames: Any = query.collect_batches(chunk_size=step(len(columns)), maintain_order=True, lazy=True)

@@ -77,9 +77,8 @@ def label(
 
     _check_output(output)
     budget, named = Budget(epsilon, delta), _classes(classes)
-    of_numbers = form == "histograms" or (named is not None and not isinstance(named[0], str))
-    panel, inside = read(_votes(votes, of_numbers), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
-    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, True), threshold, None)
+    panel, inside = read(_votes(votes), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
+    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy), threshold, None)
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
@@ -133,14 +132,14 @@ def train(
     _check_output(output, ".json")
     features, answer, labels = _columns(schema, target)
     private = reading.opened(data, {**features, answer[0]: answer[1]})
-    public = _numbers(reading.frame(reading.opened(queries, features), features))
-    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, True)}
+    public = reading.frame(reading.opened(queries, features), features)
+    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy)}
     how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
     model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
     plan = model.plan()
     account = till.agreed(plan)
     rows = reading.frame(private, {**features, answer[0]: answer[1]})
-    model.set_params(ledger=account).fit(_numbers(rows.select(tuple(features))), rows[answer[0]])
+    model.set_params(ledger=account).fit(rows.select(tuple(features)), rows[answer[0]])
     if model.released_ and not hasattr(model, "student_"):
         raise ValueError(
             "labels were released and paid for, but no student can be trained on them: perhaps all are the same. "
@@ -184,20 +183,9 @@ def _columns(file: Path, target: str | None) -> tuple[dict[str, Column], tuple[s
     return features, (schema.target, answer), [False, True] if isinstance(answer, Boolean) else list(answer.values)
 
 
-def _numbers(rows: Any) -> Any:
-    """Truth values as 0 and 1, and everything else as it is."""
-    import polars as pl
-
-    return rows.with_columns(pl.col(pl.Boolean).cast(pl.Float64))
-
-
-def _votes(file: Path, of_numbers: bool) -> Any:
-    """A file of votes; CSV as numbers or as text."""
-    import narwhals as nw
+def _votes(file: Path) -> Any:
+    """A file of votes."""
     import numpy as np
-
-    from snugdp.cli import reading
-    from snugdp.data.sources import open_source
 
     if file.suffix == ".npy":
         return _loaded(file)
@@ -206,10 +194,6 @@ def _votes(file: Path, of_numbers: bool) -> Any:
             if len(arrays.files) != 1:
                 raise ValueError(f"{file} holds {len(arrays.files)} arrays: save the votes alone")
             return np.asarray(arrays[arrays.files[0]])
-    if file.name.endswith((".csv", ".csv.gz")):
-        source = open_source(file)
-        kind = nw.Float64() if of_numbers else nw.String()
-        return reading.gathered(source, tuple(source.types), dict.fromkeys(source.types, kind))
     return file
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from snugdp.data.kinds import Category, Column, DType, Number, numeric, type_name
+from snugdp.data.cells import numbers, numeric, truths
+from snugdp.data.kinds import Boolean, Category, Column, Number, type_name
 from snugdp.data.quiet import quietly
 from snugdp.data.schema import Schema
-from snugdp.data.sources import Source, TableError, cells, open_source
+from snugdp.data.sources import Source, TableError, open_source
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def of_numbers(file: object, columns: Sequence[str]) -> None:
     """Whether the table has these columns, and numbers in them by their declared types. No row is looked at."""
     source = open_source(file)
     for name in columns:
-        if name in source.types and not numeric(source.types[name]):
+        if name in source.types and not numeric(source.type_for_reading(name)):
             raise TypeError(
                 f'column "{name}" is of type {type_name(source.types[name])}: it must hold numbers. Convert it, or ask '
                 "for its mode or a vote"
@@ -53,14 +54,16 @@ def of_numbers(file: object, columns: Sequence[str]) -> None:
 
 
 def frame(source: Source, kinds: Mapping[str, Column]) -> pl.DataFrame:
-    """The columns of all rows. Private if the table is."""
-    work: Any = Wanted(kinds)
-    return gathered(source, work.columns, cells(work))
+    """The columns of all rows, truth values as 0 and 1. Private if the table is."""
+    table = gathered(source, tuple(kinds))
+    readers = {Number: numbers, Boolean: truths}
+    read = {name: readers[type(kind)] for name, kind in kinds.items() if type(kind) in readers}
+    return table.with_columns(pl.Series(name, reader(table[name])) for name, reader in read.items())
 
 
-def gathered(source: Source, columns: Sequence[str], types: Mapping[str, DType]) -> pl.DataFrame:
-    """The columns of all rows; ``types``: what the text of a CSV file stands for."""
-    parts = [batch.frame.to_native() for part in source.partitions() for batch in part.batches(columns, types)]
+def gathered(source: Source, columns: Sequence[str]) -> pl.DataFrame:
+    """The columns of all rows, as they are."""
+    parts = [batch.frame.to_native() for part in source.partitions() for batch in part.batches(columns)]
     if not parts:
         return pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64))
     worked, joined = quietly(lambda: pl.concat(parts))

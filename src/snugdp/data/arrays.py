@@ -1,6 +1,6 @@
 """A matrix and its targets as a table: rows without column names, under a bound on their norm instead of a schema.
 
-Every row has an image that depends on that row alone, as in ``column.py``: rows of objects and of lists are read cell
+Every row has an image that depends on that row alone, as in ``cells/``: rows of objects and of lists are read cell
 by cell, never by what all cells have in common. Arrays of numbers are read in place.
 """
 
@@ -17,16 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.accounting.rational import Real, rational
-from snugdp.data.column import number, numbers
+from snugdp.data.cells import matrix, numbers
+from snugdp.data.cells.rows import is_sparse
 from snugdp.data.hidden import Hidden
 from snugdp.data.kinds import Column, DType, Number, type_name
-from snugdp.data.quiet import quietly
 from snugdp.data.scaling import Affine, Floats, floats, scale_for
 from snugdp.data.schema import Coefficients
 from snugdp.data.sources.base import Batch, Frame, Partition, Source, step
 
 _CELLS = 1 << 20  # numbers in a block
-_PLAIN = {int, float, bool}
 _HUGE = Fraction(10**290)
 
 
@@ -199,7 +198,7 @@ class ArraySource(Source, Partition):
         """Whether there are no rows. Private, except in a rehearsal."""
         return not len(self._X)
 
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Blocks of rows. Engines hand them on; only ``ArraySchema`` looks inside."""
         size = step(len(self._schema.names))
         for start in range(0, len(self._X), size):
@@ -213,78 +212,12 @@ def same_length(X: Sized, y: Sized) -> None:
         raise ValueError("X and y have inconsistent numbers of rows: give one target for every row")
 
 
-def matrix(X: object) -> NDArray[Any]:
-    """The rows as a matrix of numbers; no copy where they are one already. What is no number is NaN.
-
-    >>> matrix([[1, None], [True, "x"]]).tolist()
-    [[1.0, nan], [1.0, nan]]
-    """
-    if _sparse(X):
-        raise TypeError("sparse data are not supported: give a dense array, as X.toarray() makes it")
-    rows = _rows(list(cast("Sequence[Any]", X))) if _untyped(X) else np.asanyarray(X)
-    if rows.dtype.kind == "c":
-        raise ValueError("Complex data not supported: give real numbers")
-    if rows.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {'scalar' if rows.ndim == 0 else f'{rows.ndim}D'} array instead: rows by "
-            "features. Reshape your data with X.reshape(-1, 1) if it has a single feature, or with X.reshape(1, -1) if "
-            "it is a single row"
-        )
-    if rows.shape[1] == 0:
-        raise ValueError("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. Give at least one column")
-    if rows.dtype.kind == "O":
-        return _cells(rows.ravel().tolist()).reshape(rows.shape)
-    if rows.dtype.kind not in "biuf":
-        raise TypeError("X must hold numbers; convert it first, or describe the table by a schema")
-    if isinstance(rows, np.ma.MaskedArray):
-        with np.errstate(all="ignore"):  # a warning would depend on private values
-            return np.ma.filled(rows.astype(np.float64), np.nan)
-    return np.asarray(rows)
-
-
-def _untyped(X: object) -> bool:
-    """Whether it is a list, or something like it: numpy would find one type for all cells, by looking at them."""
-    if isinstance(X, list | tuple):
-        return True
-    if isinstance(X, str | Mapping) or not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
-        return False  # nothing to numpy but one object
-    declared = any(hasattr(X, name) for name in ("__array__", "__array_interface__", "__array_struct__"))
-    return not declared and not quietly(lambda: memoryview(X))[0]  # type: ignore[arg-type]
-
-
 def vector(y: object) -> Floats:
-    """The targets as floats; what is no number is NaN."""
-    if _sparse(y):
+    """The targets as floats; what is not a number is NaN."""
+    if is_sparse(y):
         raise TypeError("a sparse target is not supported: give a dense array, as y.toarray() makes it")
     if not (isinstance(y, list | tuple) or hasattr(y, "dtype") or hasattr(y, "type")) and hasattr(y, "__array__"):
         y = np.asarray(y)
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: give real numbers")
     return numbers(y)
-
-
-def _rows(rows: list[Any]) -> NDArray[Any]:
-    """A list of rows, read row by row. That all have the same length is their type, and public."""
-    if rows and all(isinstance(row, list | tuple | range) or getattr(row, "ndim", 0) == 1 for row in rows):
-        cells = [row.tolist() if hasattr(row, "tolist") else list(row) for row in rows]
-        if len(set(map(len, cells))) != 1:
-            raise ValueError("the rows of X have different lengths")
-        return np.array([_cells(row) for row in cells]).reshape(len(cells), len(cells[0]))
-    if any(isinstance(row, list | tuple | range) or getattr(row, "ndim", 0) for row in rows):
-        raise ValueError("X must be a list of rows, each of them a list of numbers")
-    return np.empty(0)  # of one dimension, whatever it holds
-
-
-def _cells(cells: list[Any]) -> Floats:
-    """Each cell by itself."""
-    if set(map(type, cells)) <= _PLAIN:  # then numpy converts one by one, as ``number`` does
-        try:
-            return np.array(cells, dtype=np.float64)
-        except OverflowError:
-            pass
-    return np.fromiter((number(cell) for cell in cells), dtype=np.float64, count=len(cells))
-
-
-def _sparse(data: object) -> bool:
-    """Without importing scipy: whoever has a sparse matrix has imported it."""
-    return type(data).__module__.startswith("scipy.sparse")

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import narwhals as nw
 
 from snugdp.accounting.rational import Real, rational
+from snugdp.data.cells import Names, labelled, numeric
 
 DType: TypeAlias = nw.dtypes.DType
 HOW_TO_GET_BOUNDS = (
@@ -77,21 +78,16 @@ class Category:
         kinds = {_kind(value) for value in self.values}
         if len(kinds) != 1 or None in kinds:
             raise TypeError("values must be all text, all numbers or all truth values")
-        if len(set(self.values)) != len(self.values):
-            raise ValueError("values must not repeat a value")
-        object.__setattr__(self, "values", tuple(self.values))
+        object.__setattr__(self, "values", tuple(Names(self.values, "the values of a category").names))
 
     def fits(self, dtype: DType) -> bool:
-        """Whether a column of this declared type can hold the listed values."""
-        if _undeclared(dtype) or dtype in (nw.Categorical, nw.Enum):
-            return True
-        kind = _kind(self.values[0])
-        return {"text": dtype == nw.String, "number": dtype.is_numeric(), "truth": dtype == nw.Boolean}[str(kind)]
+        """Whether a column of this declared type can be read so."""
+        return labelled(dtype)
 
 
 @dataclass(frozen=True)
 class Boolean:
-    """Yes or no. In a column of numbers 1 is yes and 0 is no; everything else is missing.
+    """Yes or no: True, 1, "true", "t", "yes" and "y", or False, 0, "false", "f", "no" and "n". All else is missing.
 
     >>> Boolean().fits(nw.Boolean())
     True
@@ -113,16 +109,6 @@ def described(column: Column) -> str:
 def type_name(dtype: DType) -> str:
     """A declared type in a word: some types carry labels, and pandas takes those from the rows."""
     return type(dtype).__name__
-
-
-def numeric(dtype: DType) -> bool:
-    """Whether the rows of a column of this declared type can be read as numbers."""
-    return dtype.is_numeric() or dtype == nw.Boolean or _undeclared(dtype)
-
-
-def _undeclared(dtype: DType) -> bool:
-    """A column of Python objects, or of nothing but missing values: read row by row."""
-    return dtype in (nw.Object, nw.Unknown)
 
 
 def _kind(value: Hashable) -> str | None:

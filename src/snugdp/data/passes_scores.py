@@ -20,7 +20,7 @@ from snugdp.data.boxes import Box, BoxSchema
 from snugdp.data.hidden import Hidden, sealed, unsealed
 from snugdp.data.moments import require_exact_blas
 from snugdp.data.scaling import Floats
-from snugdp.data.sources import Source, cells, wanted
+from snugdp.data.sources import Source, wanted
 from snugdp.data.sources.sparse import SparseBlock
 
 PROOF = "data/passes_scores.proof.md#theorem-1"
@@ -195,9 +195,9 @@ def block_sums(
     width = len(work.schema.names)
     products, entries = np.zeros(parts * width, np.int64), np.zeros(parts * width, np.int64)
     targets, counts = np.zeros(parts, np.int64), np.zeros(parts, np.int64)
-    columns, kinds = wanted(work, source.types), cells(work)
+    columns = wanted(work, source.types)
     for partition in source.partitions():
-        for batch in partition.batches(columns, kinds):
+        for batch in partition.batches(columns):
             frame: Any = batch.frame
             if isinstance(frame, SparseBlock) and isinstance(work.schema, BoxSchema):
                 row, place, V, w = work.stored(work.schema, frame)

@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.accounting.rational import Real
-from snugdp.data.arrays import ArraySchema, ArraySource, Block, matrix
+from snugdp.data.arrays import ArraySchema, ArraySource, Block
+from snugdp.data.cells import declared, inferred, matrix
 from snugdp.data.counts import Counts
 from snugdp.data.kinds import Column, DType
 from snugdp.data.labels import target_scale
 from snugdp.data.passes import Counting, row_map
 from snugdp.data.rowmap import Floats, RowMap
-from snugdp.data.scaling import Affine, Scale, Sign, blocks, declared, scale_for
+from snugdp.data.scaling import Affine, Scale, Sign, blocks, scale_for
 from snugdp.data.schema import Coefficients, Layout, Schema
 from snugdp.data.sources.base import Batch, Frame, step
 
@@ -126,7 +127,7 @@ class CentredSchema(Schema):
         """As those of a schema, less the centre; a constant stays 1."""
         if not self.shift:
             return super().blocks(frame)
-        self.check({name: declared(frame.get_column(name)) for name in frame.columns if name in self.columns})
+        self.check({name: inferred(declared(frame.get_column(name))) for name in frame.columns if name in self.columns})
         target = (self.target, target_scale(self.columns[self.target])) if self.target is not None else None
         return blocks(frame, self._scales, self.intercept, target)
 
@@ -177,7 +178,7 @@ class MatrixSource(ArraySource):
         if self._X.shape[1] != len(schema.names):
             raise ValueError(f"the rows have {self._X.shape[1]} entries, but {len(schema.names)} are expected")
 
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Blocks of rows. Engines hand them on; only ``MatrixSchema`` looks inside."""
         size = step(len(self._schema.names))
         for start in range(0, len(self._X), size):

@@ -10,14 +10,15 @@ import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.data.column import number, numbers, places
-from snugdp.data.kinds import Category, Column, DType, Number
+from snugdp.data.cells import Names, declared, numbers, truths
+from snugdp.data.kinds import Category, Column, Number
 
 Floats: TypeAlias = NDArray[np.float64]
 _CELLS = 1 << 21  # numbers in a block: long enough that threads do not wait for each other
@@ -48,14 +49,14 @@ class Affine:
 
 @dataclass(frozen=True)
 class Sign:
-    """A truth value: ``limit`` for 1, ``-limit`` for 0, and 0 for everything else."""
+    """A truth value: ``limit`` for yes, ``-limit`` for no, and 0 for everything else."""
 
     limit: float
     width = 1
 
     def read(self, column: nw.Series[Any]) -> Floats:
-        """The column as floats."""
-        return floats(column)
+        """The column as 1 and 0; NaN for what is neither."""
+        return truths(column.to_native())
 
     def write(self, raw: NDArray[Any], out: Floats) -> None:
         """The images of some rows."""
@@ -76,8 +77,12 @@ class OneHot:
         return len(self.values)
 
     def read(self, column: nw.Series[Any]) -> NDArray[np.int64]:
-        """The places of the rows in the list; -1 for rows that are not in it."""
-        return places(column.to_native(), self.values)
+        """The indices of the rows in the list; -1 for rows that are not in it."""
+        return self._names.indices(column.to_native())
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self.values, "the values of a category")
 
     def write(self, raw: NDArray[Any], out: Floats) -> None:
         """The images of some rows."""
@@ -133,20 +138,10 @@ def blocks(
             yield buffer[:, :size].T, answers[0, :size] if target else None
 
 
-def declared(column: nw.Series[Any]) -> DType:
-    """The declared type. A pandas column of objects is one, whatever its rows look like."""
-    if getattr(column.to_native(), "dtype", None) == np.dtype(object):
-        return nw.Object()
-    return column.dtype
-
-
 def floats(column: nw.Series[Any]) -> Floats:
-    """The column as floats, row by row; what is no number is NaN. The declared type must be numeric or undeclared."""
-    if column.dtype in (nw.Float64, nw.Float32):  # no copy where the container has none of its own kind of missing
+    """The column as floats, row by row; what is not a number is NaN."""
+    if declared(column) in (nw.Float64, nw.Float32):  # no copy where the container has none of its own kind of missing
         array = column.to_numpy()
         if array.dtype.kind == "f":
             return array
-    if declared(column) == nw.Object:  # never by what all rows have in common
-        rows = column.to_list()
-        return np.fromiter((number(row) for row in rows), dtype=np.float64, count=len(rows))
     return numbers(column.to_native())

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from snugdp.accounting.rational import Real, rational
 from snugdp.data import labels, scaling, schema_toml
+from snugdp.data.cells import declared, inferred
 from snugdp.data.kinds import Boolean, Category, Column, DType, Number, described, type_name
 
 __all__ = ["Boolean", "Category", "Coefficients", "Column", "Layout", "Number", "Schema"]
@@ -213,7 +214,7 @@ class Schema:
 
     def blocks(self, frame: nw.DataFrame[Any]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
         """As ``vectors``, some rows at a time: column-major, in the cache, overwritten by the next block."""
-        self.check({name: scaling.declared(frame.get_column(name)) for name in frame.columns if name in self.columns})
+        self.check({name: inferred(declared(frame.get_column(name))) for name in frame.columns if name in self.columns})
         used = self._used
         scales = {name: scaling.scale_for(column, len(used)) for name, column in used.items()}
         target = (self.target, labels.target_scale(self.columns[self.target])) if self.target is not None else None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.data.named import places
+from snugdp.data.cells import Names
 from snugdp.data.quiet import quietly
 from snugdp.estimators.tables import one_column
 
@@ -30,10 +30,9 @@ def declared(classes: Any) -> NDArray[Any]:
     listed = None if isinstance(classes, str | bytes) else quietly(lambda: list(classes))[1]
     if listed is None:
         raise TypeError("classes must be a list of labels, such as range(10) or ['no', 'yes']")
-    labels = [label.item() if isinstance(label, np.generic) else label for label in listed]
-    worked, distinct = quietly(lambda: len(set(labels)))
-    if not worked or distinct != len(labels) or len(labels) < 2 or any(missing(label) for label in labels):
-        raise ValueError("classes must be at least two different labels, such as numbers or text, none of them missing")
+    labels: list[Any] = list(Names(listed, "classes").names)
+    if len(labels) < 2:
+        raise ValueError("classes must be at least two different labels, such as numbers or text")
     labels = quietly(lambda: sorted(labels))[1] or labels
     array = np.array(labels) if len(set(map(type, labels))) == 1 else np.empty(0)
     if array.shape != (len(labels),):
@@ -43,14 +42,9 @@ def declared(classes: Any) -> NDArray[Any]:
 
 
 def labels_of(y: Any, classes: Sequence[Hashable]) -> Integers:
-    """The place of every label among the public classes; -1 for what is none of them.
+    """The index of every label among the public classes; -1 for what is none of them.
 
     >>> labels_of(np.array([0, 1, "rare"]), [0, 1]).tolist(), labels_of([5, "5", 5.0], ["4", "5"]).tolist()
     ([0, 1, -1], [1, 1, 1])
     """
-    return places(one_column(y, "label"), classes)
-
-
-def missing(cell: Any) -> bool:
-    """Whether there is nothing in a cell."""
-    return cell is None or bool(cell != cell)  # noqa: PLR0124  NaN is not itself
+    return Names(classes, "classes").indices(one_column(y, "label"))

@@ -1,8 +1,6 @@
 """Cells of rows, one by one, as the public queries say: the type that a private table gives its columns never counts.
 
-Libraries give a column the type that all its cells have in common, so one cell can turn a column of numbers into text.
-Here a cell is read by itself: 1, 1.0 and "1" are the same number in a column of numbers, and the same text in one of
-text. What cannot be read is missing.
+How one cell is read, and why 1, 1.0 and "1" are the same, is in ``data/cells``. What cannot be read is missing.
 """
 
 from __future__ import annotations
@@ -16,12 +14,14 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from snugdp.data.cells import as_moment, as_numbers, as_text, cells_of, tried
-from snugdp.data.column import number, numbers
+from snugdp.data.cells import Names, declared, inferred, numbers, numeric
+from snugdp.data.cells.cell import label, moment, number, text
+from snugdp.data.cells.columns import cells_of, listed_numbers
 from snugdp.data.quiet import quietly
 
 Kind = Literal["number", "text", "category", "moment", "date"]
 
+_FARTHEST_MOMENT = 9_214_646_400_000_000  # microseconds from 1970 to 2262: some libraries count nanoseconds
 _OTHER = (
     "the queries must hold numbers, truth values, text, categories or dates: one of their columns holds something "
     "else. Convert it, or leave it out"
@@ -50,10 +50,9 @@ class Column:
     @classmethod
     def of(cls, series: nw.Series[Any]) -> Column:
         """A column of a public frame."""
-        dtype = series.dtype
+        dtype = declared(series)
         native: Any = getattr(series.to_native(), "dtype", None)
-        untyped = isinstance(native, np.dtype) and native.kind == "O"
-        if untyped or dtype in (nw.Object, nw.Unknown):
+        if dtype == nw.Object:
             return cls.of_cells(cells_of(series))
         if dtype.is_numeric() or dtype == nw.Boolean:
             return cls("number")
@@ -75,22 +74,20 @@ class Column:
 
     def read(self, series: nw.Series[Any]) -> Any:
         """The cells of a column of a frame, read by this one."""
-        if self.kind == "number" and (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-            worked, floats = quietly(lambda: numbers(series.to_native()))  # one by one as well, and faster
-            if worked and floats is not None:
-                return floats
+        if self.kind == "number" and numeric(inferred(declared(series))):
+            return numbers(series.to_native())  # one by one as well, and faster
         return self.cells(cells_of(series))
 
     def cells(self, cells: Sequence[Any]) -> Any:
         """The cells, each read by itself: floats, text, places among the categories, or microseconds."""
         if self.kind == "number":
-            return as_numbers(cells)
+            return listed_numbers(cells)
         if self.kind == "text":
-            return [as_text(cell) for cell in cells]
+            return [text(cell) for cell in cells]
         if self.kind == "category":
-            return np.array([self._place(cell) for cell in cells], dtype=np.int64)
-        moments = [as_moment(cell) for cell in cells]
-        return np.array(["NaT" if moment is None else moment for moment in moments], dtype="M8[us]")
+            return self._choices.indices(list(cells))
+        moments = [_within(moment(cell)) for cell in cells]
+        return np.array(["NaT" if found is None else found for found in moments], dtype="M8[us]")
 
     def series(self, name: str, cells: Any, backend: Any) -> nw.Series[Any]:
         """Cells that were read, as a column of the queries' library. Its type is the same for all cells."""
@@ -118,26 +115,22 @@ class Column:
             return pd.Series(cells, name=name, dtype=self.type)
         return pd.Series([math.nan if cell is None else cell for cell in cells], name=name, dtype=object)
 
-    def _place(self, cell: Any) -> int:
-        return tried(self._places.__getitem__, cell, self._texts.get(as_text(cell), -1))
-
     @cached_property
-    def _places(self) -> dict[Any, int]:
-        return {choice: place for place, choice in enumerate(self.choices)}
-
-    @cached_property
-    def _texts(self) -> dict[str | None, int]:
-        texts: dict[str | None, int] = {}
-        for place, choice in enumerate(self.choices):
-            texts.setdefault(as_text(choice), place)
-        texts[None] = -1
-        return texts
+    def _choices(self) -> Names:
+        return Names(self.choices, "the categories of a column of the queries")
 
 
 def _sort(cell: Any) -> str:
     """Whether a public cell is a number, text, missing or something else."""
-    if isinstance(cell, bool | np.bool_) or not math.isnan(number(cell)):
+    if isinstance(cell, str | bytes):
+        return "text"
+    if not math.isnan(number(cell)):
         return "number"
     if cell is None or type(cell).__name__ == "NAType" or quietly(lambda: bool(cell != cell))[1]:  # noqa: PLR0124
         return "missing"
-    return "text" if as_text(cell) is not None else "other"
+    return "text" if label(cell) is not None else "other"
+
+
+def _within(found: int | None) -> int | None:
+    """A moment that every library can hold."""
+    return found if found is not None and abs(found) <= _FARTHEST_MOMENT else None

@@ -6,7 +6,7 @@ refused here depends on shapes, names and the queries alone, not on the types th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from snugdp.data.arrays import matrix
-from snugdp.data.cells import hushed
-from snugdp.data.column import numbers
+from snugdp.data.cells import grid, groups, matrix, numbers
+from snugdp.data.cells.cell import sequence
+from snugdp.data.cells.rows import check_shape, undeclared_rows
 from snugdp.data.quiet import quietly
-from snugdp.estimators.labels import labels_of, missing
+from snugdp.estimators.labels import labels_of
 from snugdp.estimators.pate_cells import Column
-from snugdp.estimators.tables import eager
+from snugdp.estimators.tables import eager, one_column
+from snugdp.secret import muted
 
 Bits = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 
-_SHAPE = "X and the queries must be rows by features: tables, or lists of rows of the same length"
+_SHAPE = "the queries must be rows by features: tables, or lists of rows of the same length"
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,9 @@ class Form:
             return cls("frame", columns, tuple(frame.columns), frame.implementation, labels)
         if issparse(queries):
             return cls("sparse", (Column("number"),) * int(queries.shape[1]))
-        cells = _grid(queries)
-        if cells is None or getattr(getattr(queries, "dtype", None), "kind", "O") == "c":
+        if getattr(getattr(queries, "dtype", None), "kind", "O") in "biufc":
             return cls("numbers", (Column("number"),) * matrix(queries).shape[1])
-        columns = tuple(Column.of_cells(column.tolist()) for column in cells.T)
+        columns = tuple(Column.of_cells(column) for column in _public_cells(queries))
         return cls("objects" if any(column.kind == "text" for column in columns) else "numbers", columns)
 
     @property
@@ -84,24 +84,35 @@ class Form:
         if issparse(X):
             self._check_width(int(X.shape[1]), what)
             return self._quiet(lambda: _compressed(X))
-        cells = _grid(X)
-        if cells is None:
-            plain = matrix(X)
+        if self.kind == "numbers" and getattr(getattr(X, "dtype", None), "kind", "O") in "biuf":
+            plain = matrix(X, self.width)
             self._check_width(plain.shape[1], what)
-            if self.kind == "numbers":
-                return np.array(plain, dtype=np.float64, order="C")
-            cells = plain.astype(object)
-        if not len(cells):  # an empty list has no width
-            cells = cells.reshape(0, self.width)
-        self._check_width(cells.shape[1], what)
-        return self._quiet(lambda: self._filled(cells))
+            return np.array(plain, dtype=np.float64, order="C")
+        columns = self._columns(X, what)
+        return self._quiet(lambda: self._filled(columns))
 
     def dress(self, X: Any) -> Any:
         """Rows of an array as a frame of the queries' columns. For rows to predict."""
-        cells = _grid(X)
-        cells = matrix(X).astype(object) if cells is None else cells
-        self._check_width(cells.shape[1], "X")
-        return self._quiet(lambda: self._framed([(None, column.tolist()) for column in cells.T]))
+        columns = self._columns(X, "X")
+        return self._quiet(lambda: self._framed([(None, column) for column in columns]))
+
+    def _columns(self, X: Any, what: str) -> list[list[Any]]:
+        """The cells of a list or an array, column by column. A row of a list that has another length is missing."""
+        listed = undeclared_rows(X)
+        if listed is not None:
+            return _turned(grid(listed, self.width), self.width)
+        array = np.asanyarray(X)
+        if array.shape == (0,):
+            array = array.reshape(0, self.width)
+        check_shape(array)
+        self._check_width(array.shape[1], what)
+        if array.dtype.kind in "US" and any(column.kind == "number" for column in self.columns):
+            raise TypeError(
+                f"{what} is an array of text, but the queries hold numbers. numpy makes text of all cells if one is: "
+                "give a list of rows, or a table"
+            )
+        cells = array.astype(object)
+        return [list(column) for column in np.ma.filled(cells, None).T]
 
     def _check_width(self, width: int, what: str) -> None:
         if width != self.width:
@@ -111,7 +122,7 @@ class Form:
             )
 
     def _quiet(self, read: Callable[[], Any]) -> Any:
-        with hushed():
+        with muted():
             worked, rows = quietly(read)
         if not worked:
             raise TypeError("the rows could not be read; the cause is withheld because it may depend on them")
@@ -125,11 +136,12 @@ class Form:
         native = nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
         return native if self.labels is None else native.set_axis(self.labels, axis=1)
 
-    def _filled(self, cells: NDArray[Any]) -> NDArray[Any]:
-        rows = np.empty(cells.shape, dtype=np.float64 if self.kind == "numbers" else object)
-        for place, column in enumerate(self.columns):
-            read = column.cells(cells[:, place].tolist())
-            rows[:, place] = read.tolist() if column.kind == "number" else read
+    def _filled(self, columns: list[list[Any]]) -> NDArray[Any]:
+        shape = (len(columns[0]), self.width)
+        rows = np.empty(shape, dtype=np.float64 if self.kind == "numbers" else object)
+        for index, column in enumerate(self.columns):
+            read = column.cells(columns[index])
+            rows[:, index] = read.tolist() if column.kind == "number" else read
         return rows
 
 
@@ -194,39 +206,15 @@ def usable(rows: Any, *, nan: bool, infinite: bool) -> Bits:
     return fine
 
 
-def read(X: Any, y: Any, groups: Any, form: Form, classes: NDArray[Any]) -> tuple[Any, Integers, Integers | None]:
-    """Private rows, the places of their labels, and the number of the person of each row if there are groups."""
+def read(X: Any, y: Any, whose: Any, form: Form, classes: NDArray[Any]) -> tuple[Any, Integers, Integers | None]:
+    """Private rows, the indices of their labels, and the number of the person of each row if there are groups."""
     rows, labels = form.read(X), labels_of(y, classes.tolist())
     if size(rows) != len(labels):
         raise ValueError("X and y have inconsistent numbers of rows: give one label for every row")
-    whose = None if groups is None else people(groups)
-    if whose is not None and size(rows) != len(whose):
+    persons = None if whose is None else groups(one_column(whose, "group"))
+    if persons is not None and size(rows) != len(persons):
         raise ValueError("X and groups have inconsistent numbers of rows: give one group for every row")
-    return rows, labels, whose
-
-
-def people(groups: Any) -> Integers:
-    """A number for every distinct group, from 0 on; -1 for rows without one. Groups are told apart one by one.
-
-    >>> people(["ann", "bob", "ann", None, 7, 7.0, float("nan")]).tolist()
-    [0, 1, 0, -1, 2, 2, -1]
-    """
-    if isinstance(groups, np.ndarray) and groups.ndim == 1 and groups.dtype.kind in "biuSU":
-        _, which = np.unique(groups, return_inverse=True)
-        return which.astype(np.int64)
-    series: Any = nw.from_native(groups, series_only=True, pass_through=True)
-    cells: Any = series.to_list() if isinstance(series, nw.Series) else groups
-    if getattr(cells, "ndim", 1) != 1 or not hasattr(cells, "__len__") or isinstance(cells, str | bytes):
-        raise ValueError("groups should be a 1d array or a column: one group for every row")
-    found: dict[Hashable, int] = {}
-    return np.fromiter((_person(cell, found) for cell in cells), np.int64, len(cells))
-
-
-def _person(cell: Any, found: dict[Hashable, int]) -> int:
-    try:
-        return -1 if missing(cell) else found.setdefault(cell, len(found))
-    except Exception:  # what cannot be compared belongs to nobody
-        return -1
+    return rows, labels, persons
 
 
 def _allowed(cells: NDArray[Any], *, nan: bool, infinite: bool) -> Bits:
@@ -238,32 +226,23 @@ def _allowed(cells: NDArray[Any], *, nan: bool, infinite: bool) -> Bits:
     return fine
 
 
-def _grid(rows: Any) -> NDArray[Any] | None:
-    """Lists of rows, and arrays that are not of real numbers, as cells: numpy would give them a common type.
+def _public_cells(queries: Any) -> list[list[Any]]:
+    """The cells of public queries, column by column; an error where they are not rows of one length."""
+    listed = undeclared_rows(queries)
+    if listed is None:
+        array = np.asanyarray(queries)
+        check_shape(array)
+        return [list(column) for column in np.ma.filled(array.astype(object), None).T]
+    rows = [sequence(row) for row in listed]
+    widths = {None if row is None else len(row) for row in rows}
+    width = widths.pop() if len(widths) == 1 else None
+    if not width:
+        raise ValueError(_SHAPE)
+    return _turned([row for row in rows if row is not None], width)
 
-    Nothing for plain arrays, and for what is not rows by features.
-    """
-    if isinstance(rows, list | tuple):
-        if not rows:
-            return np.empty((0, 0), dtype=object)
-        if not all(isinstance(row, list | tuple | range) or getattr(row, "ndim", 0) == 1 for row in rows):
-            return None
-        listed = [row.tolist() if hasattr(row, "tolist") else list(row) for row in rows]
-        width = len(listed[0])
-        if not width or any(len(row) != width for row in listed):
-            raise ValueError(_SHAPE)
-        table = np.empty((len(listed), width), dtype=object)
-        for place, row in enumerate(listed):
-            for column, cell in enumerate(row):
-                table[place, column] = cell
-        return table
-    array = np.asanyarray(rows)
-    if array.ndim == 1 and not len(array):
-        return np.empty((0, 0), dtype=object)
-    if array.ndim != 2 or not array.shape[1] or array.dtype.kind in "biuf":
-        return None
-    cells: NDArray[Any] = array.astype(object)
-    return np.array(np.ma.filled(cells, None)) if isinstance(cells, np.ma.MaskedArray) else np.asarray(cells)
+
+def _turned(rows: list[list[Any]], width: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
 
 
 def _compressed(rows: Any) -> Any:

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
-from snugdp.data.cells import hushed
-from snugdp.data.column import places
+from snugdp.data.cells import Names
 from snugdp.data.quiet import quietly
 from snugdp.estimators.pate_rows import Integers, fresh, size, spoiled, take, usable
-from snugdp.secret import PrivateComputationError
+from snugdp.secret import PrivateComputationError, muted
 
 SEEDS = 2**31 - 1  # whole numbers that every random_state takes
 _SAMPLE, _EACH = 200, 6  # rows of the trial at least, and of each class: enough for cross-validation in five parts
@@ -64,7 +63,7 @@ def rehearse(model: Any, what: str, queries: Any, classes: NDArray[Any]) -> None
             f"the {what} could not be trained on a sample of the queries with made-up labels: "
             f"{type(problem).__name__}: {problem}. Nothing was charged, and no private row was read"
         ) from problem
-    worked, found = quietly(lambda: places(np.asarray(answers), classes.tolist()))
+    worked, found = quietly(lambda: Names(classes.tolist()).indices(np.asarray(answers)))
     if not worked or found is None or len(found) != size(queries):
         raise ValueError(f"the {what} must predict one of the classes for every query: its predictions are others")
 
@@ -84,7 +83,7 @@ def _sample(queries: Any, classes: NDArray[Any]) -> Any:
 
 
 def _attempt(model: Any, rows: Any, queries: Any, classes: NDArray[Any]) -> Any:
-    with hushed():
+    with muted():
         labels = classes[np.arange(size(rows)) % len(classes)]
         return seeded(clone(model), 0).fit(fresh(rows), labels).predict(fresh(queries))
 
@@ -137,7 +136,7 @@ def histograms(
     def count() -> Integers:
         counts = np.zeros((size(queries), len(classes)), dtype=np.int64)
         every = np.arange(size(queries))
-        with hushed(), _bar(len(seeds), progress) as advance:
+        with muted(), _bar(len(seeds), progress) as advance:
             for answers in Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)(jobs):
                 cast = answers >= 0
                 counts[every[cast], answers[cast]] += 1
@@ -161,17 +160,18 @@ def _unpacked(model: Any, packed: bytes | None, queries: Any, classes: NDArray[A
 
 
 def vote(model: Any, rows: Any, labels: Integers, queries: Any, classes: NDArray[Any]) -> Integers:
-    """The votes of one teacher, as places among the classes; -1 where it abstains.
+    """The votes of one teacher, as indices among the classes; -1 where it abstains.
 
     Without rows it abstains, with rows of one class it votes for that one, and where it fails it abstains. It gets
     queries of its own: some models write into what they are given, and the next teacher must not read that.
     """
+    names = Names(classes.tolist(), "classes")
     votes = np.full(size(queries), labels[0] if len(labels) else -1, dtype=np.int64)
     if not len(labels) or (labels == labels[0]).all():
         return votes
-    with hushed():
+    with muted():
         worked, answers = quietly(
-            lambda: places(np.asarray(model.fit(rows, classes[labels]).predict(fresh(queries))), classes.tolist())
+            lambda: names.indices(np.asarray(model.fit(rows, classes[labels]).predict(fresh(queries))))
         )
     if not worked or answers is None or answers.shape != votes.shape:
         return np.full_like(votes, -1)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.accounting.rational import Real
 from snugdp.data.arrays import ArraySource
+from snugdp.data.cells import matrix
 from snugdp.data.passes import row_map
 from snugdp.data.points import centred
 from snugdp.data.rows import Rows
@@ -19,7 +20,7 @@ from snugdp.data.scatter import Scatter
 from snugdp.data.schema import Layout, Schema
 from snugdp.estimators.base import NotReleased, Promise, require_rows, whole_rows
 from snugdp.estimators.pca_scree import scree
-from snugdp.estimators.pca_tables import Bounds, Units, faces, matrix_of, read
+from snugdp.estimators.pca_tables import Bounds, Units, faces, read
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.tables import Table
 from snugdp.estimators.threads import one_blas_thread
@@ -159,7 +160,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def inverse_transform(self, X: Any) -> Floats:
         """Rows in the user's units, from coordinates along the components."""
         self._require_release()
-        given = matrix_of(X)
+        given = matrix(X)
         if given.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component")
         with np.errstate(all="ignore"):  # a warning would depend on private values
@@ -192,9 +193,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
     def _name_features(self, table: Table) -> None:
         self._name(table.named, list(table.layout.columns))
-
-    def _as_matrix(self, X: Any) -> Any:
-        return matrix_of(X)
 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
         self._record(outcome, plan, Promise.of(budget, plan))

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting.rational import rational
-from snugdp.data.arrays import Block, matrix
+from snugdp.data.arrays import Block
+from snugdp.data.cells import matrix
 from snugdp.data.kinds import HOW_TO_GET_BOUNDS
 from snugdp.data.points import MatrixSchema, MatrixSource, Shift, centred, unlabelled
 from snugdp.data.scaling import part_of_norm
@@ -119,23 +120,13 @@ class Units:
         return rows
 
 
-def matrix_of(X: Any) -> NDArray[Any]:
-    """The rows of an array, or of a list that has some: without any it does not say how many columns there are."""
-    if isinstance(X, list | tuple) and not X:
-        raise ValueError(
-            "X is an empty list: it does not say how many columns there are, which must be public. Give an array, such "
-            "as numpy.empty((0, 3))"
-        )
-    return matrix(X)
-
-
 def read(X: Any, bounds: Bounds) -> Table:
     """A table to fit on."""
     frame = eager(X)
     if bounds.schema is not None:
         return Table(X if frame is None else frame, bounds.layout(()))
     if frame is None:
-        rows = matrix_of(X)
+        rows = matrix(X)
         layout = bounds.layout(tuple(f"x{place}" for place in range(rows.shape[1])))
         assert isinstance(layout, MatrixSchema)
         return Table(MatrixSource(rows, layout), layout, rows[:0])
@@ -155,7 +146,7 @@ def _blocks(X: Any, layout: Layout) -> Iterator[Floats]:
             raise TypeError("give X as a pandas, polars or pyarrow table with the columns of the schema")
     else:
         names = list(layout.features)
-        rows = matrix_of(X) if frame is None else frame
+        rows = matrix(X) if frame is None else frame
         if rows.shape[1] != len(names):
             raise ValueError(f"X has {rows.shape[1]} features, but PCA is expecting {len(names)} features as input")
         frame = Block(rows, None) if frame is None else frame.rename(dict(zip(frame.columns, names, strict=True)))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from snugdp.data.arrays import matrix
+from snugdp.data.cells import matrix
 from snugdp.estimators.addresses import discreet, pickled
 from snugdp.estimators.base import Promise, rehearsal
 from snugdp.estimators.tables import eager
@@ -74,13 +74,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """As in the fit: by scikit-learn for arrays and pandas, of whose names all its versions know."""
         frame = eager(X)
         if frame is None or hasattr(X, "set_axis"):
-            rows = X if frame is not None or hasattr(X, "tocsr") else self._as_matrix(X)
+            rows = X if frame is not None or hasattr(X, "tocsr") else matrix(X)
             validate_data(self, rows, reset=False, skip_check_array=True)
         elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
             raise ValueError("The feature names should match those that were passed during fit, in the same order")
-
-    def _as_matrix(self, X: Any) -> Any:
-        return matrix(X)
 
     def _record(self, outcome: Outcome[Any], plan: Plan, promise: Promise) -> None:
         """What every fit leaves, released or refused."""

@@ -153,10 +153,6 @@ class Labels:
         return codes(self._places(y), len(self.classes))
 
     def _places(self, y: Any) -> NDArray[np.int64]:
-        if isinstance(y, list | tuple) and y and all(isinstance(row, list | tuple) for row in y):
-            raise ValueError("y should be a 1d array: one label for every row")
-        if getattr(getattr(y, "dtype", None), "kind", "") == "c":
-            raise ValueError("Complex data not supported: labels are numbers, text or truth values")
         return labels_of(y, self.classes.tolist())
 
     def predicted(self, linear: Floats) -> NDArray[Any]:

@@ -228,8 +228,6 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         """
         classes = self._declared()
         signs = None
-        if getattr(getattr(y, "dtype", None), "kind", "") == "c":
-            raise ValueError("Complex data not supported: give the labels that classes lists")
         if y is not None:
             second = labels_of(y, classes.tolist()) == 1
             signs = np.where(second, 1.0, 0.0 if self.schema is not None else -1.0)

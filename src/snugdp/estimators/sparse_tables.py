@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from snugdp.accounting.rational import Real, rational
-from snugdp.data.arrays import Block, matrix, same_length
+from snugdp.data.arrays import Block, same_length
 from snugdp.data.boxes import Box, BoxSchema, EntrySchema
 from snugdp.data.candidates import Candidates
+from snugdp.data.cells import matrix
 from snugdp.data.kinds import HOW_TO_GET_BOUNDS, Boolean
 from snugdp.data.schema import Schema
 from snugdp.data.sources.sparse import canonical

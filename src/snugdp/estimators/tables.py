@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from snugdp.accounting.rational import rational
-from snugdp.data.arrays import ArraySchema, ArraySource, Block, matrix, same_length, vector
+from snugdp.data.arrays import ArraySchema, ArraySource, Block, same_length, vector
+from snugdp.data.cells import matrix
 from snugdp.data.kinds import HOW_TO_GET_BOUNDS, Category
 from snugdp.data.schema import Layout, Schema
 
@@ -170,15 +171,15 @@ def eager(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def target_of(y: Any) -> Floats:
-    """The targets as floats. A single column is taken for what it is, with scikit-learn's warning."""
-    nested = isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(row, list | tuple) for row in y)
-    return vector(one_column(matrix(y) if nested else y, "target"))
+    """The targets as floats. An array of one column is taken for what it is, with scikit-learn's warning."""
+    return vector(one_column(y, "target"))
 
 
 def one_column(y: Any, what: str) -> Any:
     """What is given for every row: as it is, or the only column of a table or a matrix, with scikit-learn's warning.
 
-    What has a declared type keeps it. As an array it could have another one because of one cell that is missing.
+    What has a declared type keeps it. As an array it could have another one because of one cell that is missing. A
+    list is a column, whatever its entries are: one that is a list of one cell is that cell.
     """
     frame, wrong = eager(y), f"y should be a 1d array: one {what} for every row"
     if frame is not None:

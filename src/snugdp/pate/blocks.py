@@ -1,7 +1,8 @@
 """Votes from any container, in blocks of rows and in order: arrays, lists, frames, Parquet files and polars queries.
 
 Whether a table is refused here depends on containers, shapes and declared types alone. Where every cell has the same
-declared type a block is a matrix; otherwise it is lines, each read by itself, so that no cell changes another.
+declared type a block is a matrix; otherwise it is lines, each read by itself, so that no cell changes another. A list
+declares no shape: a row that is not as long as the others is missing, whatever the others hold.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.data.cells import declared, grid
 from snugdp.data.quiet import quietly
-from snugdp.data.scaling import declared
 
 CELLS = 1 << 21  # votes in a block
 _GROUP = 64  # columns
 _ACCEPTED = (
-    "a two-dimensional array, a list of lists, a pandas, polars or pyarrow table, the path of a Parquet file, or a "
-    "polars LazyFrame"
+    "a two-dimensional array, a list of lists, a pandas, polars or pyarrow table, the path of a Parquet, Arrow or CSV "
+    "file, or a polars LazyFrame"
 )
 
 
@@ -67,12 +68,12 @@ class Table:
         return self.groups or (self.whole,)
 
 
-def open_table(votes: object) -> Table:
-    """Open a table of votes. No cell is looked at."""
+def open_table(votes: object, width: int | None = None) -> Table:
+    """Open a table of votes. No cell is looked at. ``width``: of the rows of a list, where it is declared."""
     if isinstance(votes, np.ndarray):
         return _array(votes)
     if isinstance(votes, list | tuple):
-        return _list(list(votes))
+        return _list(list(votes), width)
     native: Any = votes.to_native() if isinstance(votes, nw.LazyFrame | nw.DataFrame) else votes
     if isinstance(native, str | Path) or hasattr(native, "collect_batches"):
         return _streamed(native)
@@ -100,23 +101,15 @@ def _array(values: NDArray[Any]) -> Table:
     return Table(Part(width, lambda: (values[part] for part in steps(rows, width))))
 
 
-def _list(rows: list[Any]) -> Table:
-    """A list of rows. That all have the same length is their type, and public."""
-    widths = {_length(row) for row in rows}
-    if None in widths or len(widths) > 1:
-        raise ValueError("a list of votes must hold rows, each of them a list, and all of the same length")
-    width = next(iter(widths), 0) or 0
-    kinds = {row.dtype if type(row) is np.ndarray else np.dtype(object) for row in rows}
-    if len(kinds) == 1 and next(iter(kinds)).kind != "O":  # one declared type: nothing is promoted
-        return Table(Part(width, lambda: (np.stack(rows[part]) for part in steps(len(rows), width))))
-    return Table(Part(width, lambda: (Lines(rows[part], True) for part in steps(len(rows), width))))
-
-
-def _length(row: Any) -> int | None:
-    if isinstance(row, list | tuple | range):
-        return len(row)
-    shape = getattr(row, "shape", ())
-    return int(shape[0]) if isinstance(shape, tuple) and len(shape) == 1 else None
+def _list(rows: list[Any], width: int | None) -> Table:
+    """A list of rows: as wide as is declared, or as most of its rows are."""
+    kinds = {(row.dtype, row.shape) if type(row) is np.ndarray else None for row in rows}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is not None and kind[0].kind in "biu" and kind[1] == (width or kind[1][0],):  # the same, and faster
+        return Table(Part(kind[1][0], lambda: (np.stack(rows[part]) for part in steps(len(rows), kind[1][0]))))
+    cells = grid(rows, width)
+    found = len(cells[0]) if cells else 0
+    return Table(Part(found, lambda: (Lines(cells[part], True) for part in steps(len(cells), found))))
 
 
 def _frame(native: Any) -> Table:
@@ -148,15 +141,18 @@ def _streamed(native: Any) -> Table:
     names = tuple(source.types)
     if isinstance(source, LazySource):  # in one go: it is run once
         return Table(Part(len(names), lambda: _batches(source.query, len(names), source.name)), names)
-    if not isinstance(source, FileSource) or not all(hasattr(file.format, "scan") for file in source.partitions()):
-        raise TableError("votes are read from Parquet or Arrow files; CSV declares no types: read it with polars first")
+    if not isinstance(source, FileSource):
+        raise TableError("votes are read from Parquet, Arrow or CSV files: write them to one first")
 
     def part_of(columns: Sequence[str]) -> Part:
         def blocks() -> Iterator[Block]:
             for file in source.partitions():
+                scan = getattr(file.format, "scan", None)
+                if scan is None:
+                    yield from (_columns(batch.frame) for batch in file.batches(columns))
+                    continue
                 file.stamp.check()
-                query = file.format.scan(file.path).select(columns)  # type: ignore[attr-defined]
-                yield from _batches(query, len(columns), str(file.path))
+                yield from _batches(scan(file.path).select(columns), len(columns), str(file.path))
                 file.stamp.check()
 
         return Part(len(columns), blocks)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
+from snugdp.data.cells import Names
 from snugdp.pate.blocks import Part, Table, open_table
 from snugdp.pate.cells import MOST, Integers, placed, tally, whole
 from snugdp.secret import Secret
@@ -64,16 +65,13 @@ def read(
         raise ValueError(
             f'form="{form}" needs classes: the list of all labels that count as votes, from public knowledge'
         )
-    table = open_table(votes)
     if form == "histograms":
-        return _histograms(table, n_teachers, listed)
+        return _histograms(open_table(votes, None if listed is None else len(listed)), n_teachers, listed)
     assert listed is not None
-    return _counted(table, form, n_teachers, listed)
+    return _counted(open_table(votes, n_teachers if form == "queries" else None), form, n_teachers, listed)
 
 
-def _histograms(
-    table: Table, n_teachers: int | None, listed: tuple[Hashable, ...] | None
-) -> tuple[Panel, Secret[Integers]]:
+def _histograms(table: Table, n_teachers: int | None, listed: Names | None) -> tuple[Panel, Secret[Integers]]:
     labels = listed if listed is not None else _labels(range(table.width) if table.names is None else table.names)
     parts = [whole(block) for block in table.whole.blocks()]
     _check_shape(sum(map(len, parts)), 1)
@@ -96,12 +94,10 @@ def _histograms(
             f"the rows must be histograms: whole numbers of at least 0 that add up to at most n_teachers={n_teachers}. "
             'For labels use form="teachers" or form="queries"'
         )
-    return Panel(int(n_teachers), len(counts), labels), Secret(counts)
+    return Panel(int(n_teachers), len(counts), tuple(labels.names)), Secret(counts)
 
 
-def _counted(
-    table: Table, form: Form, n_teachers: int | None, labels: tuple[Hashable, ...]
-) -> tuple[Panel, Secret[Integers]]:
+def _counted(table: Table, form: Form, n_teachers: int | None, labels: Names) -> tuple[Panel, Secret[Integers]]:
     found: list[Integers] = []
     rows = 0
     for part in table.parts:
@@ -115,10 +111,10 @@ def _counted(
     if n_teachers is not None and n_teachers != teachers:
         where = "rows" if form == "teachers" else "columns"
         raise ValueError(f'with form="{form}" there are as many teachers as {where}, {teachers}, not {n_teachers}')
-    return Panel(teachers, queries, labels), Secret(np.concatenate(found))
+    return Panel(teachers, queries, tuple(labels.names)), Secret(np.concatenate(found))
 
 
-def _votes(part: Part, form: Form, labels: tuple[Hashable, ...]) -> tuple[int, Integers]:
+def _votes(part: Part, form: Form, labels: Names) -> tuple[int, Integers]:
     """The number of rows, and the histograms: of the columns where these are queries, of the rows otherwise."""
     rows, width = 0, len(labels) + 1
     total = np.zeros((part.width if form == "teachers" else 0, width), dtype=np.int64)
@@ -133,20 +129,13 @@ def _votes(part: Part, form: Form, labels: tuple[Hashable, ...]) -> tuple[int, I
     return rows, np.concatenate(by_block)[:, :-1]
 
 
-def _labels(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
+def _labels(classes: Iterable[Hashable]) -> Names:
     """The labels of the classes: at least two, all different, and none that stands for a missing vote."""
     if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
         raise TypeError("classes must be a list of labels")
-    given: Any = classes.tolist() if isinstance(classes, np.ndarray) else classes
-    labels = tuple(given)
-    if not all(isinstance(label, Hashable) for label in labels):
-        raise TypeError("the labels of classes must be text, numbers or other values that can be keys of a dict")
+    labels = Names(tuple(classes), "classes")
     if len(labels) < 2:
         raise ValueError("there must be at least two classes: with one there is nothing to vote on")
-    if any(label is None or label != label for label in labels):  # noqa: PLR0124
-        raise ValueError("None and NaN stand for an abstention and cannot be classes")
-    if len(set(labels)) != len(labels):
-        raise ValueError("a class is listed twice; list each label once")
     return labels
 
 

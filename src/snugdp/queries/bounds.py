@@ -9,9 +9,9 @@ from fractions import Fraction
 
 from snugdp.accounting.rational import Real, rational
 from snugdp.data import schema_toml
-from snugdp.data.column import numbers
+from snugdp.data.cells import numbers, numeric
 from snugdp.data.exponential_grid import EDGES, GridCounts, tally
-from snugdp.data.kinds import Number, numeric, type_name
+from snugdp.data.kinds import Number, type_name
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.exponential_grid import PROOF, Counts, GridEnds
 from snugdp.noise import Noise
@@ -127,7 +127,7 @@ class Bounds:
 
         source = open_source(data)
         for name in self._names:
-            if name in source.types and not numeric(source.types[name]):
+            if name in source.types and not numeric(source.type_for_reading(name)):
                 raise TypeError(
                     f'column "{name}" must hold numbers, not {type_name(source.types[name])}; convert it first'
                 )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.rational import Real, float_down, float_up, rational
-from snugdp.data.named import counts
+from snugdp.data.cells import Names
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms import mode as _mode
 from snugdp.mechanisms import vote as _vote
@@ -76,7 +76,7 @@ class Mode(Generic[Label]):
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
         purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, data))
-        tally = Secret(np.array(counts(data, self.categories), dtype=np.int64))
+        tally = Secret(Names(self.categories, "categories").counts(data))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
         return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, purse)
 
@@ -133,7 +133,7 @@ class Vote(Generic[Label]):
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
         purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, data))
-        tally = Secret(np.array(counts(data, self.candidates), dtype=np.int64))
+        tally = Secret(Names(self.candidates, "candidates").counts(data))
         mechanism, test, plan = self._prepare()
         shown = Shown(mechanism, lambda index: self.candidates[index])
         return release_or_refuse(plan, test or mechanism, shown, tally, purse)
@@ -229,12 +229,7 @@ def _check_labels(labels: Sequence[Hashable], name: str) -> None:
         raise TypeError(f"{name} must be a list of labels, known without the data; use list(...) on other containers")
     if not labels:
         raise ValueError(f"{name} is empty: give the public list of labels")
-    if not all(isinstance(label, Hashable) for label in labels):
-        raise TypeError(f"{name} must be text, numbers or other plain labels, not containers")
-    if any(label != label for label in labels):  # noqa: PLR0124
-        raise ValueError(f"{name} must not list NaN, which equals nothing")
-    if len(set(labels)) != len(labels):
-        raise ValueError(f"{name} must not repeat a label")
+    Names(labels, name)
 
 
 def mode(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
-from snugdp.data.column import numbers
+from snugdp.data.cells import numbers
 from snugdp.data.grid import Grid
 from snugdp.guarantee import Budget, Neighbours
 from snugdp.mechanisms import median as _median

@@ -12,12 +12,13 @@ import numpy as np
 from snugdp.audit.mutants.base import Changes, Topic
 from snugdp.audit.mutants.checks import Near
 from snugdp.audit.mutants.vectors import Vector
-from snugdp.data import column, named, rowmap
+from snugdp.data import rowmap
+from snugdp.data.cells import Names, columns
 from snugdp.data.limits import Limits
 from snugdp.data.moments import Moments
 from snugdp.data.rowmap import Floats, RowMap
 from snugdp.data.scaling import Affine
-from snugdp.queries import labels, robust
+from snugdp.queries import robust
 
 mutant = Topic("data")
 _HARMLESS = (
@@ -114,7 +115,7 @@ def _() -> Changes:
 @mutant("rows that are no numbers dropped", "N", Near("quantile", 2, 60))
 def _() -> Changes:
     """Rows that are no numbers are dropped where the number of rows is public."""
-    numbers = column.numbers
+    numbers = columns.numbers
 
     def kept(data: object) -> Any:
         found = numbers(data)
@@ -126,13 +127,13 @@ def _() -> Changes:
 @mutant("one row promotes the others", "N", Near("mode", 2, 400))
 def _() -> Changes:
     """A column with a number in it becomes a column of numbers: one row changes what all others are."""
-    counts = named.counts
+    counts = Names.counts
 
-    def promoted(data: Any, categories: Any) -> Any:
+    def promoted(self: Names, data: Any) -> Any:
         numeric = any(isinstance(row, float) for row in data)
-        return counts([None] * len(data) if numeric else data, categories)
+        return counts(self, [None] * len(data) if numeric else data)
 
-    return [(labels, "counts", promoted)]
+    return [(Names, "counts", promoted)]
 
 
 @mutant("block beyond exact floats", "X", Vector("moments"))

@@ -11,10 +11,10 @@ import numpy as np
 import snugdp
 from snugdp.audit.mutants.base import Changes, Topic, everywhere
 from snugdp.audit.mutants.checks import Asked, Searched
-from snugdp.data import column, named, quiet
+from snugdp.data import quiet
+from snugdp.data.cells import Names, columns
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.private import PrivateEstimator
-from snugdp.queries import labels
 
 mutant = Topic("faces")
 
@@ -71,7 +71,7 @@ def _() -> Changes:
 
     from snugdp.queries import robust
 
-    return [(column, "_read", read), (robust, "numbers", loud), *everywhere(quiet.quietly, lambda r: (True, r()))]
+    return [(columns, "_read", read), (robust, "numbers", loud), *everywhere(quiet.quietly, lambda r: (True, r()))]
 
 
 @mutant("the counts in a log", "B", Searched("mode"))
@@ -79,13 +79,13 @@ def _() -> Changes:
     """The counts behind a mode are logged, for debugging."""
     import logging
 
-    counts = named.counts
+    counts = Names.counts
 
-    def logged(data: Any, categories: Any) -> Any:
+    def logged(self: Names, data: Any) -> Any:
         logging.getLogger("snugdp").debug("first of %d rows: %r", len(data), next(iter(data)))
-        return counts(data, categories)
+        return counts(self, data)
 
-    return [(labels, "counts", logged)]
+    return [(Names, "counts", logged)]
 
 
 @mutant("bounds from the data", "B", Asked("median", "bounds"))
@@ -96,7 +96,7 @@ def _() -> Changes:
     @functools.wraps(median)
     def bounded(data: Any, *given: Any, bounds: Any = None, **named: Any) -> Any:
         if bounds is None:
-            found = column.numbers(data)
+            found = columns.numbers(data)
             found = found[np.isfinite(found)]
             bounds = (float(found.min(initial=0.0)), float(found.max(initial=0.0)) + 1)
         return median(data, *given, bounds=bounds, **named)

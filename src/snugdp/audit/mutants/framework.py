@@ -10,7 +10,8 @@ import numpy as np
 
 from snugdp.audit.mutants.base import Changes, Topic, everywhere, seen
 from snugdp.audit.mutants.checks import Battered, Ends, Near
-from snugdp.data import column, quiet
+from snugdp.data import quiet
+from snugdp.data.cells import columns
 from snugdp.data.quiet import quietly
 from snugdp.data.rowmap import RowMap
 from snugdp.estimators.linear import LinearRegression
@@ -146,7 +147,7 @@ def _() -> Changes:
         sys.stderr.write(f"testing {len(seen(data))} rows\n")
         return passes(self, data, noise)
 
-    numbers = column.numbers
+    numbers = columns.numbers
 
     def counted(data: object) -> Any:
         found = numbers(data)
@@ -159,7 +160,7 @@ def _() -> Changes:
 @mutant("no number raises", "B", Battered("median", 6))
 def _() -> Changes:
     """A row that is no number is an error, as elsewhere."""
-    numbers = column.numbers
+    numbers = columns.numbers
 
     def strict(data: object) -> Any:
         found = numbers(data)

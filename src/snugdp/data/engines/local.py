@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from snugdp.data.engines.base import fold, merged
-from snugdp.data.sources import Batch, Source, TableError, cells, wanted
+from snugdp.data.sources import Batch, Source, TableError, wanted
 from snugdp.data.sources.base import Frame
 from snugdp.secret import PrivateComputationError
 
@@ -79,9 +79,9 @@ def _part(work: Pass[S], feed: _Feed, frames: Iterable[Frame]) -> _Part[S]:
 
 
 def _batches(source: Source, work: Pass[S]) -> Iterator[Batch]:
-    columns, kinds = wanted(work, source.types), cells(work)
+    columns = wanted(work, source.types)
     for partition in source.partitions():
-        yield from partition.batches(columns, kinds)
+        yield from partition.batches(columns)
 
 
 class _Feed:

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from snugdp.data.sources.base import Batch, Partition, Source, TableError, cells, wanted
+from snugdp.data.sources.base import Batch, Partition, Source, TableError, wanted
 from snugdp.data.sources.cluster import SparkSource
 from snugdp.data.sources.database import DuckDB, DuckDBSource
 from snugdp.data.sources.files import FileSource
@@ -19,7 +19,7 @@ from snugdp.data.sources.text import Csv
 
 __all__ = [
     "Batch", "Csv", "DuckDB", "FileSource", "FrameSource", "LazySource", "Partition", "Source", "SparkSource",
-    "TableError", "cells", "open_source", "wanted",
+    "TableError", "open_source", "wanted",
 ]  # fmt: skip
 _ACCEPTED = (
     "a pandas, polars, pyarrow, narwhals or Spark table; the path of a Parquet, CSV (.csv, .csv.gz) or Arrow (.arrow, "

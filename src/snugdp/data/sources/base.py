@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 
-from snugdp.data.kinds import Boolean, Category, Column, DType
+from snugdp.data.cells import inferred
+from snugdp.data.kinds import DType
 from snugdp.data.quiet import INTERRUPTS, quietly
 from snugdp.data.schema import Layout
 
@@ -36,8 +37,8 @@ class Partition(ABC):
     """A part of a table that can be read on its own, once or again. It can be pickled."""
 
     @abstractmethod
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
-        """The rows, with the given columns in this order. ``cells``: what the text of an untyped table stands for."""
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The rows, with the given columns in this order. Those of a table without types are text."""
 
 
 class Source(ABC):
@@ -45,6 +46,8 @@ class Source(ABC):
 
     Guarantee: what ``types``, ``check`` and ``repr`` say depends on names and declared types alone.
     """
+
+    inferred = False  # whether a loader may have taken the types from the cells
 
     @property
     @abstractmethod
@@ -73,7 +76,11 @@ class Source(ABC):
             raise TableError(f"{self.name} has no column {listed(absent)}{self._offer()}")
         schema: Layout | None = getattr(work, "schema", None)
         if schema is not None:
-            schema.check({name: types[name] for name in work.columns})
+            schema.check({name: self.type_for_reading(name) for name in work.columns})
+
+    def type_for_reading(self, name: str) -> DType:
+        """The declared type of a column; objects for text where a loader may have inferred that from the cells."""
+        return inferred(self.types[name]) if self.inferred else self.types[name]
 
     def _offer(self) -> str:
         return f"; it has {listed(list(self.types))}"
@@ -85,20 +92,6 @@ class Source(ABC):
 def wanted(work: Pass[Any], types: Mapping[str, DType]) -> tuple[str, ...]:
     """The columns to read. Never none, for then a container would forget how many rows it has."""
     return tuple(work.columns) or tuple(types)[:1]
-
-
-def cells(work: Pass[Any]) -> dict[str, DType]:
-    """What the text of an untyped table stands for, from the schema of the pass; without one it is text."""
-    layout = getattr(work, "schema", None)
-    return {} if layout is None else {name: _cell(column) for name, column in layout.columns.items()}
-
-
-def _cell(column: Column) -> DType:
-    if isinstance(column, Boolean):
-        return nw.Boolean()
-    if isinstance(column, Category) and isinstance(column.values[0], bool | str):
-        return nw.String() if isinstance(column.values[0], str) else nw.Boolean()
-    return nw.Float64()
 
 
 def step(columns: int) -> int:

@@ -21,6 +21,8 @@ _ready: set[str] = set()  # Spark applications whose workers were asked
 class SparkSource(Source):
     """A Spark DataFrame. Its rows stay on the cluster: the Spark engine sends the pass to them."""
 
+    inferred = True
+
     def __init__(self, table: Any) -> None:
         if "connect" in type(table).__module__:
             raise TableError(
@@ -37,11 +39,11 @@ class SparkSource(Source):
         kinds = dict(table.dtypes)
         odd = {name for name, dtype in types.items() if dtype == nw.Unknown() and kinds[name] != "void"}
         self.table = table
-        self._types = {name: nw.Binary() if name in odd else dtype for name, dtype in types.items()}
+        self._types = {name: nw.Struct({}) if name in odd else dtype for name, dtype in types.items()}
 
     @property
     def types(self) -> Mapping[str, DType]:
-        """The declared types. What has no type elsewhere (maps, intervals) is binary here: it fits nothing."""
+        """The declared types. What has no type elsewhere (maps, intervals) is a struct here: it fits nothing."""
         return self._types
 
     @property

@@ -71,7 +71,7 @@ class DuckDBSource(Source, Partition):
         """One."""
         return (self,)
 
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, streamed. An error if the database changed since it was opened."""
         explain = f"{self.name} failed while it ran; the cause is withheld because it may quote rows"
         self._unchanged()

@@ -27,7 +27,7 @@ class Format(Protocol):
         """Names and declared types, without a look at the rows."""
         ...
 
-    def batches(self, path: Path, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, path: Path, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows."""
         ...
 
@@ -42,7 +42,7 @@ class PolarsFormat:
         """From the footer."""
         return dict(nw.from_native(self.scan(path)).collect_schema())
 
-    def batches(self, path: Path, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, path: Path, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, streamed; an error if they are not as many as the footer says."""
         size, seen = path.stat().st_size, 0
         rows = self.scan(path).select(pl.len()).collect().item()
@@ -97,10 +97,10 @@ class FilePartition(Partition):
         except TableError as problem:
             return str(problem)
 
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows. An error if the file changed since it was opened."""
         self.stamp.check()
-        yield from guarded(iter(self.format.batches(self.path, columns, cells)), self._explain)
+        yield from guarded(iter(self.format.batches(self.path, columns)), self._explain)
         self.stamp.check()
 
     def _explain(self) -> str:

@@ -9,14 +9,16 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from snugdp.data.cells import declared
 from snugdp.data.kinds import DType
 from snugdp.data.quiet import quietly
-from snugdp.data.scaling import declared
 from snugdp.data.sources.base import Batch, Frame, Partition, Source, TableError, guarded, listed, step
 
 
 class FrameSource(Source, Partition):
     """A table in memory."""
+
+    inferred = True
 
     def __init__(self, frame: Frame) -> None:
         names = list(frame.columns)
@@ -40,7 +42,7 @@ class FrameSource(Source, Partition):
         """One."""
         return (self,)
 
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Slices; the columns are chosen slice by slice, so that no container copies the whole table."""
         explain = "a column of the table cannot be read: convert it to numbers or text"
         return guarded(self._slices(columns), lambda: explain)
@@ -55,6 +57,7 @@ class FrameSource(Source, Partition):
 class LazySource(Source, Partition):
     """A polars query that was not run yet. It is run once, in batches."""
 
+    inferred = True
     query: pl.LazyFrame
     _types: Mapping[str, DType] = field(init=False)
 
@@ -78,7 +81,7 @@ class LazySource(Source, Partition):
         """One."""
         return (self,)
 
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, streamed."""
         explain = "the polars query failed while it ran; the cause is withheld because it may quote rows"
         return guarded(streamed(self.query.select(columns), len(columns)), lambda: explain)

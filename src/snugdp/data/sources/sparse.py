@@ -94,7 +94,7 @@ class SparseSource(Source, Partition):
         """One."""
         return (self,)
 
-    def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Blocks of rows. Engines hand them on; only ``BoxSchema`` and the score pass look inside."""
         X, width = self._X, int(self._X.shape[1])
         for start in range(0, int(X.shape[0]), _STEP):

@@ -1,7 +1,7 @@
 """CSV, plain or gzipped: a stream of lines in which no cell can disturb another row, raise or warn.
 
-A CSV file declares no types, and its reader must not guess them from the rows. Every cell is text first; then each
-is parsed by itself, and what cannot be parsed is missing. One line is one row, and its cells depend on this line
+A CSV file declares no types, and its reader must not guess them from the rows. Every cell is text, and is
+read as a cell of text is in any other table (``data/cells``). One line is one row, and its cells depend on this line
 alone: a cell that starts with a quote goes on to the next single quote, or to the end of the line if there is none.
 Blocks without quotes, or with quotes only around whole cells, are split by polars; any other block line by line.
 Both give the same cells.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -28,7 +28,6 @@ from snugdp.data.sources.base import Batch, TableError
 _BLOCK = 1 << 22  # bytes at a time
 _RECORDS = 1 << 14  # rows at a time where quotes are irregular
 _LONGEST = 1 << 27  # bytes in a line; a longer one is a row with everything missing
-_YES, _NO = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 _MARK = "\ufeff".encode()
 _GZIP = b"\x1f\x8b"
 
@@ -73,8 +72,8 @@ class TextFormat:
                     raise TableError(f"{path} is not a whole file of its kind (perhaps cut off): write it again")
         return dict.fromkeys(self._names(path), nw.Unknown())
 
-    def batches(self, path: Path, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
-        """The rows; ``cells`` says as what each column is parsed."""
+    def batches(self, path: Path, columns: Sequence[str]) -> Iterator[Batch]:
+        """The rows, as text."""
         names, before = self._names(path), 0
         places = [names.index(column) for column in columns]
         with path.open("rb") as raw:
@@ -83,8 +82,7 @@ class TextFormat:
                 blocks = _without_names(blocks)
             for texts in _tables(blocks, self.options, len(names), places):
                 frame = texts.select(
-                    parsed(str(place), cells.get(column, nw.String())).alias(column)
-                    for place, column in zip(places, columns, strict=True)
+                    pl.col(str(place)).alias(column) for place, column in zip(places, columns, strict=True)
                 )
                 yield Batch(nw.from_native(frame, eager_only=True), raw.tell() - before)
                 before = raw.tell()
@@ -107,19 +105,6 @@ class TextFormat:
         if any(not name.strip() or _is_number(name) for name in names):
             raise TableError(f"the first line of {path} holds numbers or nothing where names should be: {advice}")
         return names
-
-
-def parsed(name: str, dtype: DType) -> pl.Expr:
-    """A column of text as the given type, cell by cell: what cannot be parsed is missing."""
-    text = pl.col(name)
-    if dtype == nw.String:
-        return text
-    if dtype == nw.Boolean:
-        word = text.str.strip_chars().str.to_lowercase()
-        return pl.when(word.is_in(_YES)).then(True).when(word.is_in(_NO)).then(False).otherwise(None)
-    if dtype == nw.Float64:
-        return text.str.strip_chars().cast(pl.Float64, strict=False)
-    raise TypeError(f"cells of a CSV file can be numbers, truth values or text, not {dtype}")
 
 
 def _tables(blocks: Iterator[bytes], options: Csv, width: int, places: Sequence[int]) -> Iterator[pl.DataFrame]:
