@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -187,6 +188,14 @@ def test_entries_of_a_table_are_above_the_optimum_in_arb() -> None:
 
 
 def test_bad_tables_are_refused() -> None:
-    for sigma, orders in ((0.0, (2.0,)), (1.0, ()), (1.0, (1.0,))):
-        with pytest.raises(ValueError, match="above"):
+    for sigma, orders in ((0.0, (2.0,)), (1e-5, (2.0,)), (1.0, ()), (1.0, (1.0,)), (1.0, (2.0, 1001.0))):
+        with pytest.raises(ValueError, match="a table of losses needs"):
             loss_table(sigma, orders)
+
+
+def test_losses_at_the_least_sigma_fit_and_do_not_fall() -> None:
+    table = loss_table(1 / 16, (1.05, 170.0, 1000.0))
+    assert (np.diff(table.steps, axis=0) >= 0).all()
+    assert (table.steps > 0).all()
+    ends = zip(table.steps[-1].tolist(), table.orders, strict=True)
+    assert all(most >= Fraction(order) * 256 * 2**40 for most, order in ends)

@@ -64,7 +64,8 @@ class ConfidentLosses:
         alpha = np.array(self.table.orders)
         label = self.table.steps.max(axis=0) * UNIT
         far = alpha - 1 + np.sqrt((alpha - 1) ** 2 + 2 * (alpha - 1) * (2 + label) + 100)  # deviations that matter
-        return np.ceil(alpha / (alpha - 1) * (far**2 + abs(self.threshold)) / 256).astype(np.int64)
+        units: Integers = np.ceil(alpha / (alpha - 1) * (far**2 + abs(self.threshold)) / 256).astype(np.int64)
+        return units
 
     def of(self, votes: Integers, moves: int) -> Integers:
         """The sums over the queries."""
