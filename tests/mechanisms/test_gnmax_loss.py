@@ -199,3 +199,8 @@ def test_losses_at_the_least_sigma_fit_and_do_not_fall() -> None:
     assert (table.steps > 0).all()
     ends = zip(table.steps[-1].tolist(), table.orders, strict=True)
     assert all(most >= Fraction(order) * 256 * 2**40 for most, order in ends)
+
+
+def test_more_classes_than_the_rounding_allows_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 65537 classes"):
+        log_miss(np.zeros((1, (1 << 16) + 1), dtype=np.int64), 1.0)
