@@ -193,12 +193,13 @@ def test_bad_tables_are_refused() -> None:
             loss_table(sigma, orders)
 
 
-def test_losses_at_the_least_sigma_fit_and_do_not_fall() -> None:
-    table = loss_table(1 / 16, (1.05, 170.0, 1000.0))
+@pytest.mark.parametrize("sigma", [1 / 16, 0.2, 0.35])
+def test_losses_at_small_sigmas_fit_and_do_not_fall(sigma: float) -> None:
+    table = loss_table(sigma, (1.05, 170.0, 1000.0))
     assert (np.diff(table.steps, axis=0) >= 0).all()
     assert (table.steps > 0).all()
     ends = zip(table.steps[-1].tolist(), table.orders, strict=True)
-    assert all(most >= Fraction(order) * 256 * 2**40 for most, order in ends)
+    assert all(most >= Fraction(order) / Fraction(sigma) ** 2 * 2**40 for most, order in ends)
 
 
 def test_more_classes_than_the_rounding_allows_are_refused() -> None:

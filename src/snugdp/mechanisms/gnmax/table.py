@@ -84,7 +84,7 @@ def loss_table(sigma: float, orders: tuple[float, ...]) -> LossTable:
         found[rows[here]] = np.fmin(found[rows[here]], cells.of_rows(np.flatnonzero(here)).loss(order))
         whole = np.minimum(np.ceil(found / UNIT) + _SLACK, most[column])
         steps[:-1, column] = np.maximum.accumulate(whole.astype(np.int64))
-    steps[-1] = most
+    steps[-1] = np.maximum(most, steps[-2])  # beyond 2**53 the least of two floats above is not exact
     return LossTable(sigma, orders, nodes, steps)
 
 
