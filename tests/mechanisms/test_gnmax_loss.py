@@ -195,7 +195,7 @@ def test_bad_tables_are_refused() -> None:
 
 @pytest.mark.parametrize("sigma", [1 / 16, 0.2, 0.35])
 def test_losses_at_small_sigmas_fit_and_do_not_fall(sigma: float) -> None:
-    table = loss_table(sigma, (1.05, 170.0, 1000.0))
+    table = loss_table(sigma, (1.05, 170.0, 500.0, 1000.0))
     assert (np.diff(table.steps, axis=0) >= 0).all()
     assert (table.steps > 0).all()
     ends = zip(table.steps[-1].tolist(), table.orders, strict=True)
