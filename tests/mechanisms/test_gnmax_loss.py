@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -187,6 +188,20 @@ def test_entries_of_a_table_are_above_the_optimum_in_arb() -> None:
 
 
 def test_bad_tables_are_refused() -> None:
-    for sigma, orders in ((0.0, (2.0,)), (1.0, ()), (1.0, (1.0,))):
-        with pytest.raises(ValueError, match="above"):
+    for sigma, orders in ((0.0, (2.0,)), (1e-5, (2.0,)), (1.0, ()), (1.0, (1.0,)), (1.0, (2.0, 1001.0))):
+        with pytest.raises(ValueError, match="a table of losses needs"):
             loss_table(sigma, orders)
+
+
+@pytest.mark.parametrize("sigma", [1 / 16, 0.2, 0.35])
+def test_losses_at_small_sigmas_fit_and_do_not_fall(sigma: float) -> None:
+    table = loss_table(sigma, (1.05, 170.0, 500.0, 1000.0))
+    assert (np.diff(table.steps, axis=0) >= 0).all()
+    assert (table.steps > 0).all()
+    ends = zip(table.steps[-1].tolist(), table.orders, strict=True)
+    assert all(most >= Fraction(order) / Fraction(sigma) ** 2 * 2**40 for most, order in ends)
+
+
+def test_more_classes_than_the_rounding_allows_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 65537 classes"):
+        log_miss(np.zeros((1, (1 << 16) + 1), dtype=np.int64), 1.0)

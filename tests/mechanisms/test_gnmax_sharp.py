@@ -256,28 +256,6 @@ def test_table_for_another_budget_is_refused() -> None:
         SharpDistance(lambda votes: lambda moves: None, PassTable((Fraction(1, 10), Fraction(1))), Budget(1, 1e-5), 9)  # type: ignore[arg-type,return-value]
 
 
-def test_floats_are_as_accurate_as_the_proof_assumes() -> None:
-    import scipy.fft
-    from flint import arb
-    from scipy.special import log_ndtr, ndtr
-
-    from snugdp.accounting.balls import precision
-
-    generator = np.random.default_rng(1)
-    for x in np.concatenate([-11 * generator.random(1500), 6 - 9 * generator.random(500)]).tolist():
-        with precision(200):
-            exact = (-arb(x) / arb(2).sqrt()).erfc() / 2
-            assert abs(arb(float(ndtr(x))) / exact - 1) <= (8 + 4 * x * x) * 2.0**-53
-            assert abs(arb(float(log_ndtr(x))) / exact.log() - 1) <= 2.0**-44
-    for size in (1 << 9, 1 << 15):
-        law = generator.exponential(size=size) ** 3
-        law /= law.sum()
-        found, finer = np.fft.rfft(law), scipy.fft.rfft(law.astype(np.longdouble))
-        assert np.abs(found - finer).max() <= 4 * math.log2(size) * 2.0**-53
-        powers = np.exp(200 * np.log(found))
-        assert np.abs(powers - np.exp(200 * np.log(finer))).max() <= 200 * (4 * math.log2(size) + 8) * 2.0**-53
-
-
 def test_transform_that_is_exactly_zero_does_not_open_the_test() -> None:
     """At these sigmas a law without an atom has a transform with an exact zero; mixed with others it gave no number."""
     for epsilon, delta, sigma in ((1.0, 1e-5, 1.69), (0.5, 1e-5, 1.13), (3.0, 1e-5, 0.96), (5.0, 1e-5, 1.87)):

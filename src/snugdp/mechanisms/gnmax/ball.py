@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_MOST_LEADS = 1 << 16  # of more, the rounding of the sum would count
+
 
 def gaps(votes: Integers) -> Integers:
     """For every histogram the lead of the plurality over each other class, smallest first.
@@ -38,6 +40,8 @@ def log_miss(leads: Integers, sigma: float, moves: int | Integers = 0) -> Floats
     >>> log_miss(gaps(np.array([[400, 0]])), 10.0).round(3).tolist()
     [-404.262]
     """
+    if leads.shape[-1] > _MOST_LEADS:
+        raise ValueError(f"labels are taken from at most {_MOST_LEADS + 1} classes")
     steps = np.asarray(moves, dtype=np.int64)
     rows = leads.reshape(-1, leads.shape[-1])
     first = rows[:, 0] - 2 * steps.reshape(-1, 1)  # the runner-up gains what the leader loses

@@ -7,7 +7,7 @@ Queries without an answer cost as well: the sum is over all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,9 +25,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 PROOF = "mechanisms/gnmax/confident.proof.md#theorem-1"
-_STEP = 64  # units added for every move: 2**-34 nats, above the error of the floats in one joint loss
+_STEP = 64  # units added for every move: 2**-34 nats, above what floats do to the order of joint losses
 _BLOCK = 1 << 20  # entries of one temporary array
-_SLACK = 1 + 2.0**-40
+_FARTHEST = 2.0**40  # votes: beyond, a threshold is no threshold and its logarithms are no numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class ConfidentLosses:
     teachers: int
 
     def __post_init__(self) -> None:
-        if not self.threshold_sigma >= 1 or not math.isfinite(self.threshold):
-            raise ValueError("threshold_sigma must be at least 1 vote, and the threshold a finite number of votes")
+        if not 1 <= self.threshold_sigma < math.inf or not abs(self.threshold) <= _FARTHEST:
+            raise ValueError("threshold_sigma must be at least 1 vote, and the threshold at most 2**40 votes in size")
 
     @cached_property
     def _powers(self) -> tuple[Floats, Floats]:
@@ -57,6 +57,15 @@ class ConfidentLosses:
         answer, none = log_ndtr(away), log_ndtr(-away)
         fail, passing = (alpha * logs[:, None, None] + (1 - alpha) * logs[near][:, :, None] for logs in (none, answer))
         return fail, passing
+
+    @cached_property
+    def _spare(self) -> Integers:
+        """Units at every order, not less than the error of the floats in one joint loss."""
+        alpha = np.array(self.table.orders)
+        label = self.table.steps.max(axis=0) * UNIT
+        far = alpha - 1 + np.sqrt((alpha - 1) ** 2 + 2 * (alpha - 1) * (2 + label) + 100)  # deviations that matter
+        units: Integers = np.ceil(alpha / (alpha - 1) * (far**2 + abs(self.threshold)) / 256).astype(np.int64)
+        return units
 
     def of(self, votes: Integers, moves: int) -> Integers:
         """The sums over the queries."""
@@ -77,7 +86,7 @@ class ConfidentLosses:
         alpha = np.array(self.table.orders)
         label = self.table.steps.max(axis=0) * UNIT
         worst = np.logaddexp(fail, passing + (alpha - 1) * label).max(axis=(0, 1)) / (alpha - 1)
-        return queries * (math.ceil(float(worst.max()) / UNIT) + _STEP * (self.teachers + 4))
+        return queries * (math.ceil(float(worst.max()) / UNIT) + int(self._spare.max()) + _STEP * (self.teachers + 4))
 
     def _units(self, top: Integers, position: Integers, moves: int) -> Integers:
         """Joint losses of single queries: the largest over all top votes in reach, and their neighbours."""
@@ -87,7 +96,7 @@ class ConfidentLosses:
         label = (alpha - 1) * (self.table.steps[position] * UNIT)
         logs = np.logaddexp(fail[reach], passing[reach] + label[:, None, None, :])
         loss = np.maximum(logs.max(axis=(1, 2)), 0.0) / (alpha - 1)
-        units: Integers = np.ceil(loss / UNIT).astype(np.int64) + _STEP * (moves + 1)
+        units: Integers = np.ceil(loss / UNIT).astype(np.int64) + self._spare + _STEP * (moves + 1)
         return units
 
 
@@ -146,18 +155,3 @@ def confident_distance(
         teachers=teachers,
         neighbours=neighbours,
     )
-
-
-def profile(renyi_curve: Floats, orders: Sequence[float]) -> Callable[[float], float]:
-    """From a Renyi curve to delta at every real epsilon, by the best order, rounded up.
-
-    >>> round(profile(np.array([0.1, 0.5]), (2.0, 10.0))(1.0), 6)
-    0.00043
-    """
-    alpha, curve = np.array(orders, dtype=np.float64), np.asarray(renyi_curve, dtype=np.float64)
-    shrink = (alpha - 1) * np.log1p(-1 / alpha) - np.log(alpha)
-
-    def delta(epsilon: float) -> float:
-        return min(1.0, math.exp(min(float(((alpha - 1) * (curve - epsilon) + shrink).min()), 0.0)) * _SLACK)
-
-    return delta

@@ -27,6 +27,9 @@ _STEEP = 12.0  # the largest tilt: errors grow with it below epsilon
 _MOST = 1 << 15
 _NOTHING = 1e-300
 _HOPELESS = 300.0  # exponents from which on the bound is 1 by far
+_BLOCK = 20  # rows of a sum at a time: the fewer sums in a row, the less rounding
+_ROUNDING = 2.0**-42  # of the tilted tail, for every label: what floats and transforms may do
+_MOST_QUERIES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class Profile:
     losses: Floats
     above: Floats  # sums over the losses from here on: of the mass,
     shrunk: Floats  # and of the mass times exp(-loss)
-    lost: float
+    lost: float  # mass of infinite losses
+    end: float  # not less than the mass above the window
     log_moment: float
     log_square: float
     tilt: float
@@ -47,15 +51,15 @@ class Profile:
         """The bound at every epsilon, as floats compute it."""
         place = np.searchsorted(self.losses, epsilon, side="right")
         found: Floats = self.above[place] - np.exp(epsilon) * self.shrunk[place]
-        bound: Floats = np.minimum(np.maximum(found, 0.0) + self.lost, 1.0)
+        bound: Floats = np.minimum(np.maximum(found, 0.0) + self.lost + self.end, 1.0)
         return bound
 
     def error(self, epsilon: Floats) -> Floats:
-        """Not less than how far ``delta`` is from the bound in exact arithmetic; it grows with the moments."""
+        """Not less than how far ``delta`` is from a bound that grows with every q; it grows with every q itself."""
         rounding = self.unsure * np.exp(np.minimum(self.log_moment - self.tilt * epsilon, 50.0))
         folded = np.minimum(self.log_square - 2 * self.tilt * epsilon - self.tilt * self.width, 50.0)
-        wrapped: Floats = rounding + 2 * np.exp(folded) + math.exp(-_DECAY)
-        return wrapped
+        most: Floats = rounding + 2 * np.exp(folded) + self.end
+        return most
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,9 @@ class Composer:
         """The profile of so many labels at each of these nodes, together."""
         self._prepare(nodes)
         rows = [self.rows[int(node)] for node in nodes]
-        transform = np.exp(counts @ np.array([row[0] for row in rows]))
+        logs = np.array([row[0] for row in rows])
+        parts = [counts[i : i + _BLOCK] @ logs[i : i + _BLOCK] for i in range(0, len(rows), _BLOCK)]
+        transform = np.exp(np.sum(parts, axis=0))
         moment, square, lost = (float(counts @ np.array([row[i] for row in rows])) for i in (1, 2, 3))
         tilted = np.maximum(np.fft.irfft(transform, self.size), 0.0)
         losses = self.step * np.arange(self._last - self.size + 1, self._last + 1, dtype=np.float64)
@@ -107,12 +113,13 @@ class Composer:
             losses,
             _sums(mass),
             _sums(mass * np.exp(-losses)),
-            lost + end,
+            lost,
+            end,
             moment,
             square,
             self.tilt,
             self.size * self.step,
-            (self.queries + 64) * 2.0**-43 / math.sqrt(-math.expm1(-2 * self.tilt * self.step)),
+            (self.queries + 64) * _ROUNDING / math.sqrt(-math.expm1(-2 * self.tilt * self.step)),
         )
 
     @property
@@ -148,9 +155,11 @@ def composer_for(sigma: float, queries: int, epsilon: float, delta: float) -> Co
     """The composition of so many labels, accurate near (epsilon, delta)."""
     if not sigma >= LEAST_SIGMA:
         raise ValueError(f"a test needs sigma of at least {LEAST_SIGMA} votes")
+    if queries > _MOST_QUERIES:
+        raise ValueError(f"a test takes at most {_MOST_QUERIES} queries; ask fewer")
     if not (EPSILONS[0] <= epsilon <= EPSILONS[1] and DELTAS[0] <= delta <= DELTAS[1]):
         raise ValueError('a test needs epsilon between 0.001 and 50, and delta between 1e-15 and 0.5; use test="none"')
-    shift = math.sqrt(2.0) / sigma
+    shift = math.sqrt(2.0) / sigma * (1 + 2.0**-51)  # not below the true one
     tilt = max(0.25, min(-math.log(delta) / (2 * epsilon), 2 / shift, _STEEP))
     width = _DECAY / tilt + epsilon + 4.0
     wanted = 1 << math.ceil(math.log2(width * _FINE / shift))
@@ -171,8 +180,8 @@ def pair(z: Floats, shift: float, step: float, reach: int) -> tuple[Floats, Floa
     left, right = z[:, None], -z[:, None]
     cuts = shift / 2 - step * np.arange(-reach, reach + 1)[None, :] / shift  # where the loss is a lattice point
     low, high = np.minimum(cuts, left), np.maximum(cuts, right)
-    mass = _falls(ndtr(low)) + _falls(-ndtr(-high))
-    other = _falls(ndtr(low - shift)) + _falls(-ndtr(shift - high))
+    mass = _within(low) + _within(high)
+    other = _within(low - shift) + _within(high - shift)
     below = ndtr(-high[:, 0])  # losses under the lattice, moved up to its first point
     beyond = ndtr(low[:, -1])
     atom, cell = _merged(z, shift, step, reach)
@@ -193,17 +202,21 @@ def _merged(z: Floats, shift: float, step: float, reach: int) -> tuple[tuple[Flo
     """The mass of the middle symbol on both sides of the pair, and the lattice cell of its loss."""
     from scipy.special import ndtr
 
-    outside, moved = 2 * ndtr(z), ndtr(z + shift) + ndtr(z - shift)
-    here, there = np.maximum(1 - outside, 0.0), np.maximum(1 - moved, 0.0)
-    empty = (here <= 0) | (there <= 0)
-    loss = np.where(empty, 0.0, np.log1p(-np.where(empty, 0, outside)) - np.log1p(-np.where(empty, 0, moved)))
+    here, there = ndtr(-z) - ndtr(z), ndtr(-z - shift) - ndtr(z - shift)
+    empty = here <= 0
+    loss = np.log(np.where(empty, 1.0, here) / np.where(empty, 1.0, there))
     cell = np.floor(loss / step).astype(np.int64) + reach
     return (np.where(empty, 0.0, here), np.where(empty, 0.0, there)), cell
 
 
-def _falls(values: Floats) -> Floats:
-    """How much is lost from each point to the next."""
-    return values[:, :-1] - values[:, 1:]
+def _within(ends: Floats) -> Floats:
+    """The mass of a standard normal between each point and the next one below it, from the smaller tail."""
+    from scipy.special import ndtr
+
+    above, below = ends[:, :-1], ends[:, 1:]
+    side = np.where(above + below > 0, -1.0, 1.0)
+    mass: Floats = side * (ndtr(side * above) - ndtr(side * below))
+    return mass
 
 
 def _sums(mass: Floats) -> Floats:

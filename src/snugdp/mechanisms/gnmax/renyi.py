@@ -35,7 +35,8 @@ ORDERS = (
     1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 25.0, 28.0, 32.0,
     36.0, 40.0, 46.0, 52.0, 60.0, 70.0, 85.0, 100.0, 130.0, 170.0,
 )  # fmt: skip
-_SAFE = 2.0**-28  # nats, above the error of the floats in one public limit
+_SAFE = 2.0**-28  # nats, above the error of the floats in one public limit while order (epsilon + 1) is below _LARGE
+_LARGE = 2.0**16
 _MOST = 2**62
 
 
@@ -209,8 +210,8 @@ def needed(
 
 def _limit(order: float, epsilon: Fraction, delta: Fraction, known: Tails, largest: int) -> int:
     """The most units that the labels may cost at this order; -1 if even none is too much."""
-    room = float_down(epsilon) - _SAFE - max(float(conversion(order, float_down(delta))), 0.0)
-
+    safe = _SAFE * max(1.0, order * (float_down(epsilon) + 1) / _LARGE)
+    room = float_down(epsilon) - safe - max(float(conversion(order, float_down(delta))), 0.0)
     units = min(math.floor(allowed(order, room, known) / UNIT), largest)
     while units >= 0 and float(tested(order, units * UNIT, known)) > room:  # what decides is the divergence itself
         units -= 1 + (units >> 20)

@@ -25,7 +25,7 @@ from snugdp.secret import Secret
 
 PROOF = "mechanisms/gnmax/sharp.proof.md#theorem-2"
 
-_SPARE = 2.0**-34  # of log q for every move: far above the rounding of log q
+_SPARE = 2.0**-34  # of log q for every move: far above the rounding of log q and of sigma
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,10 @@ class Labelling:
 
 
 def labelling_for(sigma: Fraction, queries: int, budget: Budget) -> Labelling:
-    """Labels of this noise, accurate near the budget. A smaller sigma gives away more: it is rounded down."""
+    """Labels of this noise, accurate near the budget.
+
+    Sigma is rounded down, which makes the shift larger and q smaller: ``_SPARE`` is far above what q loses by that.
+    """
     noise, epsilon, delta = (float_down(value) for value in (sigma, budget.epsilon, budget.delta))
     return Labelling(noise, composer_for(noise, queries, epsilon, delta))
 
@@ -83,8 +86,8 @@ class RenyiProfile:
         return bound
 
     def error(self, epsilon: Floats) -> Floats:
-        """What floats may have done to it: exponents are below 2**20."""
-        return self.delta(epsilon) * 2.0**-30
+        """What floats may have done to it: exponents are below 2**21."""
+        return self.delta(epsilon) * 2.0**-28
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def local_sums(votes: Integers, sigma: float, order: float, teachers: int, loss:
     for start in range(0, teachers + 1, step):
         moves = np.arange(start, min(start + step, teachers + 1))
         position = table.position(log_miss(leads, sigma, moves), moves)
-        sums[moves] = table.local(position, origin, moves) @ counts
+        sums[moves] = (table.local(position, origin, moves) * counts).sum(axis=-1)  # summed in pairs
     return sums
 
 

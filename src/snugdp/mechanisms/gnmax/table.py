@@ -28,6 +28,7 @@ _CLOSE, _ENOUGH = 1.0001, 64  # where the closed form is as good as the optimum,
 _SLACK = 3  # units, for what rounding adds at the end
 _FINE, _COARSE = 1 / 110, 1 / 80  # distances of nodes above and below the quantile -8
 _MOST = 4000  # nodes below
+_LEAST_SIGMA = 1 / 16  # below, losses at high orders do not fit into whole numbers of 64 bits
 _FIRST, _LAST = 1.05, 1000.0  # orders for which the margins are enough
 _SHARES = np.concatenate([np.linspace(-9, -1.5, 7), np.linspace(-1, 4, 17), np.linspace(4.6, 14, 9)])  # logit of a/q
 
@@ -64,8 +65,10 @@ def loss_table(sigma: float, orders: tuple[float, ...]) -> LossTable:
     >>> (table.at(np.array([-30.0, 0.0])) * UNIT).round(6).tolist()
     [[0.0, 0.0], [0.005, 0.025]]
     """
-    if not 0 < sigma < math.inf or not orders or min(orders) < _FIRST or max(orders) > _LAST:
-        raise ValueError(f"a table of losses needs a sigma above 0, and orders from {_FIRST} to {_LAST:g}")
+    if not _LEAST_SIGMA <= sigma < math.inf or not orders or not _FIRST <= min(orders) <= max(orders) <= _LAST:
+        raise ValueError(
+            f"a table of losses needs sigma of at least {_LEAST_SIGMA} votes, and orders from {_FIRST} to {_LAST:g}"
+        )
     nodes = _nodes(sigma, max(orders))
     losses = closed(nodes[:-1, None], sigma, orders) * (1 + MARGIN)
     ends = _Cells.of(nodes[:-1], sigma, np.empty(0))
@@ -73,7 +76,7 @@ def loss_table(sigma: float, orders: tuple[float, ...]) -> LossTable:
     gain = (losses > _ENOUGH * UNIT) & (least * _CLOSE < losses)  # elsewhere the optimum is not worth its time
     rows = np.flatnonzero(gain.any(axis=1))
     cells = _Cells.of(nodes[rows], sigma, _SHARES)
-    most = np.ceil(ceiling(sigma, orders) / UNIT).astype(np.int64) + 1
+    most = np.ceil(ceiling(sigma, orders) * (1 + 2.0**-50) / UNIT).astype(np.int64) + 1
     steps = np.empty((len(nodes), len(orders)), dtype=np.int64)
     for column, order in enumerate(orders):
         here = gain[rows, column]
@@ -81,7 +84,7 @@ def loss_table(sigma: float, orders: tuple[float, ...]) -> LossTable:
         found[rows[here]] = np.fmin(found[rows[here]], cells.of_rows(np.flatnonzero(here)).loss(order))
         whole = np.minimum(np.ceil(found / UNIT) + _SLACK, most[column])
         steps[:-1, column] = np.maximum.accumulate(whole.astype(np.int64))
-    steps[-1] = most
+    steps[-1] = np.maximum(most, steps[-2])  # beyond 2**53 the least of two floats above is not exact
     return LossTable(sigma, orders, nodes, steps)
 
 
