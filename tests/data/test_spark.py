@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from snugdp.data.engines.spark import Spark
 from snugdp.data.passes import CountPass, GramPass, HistogramPass
 from snugdp.data.schema import Number, Schema
 from snugdp.data.sources import Csv, TableError, open_source
+from snugdp.data.sources.cluster import interpreter
 from snugdp.secret import unwrap
 from tests.data.clusters import MARKS, PATH, ROOT, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
 from tests.data.tallies import Failing, Murderous, Tally
@@ -196,3 +198,22 @@ def test_an_environment_that_was_not_activated(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"Python {sys.version_info[0]}.{sys.version_info[1]} as here" in done.stdout
     assert 'PYSPARK_PYTHON before the session starts. It is set to "python3"' in done.stdout
+
+
+def test_whose_interpreter_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours on this machine, and never where somebody named one."""
+
+    def used(master: str, named: str = "python3", conf: str = "") -> str:
+        settings = SimpleNamespace(contains=lambda name: name == conf)
+        context = SimpleNamespace(master=master, pythonExec=named, getConf=lambda: settings)
+        with interpreter(SimpleNamespace(sparkContext=context)):
+            found: str = context.pythonExec
+        assert context.pythonExec == named
+        return found
+
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    assert used("local[2]") == used("local-cluster[2,1,1024]") == sys.executable
+    assert used("local[2]", "/other/python") == "/other/python"
+    assert used("yarn") == used("local[2]", conf="spark.pyspark.python") == "python3"
+    monkeypatch.setenv("PYSPARK_PYTHON", "/named/later")
+    assert used("local[2]") == "python3"

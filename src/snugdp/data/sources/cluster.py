@@ -110,7 +110,8 @@ def interpreter(session: Any) -> Iterator[None]:
     """
     context = session.sparkContext
     named = context.pythonExec
-    if named == _DEFAULT and _VARIABLE not in os.environ and context.master.startswith("local"):
+    chosen = named != _DEFAULT or _VARIABLE in os.environ or context.getConf().contains("spark.pyspark.python")
+    if context.master.startswith("local") and not chosen:
         context.pythonExec = sys.executable
     try:
         yield
