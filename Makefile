@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
 
+# In another order, the same for the same seed: SNUGDP_SHUFFLE=1 make test
 test: .venv/dev.stamp  ## everything that decides whether a change lands: types are checked beside the tests
 	@$(MAKE) --no-print-directory --jobs=2 static unit
 

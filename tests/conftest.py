@@ -1,8 +1,10 @@
-"""What every run reports: the vectors whose part of the product is still to be built."""
+"""For every run: the vectors that are still to be built, what is slow, and another order if one is asked for."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from random import Random
 
 import pytest
 from hypothesis import settings
@@ -40,3 +42,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.endswith(SLOW):
             item.add_marker("slow")
+    if seed := os.environ.get("SNUGDP_SHUFFLE"):
+        _shuffle(items, Random(seed))
+
+
+def _shuffle(items: list[pytest.Item], order: Random) -> None:
+    """The files in any order, and the tests of each; files stay whole, as some start a server or a session."""
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    parts = list(files.values())
+    order.shuffle(parts)
+    for part in parts:
+        order.shuffle(part)
+    items[:] = [item for part in parts for item in part]

@@ -175,8 +175,8 @@ def test_values_outside_the_range_are_refused() -> None:
 
 def test_calibration_is_quick() -> None:
     gaussian.mu(1, "1e-6")
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(20):
         gaussian.mu(1, "1e-6")
         gaussian.epsilon("0.5", "1e-9")
-    assert (time.perf_counter() - begin) / 40 < 0.05  # about 1 ms on an idle core
+    assert (time.process_time() - begin) / 40 < 0.05  # about 1 ms on an idle core

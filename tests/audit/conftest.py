@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from snugdp.estimators.threads import one_blas_thread
+from snugdp.data.threads import one_blas_thread
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """Thousands of fits on a few rows: each would look for BLAS libraries anew."""
+    """Thousands of fits on a few rows: each would look for BLAS libraries anew. Other modules have all threads."""
     with one_blas_thread():
         yield

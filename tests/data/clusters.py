@@ -17,6 +17,7 @@ from snugdp.data.schema import Category, Number, Schema
 from tests.data.tallies import Tally
 
 ROOT = Path(__file__).parents[2]
+PATH = os.pathsep.join([str(ROOT), str(ROOT / "src")])  # the tests, and the library beside them
 TABLE = pl.DataFrame(
     {
         "a": [0.1 * i if i % 7 else None for i in range(4000)],
@@ -48,13 +49,13 @@ def spark_session(master: str) -> Iterator[Any]:
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     settings = {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "3",
-        "spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": str(ROOT),
+        "spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": PATH,
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": quick, "spark.executor.extraJavaOptions": quick,
     }  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setenv("PYTHONPATH", PATH)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(master)
         for name, value in settings.items():

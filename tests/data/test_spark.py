@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +17,9 @@ from snugdp.data.engines.spark import Spark
 from snugdp.data.passes import CountPass, GramPass, HistogramPass
 from snugdp.data.schema import Number, Schema
 from snugdp.data.sources import Csv, TableError, open_source
+from snugdp.data.sources.cluster import interpreter
 from snugdp.secret import unwrap
-from tests.data.clusters import MARKS, ROOT, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
+from tests.data.clusters import MARKS, PATH, ROOT, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
 from tests.data.tallies import Failing, Murderous, Tally
 
 needs_pyspark()
@@ -154,3 +157,61 @@ def test_pyspark_is_not_imported_for_tables_elsewhere() -> None:
         "measure(pl.DataFrame({'a': [1]}), CountPass()); assert 'pyspark' not in sys.modules, 'imported'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+SCRIPT = """
+import os, sys
+from pyspark.sql import SparkSession
+from snugdp.data.engines import measure
+from snugdp.data.passes import CountPass
+from snugdp.data.sources import TableError
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+session = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "512m").getOrCreate()
+session.sparkContext.setLogLevel("OFF")
+measure(session.range(5), CountPass())
+assert session.sparkContext.pythonExec == "python3"  # other jobs are the user's
+os.environ["PYSPARK_PYTHON"] = "python3"  # now that interpreter was asked for: it cannot run the library
+from snugdp.data.sources import cluster
+cluster._ready.clear()
+try:
+    measure(session.range(5), CountPass())
+except TableError as error:
+    print(error)
+session.stop()
+"""
+
+
+def test_an_environment_that_was_not_activated(tmp_path: Path) -> None:
+    """Another python3 comes first: workers run the interpreter of the driver, unless somebody named one."""
+    wrong = tmp_path / "python3"
+    wrong.write_text("#!/bin/sh\nexit 1\n")
+    wrong.chmod(0o755)
+    given = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
+    first = {"PATH": f"{tmp_path}{os.pathsep}{given['PATH']}", "PYTHONPATH": PATH, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-c", SCRIPT]
+    done = subprocess.run(
+        command, env={**given, **first}, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"Python {sys.version_info[0]}.{sys.version_info[1]} as here" in done.stdout
+    assert 'PYSPARK_PYTHON before the session starts. It is set to "python3"' in done.stdout
+
+
+def test_whose_interpreter_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours on this machine, and never where somebody named one."""
+
+    def used(master: str, named: str = "python3", conf: str = "") -> str:
+        settings = SimpleNamespace(contains=lambda name: name == conf)
+        context = SimpleNamespace(master=master, pythonExec=named, getConf=lambda: settings)
+        with interpreter(SimpleNamespace(sparkContext=context)):
+            found: str = context.pythonExec
+        assert context.pythonExec == named
+        return found
+
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    assert used("local[2]") == used("local-cluster[2,1,1024]") == sys.executable
+    assert used("local[2]", "/other/python") == "/other/python"
+    assert used("yarn") == used("local[2]", conf="spark.pyspark.python") == "python3"
+    monkeypatch.setenv("PYSPARK_PYTHON", "/named/later")
+    assert used("local[2]") == "python3"

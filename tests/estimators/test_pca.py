@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import narwhals as nw
@@ -342,7 +342,7 @@ def test_the_band_holds_in_nineteen_of_twenty_cases() -> None:
 @pytest.mark.parametrize("method", ["crossing", "projector"])
 def test_two_hundred_features_take_seconds(method: str) -> None:
     X = np.random.default_rng(5).normal(size=(2000, 200)) * np.r_[10, 5, np.ones(198)]
-    start = perf_counter()
+    start = process_time()
     model = PCA(2, epsilon=4, x_norm=30, method=method).fit(X)
-    assert perf_counter() - start < 30
+    assert process_time() - start < 30
     assert model.components_.shape == (2, 200)

@@ -6,15 +6,13 @@ take over before an int64 could overflow. The line numbers in the comments are t
 
 from __future__ import annotations
 
-import math
 import struct
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.data.blas import require_exact_gram, require_exact_products
 from snugdp.data.hidden import Hidden, sealed, unsealed
 from snugdp.data.limits import Limits
 from snugdp.data.rowmap import Floats
@@ -46,8 +44,9 @@ class Moments(Hidden):
     __slots__ = ("_limb", "_room", "_rows", "_spilled", "limits")
 
     def __init__(self, limits: Limits, room: int | None = None) -> None:
-        require_exact_blas()
         self.limits = limits
+        require_exact_gram(limits.block, limits.entries)
+        require_exact_products((1, limits.block, limits.entries), (1, limits.block, 1))
         self._limb = np.zeros(limits.entries**2 + limits.entries + 2, dtype=np.int64)
         self._spilled: NDArray[Any] = np.zeros(len(self._limb), dtype=object)
         self._rows = 0  # in the limb
@@ -130,30 +129,3 @@ class Moments(Hidden):
             part = body[place * _WIDTH : (place + 1) * _WIDTH]
             moments._spilled[place] = int.from_bytes(part, "little", signed=True)
         return moments
-
-
-@cache
-def require_exact_blas() -> None:
-    """Refuse to work where matrix products are not exact sums of products; looked at once."""
-    if not is_exact(np.dot):
-        raise RuntimeError(
-            "the matrix product of this numpy is not an exact sum of products of whole numbers below 2**53, so "
-            "statistics would depend on the order of rows. Use a numpy with a standard BLAS, as on PyPI"
-        )
-
-
-def is_exact(product: Callable[[Any, Any], Any]) -> bool:
-    """Whether a matrix product is exact on blocks at the limit of exactness, beside 64-bit integers.
-
-    >>> is_exact(np.dot), is_exact(lambda a, b: (a.astype(np.float32) @ b.astype(np.float32)))
-    (True, False)
-    """
-    for d, rows in ((1, 8192), (20, 1024), (33, 512), (100, 130)):
-        size = math.isqrt((1 << 53) // (rows * d))  # rows * d * size**2 <= 2**53
-        i, j = np.arange(rows)[:, None], np.arange(d)[None, :]
-        whole = np.where((i + j) % 2 == 0, 1, -1) * (size - (i * j) % 3)
-        pairs = ((whole.T, whole), (whole[:, 0], whole), (whole * whole, np.ones(d, dtype=np.int64)))
-        for a, b in pairs:
-            if not np.array_equal(product(a.astype(np.float64), b.astype(np.float64)), a @ b):
-                return False
-    return True

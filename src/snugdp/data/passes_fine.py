@@ -19,10 +19,10 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.accounting.balls import ball, precision
+from snugdp.data.blas import require_exact_products
 from snugdp.data.hidden import Hidden, sealed, unsealed
 from snugdp.data.limits import Limits
 from snugdp.data.losses import Loss, counts, exact_share, labels, shares
-from snugdp.data.moments import require_exact_blas
 from snugdp.data.passes import row_map
 from snugdp.data.rowmap import Floats, RowMap
 from snugdp.data.schema import Layout
@@ -155,8 +155,17 @@ class FinePass:
 
     def empty(self) -> Slopes:
         """The sums over no rows."""
-        require_exact_blas()
+        self.require_exact()
         return Slopes(self.limits.entries)
+
+    def require_exact(self) -> None:
+        """Refuse to work where lines 1, 7 and 8 would not be exact."""
+        (entries, limbs), places = self._limbs.shape, _LIMBS if self._coarse else self._digits
+        require_exact_products((self.block, entries, limbs), (places, self.block, entries))
+
+    @property
+    def _digits(self) -> int:
+        return self.slope_bits // 16 + 1
 
     def fold(self, state: Slopes, frame: nw.DataFrame[Any]) -> Slopes:
         """Add the rows of a frame."""
@@ -225,7 +234,7 @@ class FinePass:
                 self._add_second(state, V, self.loss.parts(u)[1])
         taken = [exact_share(self.loss, int(n), self.row_map.target_limit) for n in w.tolist()]
         whole = [n * sign for n, sign in zip(self._slopes(arguments, taken, scale), signs, strict=True)]
-        self._add_products(state, digits(whole, self.slope_bits // 16 + 1), V, 16)
+        self._add_products(state, digits(whole, self._digits), V, 16)
 
     def whole_arguments(self, V: Floats, w: Floats) -> tuple[list[int], list[int]]:
         """What the loss is taken at, exactly: whole numbers of 2**-(point bits + grid bits); and the labels."""

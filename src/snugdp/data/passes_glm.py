@@ -16,6 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.data.blas import require_exact_products
 from snugdp.data.limits import Limits
 from snugdp.data.losses import Loss, counts, labels, shares
 from snugdp.data.moments import Moments
@@ -98,6 +99,7 @@ class GradientPass:
 
     def empty(self) -> Moments:
         """The sums over no rows."""
+        require_exact_products((self.limits.block, self.limits.entries, 2))
         return Moments(self.limits)
 
     def fold(self, state: Moments, frame: nw.DataFrame[Any]) -> Moments:
@@ -109,7 +111,7 @@ class GradientPass:
         return state
 
     def _derivatives(self, V: Floats, w: Floats) -> tuple[Floats, Floats]:
-        high, low = (V @ np.array(self._limbs, dtype=np.float64).T).T  # line 11
+        high, low = np.dot(V, np.array(self._limbs, dtype=np.float64).T).T  # line 11
         with np.errstate(all="ignore"):  # a warning would depend on private values
             u = (high * 2.0**_LIMB_BITS + low) * math.ldexp(1.0, -self._point_bits - self.row_map.bits)
             label = labels(self.loss, w, self.row_map.target_limit) if self.loss.classifies else np.ones_like(w)

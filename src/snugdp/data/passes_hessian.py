@@ -17,8 +17,8 @@ import numpy as np
 from flint import arb
 
 from snugdp.accounting.balls import precision
+from snugdp.data.blas import require_exact_products
 from snugdp.data.hidden import Hidden, sealed, unsealed
-from snugdp.data.moments import require_exact_blas
 from snugdp.data.passes_fine import FinePass, digits
 from snugdp.data.rowmap import Floats
 from snugdp.data.slopes import curvature_ball, curvature_error
@@ -106,8 +106,10 @@ class CurvaturePass:
 
     def empty(self) -> Curvatures:
         """The sums over no rows."""
-        require_exact_blas()
-        return Curvatures(self.at.limits.entries, self._places)
+        entries = self.at.limits.entries
+        self._work.require_exact()
+        require_exact_products((entries, self.block, entries))
+        return Curvatures(entries, self._places)
 
     def fold(self, state: Curvatures, frame: nw.DataFrame[Any]) -> Curvatures:
         """Add the rows of a frame."""

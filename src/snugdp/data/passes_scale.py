@@ -16,8 +16,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.data.blas import require_exact_products
 from snugdp.data.counts import Counts
-from snugdp.data.moments import require_exact_blas
 from snugdp.data.passes import Counting, row_map
 from snugdp.data.rowmap import Floats, RowMap
 from snugdp.data.schema import Layout
@@ -85,7 +85,7 @@ class _Residuals(Counting):
 
     def empty(self) -> Counts:
         """Nothing seen yet."""
-        require_exact_blas()
+        require_exact_products((self.row_map.limits.block, self.row_map.entries, 1))
         return super().empty()
 
 

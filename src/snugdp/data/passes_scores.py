@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.data.blas import require_exact_products
 from snugdp.data.boxes import Box, BoxSchema
 from snugdp.data.hidden import Hidden, sealed, unsealed
-from snugdp.data.moments import require_exact_blas
 from snugdp.data.scaling import Floats
 from snugdp.data.sources import Source, wanted
 from snugdp.data.sources.sparse import SparseBlock
@@ -28,6 +28,7 @@ PROOF = "data/passes_scores.proof.md#theorem-1"
 BITS = 16
 CELLS = 1 << BITS  # the bound on an entry, and on a target, in cells
 _ROWS = 1 << 20  # in a block: its sums stay below 2**53
+_TRIED, _CELLS_TRIED = 1 << 10, 1 << 18  # columns and cells in a trial of the product
 _ENTRIES = 1 << 20  # of a row whose squares are added exactly
 _SAFE = 1 - 2.0**-40  # far more than three roundings, far less than a cell
 _HEADER = struct.Struct("<8sI")
@@ -43,7 +44,8 @@ class Scores(Hidden):
     __slots__ = ("_sums", "width")
 
     def __init__(self, width: int) -> None:
-        require_exact_blas()
+        columns = min(width, _TRIED)  # of many
+        require_exact_products((2, max(256, _CELLS_TRIED // columns), columns))
         self.width = width
         self._sums: NDArray[Any] = np.zeros(2 * width + 2, dtype=object)
 

@@ -19,10 +19,10 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.accounting.balls import precision
+from snugdp.data.blas import require_exact_products
 from snugdp.data.hidden import Hidden, sealed, unsealed
 from snugdp.data.limits import Limits
 from snugdp.data.losses import codes
-from snugdp.data.moments import require_exact_blas
 from snugdp.data.passes import row_map
 from snugdp.data.passes_fine import digits, limb_bits, point_bits
 from snugdp.data.rowmap import Floats, RowMap
@@ -140,7 +140,8 @@ class SoftmaxPass:
 
     def empty(self) -> ClassSlopes:
         """The sums over no rows."""
-        require_exact_blas()
+        rows, entries = self.block, self.limits.entries
+        require_exact_products((rows, entries, self.classes), (self.classes, rows, entries))
         return ClassSlopes(self.classes, self.limits.entries)
 
     def fold(self, state: ClassSlopes, frame: nw.DataFrame[Any]) -> ClassSlopes:

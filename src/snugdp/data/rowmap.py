@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting.rational import Real, rational
+from snugdp.data.blas import require_exact_products
 from snugdp.data.limits import Limits
 
 PROOF = "data/moments.proof.md#lemma-1"
@@ -125,6 +126,7 @@ class RowMap:
     ) -> Iterator[tuple[Floats, Floats]]:
         """Images of consecutive rows, as whole numbers in floats; each block is overwritten by the next."""
         self._check_shapes(X, y)
+        require_exact_products((self.limits.block, self.entries, 1), (1, self.entries, 1))  # for line 2
         size = max(1, min(len(X), rows or self.limits.block))
         by_column = abs(X.strides[0]) < abs(X.strides[1])
         work = [np.empty((size, self.entries), order="F" if by_column else "C") for _ in range(2)]

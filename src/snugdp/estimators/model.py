@@ -15,6 +15,7 @@ from snugdp.data.arrays import ArraySource
 from snugdp.data.passes import row_map
 from snugdp.data.rows import Rows
 from snugdp.data.schema import Layout, Schema
+from snugdp.data.threads import one_blas_thread
 from snugdp.estimators.base import (
     Promise,
     described,
@@ -28,7 +29,6 @@ from snugdp.estimators.grids import Score, Searched, combinations, options_of, s
 from snugdp.estimators.methods import Options, Recipe, recipe_for
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.tables import Bounds, Table, read, rows_of, target_of
-from snugdp.estimators.threads import one_blas_thread
 from snugdp.guarantee import Budget
 from snugdp.mechanisms.regression import Design, Fit, Method
 from snugdp.outcome import Outcome

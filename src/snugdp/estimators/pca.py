@@ -18,12 +18,12 @@ from snugdp.data.points import centred
 from snugdp.data.rows import Rows
 from snugdp.data.scatter import Scatter
 from snugdp.data.schema import Layout, Schema
+from snugdp.data.threads import one_blas_thread
 from snugdp.estimators.base import NotReleased, Promise, require_rows, whole_rows
 from snugdp.estimators.pca_scree import scree
 from snugdp.estimators.pca_tables import Bounds, Units, faces, read
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.tables import Table
-from snugdp.estimators.threads import one_blas_thread
 from snugdp.guarantee import Budget, Neighbours
 from snugdp.mechanisms.components import Components, Method, Rank, Task
 from snugdp.mechanisms.crossing import FOCUS, AnalyzeGauss, Crossing

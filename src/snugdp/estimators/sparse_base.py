@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from snugdp.accounting.rational import Real, rational
 from snugdp.data.boxes import Box, EntrySchema
 from snugdp.data.passes import row_map
+from snugdp.data.threads import one_blas_thread
 from snugdp.estimators.base import Promise, forecast_lines, in_users_units, refused, whole_rows
 from snugdp.estimators.methods import Options, Recipe
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse_tables import BoxBounds, SparseTable, linear_part, read
-from snugdp.estimators.threads import one_blas_thread
 from snugdp.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.regression import Design, Fit, Method
 from snugdp.mechanisms.sparse import Chooser, SparseMethod, beside, noisy_scores, noisy_support, voted_support

@@ -11,6 +11,7 @@ import narwhals as nw
 from snugdp.data.engines.base import fold, merged
 from snugdp.data.quiet import quietly
 from snugdp.data.sources import Source, SparkSource, TableError, wanted
+from snugdp.data.sources.cluster import interpreter
 
 if TYPE_CHECKING:
     from snugdp.data.passes import Pass
@@ -31,7 +32,8 @@ class Spark:
         if not isinstance(source, SparkSource):
             raise TypeError("the Spark engine reads Spark tables only")
         columns = [f"`{name.replace('`', '``')}`" for name in wanted(work, source.types)]
-        job = source.table.select(*columns).mapInArrow(_Task(work), "part int, state binary")
+        with interpreter(source.table.sparkSession):
+            job = source.table.select(*columns).mapInArrow(_Task(work), "part int, state binary")
         worked, answers = quietly(lambda: _answers(job))
         if not worked or answers is None:
             raise TableError(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from snugdp.data.passes import Pass
 
 _SKIPPING = ("ignoreCorruptFiles", "ignoreMissingFiles")
+_VARIABLE, _DEFAULT = "PYSPARK_PYTHON", "python3"  # where Spark looks for the interpreter of its workers
 _ready: set[str] = set()  # Spark applications whose workers were asked
 
 
@@ -100,14 +104,40 @@ def _pairs(options: Any) -> Iterator[tuple[str, str]]:
         yield str(entry._1()), str(entry._2())
 
 
+@contextmanager
+def interpreter(session: Any) -> Iterator[None]:
+    """Jobs that are made meanwhile run this Python, where workers share this machine and nobody named another one.
+
+    Spark would start whichever ``python3`` comes first, which in an environment that was not activated is not ours.
+    """
+    context = session.sparkContext
+    named = context.pythonExec
+    chosen = named != _DEFAULT or _VARIABLE in os.environ or context.getConf().contains("spark.pyspark.python")
+    if context.master.startswith("local") and not chosen:
+        context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = named
+
+
 def _ask_workers(session: Any) -> None:
     """A job without rows: whether a worker can import this library, in this version."""
-    job = session.range(1).coalesce(1).mapInArrow(_version, "version string")
+    with interpreter(session):
+        job = session.range(1).coalesce(1).mapInArrow(_version, "version string")
     worked, rows = quietly(lambda: [row["version"] for row in job.collect()])
     if not worked:
-        raise TableError("the Spark workers cannot run this library: install snugdp (and pyarrow) on every worker")
+        raise TableError(
+            "the Spark workers cannot run this library: install snugdp (and pyarrow) on every worker, for "
+            f"Python {sys.version_info[0]}.{sys.version_info[1]} as here, and name that interpreter in the environment "
+            f"variable {_VARIABLE} before the session starts. It is {_named()}"
+        )
     if rows != [_installed()]:
         raise TableError(f"the Spark workers have another version of snugdp: install {_installed()} on every worker")
+
+
+def _named() -> str:
+    return f'set to "{os.environ[_VARIABLE]}"' if _VARIABLE in os.environ else "not set"
 
 
 def _version(batches: Iterator[Any]) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
 from snugdp import LogisticRegression, Simulation
-from snugdp.estimators.threads import one_blas_thread
+from snugdp.data.threads import one_blas_thread
 
 
 def threads() -> set[int]:

@@ -29,3 +29,8 @@ def one_blas_thread() -> Iterator[None]:
             if len(_inside) == 1:
                 _inside[0].restore_original_limits()
             _inside.pop()
+
+
+def blas_is_held() -> bool:
+    """Whether a fit is under way, so that BLAS has one thread."""
+    return bool(_inside)
