@@ -76,9 +76,9 @@ def _outlook(estimator: Any, rows: int) -> Outlook:
 
 
 def _charged(planned: Plan) -> dict[str, Any]:
-    from snugdp.estimators.files import cost_parts
+    from snugdp.estimators.files_steps import cost_told
 
-    return {"plan": str(planned), "proof": planned.proof, "cost": cost_parts(planned.cost)}
+    return {"plan": str(planned), "proof": planned.proof, "unit": planned.unit.value, "cost": cost_told(planned.cost)}
 
 
 def _shown(outlook: Outlook) -> list[str]:

@@ -197,7 +197,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         return matrix_of(X)
 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
-        self._record(outcome, plan, Promise.of(budget, plan))
+        self._record(outcome, plan, Promise(budget, plan.proof))
         self.certificate_ = outcome.certificate
         found = outcome.value
         if found is not None:
