@@ -26,7 +26,7 @@ def printed_down(value: Fraction, digits: int = 6) -> str:
     """An amount that is left: the decimal itself if it is short, otherwise rounded down, and not to 0.
 
     >>> printed_down(Fraction(2, 3)), printed_down(Fraction(1, 3**500))
-    ('0.666666', '2.74995e-239')
+    ('0.666666', '2.75025e-239')
     """
     return _text(decimal_up(-value, digits).copy_negate()) if value else "0"
 

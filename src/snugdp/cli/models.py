@@ -194,6 +194,6 @@ def exceeded(ledger: Ledger, plan: Plan) -> str:
     """Why a ledger will not take a plan."""
     return (
         f"the ledger {ledger.address} does not cover this: it costs {plan.cost.words}, and there is "
-        f"{ledger.remaining} left, each if it comes alone. Nothing was charged. Ask for less epsilon or delta; 'snugdp ledger show' lists what "
-        "was paid"
+        f"{ledger.remaining} left, each if it comes alone. Nothing was charged. Ask for less epsilon or delta; "
+        "'snugdp ledger show' lists what was paid"
     )

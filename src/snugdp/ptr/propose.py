@@ -45,7 +45,7 @@ class Plan:
         lines = [("propose", proposal)] if proposal else []
         lines += [(step.name, f"{step.noise}  [{step.cost.words}]") for step in self.steps]
         lines += [("total", f"{self.cost.words}, neighbours: {self.cost.neighbours.value}")]
-        if self.budget is not None and (self.cost.mu_squared or self.cost.atoms):
+        if self.budget is not None and (self.cost.mu_squared or self.cost.atoms or self.cost.variation):
             epsilon, delta = printed_up(self.budget.epsilon), printed_up(self.budget.delta)
             lines += [("that is", f"epsilon {epsilon} at delta {delta}")]
         lines += [("unit", "one teacher, with all its votes")] if self.unit is Unit.TEACHER else []

@@ -69,14 +69,14 @@ def forecast(points: Sequence[Point], epsilon: float) -> Markup:
     """A forecast error against epsilon, both on logarithmic scales, with the epsilon that was chosen."""
     wide, high = (_ends(point[0] for point in points), _ends(point[1] for point in points))
     axes = Axes(
-        Axis("epsilon", logarithmic(*wide), tuple(e for e, _ in points), number),
+        Axis("epsilon", logarithmic(*wide), tuple(e for e, _ in points), at_most),
         Axis("expected error", logarithmic(*high), ticks(*high), number),
     )
-    told = "; ".join(f"epsilon {number(e)}: {number(error, 3)}" for e, error in points)
+    told = "; ".join(f"epsilon {at_most(e)}: {number(error, 3)}" for e, error in points)
     shapes = [axes.line(points, "curve")]
     for e, error in points:
         near = math.isclose(e, epsilon)
-        shapes.append(axes.dot((e, error), 4.5 if near else 3, f"epsilon {number(e)}: {number(error, 3)}"))
+        shapes.append(axes.dot((e, error), 4.5 if near else 3, f"epsilon {at_most(e)}: {number(error, 3)}"))
         shapes += [axes.beside((e, error), "chosen")] if near else []
     return axes.drawing(told, shapes, "Forecast error against epsilon")
 
