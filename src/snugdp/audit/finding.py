@@ -37,8 +37,8 @@ LAYERS = {
 def at_most(value: float | Fraction, digits: int = 4) -> str:
     """A claim for people: not less than what is claimed. A float is the decimal that it prints as.
 
-    >>> at_most(0.12341), at_most(float("inf"))
-    ('0.1235', 'inf')
+    >>> at_most(1 / 3), at_most(float("inf"))
+    ('0.3334', 'inf')
     """
     return printed_up(_exact(value), digits) if math.isfinite(value) else f"{value:g}"
 
