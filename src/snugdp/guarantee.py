@@ -11,11 +11,11 @@ import enum
 import math
 from bisect import insort
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
 from snugdp.accounting import triple
+from snugdp.accounting.printed import printed_up, root_up
 from snugdp.accounting.rational import Real, float_up, rational
 from snugdp.accounting.triple import Atom
 
@@ -58,11 +58,14 @@ class Neighbours(enum.Enum):
             )
 
 
-def shown(value: float | Fraction) -> str:
-    """A number for people: a few digits, whatever its size."""
-    if value and not Fraction(1, 10**300) < abs(Fraction(value)) < 10**300:
-        return f"{Decimal(Fraction(value).numerator) / Decimal(Fraction(value).denominator):.6g}"
-    return f"{float(value):g}"
+class Unit(enum.Enum):
+    """Whom a plan protects: who it is that two neighbouring data sets differ in.
+
+    ``ROW``: one row of a table, which stands for one person. ``TEACHER``: one teacher with all its votes.
+    """
+
+    ROW = "row"
+    TEACHER = "teacher"
 
 
 @dataclass(frozen=True, init=False)
@@ -90,7 +93,8 @@ class Budget:
         object.__setattr__(self, "neighbours", Neighbours.of(neighbours))
 
     def __repr__(self) -> str:
-        return f"Budget(epsilon={shown(self.epsilon)}, delta={shown(self.delta)}, neighbours={self.neighbours.value!r})"
+        parts = f"epsilon={printed_up(self.epsilon)}, delta={printed_up(self.delta)}"
+        return f"Budget({parts}, neighbours={self.neighbours.value!r})"
 
 
 @dataclass(frozen=True, init=False)
@@ -209,15 +213,29 @@ class Cost:
             delta=left,
         )
 
-    def _parts(self) -> dict[str, float | Fraction]:
-        return {"mu": self.mu, "epsilon": self.epsilon, "delta": self.delta, "variation": self.variation}
+    def exact(self) -> dict[str, Fraction]:
+        """The parts that are not 0, as numbers; ``mu`` is a root, and rounded up if it is irrational."""
+        parts = {"mu": root_up(self.mu_squared), "epsilon": self.epsilon, "delta": self.delta}
+        return {name: value for name, value in {**parts, "variation": self.variation}.items() if value}
+
+    @property
+    def words(self) -> str:
+        """Every part that is not 0, none of them rounded down.
+
+        >>> Cost(mu="4e-6", delta="1/3").words
+        'mu 4e-06, delta 0.333334'
+        """
+        shares = [f"{name} {printed_up(value)}" for name, value in self.exact().items()]
+        runs = len(self.atoms)
+        shares += [f"{runs} perturbed objective{'s' if runs > 1 else ''}"] if runs else []
+        return ", ".join(shares) or "free"
 
     @property
     def _is_pure(self) -> bool:
         return not (self.mu_squared or self.variation or self.atoms)
 
     def __repr__(self) -> str:
-        parts = [f"{name}={shown(value)}" for name, value in self._parts().items() if value]
+        parts = [f"{name}={printed_up(value)}" for name, value in self.exact().items()]
         parts += [f"atoms={len(self.atoms)}"] if self.atoms else []
         return f"Cost({', '.join([*parts, f'neighbours={self.neighbours.value!r}'])})"
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from snugdp.guarantee import Cost
+from snugdp.guarantee import Cost, Unit
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -42,6 +42,7 @@ class Released(Generic[T_co]):
     cost: Cost
     receipt: Receipt
     certificate: Any = None  # what the test released, in the calibrating form
+    unit: Unit = Unit.ROW  # whom it protects
     refused: ClassVar[Literal[False]] = False
 
     def __bool__(self) -> bool:
@@ -57,6 +58,7 @@ class Refused:
 
     cost: Cost
     receipt: Receipt
+    unit: Unit = Unit.ROW
 
     value: ClassVar[None] = None
     certificate: ClassVar[None] = None
@@ -77,6 +79,7 @@ class NotPrivate(Generic[T_co]):
     refused: bool
     cost: Cost
     certificate: Any = None
+    unit: Unit = Unit.ROW
 
     def __bool__(self) -> bool:
         return not self.refused

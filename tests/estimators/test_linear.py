@@ -35,6 +35,7 @@ from snugdp import (
 )
 from snugdp.estimators.base import Promise
 from snugdp.estimators.methods import METHODS
+from snugdp.guarantee import Budget
 from tests.estimators.tiny import Tiny, tiny  # noqa: F401
 
 NAMES = ["a", "b", "c"]
@@ -66,7 +67,7 @@ def test_a_fit_finds_the_line() -> None:
     assert model.released_ is True
     assert model.noise_scale_.shape == (3,)
     assert 0 < model.noise_scale_.max() < 0.1
-    assert model.guarantee_ == Promise(2.0, 1e-6, "add_remove", model.plan_.proof)
+    assert model.guarantee_ == Promise(Budget(2, 1e-6), model.plan_.proof)
     assert model.cost_ == model.plan_.cost == model.receipt_.cost
     assert model.receipt_.ledger == "this call"
     assert model.outcome_.value is not None

@@ -45,6 +45,7 @@ from snugdp.estimators import glm_methods, methods
 from snugdp.estimators.base import Promise
 from snugdp.estimators.glm_methods import GLM_METHODS
 from snugdp.estimators.responses import LabelBounds, Labels
+from snugdp.guarantee import Budget
 from tests.estimators.test_check_estimator import failures
 from tests.estimators.test_privacy_of_the_face import CANARY, ROWS, SECRET, STRANGE, everything, shows
 from tests.estimators.tiny import Tiny
@@ -95,7 +96,7 @@ def test_a_fit_finds_the_classes() -> None:
     assert np.array_equal(model.predict(X), WORDS[(chances[:, 1] > 0.5).astype(int)])
     assert log_loss(y, chances) < 0.5
     assert model.released_ is True
-    assert model.guarantee_ == Promise(2.0, 1e-6, "add_remove", model.plan_.proof)
+    assert model.guarantee_ == Promise(Budget(2, 1e-6), model.plan_.proof)
     assert model.plan_.proof.startswith("mechanisms/glm_adaptive")
     assert model.cost_ == model.plan_.cost == model.receipt_.cost
     assert model.certificate_.radius > 0

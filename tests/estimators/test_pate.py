@@ -42,6 +42,7 @@ from snugdp import (
 )
 from snugdp.data.cells import matrix
 from snugdp.estimators.base import Promise
+from snugdp.guarantee import Budget
 from tests.estimators.tiny_pate import plain  # noqa: F401
 
 NAMES = ["a", "b", "c"]
@@ -106,7 +107,7 @@ def test_what_a_fit_leaves(plain: Any) -> None:  # noqa: F811
     assert plain.calls == 1
     assert ledger.spent == Cost(epsilon=1, delta=1e-6) == model.cost_ == model.plan_.cost
     assert model.receipt_.sequence == 1
-    assert model.guarantee_ == Promise(1.0, 1e-6, "add_remove", "estimators/pate.proof.md#theorem-1")
+    assert model.guarantee_ == Promise(Budget(1, 1e-6), "estimators/pate.proof.md#theorem-1")
     assert model.released_ is True
     assert model.outcome_.value is not None
     assert model.labels_.shape == model.answered_.shape == (60,)

@@ -149,10 +149,12 @@ def test_nobody_guesses_better_than_the_page_says() -> None:
 
     cost = snugdp.Cost(mu=0.7)
     lines = curves.deltas(cost, cost.epsilon_at(1e-6))
-    said = words.plainly("this", lines, (cost.epsilon_at(1e-6), 1e-6), words.Unit.of(snugdp.Neighbours.ADD_REMOVE))[1]
+    said = words.plainly(
+        "this", lines, (cost.epsilon_at(1e-6), 1e-6), words.Protected.of(snugdp.Neighbours.ADD_REMOVE)
+    )[1]
     share = float(said.split("at most ")[1].split(" %")[0]) / 100
     assert ndtr(0.35) <= share <= ndtr(0.35) + 0.002  # the best guess: on which side of the middle
-    leaky = words.plainly("this", [(0.0, 1.0)], (1.0, 0.05), words.Unit.of(snugdp.Neighbours.ADD_REMOVE))[1]
+    leaky = words.plainly("this", [(0.0, 1.0)], (1.0, 0.05), words.Protected.of(snugdp.Neighbours.ADD_REMOVE))[1]
     most = (math.e - 1 + 0.1) / (math.e + 1)  # randomised response, after telling all with probability delta
     assert float(leaky.split("at most ")[1].split(" %")[0]) / 100 >= (1 + most) / 2
 

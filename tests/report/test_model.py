@@ -264,7 +264,7 @@ def test_what_is_rounded_promises_less() -> None:
         assert float(words.percent(1 / (1 + math.exp(-epsilon))).split()[0]) / 100 >= 1 / (1 + math.exp(-epsilon))
     for delta in (1e-6, 3e-7, 0.3):
         assert 1 / int(words.chance(delta).split()[2].replace(",", "")) >= delta * (1 - 1e-12)
-    unit = words.Unit.of(snugdp.Neighbours.REPLACE)
+    unit = words.Protected.of(snugdp.Neighbours.REPLACE)
     told = words.plainly("this", [(0.0, 0.5), (1.0, 0.0)], (1.0, 0.0), unit)
     assert "plus" not in told[0]
     assert "more than 73.2 % sure never" in told[2]

@@ -54,6 +54,18 @@ def typed_down(value: Fraction) -> float:
     return -typed_up(-value)
 
 
+def written_up(value: Fraction) -> float:
+    """The smallest float that prints as a decimal that is not below ``value``: for files, which hold decimals.
+
+    >>> written_up(Fraction(3, 10)), written_up(Fraction(1, 3))
+    (0.3, 0.33333333333333337)
+    """
+    number = _nearest(value)
+    while math.isfinite(number) and Fraction(repr(number)) < value:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
 def readings(number: float) -> tuple[Fraction, Fraction]:
     """The two exact values that a finite float may stand for: its bits, and the decimal it prints as.
 

@@ -138,7 +138,7 @@ def beside_the_value(result: Any) -> str:
 
     >>> import snugdp
     >>> print(beside_the_value(snugdp.vote(["a"], candidates=["a", "b"], epsilon=1)))  # doctest: +ELLIPSIS
-    Released: {'cost': ..., 'receipt': "Receipt(...)"}
+    Released: {'cost': ..., 'receipt': "Receipt(...)", 'unit': ...}
     """
     outcome = getattr(result, "outcome_", result)
     state = dict(getattr(outcome, "__dict__", {}))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.audit.bounds import ALPHA, clopper_pearson
-from snugdp.audit.finding import Finding
+from snugdp.audit.finding import Finding, at_most
 from snugdp.noise import Exact, Noise
 
 Run = Callable[[Noise], float]
@@ -77,7 +77,7 @@ def coverage(certified: Certified, source: Noise | None = None, runs: int | None
     return Finding(
         "C",
         certified.name,
-        f"wrong with probability <= {certified.failure:.4g}",
+        f"wrong with probability <= {at_most(certified.failure)}",
         f"{low:.4f} .. {high:.4f} in {n} runs" + (f"; finds {', '.join(finds)}" if finds else ""),
         low <= certified.failure and not missed,
         detail,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.audit.bounds import ALPHA, mean_interval, won
-from snugdp.audit.finding import Case, Curve, Finding
+from snugdp.audit.finding import Case, Curve, Finding, at_most
 from snugdp.audit.replay import Path, path, paths, random_pairs
 from snugdp.audit.tail import again, deltas, independent_end, whole
 
@@ -231,7 +231,7 @@ def _finding(case: str, claim: _Claim, seen: Measured, passed: bool, detail: str
     if not seen.exact:
         shown += f" ({low[place]:.4g} .. {high[place]:.4g})"
     curve = Curve(_tuple(at), _tuple(claimed), _tuple(seen.mean), _tuple(low), _tuple(high))
-    words = f"delta({at[place]:.3g}) <= {claimed[place]:.4g}"
+    words = f"delta({at_most(at[place], 3)}) <= {at_most(claimed[place])}"
     return Finding("D", case, words, shown, passed, detail, curve)
 
 

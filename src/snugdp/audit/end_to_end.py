@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from snugdp.audit.bounds import ALPHA, clopper_pearson
 from snugdp.audit.density import levels
-from snugdp.audit.finding import Case, Curve, Finding
+from snugdp.audit.finding import Case, Curve, Finding, at_least, at_most
 from snugdp.noise.witness import Witness
 
 Data = TypeVar("Data")
@@ -60,7 +60,7 @@ def _audited(  # noqa: PLR0917
         detail += f"; noise {1 - _SHRINK:.0%} smaller is seen" if passed else "; too weak: smaller noise was not seen"
     place = int(np.argmax(low - claimed))
     curve = Curve(_tuple(at), _tuple(claimed), _tuple(mean), _tuple(low), _tuple(np.ones_like(at)))
-    claim, measured = f"delta({at[place]:.3g}) <= {claimed[place]:.4g}", f"at least {low[place]:.4g}"
+    claim, measured = f"delta({at_most(at[place], 3)}) <= {at_most(claimed[place])}", f"at least {at_least(low[place])}"
     return Finding("E", case.name, claim, measured, passed, detail, curve)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from snugdp.accounting.printed import printed_down, printed_up
+from snugdp.accounting.rational import rational
 from snugdp.guarantee import Budget, Cost
 from snugdp.noise import Noise
 from snugdp.outcome import Outcome
@@ -29,6 +32,24 @@ LAYERS = {
     "G": "ledger",
     "X": "published vectors",
 }
+
+
+def at_most(value: float | Fraction, digits: int = 4) -> str:
+    """A claim for people: not less than what is claimed. A float is the decimal that it prints as.
+
+    >>> at_most(1 / 3), at_most(float("inf"))
+    ('0.3334', 'inf')
+    """
+    return printed_up(_exact(value), digits) if math.isfinite(value) else f"{value:g}"
+
+
+def at_least(value: float | Fraction, digits: int = 4) -> str:
+    """A lower bound for people: not more than was found."""
+    return printed_down(_exact(value), digits) if math.isfinite(value) else f"{value:g}"
+
+
+def _exact(value: float | Fraction) -> Fraction:
+    return value if isinstance(value, Fraction) else rational(float(value), "an amount")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from snugdp.audit.finding import at_least, at_most
 from snugdp.audit.replay import Path
 from snugdp.audit.sites import log_probability
 from snugdp.audit.sites_parts import part
@@ -47,8 +48,9 @@ def _compared(run: Path, levels: Iterable[float], found: Callable[[float], float
     """The delta of the last draw against what its step pays for, at every one of these epsilons."""
     cost = _paid(run)
     for epsilon in levels:
-        if found(epsilon) > cost.delta_at(epsilon) * (1 + _ROUND):
-            return f"the last draw has delta({epsilon}) >= {found(epsilon):.4g}, paid are {cost.delta_at(epsilon):.4g}"
+        seen, paid = found(epsilon), cost.delta_at(epsilon)
+        if seen > paid * (1 + _ROUND):
+            return f"the last draw has delta({epsilon}) >= {at_least(seen)}, paid are {at_most(paid)}"
     return ""
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
+from snugdp.accounting.printed import root_up
 from snugdp.audit.bounds import ALPHA, clopper_pearson
-from snugdp.audit.finding import Case, Finding
+from snugdp.audit.finding import Case, Finding, at_most
 from snugdp.audit.replay import Realised, path, random_pairs, realised_by
 
 Data = TypeVar("Data")
@@ -57,9 +58,9 @@ def exceeds(case: Case[Data], found: Realised) -> str:
     if not case.parts:
         return ""
     if found.mu_squared > case.cost.mu_squared:
-        return f"mu is {math.sqrt(found.mu_squared):.6g}, claimed {case.cost.mu:.6g}"
+        return f"mu is {_root(found.mu_squared)}, claimed {_root(case.cost.mu_squared)}"
     if found.epsilon > case.cost.epsilon:
-        return f"epsilon is {float(found.epsilon):.6g}, claimed {float(case.cost.epsilon):.6g}"
+        return f"epsilon is {at_most(found.epsilon, 6)}, claimed {at_most(case.cost.epsilon, 6)}"
     return ""
 
 
@@ -140,8 +141,8 @@ def _larger(one: _Tally, two: _Tally) -> _Tally:
 def _claim(case: Case[Data]) -> str:
     if not case.parts:
         return "the same walk on all neighbours"
-    often = f", but for {failure(case):.4g} of runs" if failure(case) else ""
-    return f"mu <= {case.cost.mu:.6g}, epsilon <= {float(case.cost.epsilon):.6g}{often}"
+    often = f", but for {at_most(failure(case))} of runs" if failure(case) else ""
+    return f"mu <= {_root(case.cost.mu_squared)}, epsilon <= {at_most(case.cost.epsilon, 6)}{often}"
 
 
 def _measured(case: Case[Data], total: _Tally, failed: bool) -> str:
@@ -149,4 +150,8 @@ def _measured(case: Case[Data], total: _Tally, failed: bool) -> str:
     exceeded = f"{total.exceeded} of {total.runs} runs exceed it"
     if not case.parts or failed:
         return exceeded
-    return f"mu {math.sqrt(total.mu_squared):.6g}, epsilon {float(total.epsilon):.6g}; {exceeded}"
+    return f"mu {_root(total.mu_squared)}, epsilon {at_most(total.epsilon, 6)}; {exceeded}"
+
+
+def _root(square: Fraction) -> str:
+    return at_most(root_up(square), 6)

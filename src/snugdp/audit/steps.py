@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
+from snugdp.accounting.printed import root_up
 from snugdp.accounting.triple import Atom
+from snugdp.audit.finding import at_most
 from snugdp.audit.replay import Path
 from snugdp.audit.sites_parts import part, tilt
 from snugdp.guarantee import Cost
@@ -65,10 +67,8 @@ class Bill:
     ended: bool = False
 
     def __str__(self) -> str:
-        paid = ", ".join(
-            f"mu {math.sqrt(limit.mu_squared):.4g} epsilon {float(limit.epsilon):.4g}" for limit in self.limits
-        )
-        drawn = ", ".join(f"mu {math.sqrt(d.mu_squared):.4g} epsilon {float(d.epsilon):.4g}" for d in self.draws[:8])
+        paid = ", ".join(_told(limit.mu_squared, limit.epsilon) for limit in self.limits)
+        drawn = ", ".join(_told(draw.mu_squared, draw.epsilon) for draw in self.draws[:8])
         return f"paid {paid}; drawn {drawn}"
 
     @property
@@ -180,3 +180,7 @@ def _divides(limits: Sequence[Limit], draws: Sequence[Draw], ended: bool) -> boo
                 after.add(end)
         reached = after
     return len(draws) in reached
+
+
+def _told(mu_squared: Fraction, epsilon: Fraction | float) -> str:
+    return f"mu {at_most(root_up(mu_squared))} epsilon {at_most(epsilon)}"

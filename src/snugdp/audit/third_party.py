@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from snugdp.audit.bounds import ALPHA, epsilon_from_scores, mu_from_scores
 from snugdp.audit.end_to_end import learnt, lower_deltas
-from snugdp.audit.finding import Curve, Finding, promised
+from snugdp.audit.finding import Curve, Finding, at_least, at_most, promised
 from snugdp.guarantee import Budget, Cost
 from snugdp.noise import Noise
 from snugdp.outcome import Outcome
@@ -91,8 +91,8 @@ def black_box(
     return Finding(
         "E",
         name,
-        f"delta({at[place]:.3g}) <= {claimed[place]:.4g}",
-        f"at least {low[place]:.4g}",
+        f"delta({at_most(at[place], 3)}) <= {at_most(claimed[place])}",
+        f"at least {at_least(low[place])}",
         bool((low <= claimed + 1e-12).all()),
         _bounds(scores, claimed[-1], runs, alpha),
         Curve(tuple(at.tolist()), tuple(claimed.tolist()), tuple(mean.tolist()), tuple(low.tolist()), (1.0,) * len(at)),
@@ -104,7 +104,8 @@ def _bounds(scores: tuple[Floats, Floats], delta: float, runs: int, alpha: float
     ways = (scores, (-scores[1], -scores[0]))
     epsilon = max(epsilon_from_scores(*way, delta, alpha) for way in ways)
     mu = max(mu_from_scores(*way, alpha) for way in ways)
-    return f"{runs} runs a side; epsilon >= {epsilon:.3g} at delta {delta:.3g}, mu >= {mu:.3g}"
+    found = f"epsilon >= {at_least(epsilon, 3)} at delta {at_most(delta, 3)}, mu >= {at_least(mu, 3)}"
+    return f"{runs} runs a side; {found}"
 
 
 def _epsilon(claim: Cost | Budget) -> float:

@@ -158,8 +158,7 @@ def _ask(console: Console, train: pl.DataFrame, ledger: Any) -> None:
 def _entries(ledger: Any) -> Any:
     table = _table("", "what", "outcome", "charged")
     for entry in ledger.entries():
-        charged = repr(entry.cost).removeprefix("Cost(").partition(", neighbours")[0]
-        table.add_row(str(entry.sequence), entry.what, entry.state, charged)
+        table.add_row(str(entry.sequence), entry.what, entry.state, entry.cost.words)
     return table
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -184,19 +183,17 @@ def left_after(ledger: Ledger, cost: Cost) -> Remaining | None:
     return ledger.remaining_after(cost)
 
 
-def as_amounts(left: Remaining | None) -> dict[str, float] | None:
-    """For JSON."""
-    return None if left is None else {"mu": left.mu, "epsilon": left.epsilon, "delta": left.delta}
+def as_amounts(left: Remaining | None) -> dict[str, Any] | None:
+    """For JSON: floats that are rounded down, and what is left exactly."""
+    if left is None:
+        return None
+    return {"mu": left.mu, "epsilon": left.epsilon, "delta": left.delta, "exact": left.as_dict()}
 
 
 def exceeded(ledger: Ledger, plan: Plan) -> str:
     """Why a ledger will not take a plan."""
-    from snugdp.guarantee import shown
-
-    parts: dict[str, float | Fraction] = {"mu": plan.cost.mu, "epsilon": plan.cost.epsilon, "delta": plan.cost.delta}
-    asked = ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if value)
     return (
-        f"the ledger {ledger.address} does not cover this: it costs {asked}, and there is {ledger.remaining} left, "
-        "each if it comes alone. Nothing was charged. Ask for less epsilon or delta; 'snugdp ledger show' lists what "
-        "was paid"
+        f"the ledger {ledger.address} does not cover this: it costs {plan.cost.words}, and there is "
+        f"{ledger.remaining} left, each if it comes alone. Nothing was charged. Ask for less epsilon or delta; "
+        "'snugdp ledger show' lists what was paid"
     )

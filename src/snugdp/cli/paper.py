@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
+from decimal import ROUND_CEILING, Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -268,7 +270,10 @@ def show(console: Console, study: Study, points: list[Point]) -> None:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}" if value < 10 else f"{value:.1f}"
+    """An epsilon, rounded up."""
+    if not math.isfinite(value):
+        return f"{value:g}"
+    return str(Decimal(value).quantize(Decimal("0.001" if value < 10 else "0.1"), ROUND_CEILING))
 
 
 def _watched(console: Console, what: str, items: Iterator[Any], total: int) -> Iterator[Any]:

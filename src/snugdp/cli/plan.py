@@ -12,7 +12,7 @@ from snugdp.cli.errors import in_plain_words
 from snugdp.cli.terminal import bars
 
 if TYPE_CHECKING:
-    from snugdp.estimators.forecast import Outlook
+    from snugdp.estimators.forecast import Expected, Outlook
     from snugdp.ptr.propose import Plan
 
 _FEW = 12
@@ -76,23 +76,23 @@ def _outlook(estimator: Any, rows: int) -> Outlook:
 
 
 def _charged(planned: Plan) -> dict[str, Any]:
-    from snugdp.estimators.files import cost_parts
+    from snugdp.estimators.files_steps import cost_told
 
-    return {"plan": str(planned), "proof": planned.proof, "cost": cost_parts(planned.cost)}
+    return {"plan": str(planned), "proof": planned.proof, "unit": planned.unit.value, "cost": cost_told(planned.cost)}
 
 
 def _shown(outlook: Outlook) -> list[str]:
     asked = outlook.asked
     lines = [f"Expected with {asked.rows:,} rows: {outlook.error_is}", ""]
-    points = [(f"{each.epsilon:g}", each.error) for each in outlook.by_epsilon]
+    points = [(_budget(each), each.error) for each in outlook.by_epsilon]
     place = outlook.by_epsilon.index(asked)
     lines += [f"  {'epsilon':>{max(len(text) for text, _ in points)}}", *bars(points, marked=place), ""]
     head = ["epsilon", *(f"{each.rows:,} rows" for each in outlook.grid[0])]
-    cells = [[f"{line[0].epsilon:g}", *(f"{each.error:.3g}" for each in line)] for line in outlook.grid]
+    cells = [[_budget(line[0]), *(f"{each.error:.3g}" for each in line)] for line in outlook.grid]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
     for row in (head, *cells):
         lines.append("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)))
-    lines += ["", f"Noise at epsilon {asked.epsilon:g} (standard deviation):"]
+    lines += ["", f"Noise at epsilon {_budget(asked)} (standard deviation):"]
     widest = max(map(len, asked.noise))
     listed = list(asked.noise.items())
     lines += [f"  {name:<{widest}}  {value:.3g}" for name, value in listed[:_FEW]]
@@ -100,3 +100,10 @@ def _shown(outlook: Outlook) -> list[str]:
         rest = [value for _, value in listed[_FEW:]]
         lines.append(f"  and {len(rest)} more, {min(rest):.3g} to {max(rest):.3g}")
     return lines
+
+
+def _budget(expected: Expected) -> str:
+    from snugdp.accounting.printed import printed_up
+    from snugdp.accounting.rational import rational
+
+    return printed_up(rational(expected.epsilon, "epsilon"))

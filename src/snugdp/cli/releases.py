@@ -138,11 +138,17 @@ class Till:
             self.report.write_text(page, encoding="utf-8")
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
-        from snugdp.estimators.files_steps import cost_parts
+        from snugdp.estimators.files_steps import cost_told
 
         accepted = None if self.book is None else self.book.affords(plan.cost)
         found = None if self.book is None else {**self._found(self.book), "accepted": accepted}
-        return {"plan": str(plan), "proof": plan.proof, "cost": cost_parts(plan.cost), "ledger": found}
+        return {
+            "plan": str(plan),
+            "proof": plan.proof,
+            "unit": plan.unit.value,
+            "cost": cost_told(plan.cost),
+            "ledger": found,
+        }
 
     def _left(self, plan: Plan) -> str:
         if self.book is None:
@@ -151,15 +157,16 @@ class Till:
         return f"\nLedger {self.book.address}: {self.book.remaining} left.{after}"
 
     def _paid(self, outcome: Outcome[Any], plan: Plan) -> dict[str, Any]:
-        from snugdp.estimators.files_steps import cost_parts
+        from snugdp.estimators.files_steps import cost_told
 
         receipt: Any = getattr(outcome, "receipt", None)
         names = ("ledger", "sequence", "what", "key", "hash")
         return {
             "outcome": "refused" if outcome.refused else "released",
-            "cost": cost_parts(outcome.cost),
+            "cost": cost_told(outcome.cost),
             "plan": str(plan),
             "proof": plan.proof,
+            "unit": plan.unit.value,
             "receipt": None if receipt is None else {name: getattr(receipt, name) for name in names},
             "ledger": None if self.book is None else self._found(self.book),
         }

@@ -10,9 +10,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from snugdp.accounting.printed import printed_up
+from snugdp.accounting.rational import written_up
 from snugdp.data.arrays import ArraySource
 from snugdp.data.schema import Layout
-from snugdp.guarantee import Budget, Cost, shown
+from snugdp.guarantee import Budget, Cost
 from snugdp.mechanisms.regression import Method
 from snugdp.noise import Noise, Simulation
 from snugdp.outcome import Receipt
@@ -55,22 +57,31 @@ def require_rows(data: object) -> None:
 class Promise:
     """What a fit promises about every person in the table, in plain numbers.
 
-    >>> print(Promise(1.0, 1e-6, "add_remove", "mechanisms/objective.proof.md#theorem-1"))
+    >>> print(Promise(Budget(1, 1e-6), "mechanisms/objective.proof.md#theorem-1"))
     (1, 1e-06)-differential privacy, neighbours: add_remove
     """
 
-    epsilon: float
-    delta: float
-    neighbours: str
+    budget: Budget
     proof: str
 
-    @classmethod
-    def of(cls, budget: Budget, plan: Plan) -> Promise:
-        """The promise of a plan within a budget."""
-        return cls(float(budget.epsilon), float(budget.delta), budget.neighbours.value, plan.proof)
+    @property
+    def epsilon(self) -> float:
+        """As it was given, or rounded up where a float cannot say it."""
+        return written_up(self.budget.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """As it was given, or rounded up where a float cannot say it."""
+        return written_up(self.budget.delta)
+
+    @property
+    def neighbours(self) -> str:
+        """The name of the relation."""
+        return self.budget.neighbours.value
 
     def __str__(self) -> str:
-        return f"({shown(self.epsilon)}, {shown(self.delta)})-differential privacy, neighbours: {self.neighbours}"
+        epsilon, delta = printed_up(self.budget.epsilon), printed_up(self.budget.delta)
+        return f"({epsilon}, {delta})-differential privacy, neighbours: {self.neighbours}"
 
 
 class AbsentLedger:

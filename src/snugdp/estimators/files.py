@@ -11,26 +11,30 @@ import os
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from snugdp.accounting import balls
+from snugdp.accounting.printed import printed_up
 from snugdp.estimators import files_kinds as kinds
 from snugdp.estimators.base import Promise
 from snugdp.estimators.files_schema import schema_from, schema_to
-from snugdp.estimators.files_steps import cost_parts, steps_from, steps_to
+from snugdp.estimators.files_steps import agrees, cost_parts, steps_from, steps_to
 from snugdp.estimators.files_values import decode, encode, record
-from snugdp.guarantee import Cost, shown
+from snugdp.guarantee import Cost, Unit
+from snugdp.ledger.amounts import budget_to_json
 from snugdp.ptr.propose import Plan, Step
 
 FORMAT, VERSION = "snugdp model", 1
 _FIELDS = (
     "format", "version", "kind", "software", "time", "outcome", "parameters", "schema", "features", "guarantee",
-    "cost", "steps", "receipt", "plan", "released",
+    "unit", "cost", "steps", "receipt", "plan", "released",
 )  # fmt: skip
-_LATER = ("steps",)  # files that were written before it was added have none
+_LATER = ("steps", "unit")  # files that were written before these were added have none: "unit" is then "row"
 _MOST = 10**7  # features
 _EXPECT = "  expect   "  # how a printed plan marks its forecasts
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
@@ -118,6 +122,7 @@ def as_dict(model: Any) -> dict[str, Any]:
         "schema": None if getattr(model, "schema", None) is None else schema_to(model.schema),
         "features": {"count": int(model.n_features_in_), "names": None if names is None else [str(n) for n in names]},
         "guarantee": None if model.guarantee_ is None else _told(model.guarantee_),
+        "unit": model.plan_.unit.value,
         "cost": {**cost_parts(model.cost_), "exact": cost},
         "steps": steps_to(model.plan_.steps, model.cost_),
         "receipt": None if model.receipt_ is None else {key: getattr(model.receipt_, key) for key in _RECEIPT},
@@ -182,29 +187,26 @@ def _outcome_of(model: Any) -> str:
 
 
 def _told(promise: Promise) -> dict[str, Any]:
-    factor = math.exp(promise.epsilon) if promise.epsilon < 700 else math.inf
     one = "one row more or less" if promise.neighbours == "add_remove" else "one row replaced by another"
+    factor = balls.above(lambda: balls.exp(balls.ball(promise.budget.epsilon)))
+    larger = printed_up(Fraction(factor), 3) if factor < math.inf else f"e^{printed_up(promise.budget.epsilon)}"
     words = (
-        f"{promise}: with {one} in the table, nothing that could be released becomes more than {factor:.3g} times as "
-        f"likely, but for a probability of {shown(promise.delta)}"
+        f"{promise}: with {one} in the table, nothing that could be released becomes more than {larger} times as "
+        f"likely, but for a probability of {printed_up(promise.budget.delta)}"
     )
     parts = {"epsilon": promise.epsilon, "delta": promise.delta, "neighbours": promise.neighbours}
-    return {**parts, "proof": promise.proof, "words": words}
+    return {**parts, "proof": promise.proof, "words": words, "exact": budget_to_json(promise.budget)}
 
 
 def _check_promise(given: Any, model: Any) -> None:
-    made = None if model.guarantee_ is None else _told(model.guarantee_)
-    if made is None or not isinstance(given, dict):
-        good = made is given
-    else:
-        good = {**given, "words": ""} == {**made, "words": ""} and isinstance(given.get("words"), str)
-    if not good:
+    promise = model.guarantee_
+    if not (given is None if promise is None else agrees(given, _told(promise))):
         raise ValueError('"guarantee" is not that of the parameters and the plan')
 
 
 def _cost(given: Any) -> Cost:
     cost = decode(given["exact"]) if isinstance(given, dict) and "exact" in given else None
-    if not isinstance(cost, Cost) or {**cost_parts(cost), "exact": given["exact"]} != given:
+    if not isinstance(cost, Cost) or not agrees(given, {**cost_parts(cost), "exact": given["exact"]}):
         raise ValueError('"cost" must hold the parts of one exact cost')
     return cost
 
@@ -218,18 +220,27 @@ def _plan(given: dict[str, Any], cost: Cost) -> StoredPlan:
     what = text.partition("\n")[0].removeprefix("Plan: ")
     steps = steps_from(given["steps"], cost) if "steps" in given else (Step("all", "as planned", cost),)
     expected = tuple(line.removeprefix(_EXPECT) for line in text.splitlines() if line.startswith(_EXPECT))
-    return StoredPlan(what, proof, {}, steps, expected, text=text)
+    return StoredPlan(what, proof, {}, steps, expected, unit=_unit(given), text=text)
+
+
+def _unit(given: dict[str, Any]) -> Unit:
+    try:
+        return Unit(given.get("unit", Unit.ROW.value))
+    except ValueError:
+        pass
+    raise ValueError(f'"unit" must be one of {", ".join(unit.value for unit in Unit)}')
 
 
 def _outcome(given: dict[str, Any]) -> dict[str, Any]:
     """The tree of the outcome, whose parts are all in the file."""
     cost, released, receipt = given["cost"]["exact"], given["released"], given["receipt"]
+    unit = encode(_unit(given), "the unit")
     exact = {"value": None, "certificate": None} if released is None else released["exact"]
     if not isinstance(exact, dict) or exact.keys() != {"value", "certificate"}:
         raise ValueError('"exact" must hold a value and a certificate')
     if receipt is None:
         refused = {"value": exact["value"], "refused": released is None, "cost": cost}
-        made = record("snugdp.outcome:NotPrivate", {**refused, "certificate": exact["certificate"]})
+        made = record("snugdp.outcome:NotPrivate", {**refused, "certificate": exact["certificate"], "unit": unit})
         words = "rehearsal, NOT PRIVATE" if released is not None else "refused rehearsal, NOT PRIVATE"
     else:
         if not isinstance(receipt, dict) or tuple(receipt) != _RECEIPT:
@@ -237,10 +248,11 @@ def _outcome(given: dict[str, Any]) -> dict[str, Any]:
         parts = {**{key: receipt[key] for key in _RECEIPT[:3]}, "cost": cost}
         paid = record("snugdp.outcome:Receipt", {**parts, "key": receipt["key"], "hash": receipt["hash"]})
         if released is None:
-            made, words = record("snugdp.outcome:Refused", {"cost": cost, "receipt": paid}), "refused"
+            made = record("snugdp.outcome:Refused", {"cost": cost, "receipt": paid, "unit": unit})
+            words = "refused"
         else:
             parts = {"value": exact["value"], "cost": cost, "receipt": paid, "certificate": exact["certificate"]}
-            made, words = record("snugdp.outcome:Released", parts), "released"
+            made, words = record("snugdp.outcome:Released", {**parts, "unit": unit}), "released"
     if given["outcome"] != words:
         raise ValueError(f'"outcome" must be "{words}", as the receipt and the release say')
     return made

@@ -174,7 +174,7 @@ class LinearModel(PrivateEstimator):
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout) -> Self:
         self._layout = layout
-        self._record(outcome, plan, Promise.of(budget, plan))
+        self._record(outcome, plan, Promise(budget, plan.proof))
         winner: Outcome[Any] = outcome
         if isinstance(outcome.value, Selected):
             self.best_proposal_, winner = dict(outcome.value.proposal), outcome.value.release

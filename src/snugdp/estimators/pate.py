@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from snugdp.estimators.pate_rows import Form, fresh, read, size, take
 from snugdp.estimators.pate_teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.tables import eager
-from snugdp.guarantee import Budget, Neighbours
+from snugdp.guarantee import Budget, Neighbours, Unit
 from snugdp.ledger import BudgetExceededError
 from snugdp.ledger.question import column_name
 from snugdp.noise import Noise
@@ -262,11 +263,13 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         numbers = face.Numbers(self.sigma, self.gap, self.proxy, self.threshold, self.threshold_sigma)
         test: Any = self.test
         try:
-            return face.propose(budget, Size(self._teachers(), queries, classes), test, numbers)
+            proposal = face.propose(budget, Size(self._teachers(), queries, classes), test, numbers)
         except ValueError as problem:
             if test in ("distance", "smooth") and self.sigma is None and "test=" not in str(problem):
                 raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
             raise
+        # A row changes the votes of one teacher, so hiding a teacher hides a row: Theorem 1.
+        return replace(proposal, plan=replace(proposal.plan, proof=PROOF, unit=Unit.ROW))
 
     def _affordable(self, plan: Plan, purse: Purse) -> None:
         """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
@@ -311,7 +314,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        self._record(outcome, plan, Promise(float(budget.epsilon), float(budget.delta), budget.neighbours.value, PROOF))
+        self._record(outcome, plan, Promise(budget, plan.proof))
         if outcome.value is not None:
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)

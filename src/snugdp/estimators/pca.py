@@ -195,7 +195,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         self._name(table.named, list(table.layout.columns))
 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
-        self._record(outcome, plan, Promise.of(budget, plan))
+        self._record(outcome, plan, Promise(budget, plan.proof))
         self.certificate_ = outcome.certificate
         found = outcome.value
         if found is not None:

@@ -183,7 +183,7 @@ class SparseModel(PrivateEstimator):
 
     def _keep(self, outcome: Outcome[tuple[Support, Fit]], plan: Plan, budget: Budget, box: Box) -> Any:
         self._box = box
-        self._record(outcome, plan, Promise.of(budget, plan))
+        self._record(outcome, plan, Promise(budget, plan.proof))
         self.certificate_ = outcome.certificate
         self._theta: Any = None
         if outcome.value is not None:

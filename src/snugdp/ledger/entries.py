@@ -83,7 +83,7 @@ def table(state: State, address: str) -> str:
         where = f" [{'/'.join(entry.part)}]" if entry.part else ""
         paid = f" [within {entry.within}]" if entry.within is not None else ""
         status = "reserved" if entry.kind == "reserve" else entry.state
-        cells.append((str(entry.sequence), status, _brief(entry.cost), entry.what + where + paid, entry.key))
+        cells.append((str(entry.sequence), status, entry.cost.words, entry.what + where + paid, entry.key))
     return "\n".join(lines + (_aligned(cells) if len(cells) > 1 else ["nothing was charged yet"]))
 
 
@@ -98,6 +98,7 @@ def as_json(state: State, rows: Sequence[Row], mark: Mark) -> str:
         "head": {"sequence": state.seq, "hash": state.head},
         "anchor": {"sequence": mark.seq, "hash": mark.hash},
         "spent": amounts.cost_to_json(state.spent),
+        "left": state.remaining.as_dict(),
         "records": [row._asdict() for row in rows],
     }
     return json.dumps(whole, indent=1)
@@ -118,10 +119,6 @@ def _line(entry: Entry) -> Mapping[str, object]:
     line |= {"partition": partition, "part": part, "atoms": len(entry.cost.atoms)}
     line |= {"within": "" if entry.within is None else entry.within}
     return line | {name: getattr(entry, name) for name in _COLUMNS if name not in line}
-
-
-def _brief(cost: Cost) -> str:
-    return repr(cost).removeprefix("Cost(").split("neighbours=")[0].rstrip(", ") or "0"
 
 
 def _plain(cell: str) -> str:

@@ -18,9 +18,10 @@ from functools import lru_cache
 from flint import arb
 
 from snugdp.accounting import balls, gaussian, triple
+from snugdp.accounting.printed import printed_down, root_down
 from snugdp.accounting.rational import typed_down
 from snugdp.accounting.triple import Branch
-from snugdp.guarantee import Budget, Cost, shown
+from snugdp.guarantee import Budget, Cost
 from snugdp.ledger import amounts
 
 LINES = (Fraction(7, 10), Fraction(2, 5), Fraction(1, 5))  # where they touch, in parts of the largest mu
@@ -59,14 +60,37 @@ class Box:
 
 @dataclass(frozen=True)
 class Remaining:
-    """The largest further charge: purely Gaussian, pure, or failure only; each if it comes alone. Rounded down."""
+    """The largest further charge: purely Gaussian, pure, or failure only; each if it comes alone.
 
-    mu: float
-    epsilon: float
-    delta: float
+    ``mu_squared``, ``pure`` and ``failure`` are exact; ``mu``, ``epsilon`` and ``delta`` are floats, rounded down.
+    """
+
+    mu_squared: Fraction
+    pure: Fraction
+    failure: Fraction
+
+    @property
+    def mu(self) -> float:
+        """The largest Gaussian charge."""
+        return _down(root_down(self.mu_squared))
+
+    @property
+    def epsilon(self) -> float:
+        """The largest pure charge."""
+        return _down(self.pure)
+
+    @property
+    def delta(self) -> float:
+        """The largest charge of a failure."""
+        return _down(self.failure)
+
+    def as_dict(self) -> dict[str, str]:
+        """Exactly, for JSON."""
+        return {"mu_squared": str(self.mu_squared), "epsilon": str(self.pure), "delta": str(self.failure)}
 
     def __str__(self) -> str:
-        return f"mu {shown(self.mu)} or epsilon {shown(self.epsilon)} or delta {shown(self.delta)}"
+        mu = printed_down(root_down(self.mu_squared))
+        return f"mu {mu} or epsilon {printed_down(self.pure)} or delta {printed_down(self.failure)}"
 
 
 @dataclass(frozen=True)
@@ -108,14 +132,14 @@ class Limits:
         """The largest further charge of each kind."""
         if not self.boxes and isinstance(self.budget, Budget):
             pure, failure = self.budget.epsilon - total.epsilon, self.budget.delta - total.delta
-            return Remaining(gaussian.mu(pure, failure), _down(pure), _down(failure))
+            return Remaining(Fraction(gaussian.mu(pure, failure)) ** 2, pure, failure)
         square, pure, failure = Fraction(0), Fraction(0), Fraction(0)
         for box in (box for box in self.boxes if box.covers(total)):
             failure = max(failure, box.limit.delta - total.delta)
             pure = max(pure, box.left(total) if box.order else box.limit.epsilon - total.epsilon)
             room = 2 * box.left(total) / box.order if box.order else box.limit.mu_squared - total.mu_squared
             square = max(square, room)
-        return Remaining(_root(square), _down(pure), _down(failure))
+        return Remaining(square, pure, failure)
 
 
 def within(cost: Cost, limit: Cost) -> bool:
@@ -374,8 +398,3 @@ def _short(value: Fraction) -> Fraction:
 
 def _down(value: Fraction) -> float:
     return typed_down(value) + 0.0  # no negative zero
-
-
-def _root(square: Fraction) -> float:
-    """The root, rounded down."""
-    return max(0.0, balls.below(lambda: balls.ball(square).sqrt()))

@@ -35,7 +35,7 @@ class MemoryLedger:
     >>> ledger = MemoryLedger(epsilon=1, delta=1e-6)
     >>> _ = ledger.charge(Cost(mu=0.07), "noisy mean")
     >>> print(ledger.remaining)
-    mu 0.223542 or epsilon 0.670354 or delta 1.5e-07
+    mu 0.223542 or epsilon 0.670354 or delta 1.49999e-07
     """
 
     def __init__(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from snugdp.guarantee import Budget, Cost
+from snugdp.accounting.printed import printed_up
+from snugdp.guarantee import Budget, Cost, Unit
 from snugdp.mechanisms.gnmax import labels
 from snugdp.mechanisms.gnmax.ball import Integers
 from snugdp.mechanisms.gnmax.confident import confident_losses
@@ -91,7 +92,7 @@ def plain(request: Request, *notes: str) -> Proposal:
     sure, least = request.confidence, request.least_plain
     sigma = least if request.sigma is None else request.sigma
     if sigma is None or least is None or sigma < least:
-        needed = "a larger threshold_sigma" if least is None else f"sigma of at least {float(least):.6g}"
+        needed = "a larger threshold_sigma" if least is None else f"sigma of at least {printed_up(least)}"
         raise ValueError(
             f'with test="none" this budget needs {needed} for {request.size.queries} queries: give that, leave sigma '
             'out, or propose less noise behind a test with test="distance"'
@@ -100,7 +101,7 @@ def plain(request: Request, *notes: str) -> Proposal:
     forecast = (*notes, *expected(request, sigma), "never refuses")
     proof = labels.CONFIDENT_PROOF if sure else labels.PROOF
     steps = (Step("release", described(request, sigma), cost),)
-    plan = Plan(what(request), proof, numbers(request, sigma), steps, forecast, request.budget)
+    plan = Plan(what(request), proof, numbers(request, sigma), steps, forecast, request.budget, Unit.TEACHER)
     return Proposal(plan, _draws(request, sigma), None)
 
 
@@ -159,7 +160,7 @@ def _behind_test(request: Request, sigma: Fraction, search: Search, found: Teste
         Step("release", described(request, sigma), test.cost),
     )
     forecast = (*likely, sure_pass, *expected(request, sigma), *compared(request))
-    plan = Plan(what(request), PROOF, numbers(request, sigma), steps, forecast, budget)
+    plan = Plan(what(request), PROOF, numbers(request, sigma), steps, forecast, budget, Unit.TEACHER)
     return Proposal(plan, _draws(request, sigma), test)
 
 

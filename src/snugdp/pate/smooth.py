@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from snugdp.guarantee import Cost
+from snugdp.guarantee import Cost, Unit
 from snugdp.mechanisms.gnmax.gnss import PROOF, SmoothTest, smooth_plan
 from snugdp.mechanisms.gnmax.labels import NoisyLabels
 from snugdp.pate.proposals import Proposal, Request, compared, described, expected, numbers, plain, what
@@ -94,4 +94,5 @@ def _proposal(request: Request, sigma: Fraction, test: SmoothTest, likely: bool)
     hope = "released in 9 of 10 cases" if likely else "released in fewer than 9 of 10 cases"
     forecast = (f"{hope} if the votes are as believed", *expected(request, sigma), *compared(request))
     proposal = {**numbers(request, sigma), "order": float(test.order), "beta": float(test.beta)}
-    return Proposal(Plan(what(request), PROOF, proposal, steps, forecast, budget), NoisyLabels(sigma), test)
+    plan = Plan(what(request), PROOF, proposal, steps, forecast, budget, Unit.TEACHER)
+    return Proposal(plan, NoisyLabels(sigma), test)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from snugdp.accounting.printed import printed_up
 from snugdp.accounting.rational import Real, rational
-from snugdp.guarantee import Budget, Cost, shown
+from snugdp.guarantee import Budget, Cost, Unit
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Public from beginning to end: made without touching data, printed for free."""
+    """Public from beginning to end: made without touching data, printed for free.
+
+    ``proposal``: by name; an amount of privacy is a fraction and is printed rounded up. ``unit``: whom it protects.
+    """
 
     what: str
     proof: str
-    proposal: Mapping[str, float]
+    proposal: Mapping[str, float | Fraction]
     steps: tuple[Step, ...]
     forecast: tuple[str, ...] = ()
     budget: Budget | None = None
+    unit: Unit = Unit.ROW
 
     @property
     def cost(self) -> Cost:
@@ -36,12 +41,14 @@ class Plan:
         return sum((step.cost for step in self.steps[1:]), self.steps[0].cost)
 
     def __str__(self) -> str:
-        proposal = ", ".join(f"{name} = {value:.6g}" for name, value in self.proposal.items())
+        proposal = ", ".join(f"{name} = {_number(value)}" for name, value in self.proposal.items())
         lines = [("propose", proposal)] if proposal else []
-        lines += [(step.name, f"{step.noise}  [{_short(step.cost)}]") for step in self.steps]
-        lines += [("total", f"{_short(self.cost)}, neighbours: {self.cost.neighbours.value}")]
-        if self.budget is not None and (self.cost.mu_squared or self.cost.atoms):
-            lines += [("that is", f"epsilon {shown(self.budget.epsilon)} at delta {shown(self.budget.delta)}")]
+        lines += [(step.name, f"{step.noise}  [{step.cost.words}]") for step in self.steps]
+        lines += [("total", f"{self.cost.words}, neighbours: {self.cost.neighbours.value}")]
+        if self.budget is not None and (self.cost.mu_squared or self.cost.atoms or self.cost.variation):
+            epsilon, delta = printed_up(self.budget.epsilon), printed_up(self.budget.delta)
+            lines += [("that is", f"epsilon {epsilon} at delta {delta}")]
+        lines += [("unit", "one teacher, with all its votes")] if self.unit is Unit.TEACHER else []
         lines += [*(("expect", line) for line in self.forecast), ("proof", self.proof)]
         width = max(7, *(len(name) for name, _ in lines))
         return "\n".join([f"Plan: {self.what}", *(f"  {name:<{width}}  {words}" for name, words in lines)])
@@ -55,9 +62,5 @@ def share_of(test_share: Real) -> Fraction:
     return share
 
 
-def _short(cost: Cost) -> str:
-    parts: dict[str, float | Fraction] = {"mu": round(cost.mu, 5), "epsilon": cost.epsilon, "delta": cost.delta}
-    shares = [f"{name} {shown(value)}" for name, value in parts.items() if value]
-    runs = len(cost.atoms)
-    shares += [f"{runs} perturbed objective{'s' if runs > 1 else ''}"] if runs else []
-    return ", ".join(shares) or "free"
+def _number(value: float | Fraction) -> str:
+    return printed_up(value) if isinstance(value, Fraction) else f"{value:.6g}"

@@ -120,7 +120,7 @@ class Paid:
     """
 
     def __init__(self, plan: Plan, receipt: Receipt | None, keeper: Keeper | None = None) -> None:
-        self._cost, self.receipt, self._keeper = plan.cost, receipt, keeper
+        self._cost, self._unit, self.receipt, self._keeper = plan.cost, plan.unit, receipt, keeper
 
     def earlier(self) -> Outcome[Any] | None:
         """What this very charge has bought before, if anything: a retry shows it and draws nothing."""
@@ -134,13 +134,13 @@ class Paid:
         if isinstance(value, Secret):
             raise TypeError("the draw returned a private value: release it through noise.add, noise.argmax, ...")
         if self.receipt is None:
-            return NotPrivate(value, False, self._cost, certificate)
+            return NotPrivate(value, False, self._cost, certificate, self._unit)
         return self._settled(self.receipt, Kept(False, value, certificate))
 
     def refused(self) -> Released[Any] | Refused | NotPrivate[Never]:
         """The outcome of a refusal."""
         if self.receipt is None:
-            return NotPrivate(None, True, self._cost)
+            return NotPrivate(None, True, self._cost, unit=self._unit)
         return self._settled(self.receipt, Kept(True))
 
     def failed(self) -> Released[Any] | Refused:
@@ -155,8 +155,8 @@ class Paid:
 
     def _made(self, receipt: Receipt, kept: Kept) -> Released[Any] | Refused:
         if kept.refused:
-            return Refused(self._cost, receipt)
-        return Released(kept.value, self._cost, receipt, kept.certificate)
+            return Refused(self._cost, receipt, self._unit)
+        return Released(kept.value, self._cost, receipt, kept.certificate, self._unit)
 
 
 def _read(body: str) -> Kept:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from snugdp.accounting.printed import printed_up
 from snugdp.accounting.rational import Real, rational
 from snugdp.guarantee import Budget, Cost
 from snugdp.ledger.question import question
@@ -87,13 +88,13 @@ def from_statistics(
     steps = (
         Step(
             "test",
-            f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {float(limit):.4g}",
+            f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {printed_up(limit, 4)}",
             certifier.cost,
         ),
         Step("release", "your draw", _spent(measure, limit, budget)),
     )
     asked = {"loss": loss, "statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure}
-    plan = Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps, budget=budget)
+    plan = Plan(what, PROOF, {f"{measure}_limit": limit}, steps, budget=budget)
     return _refusing(plan, limit, test, draw, asked)
 
 
@@ -118,7 +119,7 @@ def from_distance(
         Step("release", "your draw", _spent("epsilon", limit, budget)),
     )
     asked = {"distance": distance, "draw": draw, "budget": budget, "share": share}
-    return _refusing(Plan(what, PROOF, {"epsilon_limit": float(limit)}, steps, budget=budget), limit, test, draw, asked)
+    return _refusing(Plan(what, PROOF, {"epsilon_limit": limit}, steps, budget=budget), limit, test, draw, asked)
 
 
 def from_upper_bound(
@@ -137,11 +138,11 @@ def from_upper_bound(
     most = rational(limit, "limit")
     test = BoundTest(certifier, lambda bound: bound, most)
     steps = (
-        Step("test", f"a private upper bound on the loss; pass if it is at most {float(most):.4g}", certifier.cost),
+        Step("test", f"a private upper bound on the loss; pass if it is at most {printed_up(most, 4)}", certifier.cost),
         Step("release", "your draw", release),
     )
     asked = {"certifier": type(certifier), "draw": draw, "limit": most, "release": release}
-    return _refusing(Plan(what, PROOF, {"limit": float(most)}, steps), most, test, draw, asked)
+    return _refusing(Plan(what, PROOF, {"limit": most}, steps), most, test, draw, asked)
 
 
 def calibrated(
@@ -165,7 +166,7 @@ def calibrated(
         Step("certify", f"Gaussian bounds on {_names(statistics)}, released", certifier.cost),
         Step("release", "your draw, scaled by the bounds", _spent(measure, limit, budget)),
     )
-    plan = Plan(what, PROOF, {f"{measure}_limit": float(limit)}, steps, budget=budget)
+    plan = Plan(what, PROOF, {f"{measure}_limit": limit}, steps, budget=budget)
     return PrivateAlgorithm(
         plan,
         limit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snugdp.accounting import selection
-from snugdp.guarantee import shown
+from snugdp.accounting.printed import printed_up
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.routes import Ask, Runs
 
@@ -17,7 +17,7 @@ _WAYS = {"stop": "a random number of runs", "compose": "every proposal once"}
 def planned(ask: Ask, chosen: Runs, other: Runs | None) -> Plan:
     """The plan of a selection, with what was decided and why."""
     k = len(ask.proposals)
-    each = f"each with epsilon {shown(chosen.whole.epsilon)} at delta {shown(chosen.whole.delta)}"
+    each = f"each with epsilon {printed_up(chosen.whole.epsilon)} at delta {printed_up(chosen.whole.delta)}"
     if chosen.law is None:
         how, proof = f"every one of {k} proposals once, {each}", COMPOSED
     else:
@@ -51,6 +51,6 @@ def _compared(ask: Ask, chosen: Runs, other: Runs | None) -> tuple[str, ...]:
         return ()
     here, there = (runs.strength(ask.budget.delta) for runs in (chosen, other))
     return (
-        f"{_WAYS[chosen.route]} leaves a run epsilon {here:.3g} at delta {shown(ask.budget.delta)}, "
+        f"{_WAYS[chosen.route]} leaves a run epsilon {here:.3g} at delta {printed_up(ask.budget.delta)}, "
         f"{_WAYS[other.route]} {there:.3g}",
     )

@@ -204,7 +204,7 @@ class Vote(Generic[Label]):
         plan = Plan(
             "vote",
             "mechanisms/vote.proof.md#theorem-4",
-            {"noise_epsilon": float(proposal)},
+            {"noise_epsilon": proposal},
             steps,
             forecast,
             self._budget,

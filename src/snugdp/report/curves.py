@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from markupsafe import Markup
 
 from snugdp.guarantee import Cost
 from snugdp.report.drawing import Axes, Axis, Point, linear, logarithmic, mini, ticks
-from snugdp.report.words import missed, number
+from snugdp.report.words import Pair, at_most, missed, number, upwards
 
 _STEPS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0)  # of the epsilon that was promised
 _MORE = tuple(step / 20 for step in range(41))
@@ -45,8 +46,9 @@ def tradeoff(lines: Sequence[Point], who: str) -> Markup:
     return axes.drawing(told, shapes, "Errors of the best attack")
 
 
-def delta_curve(points: Sequence[Point], epsilon: float, delta: float) -> Markup:
+def delta_curve(points: Sequence[Point], pair: Pair) -> Markup:
     """Delta against epsilon, on a logarithmic scale, with the pair that was promised."""
+    epsilon, delta = map(upwards, pair)
     seen = [held for _, held in points if held > _LOWEST]
     low = math.floor(math.log10(max(min([*seen, delta or 1.0]), _LOWEST)))
     low = min(max(low, math.floor(math.log10(delta or 1e-9)) - 6), -2)
@@ -56,8 +58,9 @@ def delta_curve(points: Sequence[Point], epsilon: float, delta: float) -> Markup
         Axis("epsilon", linear(0, last), tuple(last * place / 4 for place in range(5)), number),
         Axis("delta", logarithmic(10.0**low, 1.0), tuple(10.0**power for power in range(0, low - 1, -every)), number),
     )
-    told = f"Delta falls from {number(points[0][1], 3)} at epsilon 0. Promised: {number(delta)} at {number(epsilon)}."
-    dot = axes.dot((epsilon, delta), 4.5, f"promised: epsilon {number(epsilon)}, delta {number(delta)}")
+    most = tuple(map(at_most, pair))
+    told = f"Delta falls from {at_most(Fraction(points[0][1]), 3)} at epsilon 0. Promised: {most[1]} at {most[0]}."
+    dot = axes.dot((epsilon, delta), 4.5, f"promised: epsilon {most[0]}, delta {most[1]}")
     shapes = [axes.line(_above(points, 10.0**low), "curve"), dot, axes.beside((epsilon, delta), "promised")]
     return axes.drawing(told, shapes, "Delta against epsilon")
 
@@ -66,14 +69,14 @@ def forecast(points: Sequence[Point], epsilon: float) -> Markup:
     """A forecast error against epsilon, both on logarithmic scales, with the epsilon that was chosen."""
     wide, high = (_ends(point[0] for point in points), _ends(point[1] for point in points))
     axes = Axes(
-        Axis("epsilon", logarithmic(*wide), tuple(e for e, _ in points), number),
+        Axis("epsilon", logarithmic(*wide), tuple(e for e, _ in points), at_most),
         Axis("expected error", logarithmic(*high), ticks(*high), number),
     )
-    told = "; ".join(f"epsilon {number(e)}: {number(error, 3)}" for e, error in points)
+    told = "; ".join(f"epsilon {at_most(e)}: {number(error, 3)}" for e, error in points)
     shapes = [axes.line(points, "curve")]
     for e, error in points:
         near = math.isclose(e, epsilon)
-        shapes.append(axes.dot((e, error), 4.5 if near else 3, f"epsilon {number(e)}: {number(error, 3)}"))
+        shapes.append(axes.dot((e, error), 4.5 if near else 3, f"epsilon {at_most(e)}: {number(error, 3)}"))
         shapes += [axes.beside((e, error), "chosen")] if near else []
     return axes.drawing(told, shapes, "Forecast error against epsilon")
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from snugdp.estimators.files_steps import cost_parts
+from snugdp.accounting.rational import written_up
+from snugdp.estimators.files_steps import cost_told
 from snugdp.ptr.propose import Plan
 from snugdp.report import curves, words
 from snugdp.report.story import Story, story_of
@@ -42,7 +44,7 @@ def render(
     (True, False)
     """
     story = story_of(model, plan, title, rows, public)
-    lines = curves.deltas(story.cost, story.epsilon)
+    lines = curves.deltas(story.cost, words.upwards(story.epsilon))
     pair = (story.epsilon, story.delta)
     page = pages_of().get_template("model.html")
     return page.render(
@@ -52,7 +54,7 @@ def render(
         symbols=words.symbols(*pair, story.unit),
         attacks=words.attacks(lines),
         tradeoff=curves.tradeoff(lines, "those who are in"),
-        delta_curve=curves.delta_curve(lines, *pair),
+        delta_curve=curves.delta_curve(lines, pair),
         forecast_curve=_forecast(story),
         not_covered=words.not_covered(story.rehearsed),
         failure="" if story.test_failure is None else words.chance(story.test_failure),
@@ -62,30 +64,36 @@ def render(
 def told(model: Any, *, title: str | None = None) -> dict[str, Any]:
     """What a report says, for machines: the promise in words and numbers, the best attack, the steps, the receipt."""
     story = story_of(model, None, title)
-    lines = curves.deltas(story.cost, story.epsilon)
+    lines = curves.deltas(story.cost, words.upwards(story.epsilon))
     pair = (story.epsilon, story.delta)
     return {
         "title": story.title,
         "outcome": story.outcome,
-        "epsilon": story.epsilon,
-        "delta": story.delta,
+        "epsilon": _written(story.epsilon),
+        "delta": _written(story.delta),
+        "exact": {"epsilon": str(story.epsilon), "delta": str(story.delta)},
+        "unit": story.whom.value,
         "neighbours": story.cost.neighbours.value,
         "proof": story.proof,
         "words": list(words.plainly(story.thing, lines, pair, story.unit)),
         "deltas": [list(point) for point in lines],
         "attacks": [asdict(attack) for attack in words.attacks(lines)],
         "steps": [
-            {"name": each.name, "noise": each.noise, "alone": each.epsilon, **cost_parts(each.cost)}
+            {"name": each.name, "noise": each.noise, "alone": _written(each.epsilon), **cost_told(each.cost)}
             for each in story.shares
         ],
         "receipt": None if story.receipt is None else {key: getattr(story.receipt, key) for key in _RECEIPT},
     }
 
 
+def _written(value: float | Fraction | None) -> float | None:
+    return written_up(value) if isinstance(value, Fraction) else value
+
+
 def _forecast(story: Story) -> Markup:
     points = [] if story.outlook is None else [(each.epsilon, each.error) for each in story.outlook.by_epsilon]
     drawn = [(epsilon, error) for epsilon, error in points if 0 < error < math.inf]
-    return curves.forecast(drawn, story.epsilon) if len(drawn) > 1 else Markup()
+    return curves.forecast(drawn, words.upwards(story.epsilon)) if len(drawn) > 1 else Markup()
 
 
 @cache
@@ -98,7 +106,9 @@ def pages_of() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters.update(number=words.number, bar=curves.bar, chance=words.chance, parts=words.parts)
+    pages.filters.update(
+        number=words.number, at_most=words.at_most, bar=curves.bar, chance=words.chance, parts=words.parts
+    )
     return pages
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,18 +10,17 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from snugdp.guarantee import Cost
+from snugdp.guarantee import Cost, Unit
 from snugdp.outcome import NotPrivate, Receipt, Refused, Released
 from snugdp.ptr.propose import Plan
 from snugdp.report.names import of_public, of_released
 from snugdp.report.released import Table, facts, table_of, tables_of
-from snugdp.report.words import Unit, number
+from snugdp.report.words import Protected, at_most, number
 
 if TYPE_CHECKING:
     from snugdp.estimators.forecast import Outlook
 
 _SELECTED = "ptr/select"  # theorems about the best of several runs
-_VOTES = "mechanisms/gnmax/"  # theorems about the votes of teachers rather than about rows
 _FLOAT = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?![\w.])")
 _USUAL_ERROR = re.compile(r"the noise moves the answer by less than ([-+0-9.,e]+) in 19 of 20 cases")
 _EXPECTED = re.compile(
@@ -31,7 +31,7 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
-_DELTA = 1e-6  # where a Gaussian cost without a budget is told
+_DELTA = Fraction(1, 10**6)  # where a Gaussian cost without a budget is told
 _HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
 _KINDS = {
     "LinearRegression": "Linear regression",
@@ -52,7 +52,12 @@ class Share:
     name: str
     noise: str
     cost: Cost
-    epsilon: float | None
+    epsilon: float | Fraction | None
+
+    @property
+    def free(self) -> bool:
+        """Whether no part of the cost is above 0."""
+        return self.cost == Cost(neighbours=self.cost.neighbours)
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,13 @@ class Story:
     refused: bool
     rehearsed: bool
     cost: Cost
-    epsilon: float
-    delta: float
+    epsilon: float | Fraction
+    delta: float | Fraction
+    whom: Unit
     proof: str
     what: str
     shares: tuple[Share, ...]
-    test_failure: float | None  # of the steps that test; None if there are none
+    test_failure: Fraction | None  # of the steps that test; None if there are none
     forecast: tuple[str, ...]
     expected: tuple[Expected, ...]  # of the forecast, what is said for numbers of rows
     tables: tuple[Table, ...]
@@ -99,9 +105,9 @@ class Story:
         return f"rehearsal ({said}), NOT PRIVATE" if self.rehearsed else said
 
     @property
-    def unit(self) -> Unit:
-        """Who is protected."""
-        return Unit.of(self.cost.neighbours, votes=self.proof.startswith(_VOTES))
+    def unit(self) -> Protected:
+        """Who is protected, in words."""
+        return Protected.of(self.cost.neighbours, self.whom)
 
 
 def story_of(
@@ -144,7 +150,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
         target = schema.target
     kind = _KINDS[type(model).__name__]
     promise, cost, plan = model.guarantee_, model.cost_, model.plan_
-    epsilon, delta = (float(model.epsilon), float(model.delta)) if promise is None else (promise.epsilon, promise.delta)
+    budget = model._budget() if promise is None else promise.budget
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
     certificate = facts(getattr(model, "certificate_", None), of_released)
     beside = facts(getattr(model, "details_", None), of_released)
@@ -155,11 +161,12 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
         refused=not model.released_,
         rehearsed=model.receipt_ is None,
         cost=cost,
-        epsilon=epsilon,
-        delta=delta,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        whom=plan.unit,
         proof=plan.proof if promise is None else promise.proof,
         what=plan.what,
-        **_planned(plan, delta),
+        **_planned(plan, budget.delta),
         outlook=outlook,
         tables=tables_of(model, None if outlook is None else outlook.asked.noise) if model.released_ else (),
         details=tuple(pair for pair in beside if pair not in certificate) if model.released_ else (),
@@ -183,7 +190,9 @@ def of_outcome(
     budget = None if plan is None else plan.budget
     if plan is not None and plan.cost != cost:
         raise ValueError("the plan is not the one of this outcome: they differ in cost")
-    epsilon, delta = promised(cost) if budget is None else (float(budget.epsilon), float(budget.delta))
+    if plan is not None and plan.unit is not outcome.unit:
+        raise ValueError("the plan is not the one of this outcome: they differ in whom they protect")
+    epsilon, delta = promised(cost) if budget is None else (budget.epsilon, budget.delta)
     what = plan.what if plan is not None else receipt.what if receipt is not None else "rehearsal"
     told = _planned(plan, delta)
     exact = plan is not None and plan.steps[-1].cost == Cost(neighbours=cost.neighbours)
@@ -197,13 +206,14 @@ def of_outcome(
         cost=cost,
         epsilon=epsilon,
         delta=delta,
+        whom=outcome.unit,
         proof="" if plan is None else plan.proof,
         what=what,
         **told,
         tables=() if table is None else (table,),
         details=(),
         certificate=() if outcome.refused else facts(outcome.certificate, of_released),
-        public=() if plan is None else _known(dict(plan.proposal)),
+        public=() if plan is None else _known({name: _amount(value) for name, value in plan.proposal.items()}),
         columns=(),
         receipt=receipt,
         software=_software(),
@@ -211,22 +221,35 @@ def of_outcome(
     )
 
 
-def promised(cost: Cost) -> tuple[float, float]:
+def promised(cost: Cost) -> tuple[float | Fraction, Fraction]:
     """(epsilon, delta) of a cost without a budget: its own if it is plain, otherwise at a usual delta."""
-    if not (cost.mu_squared or cost.variation or cost.atoms):
-        return float(cost.epsilon), float(cost.delta)
-    delta = max(_DELTA, 2 * float(cost.delta + cost.variation))
-    return cost.epsilon_at(min(delta, 0.5)), min(delta, 0.5)
+    if _plain(cost):
+        return cost.epsilon, cost.delta
+    delta = min(max(_DELTA, 2 * (cost.delta + cost.variation)), Fraction(1, 2))
+    return _computed(cost.epsilon_at(delta)), delta
 
 
-def _planned(plan: Plan | None, delta: float) -> dict[str, Any]:
+def _plain(cost: Cost) -> bool:
+    return not (cost.mu_squared or cost.variation or cost.atoms)
+
+
+def _computed(bound: float) -> float | Fraction:
+    """A bound that was rounded up to a float, whose bits count."""
+    return Fraction(bound) if math.isfinite(bound) else bound
+
+
+def _amount(value: float | Fraction) -> float | str:
+    return at_most(value) if isinstance(value, Fraction) else value
+
+
+def _planned(plan: Plan | None, delta: Fraction) -> dict[str, Any]:
     if plan is None:
         return {"shares": (), "test_failure": None, "forecast": (), "expected": ()}
     tests = [step.cost.delta for step in plan.steps if step.name == "test"]
     found = [(line, _EXPECTED.fullmatch(line)) for line in plan.forecast]
     return {
         "shares": tuple(Share(step.name, step.noise, step.cost, _alone(step.cost, delta)) for step in plan.steps),
-        "test_failure": float(sum(tests)) if tests else None,
+        "test_failure": sum(tests, Fraction(0)) if tests else None,
         "forecast": tuple(line for line, match in found if match is None),
         "expected": tuple(
             Expected(match["rows"], _rounded(match["off"]), _rounded(match["noise"])) for _, match in found if match
@@ -234,10 +257,12 @@ def _planned(plan: Plan | None, delta: float) -> dict[str, Any]:
     }
 
 
-def _alone(cost: Cost, delta: float) -> float | None:
-    """At the delta of the whole, which is exactly what it says."""
-    at = Fraction(str(delta))
-    return None if at < cost.delta else cost.epsilon_at(at)
+def _alone(cost: Cost, delta: Fraction) -> float | Fraction | None:
+    """At the delta of the whole."""
+    if delta < cost.delta:
+        return None
+    found = _computed(cost.epsilon_at(delta))
+    return min(found, cost.epsilon) if _plain(cost) else found
 
 
 def _rounded(text: str) -> str:

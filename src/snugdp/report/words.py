@@ -7,13 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
+from typing import TypeAlias
 
 from markupsafe import Markup, escape
 
-from snugdp.guarantee import Cost, Neighbours, shown
+from snugdp.accounting import balls
+from snugdp.accounting.printed import decimal_up
+from snugdp.accounting.rational import float_up, rational
+from snugdp.guarantee import Cost, Neighbours, Unit
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1)
+_PARTS = {
+    "mu": Markup("Gaussian part <i>μ</i> = {}"),
+    "epsilon": Markup("pure part <i>ε</i>₀ = {}"),
+    "delta": Markup("failure part <i>δ</i>₀ = {}"),
+    "variation": Markup("total variation {}"),
+}
 
 
 def number(value: float | Fraction, digits: int = 4) -> str:
@@ -24,19 +34,41 @@ def number(value: float | Fraction, digits: int = 4) -> str:
     """
     if not math.isfinite(value):
         return "unbounded" if value > 0 else "−unbounded" if value < 0 else "no number"
-    if value == 0:
-        return "0"
     much = abs(float(value))
     if 1e-3 <= much < 1e9:
         size = math.floor(math.log10(much))
-        text = f"{float(value):,.{max(0, digits - 1 - size)}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    else:
-        front, _, power = f"{Decimal(shown(value)):.{digits - 1}e}".partition("e")
-        front = front.rstrip("0").rstrip(".") if "." in front else front
+        return _styled(f"{float(value):,.{max(0, digits - 1 - size)}f}")
+    return _styled(f"{float(value):.{digits - 1}e}")
+
+
+def at_most(value: float | Fraction, digits: int = 4) -> str:
+    """An amount of privacy, never rounded down; a float is the decimal that it prints as.
+
+    >>> at_most(Fraction(1, 3)), at_most(Fraction("1.0000004")), at_most(Fraction(1, 10**6 + 1))
+    ('0.3334', '1.0000004', '10⁻⁶')
+    """
+    if not math.isfinite(value):
+        return number(value)
+    exact = decimal_up(_exact(value), digits)
+    if -4 < exact.adjusted() < 9:
+        return _styled(f"{exact:,f}")
+    return _styled(f"{exact:.{len(exact.as_tuple().digits) - 1}e}".replace("E", "e"))
+
+
+def _exact(value: float | Fraction) -> Fraction:
+    return value if isinstance(value, Fraction) else rational(value, "an amount")
+
+
+def _styled(text: str) -> str:
+    """Without zeros at the end, powers as powers."""
+    front, _, power = text.partition("e")
+    front = front.rstrip("0").rstrip(".") if "." in front else front
+    if front.strip("-0") == "":
+        return "0"
+    if power:
         ten = "10" + str(int(power)).translate(_RAISED)
-        text = {"1": ten, "-1": f"-{ten}"}.get(front, f"{front} × {ten}")
-    return text.replace("-", "−")
+        front = {"1": ten, "-1": f"-{ten}"}.get(front, f"{front} × {ten}")
+    return front.replace("-", "−")
 
 
 def near(value: float, error: float) -> str:
@@ -65,32 +97,27 @@ def apart(name: object) -> str:
     return text if text.isascii() else f"\u2068{text}\u2069"
 
 
-def up(value: float, digits: int = 3) -> float:
-    """Rounded up to a few digits.
+def factor(epsilon: float | Fraction) -> str:
+    """By how much odds can change, rounded up.
 
-    >>> up(2.7182818), up(1.0)
-    (2.72, 1.0)
+    >>> factor(1.0), factor(0.0)
+    ('2.72', '1')
     """
-    if not math.isfinite(value) or value <= 0:
-        return value
-    exact = Decimal(value)
-    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_CEILING))
+    if not epsilon < 700:
+        return f"e to the power of {at_most(epsilon)}"
+    exact = _exact(epsilon)
+    return at_most(balls.rational_above(lambda: balls.exp(balls.ball(exact))), 3)
 
 
-def factor(epsilon: float) -> str:
-    """By how much odds can change, rounded up."""
-    return number(up(math.exp(epsilon))) if epsilon < 700 else f"e to the power of {number(epsilon)}"
-
-
-def chance(delta: float) -> str:
+def chance(delta: float | Fraction) -> str:
     """A probability as one in so many, the many rounded down.
 
     >>> chance(1e-6), chance(1e-44), chance(0)
     ('1 in 1,000,000', '10⁻⁴⁴', '0')
     """
     if delta <= 0 or delta < 1e-12:
-        return number(delta)
-    return f"1 in {math.floor(1 / Fraction(str(float(delta)))):,}"
+        return at_most(delta)
+    return f"1 in {math.floor(1 / _exact(delta)):,}"
 
 
 def percent(share: float) -> str:
@@ -136,7 +163,7 @@ def attacks(lines: Sequence[tuple[float, float]]) -> tuple[Attack, ...]:
 
 
 @dataclass(frozen=True)
-class Unit:
+class Protected:
     """Whom a promise protects, in the words that the sentences need."""
 
     whom: str  # "person"
@@ -147,9 +174,9 @@ class Unit:
     who: tuple[str, ...]
 
     @classmethod
-    def of(cls, relation: Neighbours, *, votes: bool = False) -> Unit:
+    def of(cls, relation: Neighbours, unit: Unit = Unit.ROW) -> Protected:
         """Of a relation between tables of rows, or between votes of teachers."""
-        if votes:
+        if unit is Unit.TEACHER:
             return _TEACHER
         return _ADDED if relation is Neighbours.ADD_REMOVE else _REPLACED
 
@@ -158,7 +185,7 @@ _MANY = (
     "One row stands for one person. Who has k rows is protected less: by the k-th power of the factor, and with a "
     "larger delta, if there is one."
 )
-_ADDED = Unit(
+_ADDED = Protected(
     "person",
     "one row more or less",
     "if that person's row had not been in the table",
@@ -169,7 +196,7 @@ _ADDED = Unit(
         _MANY,
     ),
 )
-_REPLACED = Unit(
+_REPLACED = Protected(
     "person",
     "one row replaced by another",
     "if that person's row had been replaced by any other",
@@ -180,7 +207,7 @@ _REPLACED = Unit(
         _MANY,
     ),
 )
-_TEACHER = Unit(
+_TEACHER = Protected(
     "teacher",
     "the votes of one teacher",
     "if any one teacher had voted otherwise",
@@ -195,7 +222,10 @@ _TEACHER = Unit(
 )
 
 
-def plainly(what: str, lines: Sequence[tuple[float, float]], pair: tuple[float, float], unit: Unit) -> tuple[str, ...]:
+Pair: TypeAlias = tuple[float | Fraction, float | Fraction]  # (epsilon, delta), exact where that is known
+
+
+def plainly(what: str, lines: Sequence[tuple[float, float]], pair: Pair, unit: Protected) -> tuple[str, ...]:
     """The guarantee in a few sentences, each of them exact. ``what``: what is seen, such as "this model".
 
     ``lines``: pairs (e, d) that hold; ``pair``: the one that was promised. The first sentence is the promise itself.
@@ -204,9 +234,10 @@ def plainly(what: str, lines: Sequence[tuple[float, float]], pair: tuple[float, 
     """
     epsilon, delta = pair
     plus = f", plus a probability of at most {chance(delta)}" if delta else ""
-    sure, rarely = surest(lines, pair)
+    near = upwards(epsilon), upwards(delta)
+    sure, rarely = surest(lines, near)
     seldom = f"with a probability of at most {chance(rarely)}" if rarely else "never"
-    apart = min(((math.expm1(e) + 2 * d) / (math.exp(e) + 1) for e, d in [*_sane(lines), *_sane([pair])]), default=1.0)
+    apart = min(((math.expm1(e) + 2 * d) / (math.exp(e) + 1) for e, d in _sane([*lines, near])), default=1.0)
     coin = percent((1 + min(apart, 1.0)) / 2)
     return (
         f"Whatever one may look for in {what}: it is at most {factor(epsilon)} times as likely as it would be "
@@ -243,30 +274,27 @@ def surest(lines: Sequence[tuple[float, float]], pair: tuple[float, float]) -> t
     return 1 / (1 + math.exp(-min(high, 700.0))), min(goal, 1.0)
 
 
+def upwards(value: float | Fraction) -> float:
+    """A float that is not below."""
+    return float_up(value) if isinstance(value, Fraction) else value
+
+
 def _sane(lines: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(e, d) for e, d in lines if 0 <= e < 700]
 
 
-def symbols(epsilon: float, delta: float, unit: Unit) -> Markup:
+def symbols(epsilon: float | Fraction, delta: float | Fraction, unit: Protected) -> Markup:
     """The guarantee as mathematicians write it."""
-    plus = Markup(" + {}").format(number(delta)) if delta else ""
+    plus = Markup(" + {}").format(at_most(delta)) if delta else ""
     return Markup(
         "Pr[<i>M</i>(<i>D</i>) ∈ <i>S</i>] ≤ e<sup>{}</sup> · Pr[<i>M</i>(<i>D</i>′) ∈ <i>S</i>]{} for all sets "
         "<i>S</i> of outcomes, refusal among them, and {}."
-    ).format(number(epsilon), plus, Markup(unit.tables))
+    ).format(at_most(epsilon), plus, Markup(unit.tables))
 
 
 def parts(cost: Cost) -> Markup:
     """What a ledger adds up, as a formula."""
-    said = []
-    if cost.mu_squared:
-        said.append(Markup("Gaussian part <i>μ</i> = {}").format(number(up(cost.mu, 4))))
-    if cost.epsilon:
-        said.append(Markup("pure part <i>ε</i>₀ = {}").format(number(cost.epsilon)))
-    if cost.delta:
-        said.append(Markup("failure part <i>δ</i>₀ = {}").format(number(cost.delta)))
-    if cost.variation:
-        said.append(Markup("total variation {}").format(number(cost.variation)))
+    said = [_PARTS[name].format(at_most(value)) for name, value in cost.exact().items()]
     if runs := len(cost.atoms):
         said.append(escape(f"{runs} perturbed objective{'s' if runs > 1 else ''}"))
     return Markup(", ").join(said) or Markup("nothing")

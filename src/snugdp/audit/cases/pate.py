@@ -16,7 +16,7 @@ from snugdp.audit.cases.faces import face as fitted
 from snugdp.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
 from snugdp.audit.finding import Case
 from snugdp.estimators.pate import PATEClassifier
-from snugdp.guarantee import Budget, Cost
+from snugdp.guarantee import Budget, Cost, Unit
 from snugdp.mechanisms.gnmax.confident import confident_distance
 from snugdp.mechanisms.gnmax.gnss import SmoothTest
 from snugdp.mechanisms.gnmax.labels import ConfidentLabels, NoisyLabels
@@ -193,7 +193,9 @@ def _by_renyi() -> Iterator[Case[Ballots]]:
         "smooth": (smooth, NoisyLabels(sigma), smooth.cost),
     }
     for name, (test, mechanism, cost) in forms.items():
-        plan = Plan(name, "mechanisms/gnmax/renyi.proof.md#theorem-1", {}, (Step("all", name, cost),))
+        plan = Plan(
+            name, "mechanisms/gnmax/renyi.proof.md#theorem-1", {}, (Step("all", name, cost),), unit=Unit.TEACHER
+        )
         yield Case(
             name=f"pate: {name}",
             group="pate",
