@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -21,12 +22,15 @@ from snugdp.guarantee import Budget
 from snugdp.ledger.inner import RunLedger
 from snugdp.ledger.question import question
 from snugdp.noise import Noise
+from snugdp.noise.number import number
 from snugdp.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
 from snugdp.ptr.select_plan import planned
 from snugdp.ptr.waiting import waiting
+
+_LARGEST = Fraction(sys.float_info.max)
 
 Proposal = TypeVar("Proposal")
 Proposal_co = TypeVar("Proposal_co", covariant=True)
@@ -279,8 +283,10 @@ def _outcome(result: Any) -> Any:
 
 
 def _number(score: Any) -> float:
-    """A score to compare; what is no number is the worst of those that were released."""
-    value = float(score)
+    """A score to compare, a number of any type; what is no number is the worst of those that were released."""
+    value = number(score)
+    if isinstance(value, Fraction):
+        return float(max(-_LARGEST, min(value, _LARGEST)))
     return -math.inf if math.isnan(value) else value
 
 
