@@ -18,6 +18,7 @@ from snugdp import Budget, MemoryLedger, Neighbours, Simulation, Statistic
 from snugdp.noise import DiscreteLaplace, Laplace, Noise
 from snugdp.noise.grid import grid_below
 from snugdp.ptr.certify.smooth import smooth_bound
+from snugdp.ptr.recipe import _root, _split
 from snugdp.secret import Secret
 
 BUDGET = Budget(1, 1e-6)
@@ -72,6 +73,23 @@ def test_plans_fit_their_budget_and_waste_little(measure: Any, budget: Budget) -
     assert algorithm.plan.cost.fits(budget)
     larger = algorithm.plan.cost + snugdp.Cost(mu=budget.epsilon / 50, neighbours=budget.neighbours)
     assert not larger.fits(budget)
+
+
+@pytest.mark.parametrize(
+    "share",
+    [Fraction(1, 2), Fraction(1, 3), Fraction(1, 10**20), 1 - Fraction(1, 10**20), 1 - Fraction(3, 2 * 10**16),
+     1 - Fraction(1, 3**40), Fraction(1, 7**90), Fraction(1, 4)],
+)  # fmt: skip
+def test_the_parts_of_a_gaussian_budget_never_exceed_it(share: Fraction) -> None:
+    """Roots by floats were off by a part of 1 - share, and by all of it near 1."""
+    total, failure = _split(BUDGET, Fraction(1, 10**7), "mu", Fraction(1, 2))[0] ** 2 * 2, Fraction(1, 10**7)
+    mu, limit = _split(BUDGET, failure, "mu", share)
+    near = Fraction(1) + Fraction(1, 2**58)
+    assert 0 < mu**2 <= share * total * near
+    assert mu**2 * near >= share * total
+    assert limit**2 * near >= (1 - share) * total
+    assert mu**2 + limit**2 <= total * (1 + Fraction(1, 2**59))
+    assert _root(share) ** 2 + _root(1 - share) ** 2 <= 1
 
 
 def test_many_rows_are_released_and_few_refused() -> None:
