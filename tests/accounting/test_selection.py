@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
+from itertools import count, islice
+from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +22,7 @@ from snugdp.accounting import gaussian as gauss
 from snugdp.accounting.rational import Real
 from snugdp.accounting.selection.curves import Curve, hull
 from snugdp.accounting.selection.forms import Closed, Corollary
-from snugdp.accounting.selection.kinds import FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.kinds import BALLS, FLOATS, Law, NegativeBinomial
 from snugdp.accounting.selection.theorems import Certificate, First, Sum
 
 from .selected import LAWS, Run, base, exact, generating, masses, polynomial, runs
@@ -385,6 +389,65 @@ def test_means_of_laws() -> None:
     for size in (1.5, 30, 1000):
         for law in (selection.geometric(size), selection.logarithmic(size), selection.binomial(size)):
             assert selection.mean(law) == pytest.approx(size, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        selection.geometric(5),
+        selection.logarithmic(5),
+        selection.truncated_negative_binomial("-0.5", 5),
+        selection.truncated_negative_binomial(2, 5),
+        selection.poisson(5),
+        selection.binomial(5),
+        selection.Binomial(7, Fraction(1, 3)),
+    ],
+    ids=str,
+)
+def test_shares_are_those_of_the_masses(law: Law) -> None:
+    """What is paid by and what is drawn by: proved equal where the rest of the sum is bounded, up to 2^-150."""
+    with balls.precision(256):
+        chances = list(islice(law.masses(), 2001))
+        for x in (Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(4, 5)):
+            at, z = balls.ball(x), balls.ball(1 - x)
+            rest = arb(0, arb(2) ** -150)  # more than the sum of k x^(k - 1) over k > 2000
+            total = sum((p * at**k for k, p in enumerate(chances)), arb(0)) + rest
+            slope = sum((k * p * at ** (k - 1) for k, p in enumerate(chances) if k), arb(0)) + rest
+            assert total.overlaps(law.generating(z, BALLS))
+            assert slope.overlaps(law.mean_in(BALLS) * law.share(z, BALLS))
+            for b in (1 - x, (2 - x) / 2):
+                rho = law.rho(law.ratio(z, balls.ball(b), BALLS), BALLS)
+                assert (rho * law.share(balls.ball(b), BALLS)).overlaps(law.share(z, BALLS))
+        assert sum(chances, arb(0)) < 1 + arb(2) ** -150
+
+
+def test_a_law_of_somebody_else_is_refused() -> None:
+    """It was believed: priced as a geometric law of mean 2, drawn as a thousand runs for certain."""
+
+    class Liar(NegativeBinomial):
+        def masses(self) -> Iterator[arb]:
+            yield from (arb(k == 1000) for k in count())
+
+    liar = Liar(Fraction(1), Fraction(1, 2))
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: selection.delta(selection.gaussian(1), liar, 1),
+        lambda: selection.epsilon(selection.gaussian(1), liar, "1e-6"),
+        lambda: selection.mu(liar, 1, "1e-6"),
+        lambda: selection.shared_delta(selection.gaussian(1), liar, 1, test="0.2"),
+        lambda: selection.shared_epsilon(selection.gaussian(1), liar, "1e-6", test="0.2"),
+        lambda: selection.routes(1, "1e-6", 3, laws=(liar,)),
+    )
+    for call in calls:
+        with pytest.raises(TypeError, match="must be one of"):
+            call()
+
+
+def test_parameters_of_laws_are_exact() -> None:
+    assert NegativeBinomial(1, "1/2") == NegativeBinomial(1.0, 0.5) == selection.geometric(2)  # type: ignore[arg-type]
+    assert selection.Poisson(0.1).runs == selection.Binomial(2, 0.1).p == Fraction(1, 10)  # type: ignore[arg-type]
+    for n in (2.5, True, "3"):
+        with pytest.raises(TypeError, match="whole number"):
+            selection.Binomial(n, Fraction(1, 2))  # type: ignore[arg-type]
 
 
 def test_the_hull_keeps_what_matters() -> None:
