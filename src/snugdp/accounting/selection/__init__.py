@@ -42,7 +42,7 @@ from snugdp.accounting.selection.ways import Route, routes
 __all__ = [
     "METHODS", "NAMES", "PROOF", "Base", "Binomial", "Curve", "Law", "NegativeBinomial", "Poisson", "Promise", "Route",
     "as_base", "best_tried", "beyond", "binomial", "bounds", "check_law", "corollary", "delta", "epsilon",
-    "expected_quantile", "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean", "mu", "of_cost", "of_pair", "of_vertices",
-    "one_order", "pgf", "pgf_slope", "poisson", "renyi_poisson", "renyi_tnb", "routes", "selection_profile",
-    "shared_delta", "shared_epsilon", "truncated_negative_binomial", "winner",
+    "expected_quantile", "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean", "mu", "of_cost",
+    "of_pair", "of_vertices", "one_order", "pgf", "pgf_slope", "poisson", "renyi_poisson", "renyi_tnb", "routes",
+    "selection_profile", "shared_delta", "shared_epsilon", "truncated_negative_binomial", "winner",
 ]  # fmt: skip
