@@ -24,6 +24,7 @@ from snugdp.accounting.selection.curves import Curve, hull
 from snugdp.accounting.selection.forms import Closed, Corollary
 from snugdp.accounting.selection.kinds import BALLS, FLOATS, Law, NegativeBinomial
 from snugdp.accounting.selection.theorems import Certificate, First, Sum
+from snugdp.accounting.triple import Atom, Branch
 
 from .selected import LAWS, Run, base, exact, generating, masses, polynomial, runs
 
@@ -353,6 +354,53 @@ def test_one_test_before_all_runs() -> None:
     assert selection.delta(run, law, 5) < small < 1e-18
     nothing = selection.shared_epsilon(run, law, "1e-6", test=0, nodes=70)
     assert alone <= nothing < alone * 1.01
+
+
+def one_way_runs(e: float, f: float, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The two laws of a run that has cost (e, f) in one order only, in pieces, by their scores: the worst there is."""
+    w = math.exp(e)
+    x = (w - 1 + w * f - f / w) / (w - 1 / w)
+    kinds = np.array([[f, 0], [x - f, (x - f) / w], [1 - x, w * (1 - x)], [0, w * f]])
+    order = generator.permutation([0, 1, 1, 1, 2, 2, 3, 3])
+    parts = generator.exponential(size=8) ** 3
+    parts /= np.array([parts[order == kind].sum() for kind in order])
+    return kinds[order, 0] * parts, kinds[order, 1] * parts
+
+
+@pytest.mark.parametrize(("e", "f"), [(0.5, 0.01), (1.0, 0.03), (2.0, 0.05)])
+def test_a_failure_that_is_known_in_one_order_counts_more_in_the_other(e: float, f: float) -> None:
+    """A certificate that is right for X says nothing of the runs on X' with X' first."""
+    cost, w = Cost(epsilon=e, delta=f), math.exp(e)
+    p, q = [1 - f, f, 0], [1 - w * f, 0, w * f]  # without its failure the pair is within w both ways
+    real = selection.of_pair(p, q).curves[0]
+    (both,), (one,) = selection.of_cost(cost).curves, selection.of_cost_one_way(cost).curves
+    assert real.back[1][-1] == pytest.approx(w * f)
+    assert both.back[1][-1] < 0.8 * w * f, "the sticks of both orders do not hold for this pair"
+    assert above(one.back[1][-1], w * f)
+    assert one.ahead[1].tolist() == both.ahead[1].tolist()
+    generator = np.random.default_rng(1)
+    for name in ("geometric", "poisson", "logarithmic"):
+        law = selection.NAMES[name](5)
+        bounds = {level: Sum(one, law, 300).guess(level) for level in (0.1, e, 2 * e, 3 * e)}
+        less = {level: Sum(both, law, 300).guess(level) for level in bounds}
+        assert all(above(bounds[level], less[level]) for level in bounds)
+        assert bounds[0.1] > less[0.1]
+        for _ in range(200):
+            first, second = (np.concatenate([[0], np.cumsum(side)]) for side in one_way_runs(e, f, generator))
+            won = [np.diff(law.generating(1 - side, FLOATS)) for side in (first, second)]
+            for level, bound in bounds.items():
+                assert above(bound, float(np.maximum(won[0] - math.exp(level) * won[1], 0).sum()))
+
+
+def test_one_way_with_atoms_and_without_failure() -> None:
+    plain = Cost(mu="0.5", epsilon="0.1", variation="1e-6")
+    (both,), (one,) = selection.of_cost(plain).curves, selection.of_cost_one_way(plain).curves
+    assert [side.tolist() for side in one.back] == [side.tolist() for side in both.back]
+    constant = Atom(*(((Branch(Fraction(0), Fraction(1)),),) * 2))  # a loss of at most 1, in one order
+    followed = selection.of_cost_one_way(Cost(atoms=(constant,), delta="0.01")).curves[0]
+    assert float(followed.back[1][0]) == pytest.approx(
+        1 - math.exp(-1) + 0.01
+    )  # which the other order may lose for good
 
 
 def test_routes() -> None:
