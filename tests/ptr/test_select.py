@@ -335,8 +335,11 @@ def test_failures_are_not_exceptions(capfd: pytest.CaptureFixture[str]) -> None:
 
     for run in (secret, panics, Told([RuntimeError("Jane Q. Canary")])):
         assert isinstance(stopping(run).release(noise=Script(3)), Refused)
-    for score in (lambda release: 1 / 0, lambda release: "high", lambda release: None):
-        assert isinstance(stopping(Told([1.0]), score).release(noise=Script(3)), Refused)
+    assert isinstance(stopping(Told([1.0]), lambda release: 1 / 0).release(noise=Script(3)), Refused)
+    for score in (lambda release: "high", lambda release: None):  # no number, but an answer: the worst
+        found = stopping(Told([1.0]), score).release(noise=Script(3)).value
+        assert found is not None
+        assert found.score == -math.inf
     assert "Canary" not in "".join(capfd.readouterr())
 
     def interrupted(proposal: Any, budget: Budget, ledger: Any) -> Any:
