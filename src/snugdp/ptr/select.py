@@ -54,9 +54,9 @@ class Selection(Generic[Proposal]):
     the run, it may spend more, for its cost is known; without one it is taken for any (epsilon, delta)-DP release. A
     run that takes ``noise=`` as well can be rehearsed; the ledger is then ``None``. Rehearse before you release: what
     goes wrong inside a run or a score, a mistake of yours too, is a refusal, gives no reason and is paid for.
-    ``score(release)``: a number of any type, larger is better; from the release and public data alone. ``score_share``: the part of a run's
-    budget that the score spends if it looks at private data; ``score(release, budget, ledger)`` is then a release like
-    a run, with ``plan(budget)`` if that is known.
+    ``score(release)``: a number of any type, larger is better; from the release and public data alone.
+    ``score_share``: the part of a run's budget that the score spends if it looks at private data;
+    ``score(release, budget, ledger)`` is then a release like a run, with ``plan(budget)`` if that is known.
     ``law``, ``mean_runs``: the law of the hidden number of runs, and its mean; by default geometric, and as many as
     there are proposals. ``most_runs``: where the number is cut off, and the selection refused; by default where that
     is next to impossible.
