@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from snugdp import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
 from snugdp.accounting import gaussian
-from snugdp.accounting.triple import Branch, objective_perturbation
+from snugdp.accounting.triple import Atom, Branch, objective_perturbation, objective_perturbation_general
+from snugdp.ledger.amounts import cost_from_json, cost_to_json
 
 small = st.decimals(min_value=0, max_value=2, places=3)
 costs = st.builds(lambda mu, epsilon, delta: Cost(mu=mu, epsilon=epsilon, delta=delta / 10**4), small, small, small)
@@ -74,6 +75,25 @@ def test_the_atom_of_objective_perturbation_composes() -> None:
     cost = Cost(atoms=(atom,)) + Cost(mu=0.03)
     assert cost.delta_at(1) == pytest.approx(4.766448365976081e-08, rel=1e-7)
     assert (cost + Cost(epsilon=0.1)).delta_at(1) > cost.delta_at(1)
+
+
+def test_an_atom_with_two_directions_says_nothing_about_replacement() -> None:
+    """A pair that replaces a row may lose by one list in one release and by the other in the next."""
+    gauss, constant = Branch(Fraction(1), Fraction(0)), Branch(Fraction(0), Fraction(3))
+    atom = Atom(add=(gauss,), remove=(constant,))
+    truth = Cost(mu=1, epsilon=3).delta_at(6)  # of a 1-Gaussian pair and a randomised response of loss 3
+    assert truth > 25 * Cost(atoms=(atom, atom)).delta_at(6), "one list for both would promise too much"
+    for bad in (atom, objective_perturbation("0.2", "0.78"), objective_perturbation_general("0.2", "0.5")):
+        with pytest.raises(ValueError, match="directions differ"):
+            Cost(atoms=(bad,), neighbours="replace")
+        written = cost_to_json(Cost(atoms=(bad,)))
+        assert cost_from_json(written, Neighbours.ADD_REMOVE) == Cost(atoms=(bad,))
+        with pytest.raises(ValueError, match="directions differ"):
+            cost_from_json(written, Neighbours.REPLACE)
+    both = Atom(add=(gauss, constant), remove=(constant, gauss))
+    twice = Cost(atoms=(both,), neighbours="replace") + Cost(atoms=(both,), neighbours="replace")
+    assert twice.delta_at(6) >= truth
+    assert cost_from_json(cost_to_json(twice), Neighbours.REPLACE) == twice
 
 
 def test_relations_do_not_mix() -> None:

@@ -143,6 +143,12 @@ class Cost:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "atoms", tuple(sorted(atoms, key=repr)))
         object.__setattr__(self, "neighbours", Neighbours.of(neighbours))
+        if self.neighbours is Neighbours.REPLACE and not all(atom.both_ways for atom in self.atoms):
+            raise ValueError(
+                "an atom whose two directions differ says nothing about replacement: a pair of neighbours that replace "
+                "a row may be in one direction for one release and in the other for the next. Give both directions the "
+                'same branches, all that either may need, or use neighbours="add_remove"'
+            )
 
     @property
     def mu(self) -> float:

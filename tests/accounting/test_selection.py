@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
+from itertools import count, islice
+from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +22,9 @@ from snugdp.accounting import gaussian as gauss
 from snugdp.accounting.rational import Real
 from snugdp.accounting.selection.curves import Curve, hull
 from snugdp.accounting.selection.forms import Closed, Corollary
-from snugdp.accounting.selection.kinds import FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.kinds import BALLS, FLOATS, Law, NegativeBinomial
 from snugdp.accounting.selection.theorems import Certificate, First, Sum
+from snugdp.accounting.triple import Atom, Branch
 
 from .selected import LAWS, Run, base, exact, generating, masses, polynomial, runs
 
@@ -351,6 +356,53 @@ def test_one_test_before_all_runs() -> None:
     assert alone <= nothing < alone * 1.01
 
 
+def one_way_runs(e: float, f: float, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The two laws of a run that has cost (e, f) in one order only, in pieces, by their scores: the worst there is."""
+    w = math.exp(e)
+    x = (w - 1 + w * f - f / w) / (w - 1 / w)
+    kinds = np.array([[f, 0], [x - f, (x - f) / w], [1 - x, w * (1 - x)], [0, w * f]])
+    order = generator.permutation([0, 1, 1, 1, 2, 2, 3, 3])
+    parts = generator.exponential(size=8) ** 3
+    parts /= np.array([parts[order == kind].sum() for kind in order])
+    return kinds[order, 0] * parts, kinds[order, 1] * parts
+
+
+@pytest.mark.parametrize(("e", "f"), [(0.5, 0.01), (1.0, 0.03), (2.0, 0.05)])
+def test_a_failure_that_is_known_in_one_order_counts_more_in_the_other(e: float, f: float) -> None:
+    """A certificate that is right for X says nothing of the runs on X' with X' first."""
+    cost, w = Cost(epsilon=e, delta=f), math.exp(e)
+    p, q = [1 - f, f, 0], [1 - w * f, 0, w * f]  # without its failure the pair is within w both ways
+    real = selection.of_pair(p, q).curves[0]
+    (both,), (one,) = selection.of_cost(cost).curves, selection.of_cost_one_way(cost).curves
+    assert real.back[1][-1] == pytest.approx(w * f)
+    assert both.back[1][-1] < 0.8 * w * f, "the sticks of both orders do not hold for this pair"
+    assert above(one.back[1][-1], w * f)
+    assert one.ahead[1].tolist() == both.ahead[1].tolist()
+    generator = np.random.default_rng(1)
+    for name in ("geometric", "poisson", "logarithmic"):
+        law = selection.NAMES[name](5)
+        bounds = {level: Sum(one, law, 300).guess(level) for level in (0.1, e, 2 * e, 3 * e)}
+        less = {level: Sum(both, law, 300).guess(level) for level in bounds}
+        assert all(above(bounds[level], less[level]) for level in bounds)
+        assert bounds[0.1] > less[0.1]
+        for _ in range(200):
+            first, second = (np.concatenate([[0], np.cumsum(side)]) for side in one_way_runs(e, f, generator))
+            won = [np.diff(law.generating(1 - side, FLOATS)) for side in (first, second)]
+            for level, bound in bounds.items():
+                assert above(bound, float(np.maximum(won[0] - math.exp(level) * won[1], 0).sum()))
+
+
+def test_one_way_with_atoms_and_without_failure() -> None:
+    plain = Cost(mu="0.5", epsilon="0.1", variation="1e-6")
+    (both,), (one,) = selection.of_cost(plain).curves, selection.of_cost_one_way(plain).curves
+    assert [side.tolist() for side in one.back] == [side.tolist() for side in both.back]
+    constant = Atom(*(((Branch(Fraction(0), Fraction(1)),),) * 2))  # a loss of at most 1, in one order
+    followed = selection.of_cost_one_way(Cost(atoms=(constant,), delta="0.01")).curves[0]
+    assert float(followed.back[1][0]) == pytest.approx(
+        1 - math.exp(-1) + 0.01
+    )  # which the other order may lose for good
+
+
 def test_routes() -> None:
     few = selection.routes(1, "1e-6", 3)
     many = selection.routes(1, "1e-6", 30)
@@ -385,6 +437,65 @@ def test_means_of_laws() -> None:
     for size in (1.5, 30, 1000):
         for law in (selection.geometric(size), selection.logarithmic(size), selection.binomial(size)):
             assert selection.mean(law) == pytest.approx(size, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        selection.geometric(5),
+        selection.logarithmic(5),
+        selection.truncated_negative_binomial("-0.5", 5),
+        selection.truncated_negative_binomial(2, 5),
+        selection.poisson(5),
+        selection.binomial(5),
+        selection.Binomial(7, Fraction(1, 3)),
+    ],
+    ids=str,
+)
+def test_shares_are_those_of_the_masses(law: Law) -> None:
+    """What is paid by and what is drawn by: proved equal where the rest of the sum is bounded, up to 2^-150."""
+    with balls.precision(256):
+        chances = list(islice(law.masses(), 2001))
+        for x in (Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(4, 5)):
+            at, z = balls.ball(x), balls.ball(1 - x)
+            rest = arb(0, arb(2) ** -150)  # more than the sum of k x^(k - 1) over k > 2000
+            total = sum((p * at**k for k, p in enumerate(chances)), arb(0)) + rest
+            slope = sum((k * p * at ** (k - 1) for k, p in enumerate(chances) if k), arb(0)) + rest
+            assert total.overlaps(law.generating(z, BALLS))
+            assert slope.overlaps(law.mean_in(BALLS) * law.share(z, BALLS))
+            for b in (1 - x, (2 - x) / 2):
+                rho = law.rho(law.ratio(z, balls.ball(b), BALLS), BALLS)
+                assert (rho * law.share(balls.ball(b), BALLS)).overlaps(law.share(z, BALLS))
+        assert sum(chances, arb(0)) < 1 + arb(2) ** -150
+
+
+def test_a_law_of_somebody_else_is_refused() -> None:
+    """It was believed: priced as a geometric law of mean 2, drawn as a thousand runs for certain."""
+
+    class Liar(NegativeBinomial):
+        def masses(self) -> Iterator[arb]:
+            yield from (arb(k == 1000) for k in count())
+
+    liar = Liar(Fraction(1), Fraction(1, 2))
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: selection.delta(selection.gaussian(1), liar, 1),
+        lambda: selection.epsilon(selection.gaussian(1), liar, "1e-6"),
+        lambda: selection.mu(liar, 1, "1e-6"),
+        lambda: selection.shared_delta(selection.gaussian(1), liar, 1, test="0.2"),
+        lambda: selection.shared_epsilon(selection.gaussian(1), liar, "1e-6", test="0.2"),
+        lambda: selection.routes(1, "1e-6", 3, laws=(liar,)),
+    )
+    for call in calls:
+        with pytest.raises(TypeError, match="must be one of"):
+            call()
+
+
+def test_parameters_of_laws_are_exact() -> None:
+    assert NegativeBinomial(1, "1/2") == NegativeBinomial(1.0, 0.5) == selection.geometric(2)  # type: ignore[arg-type]
+    assert selection.Poisson(0.1).runs == selection.Binomial(2, 0.1).p == Fraction(1, 10)  # type: ignore[arg-type]
+    for n in (2.5, True, "3"):
+        with pytest.raises(TypeError, match="whole number"):
+            selection.Binomial(n, Fraction(1, 2))  # type: ignore[arg-type]
 
 
 def test_the_hull_keeps_what_matters() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -120,11 +122,38 @@ def test_names_must_differ() -> None:
         gaussian_bounds(twice, mu=1, delta=0.1, neighbours=RELATION)
 
 
-def test_a_distance_that_is_no_number_is_a_private_failure() -> None:
-    test = integer_laplace(lambda d: d, epsilon=1, delta=0.1, neighbours=RELATION)
-    with pytest.raises(PrivateComputationError):
-        test.passes(Secret("many"), Simulation(1))  # type: ignore[arg-type]
-    assert test.passes(Secret(np.int64(500)), Simulation(1))  # type: ignore[arg-type]
+@pytest.mark.parametrize("delta", [0.1, 1e-6])
+def test_a_distance_that_is_no_number_is_0(delta: float) -> None:
+    for test in distance_tests(delta).values():
+        zero = [test.passes(Secret(0), Simulation(seed)) for seed in range(100)]
+        for nothing in (None, "many", math.nan, -math.inf, 1j, Decimal("sNaN"), [5], np.timedelta64(5)):
+            assert [test.passes(Secret(nothing), Simulation(seed)) for seed in range(100)] == zero  # type: ignore[arg-type]
+        assert test.passes(Secret(np.int64(500)), Simulation(1))  # type: ignore[arg-type]
+        assert test.passes(Secret(10**400), Simulation(1))
+
+
+def test_bounds_of_giant_statistics_are_floats_on_the_safe_side() -> None:
+    """A whole number beyond the floats within a range without an upper end made the release fail."""
+    giant = Statistic[int]("x", lambda d: d, 1, "lower", (0, math.inf))
+    certified = gaussian_bounds((giant,), mu=1, delta=0.1, neighbours=RELATION).certify(Secret(10**400), Simulation(1))
+    assert certified["x"] == sys.float_info.max
+    exact = Statistic[int]("x", lambda d: d, 1, "upper", (Fraction(-1, 3), Fraction(1, 3)))  # type: ignore[arg-type]
+    assert exact.released(Fraction(7)) >= Fraction(1, 3) > exact.released(Fraction(1, 4))
+
+
+def test_ends_of_a_range_may_have_any_type() -> None:
+    ends = (np.float32(0.5), Decimal(2)), (Fraction(1, 2), np.int8(2)), (0.5, 2)
+    for between in ends:
+        statistic = Statistic[float]("x", lambda d: d, 1, "lower", between)  # type: ignore[arg-type]
+        assert [statistic.value(value) for value in (0.0, 1.0, 9.0)] == [Fraction(1, 2), 1, 2]
+    with pytest.raises(ValueError, match="wrong way round"):
+        Statistic[float]("x", lambda d: d, 1, "lower", (None, 1))  # type: ignore[arg-type]
+
+
+def test_a_loss_that_fails_refuses() -> None:
+    test = BoundTest(bounds(0.1), lambda b: 1 / 0, Fraction(1))
+    with pytest.raises(PrivateComputationError, match="loss at the bounds"):
+        test.passes(Secret({"rows": 1, "norm": 1}), Simulation(1))
 
 
 def test_a_bound_test_passes_uncertified_data_rarely() -> None:

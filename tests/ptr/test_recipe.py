@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import snugdp
 from snugdp import Budget, MemoryLedger, Neighbours, Simulation, Statistic
 from snugdp.noise import DiscreteLaplace, Laplace, Noise
 from snugdp.noise.grid import grid_below
 from snugdp.ptr.certify.smooth import smooth_bound
+from snugdp.ptr.recipe import _root, _split
 from snugdp.secret import Secret
 
 BUDGET = Budget(1, 1e-6)
@@ -68,6 +73,23 @@ def test_plans_fit_their_budget_and_waste_little(measure: Any, budget: Budget) -
     assert algorithm.plan.cost.fits(budget)
     larger = algorithm.plan.cost + snugdp.Cost(mu=budget.epsilon / 50, neighbours=budget.neighbours)
     assert not larger.fits(budget)
+
+
+@pytest.mark.parametrize(
+    "share",
+    [Fraction(1, 2), Fraction(1, 3), Fraction(1, 10**20), 1 - Fraction(1, 10**20), 1 - Fraction(3, 2 * 10**16),
+     1 - Fraction(1, 3**40), Fraction(1, 7**90), Fraction(1, 4)],
+)  # fmt: skip
+def test_the_parts_of_a_gaussian_budget_never_exceed_it(share: Fraction) -> None:
+    """Roots by floats were off by a part of 1 - share, and by all of it near 1."""
+    total, failure = _split(BUDGET, Fraction(1, 10**7), "mu", Fraction(1, 2))[0] ** 2 * 2, Fraction(1, 10**7)
+    mu, limit = _split(BUDGET, failure, "mu", share)
+    near = Fraction(1) + Fraction(1, 2**58)
+    assert 0 < mu**2 <= share * total * near
+    assert mu**2 * near >= share * total
+    assert limit**2 * near >= (1 - share) * total
+    assert mu**2 + limit**2 <= total * (1 + Fraction(1, 2**59))
+    assert _root(share) ** 2 + _root(1 - share) ** 2 <= 1
 
 
 def test_many_rows_are_released_and_few_refused() -> None:
@@ -190,6 +212,104 @@ def test_without_a_ledger_the_call_has_its_own_budget() -> None:
 
 def test_a_row_that_is_no_number_changes_nothing_but_itself() -> None:
     assert not refusing(Fraction(1, 500))([0.25] * 5000 + [math.nan]).refused
+
+
+TYPES: dict[str, Any] = {
+    "float": float,
+    "float16": np.float16,
+    "float32": np.float32,
+    "longdouble": np.longdouble,
+    "int": int,
+    "int64": np.int64,
+    "Decimal": Decimal,
+    "Fraction": Fraction,
+    "complex": complex,
+    "array": np.array,
+}
+
+
+def by_statistics(of: Any, loss: Any = lambda rows: 1 / max(rows, 1e-9)) -> Any:
+    statistic = Statistic[Any]("rows", of, 1, "lower", (0, 1000))
+    return snugdp.from_statistics(loss=loss, statistics=(statistic,), draw=_one, budget=BUDGET)
+
+
+def by_calibration(of: Any) -> Any:
+    statistic = Statistic[Any]("rows", of, 1, "lower", (0, 1000))
+    return snugdp.calibrated(statistics=(statistic,), draw=lambda data, bounds, noise: bounds["rows"], budget=BUDGET)
+
+
+def by_distance(of: Any) -> Any:
+    return snugdp.from_distance(distance=of, draw=_one, budget=BUDGET)
+
+
+def by_smooth_bound(of: Any) -> Any:
+    bound: Any = smooth_bound(
+        of, of, beta=0.05, sigma=8, sigma_scale=10, order=6, delta=1e-6, between=(1e-6, 10.0),
+        neighbours=Neighbours.ADD_REMOVE,
+    )  # fmt: skip
+    return snugdp.from_upper_bound(certifier=bound, draw=_one, limit=300, release=snugdp.Cost(epsilon=0.5))
+
+
+def by_any_bound(of: Any) -> Any:
+    @dataclass(frozen=True)
+    class Bound:
+        cost = snugdp.Cost(epsilon=1)
+
+        def certify(self, data: Secret[Any], noise: Noise) -> Any:
+            return of(float(noise.add(data, Laplace(1), grid=0)) % 4)
+
+    return snugdp.from_upper_bound(certifier=Bound(), draw=_one, limit=2, release=snugdp.Cost(epsilon=0.5))
+
+
+def _one(data: Secret[Any], noise: Noise) -> float:
+    return float(noise.add(Secret(1), Laplace(1)))
+
+
+WAYS = [by_statistics, by_calibration, by_distance, by_smooth_bound, by_any_bound]
+
+
+def shown(outcome: Any) -> tuple[Any, ...]:
+    return outcome.refused, outcome.value, str(outcome.certificate)
+
+
+def test_the_type_of_a_statistic_is_no_release() -> None:
+    """A numpy.float32 was refused for certain within the range, and its neighbour outside released: 0 and 40 of 40."""
+    algorithm = by_statistics(np.float32)
+    counts = [sum(not algorithm(value).refused for _ in range(40)) for value in (999.5, 1000.5)]
+    assert counts == [40, 40]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(value=st.integers(0, 100), seed=st.integers(0, 10**6))
+@settings(max_examples=10, deadline=None)
+def test_equal_numbers_of_all_types_have_one_law(way: Any, value: int, seed: int) -> None:
+    seen = {str(shown(way(kind)(value, noise=Simulation(seed)))) for kind in TYPES.values()}
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_returned_value_has_an_outcome(way: Any) -> None:
+    """In a rehearsal a failure raises, so that none of these does shows that they have an image."""
+    nothing = (None, math.nan, "5", 1j, Decimal("sNaN"), [5], np.array([5.0]), np.timedelta64(5))
+    seen = {str(shown(way(lambda _, value=value: value)(0, noise=Simulation(3)))) for value in nothing}
+    assert len(seen) == 1
+    for value in (10**400, -(10**400), Decimal("1e999999"), math.inf, -math.inf, True, np.float32("inf")):
+        assert way(lambda _, value=value: value)(0, noise=Simulation(3)) is not None
+
+
+def test_what_is_no_number_does_not_pass() -> None:
+    for value in (None, math.nan, "5", Decimal("sNaN")):
+        assert by_statistics(lambda _, value=value: value)(0).refused
+        assert by_statistics(lambda _: 1000, lambda rows, value=value: value)(0).refused
+        assert by_distance(lambda _, value=value: value)(0, noise=Simulation(1)).refused
+        assert by_smooth_bound(lambda _, value=value: value)(0, noise=Simulation(1)).refused
+        assert by_any_bound(lambda _, value=value: value)(0, noise=Simulation(1)).refused
+
+
+def test_a_loss_that_fails_is_a_refusal_and_paid_for() -> None:
+    ledger = MemoryLedger(1, 1e-6)
+    assert by_statistics(lambda _: 5, lambda rows: 1 / 0)(0, ledger=ledger).refused
+    assert ledger.spent.epsilon > 0
 
 
 def smooth_loss(scale: float) -> tuple[Any, Any]:

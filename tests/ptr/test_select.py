@@ -6,11 +6,14 @@ import math
 import traceback
 import warnings
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
+from flint import arb
 
 import snugdp
 from snugdp import (
@@ -54,6 +57,45 @@ def paid(value: Any, cost: Cost, ledger: Any, noise: Any = None) -> Any:
 
 def whole(budget: Budget) -> Cost:
     return Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
+
+
+class ManyRuns(accounting.NegativeBinomial):
+    """Paid for as a geometric law of mean 2, drawn as a thousand runs."""
+
+    def masses(self) -> Iterator[Any]:
+        return iter([arb(0)] * 1000 + [arb(1)])
+
+
+class LooksLikeALaw:
+    """Everything that was asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(accounting.geometric(2), name)
+
+
+@pytest.mark.parametrize("law", [ManyRuns(Fraction(1), Fraction(1, 2)), LooksLikeALaw(), 3, None])
+def test_a_law_that_is_not_ours_is_refused_before_anything_is_planned(law: Any) -> None:
+    with pytest.raises(TypeError, match="law must be one of"):
+        Selection([1, 2], lambda proposal, budget, ledger: None, lambda release: 0, budget=BUDGET, law=law)
+    for noise in (Exact(), Simulation(1)):
+        with pytest.raises(TypeError, match="law must be one of"):
+            noise.stopping(law, 10)
+
+
+def test_scores_of_all_types_are_compared_alike() -> None:
+    scores: dict[Any, Any] = {
+        1: np.float32(0.5), 2: Decimal("0.25"), 3: None, 4: Fraction(3, 4), 5: 10**400, 6: math.nan, 7: np.array(0.9),
+        8: Decimal("sNaN"), 9: "a",
+    }  # fmt: skip
+
+    def run(proposal: int, budget: Budget, ledger: Any) -> Any:
+        return paid(proposal, whole(budget), ledger)
+
+    for best, among in ((5, scores), (7, {k: v for k, v in scores.items() if k != 5}), (3, {3: None, 9: "a"})):
+        ask = Selection(list(among), run, lambda release: scores[release.value], budget=Budget(9, 0.5), route="compose")
+        outcome = ask.release()
+        assert outcome.value is not None
+        assert outcome.value.proposal == best
 
 
 class Script(Exact):
@@ -293,8 +335,11 @@ def test_failures_are_not_exceptions(capfd: pytest.CaptureFixture[str]) -> None:
 
     for run in (secret, panics, Told([RuntimeError("Jane Q. Canary")])):
         assert isinstance(stopping(run).release(noise=Script(3)), Refused)
-    for score in (lambda release: 1 / 0, lambda release: "high", lambda release: None):
-        assert isinstance(stopping(Told([1.0]), score).release(noise=Script(3)), Refused)
+    assert isinstance(stopping(Told([1.0]), lambda release: 1 / 0).release(noise=Script(3)), Refused)
+    for score in (lambda release: "high", lambda release: None):  # no number, but an answer: the worst
+        found = stopping(Told([1.0]), score).release(noise=Script(3)).value
+        assert found is not None
+        assert found.score == -math.inf
     assert "Canary" not in "".join(capfd.readouterr())
 
     def interrupted(proposal: Any, budget: Budget, ledger: Any) -> Any:

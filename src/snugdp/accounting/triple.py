@@ -7,7 +7,7 @@ Gaussian loss plus a shift: objective perturbation is one. Statements and proofs
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,6 +54,11 @@ class Atom:
             raise ValueError("an atom needs at least one branch in each direction")
         if any(sum((branch.weight for branch in side), Fraction(0)) < 1 for side in (self.add, self.remove)):
             raise ValueError("the weights of an atom's branches must add up to at least 1: something always happens")
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether the two directions have the same branches, in any order."""
+        return Counter(self.add) == Counter(self.remove)
 
 
 Combinations: TypeAlias = tuple[tuple[Branch, Fraction], ...]  # distinct sums, and how often or likely each is

@@ -95,7 +95,9 @@ def cost_from_json(parts: Json, neighbours: Neighbours) -> Cost:
         Atom(*(tuple(Branch(*(amount(x, LONGEST_BRANCH) for x in b)) for b in side) for side in atom))
         for atom in parts.get("atoms", ())
     )
-    if not all(values.values()) or ("atoms" in parts and (not atoms or atoms != Cost(atoms=atoms).atoms)):
+    if not all(values.values()) or (
+        "atoms" in parts and (not atoms or atoms != Cost(atoms=atoms, neighbours=neighbours).atoms)
+    ):
         raise ValueError("a cost is written without zeros, its atoms in order")
     return _made(values, atoms, neighbours)
 

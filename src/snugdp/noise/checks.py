@@ -1,17 +1,20 @@
-"""What a source of noise refuses, and how it reads a private value: by type alone, never by size."""
+"""What a source of noise refuses, which is public, and how it reads a private value, which is never refused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from operator import index
+from math import floor, inf
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
+from snugdp.noise.number import FARTHEST, finite, number
 from snugdp.secret import Secret, unwrap
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 def known(law: Law, allowed: Any = Law) -> None:
@@ -40,45 +43,54 @@ def opened(secret: Secret[Any]) -> Any:
     return unwrap(secret)
 
 
-def whole(value: int | Fraction) -> int:
-    """The same whole number as a Python integer; its type can be refused, never its size."""
-    if isinstance(value, Fraction):
-        raise TypeError("a discrete law is added to whole numbers: give it a private int")
-    return index(value)
+def whole(value: object) -> int:
+    """The whole part of any number: what moves by at most a whole number moves by no more of its whole parts."""
+    if type(value) is int and value.bit_length() < FARTHEST:  # the usual case, quickly
+        return value
+    return floor(finite(value))
 
 
-def exact(value: int | Fraction | float) -> Fraction:
-    """The same number as a fraction of Python integers; only its type can be refused, never its size."""
-    return value if isinstance(value, Fraction) else Fraction(value if isinstance(value, float) else index(value))
+def spread(stretch: object) -> Fraction:
+    """How far a private stretch spreads the noise: what is no number drowns the value rather than baring it."""
+    found = number(stretch)
+    return found if isinstance(found, Fraction) else finite(inf)
 
 
 def integers(values: NDArray[np.int64] | list[int]) -> list[int]:
-    """The same whole numbers as Python integers, which cannot overflow."""
-    return [index(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
+    """The whole parts as Python integers, which cannot overflow; how many there are is public."""
+    if not isinstance(values, np.ndarray):
+        return [whole(value) for value in values]
+    if values.ndim != 1:
+        raise ValueError(f"the private array must have 1 dimension(s), not {values.ndim}")
+    plain: list[int] = values.tolist()
+    return plain if values.dtype.kind in "iu" else [whole(value) for value in plain]
 
 
 def check_scores(scores: Sequence[int | Fraction]) -> list[Fraction]:
     """The same scores as fractions; how many there are is public, and none is too few."""
     if not len(scores):
         raise ValueError("argmax needs at least one score")
-    return [exact(score) for score in scores]
+    return [finite(score) for score in scores]
 
 
 def check_whole(values: NDArray[np.int64], dimensions: int) -> NDArray[np.int64]:
-    """The array itself, if its declared type is whole numbers and it has the right shape. Both are public."""
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "biu":
+    """The array, as whole numbers of 64 bits if it has others. That it is one, and its shape, are public."""
+    if not isinstance(values, np.ndarray):
         raise TypeError("many values at once must be a private numpy array of whole numbers, such as int64")
     if values.ndim != dimensions:
         raise ValueError(f"the private array must have {dimensions} dimension(s), not {values.ndim}")
     if dimensions == 2 and not values.shape[1]:
         raise ValueError("argmaxes needs at least one score in a row")
-    return np.asarray(values)
+    if values.dtype.kind in "biu":
+        return np.asarray(values)
+    parts = [min(max(whole(value), _LEAST), _MOST) for value in values.ravel().tolist()]
+    return np.array(parts, dtype=np.int64).reshape(values.shape)
 
 
 def check_scatter(n: int, parts: int) -> None:
     """Refuse numbers of rows and of parts that are none."""
-    for name, number, least in (("n", n, 0), ("parts", parts, 1)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+    for name, count, least in (("n", n, 0), ("parts", parts, 1)):
+        if isinstance(count, bool) or not isinstance(count, int | np.integer):
             raise TypeError(f"{name} must be a whole number")
-        if not least <= number < 1 << 62:
+        if not least <= count < 1 << 62:
             raise ValueError(f"{name} must be at least {least}, and below 2**62")

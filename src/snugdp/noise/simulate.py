@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import floor, isfinite, isqrt
+from math import floor, isqrt
 from typing import TypeVar
 
 import numpy as np
@@ -18,15 +18,16 @@ from snugdp.noise.checks import (
     check_scatter,
     check_scores,
     check_whole,
-    exact,
     integers,
     known,
     opened,
+    spread,
     whole,
 )
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
 from snugdp.noise.many import behind, parts
 from snugdp.noise.minimiser import Problem, check_minimiser
+from snugdp.noise.number import finite, number
 from snugdp.noise.posterior import check_posterior
 from snugdp.noise.refine import exactly
 from snugdp.noise.stopping import check_stopping, stopping
@@ -67,15 +68,14 @@ class Simulation:
         """The value plus noise (times a private stretch), rounded to the nearest multiple of ``2**grid``."""
         known(law)
         check_grid(law, grid, stretch is not None)
-        inside: int | Fraction = opened(value)
-        if isinstance(law, DiscreteLaplace | DiscreteGaussian):
-            inside = whole(inside)
+        discrete = isinstance(law, DiscreteLaplace | DiscreteGaussian)
+        inside = whole(opened(value)) if discrete else finite(opened(value))
         step, drawn = Fraction(2) ** grid, Fraction(self._one(law))
         if isinstance(law, DiscreteLaplace) and law.scale > _WIDE:  # floats lack the last bits
             lacking = min(int(law.scale / _WIDE).bit_length(), 62)
             drawn = Fraction((floor(drawn) >> lacking << lacking) + self._last_bits(lacking))
-        factor = exact(opened(stretch)) if stretch is not None else 1
-        return step * floor((exact(inside) + factor * drawn) / step + Fraction(1, 2))
+        factor = spread(opened(stretch)) if stretch is not None else 1
+        return step * floor((inside + factor * drawn) / step + Fraction(1, 2))
 
     def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
         """Every value plus noise of its own, rounded to whole numbers."""
@@ -88,10 +88,8 @@ class Simulation:
         """Whether the value plus noise reaches the threshold. The value may be infinite."""
         known(law)
         at = rational(threshold, "threshold")
-        inside: int | Fraction | float = opened(value)
-        finite = not isinstance(inside, float) or isfinite(inside)
-        reaches = exact(inside if finite else 0) + Fraction(self._one(law)) >= at
-        return reaches if finite else inside > 0
+        inside, drawn = number(opened(value)), Fraction(self._one(law))
+        return inside + drawn >= at if isinstance(inside, Fraction) else inside > 0
 
     def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
         """The position of the largest score after every score has got noise of its own."""
@@ -168,7 +166,7 @@ class Simulation:
 
     def chance(self, probability: Secret[Fraction]) -> bool:
         """One coin of a private probability."""
-        return bool(Fraction(self._generator.uniform()) < exact(opened(probability)))
+        return bool(Fraction(self._generator.uniform()) < finite(opened(probability)))
 
     def stopping(self, law: Stopping, most: int) -> int:
         """A number of runs of this law, or 0 where it is above ``most``."""

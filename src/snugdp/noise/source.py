@@ -19,16 +19,17 @@ from snugdp.noise.checks import (
     check_scatter,
     check_scores,
     check_whole,
-    exact,
     integers,
     known,
     opened,
+    spread,
     whole,
 )
 from snugdp.noise.deviate import Deviate, deviate
 from snugdp.noise.filtered import draw, rounded
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
 from snugdp.noise.minimiser import Problem, Tilted, check_minimiser
+from snugdp.noise.number import finite, number
 from snugdp.noise.posterior import check_posterior, rounded_posterior
 from snugdp.noise.refine import START, exactly, floor, negative, refine
 from snugdp.noise.shapes import EXPONENTIAL, HALF_NORMAL
@@ -108,7 +109,8 @@ class Exact:
 
     Guarantee: every result is distributed exactly as its method says, for every value, if the operating
     system's generator is ideal and Arb's balls are correct. The time it takes is not covered. Nothing that
-    depends on a private value raises or warns; errors speak of public parameters and come before any draw.
+    depends on a private value raises or warns; errors speak of public parameters and come before any draw. A private
+    number may have any type (``noise.number``); what is no number counts as 0, or never reaches a threshold.
 
     >>> from snugdp.noise import Exact, Gaussian
     >>> released = Exact().add(Secret(1000), Gaussian(3), grid=-4)
@@ -132,15 +134,15 @@ class Exact:
         """Exactly ``round(value + Z)`` to the grid of multiples of ``2**grid``, halves upwards.
 
         With a private ``stretch`` S it is ``round(value + S Z)``: noise whose spread follows the data.
-        A discrete law takes a whole number, the grid of whole numbers and no stretch.
+        A discrete law takes a whole number (or the whole part of another), the grid of whole numbers and no stretch.
         """
         known(law)
         check_grid(law, grid, stretch is not None)
         if isinstance(law, DiscreteLaplace | DiscreteGaussian):
             return Fraction(whole(opened(value)) + _integer(law))
         step = Fraction(2) ** grid
-        cells, within = divmod(exact(opened(value)) / step, 1)
-        factor = (exact(opened(stretch)) if stretch is not None else 1) / step
+        cells, within = divmod(finite(opened(value)) / step, 1)
+        factor = (spread(opened(stretch)) if stretch is not None else 1) / step
         return step * (cells + _rounded_sum(within, factor, law, _standard(law)))
 
     def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
@@ -153,21 +155,20 @@ class Exact:
         return [value + noise for value, noise in zip(inside, _integers(law, len(inside)), strict=True)]
 
     def at_least(self, value: Secret[int | Fraction | float], law: Law, threshold: Real) -> bool:
-        """The exact decision ``value + Z >= threshold``; plus infinity always reaches it.
+        """The exact decision ``value + Z >= threshold``; plus infinity always reaches it, what is no number never.
 
         The noise is drawn in the same way whether or not the value is finite.
         """
         known(law)
         at = rational(threshold, "threshold")
-        inside: int | Fraction | float = opened(value)
-        finite = not isinstance(inside, float) or math.isfinite(inside)
-        gap = exact(inside if finite else 0) - at
+        inside = number(opened(value))
+        gap = (inside if isinstance(inside, Fraction) else Fraction(0)) - at
         if isinstance(law, DiscreteLaplace | DiscreteGaussian):
             reaches = gap + _integer(law) >= 0
         else:
             drawn = _standard(law)
             reaches = not refine(lambda p: exactly(gap) + ball_of(law, drawn, p), negative)
-        return reaches if finite else inside > 0
+        return reaches if isinstance(inside, Fraction) else inside > 0
 
     def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
         """The exact position of the largest ``score + Z``, with independent Z from a continuous law."""
@@ -237,7 +238,7 @@ class Exact:
 
     def chance(self, probability: Secret[Fraction]) -> bool:
         """A coin of exactly this probability. What is below 0 counts as 0, and what is above 1 as 1."""
-        return many.chance(exact(opened(probability)))
+        return many.chance(finite(opened(probability)))
 
     def stopping(self, law: Stopping, most: int) -> int:
         """Exactly the law of the number of runs, with what is above ``most`` turned into 0. For selections alone.

@@ -11,7 +11,7 @@ from fractions import Fraction
 from flint import arb
 
 from snugdp.accounting.balls import ball, precision
-from snugdp.accounting.selection import Law
+from snugdp.accounting.selection import Law, check_law
 from snugdp.noise.refine import Bits, refine
 
 _RARELY = Fraction(1, 10**9)  # how often a selection may end for nothing by its cut
@@ -53,7 +53,6 @@ def cut_off(law: Law) -> int:
 
 def check_stopping(law: Law, most: int) -> None:
     """Refuse what is no law of a number of runs, and a cut before the first run."""
-    if not hasattr(law, "masses"):
-        raise TypeError("the law must be one of snugdp.accounting.selection, such as geometric(30)")
+    check_law(law)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError("most, the largest number of runs, must be a whole number of at least 1")

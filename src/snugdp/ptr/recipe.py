@@ -7,6 +7,7 @@ pays, tests and releases or refuses. The worked example is in ``docs/your-own-me
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -203,9 +204,13 @@ def _split(budget: Budget, failure: Fraction, measure: Measure, share: Fraction)
             lambda mu: Cost(mu=mu, epsilon=limit, delta=failure, neighbours=budget.neighbours), budget
         ), limit
     total = _largest(lambda mu: Cost(mu=mu, delta=failure, neighbours=budget.neighbours), budget)
-    mu = Fraction(str(float(share) ** 0.5)) * total
-    limit = Fraction(str((1 - float(share)) ** 0.5)) * total * (1 - Fraction(1, 10**12))
-    return mu, limit
+    return _root(share) * total, _root(1 - share) * total
+
+
+def _root(share: Fraction) -> Fraction:
+    """The square root of a share, from below: at least 1 - 2^-60 of it, however small it is."""
+    bits = 61 + max(0, share.denominator.bit_length() - share.numerator.bit_length() + 1) // 2 + 1
+    return Fraction(math.isqrt(share.numerator * 4**bits // share.denominator), 2**bits)
 
 
 def _largest(cost: Callable[[Fraction], Cost], budget: Budget) -> Fraction:

@@ -133,15 +133,24 @@ def _delta(ask: Ask, base: Cost) -> Fraction:
     if test is None:
         return _proved(base, law, ask.budget.epsilon)
     if test.gaussian:
-        return _proved(base, law, ask.budget.epsilon, Fraction(test.cost.mu), test.cost.delta)
-    return _proved(base, law, ask.budget.epsilon - test.whole.epsilon) + test.whole.delta
+        return _proved_after(base, law, ask.budget.epsilon, Fraction(test.cost.mu), test.cost.delta)
+    return _proved_after(base, law, ask.budget.epsilon - test.whole.epsilon) + test.whole.delta
 
 
 @lru_cache(maxsize=256)  # the same plan is made again at every fit
-def _proved(base: Cost, law: Any, epsilon: Fraction, test: Fraction | None = None, failure: Fraction = _NO) -> Fraction:
+def _proved(base: Cost, law: Any, epsilon: Fraction) -> Fraction:
+    return Fraction(selection.delta(base, law, epsilon))
+
+
+@lru_cache(maxsize=256)
+def _proved_after(
+    base: Cost, law: Any, epsilon: Fraction, test: Fraction | None = None, failure: Fraction = _NO
+) -> Fraction:
+    """The same after a test, which certifies one data set: the runs are known in one order (Theorem 3)."""
+    run = selection.of_cost_one_way(base)
     if test is None:
-        return Fraction(selection.delta(base, law, epsilon))
-    return Fraction(selection.shared_delta(base, law, epsilon, test=test, failure=failure))
+        return Fraction(selection.delta(run, law, epsilon))
+    return Fraction(selection.shared_delta(run, law, epsilon, test=test, failure=failure))
 
 
 def _guess(ask: Ask, base: Cost) -> float:
@@ -151,16 +160,17 @@ def _guess(ask: Ask, base: Cost) -> float:
     if test is None:
         return _guessed(base, law, (epsilon,))[0]
     if not test.gaussian:
-        return _guessed(base, law, (epsilon - float(test.whole.epsilon),))[0] + float(test.whole.delta)
+        return _guessed(base, law, (epsilon - float(test.whole.epsilon),), True)[0] + float(test.whole.delta)
     mu = test.cost.mu
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    found = _guessed(base, law, tuple((epsilon - mu * mu / 2 - mu * nodes).tolist()))
+    found = _guessed(base, law, tuple((epsilon - mu * mu / 2 - mu * nodes).tolist()), True)
     return float(weights @ found / weights.sum()) + float(test.cost.delta)
 
 
 @lru_cache(maxsize=1024)
-def _guessed(base: Cost, law: Any, epsilons: tuple[float, ...]) -> tuple[float, ...]:
-    bounds = selection.bounds(selection.as_base(base), law)
+def _guessed(base: Cost, law: Any, epsilons: tuple[float, ...], one_way: bool = False) -> tuple[float, ...]:
+    run = selection.of_cost_one_way(base) if one_way else selection.as_base(base)
+    bounds = selection.bounds(run, law)
 
     def one(epsilon: float) -> float:
         alone = max(bound.guess(abs(epsilon)) for bound in bounds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -21,12 +22,15 @@ from snugdp.guarantee import Budget
 from snugdp.ledger.inner import RunLedger
 from snugdp.ledger.question import question
 from snugdp.noise import Noise
+from snugdp.noise.number import number
 from snugdp.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
 from snugdp.ptr.select_plan import planned
 from snugdp.ptr.waiting import waiting
+
+_LARGEST = Fraction(sys.float_info.max)
 
 Proposal = TypeVar("Proposal")
 Proposal_co = TypeVar("Proposal_co", covariant=True)
@@ -50,9 +54,9 @@ class Selection(Generic[Proposal]):
     the run, it may spend more, for its cost is known; without one it is taken for any (epsilon, delta)-DP release. A
     run that takes ``noise=`` as well can be rehearsed; the ledger is then ``None``. Rehearse before you release: what
     goes wrong inside a run or a score, a mistake of yours too, is a refusal, gives no reason and is paid for.
-    ``score(release)``: larger is better; from the release and public data alone. ``score_share``: the part of a run's
-    budget that the score spends if it looks at private data; ``score(release, budget, ledger)`` is then a release like
-    a run, with ``plan(budget)`` if that is known.
+    ``score(release)``: a number of any type, larger is better; from the release and public data alone.
+    ``score_share``: the part of a run's budget that the score spends if it looks at private data;
+    ``score(release, budget, ledger)`` is then a release like a run, with ``plan(budget)`` if that is known.
     ``law``, ``mean_runs``: the law of the hidden number of runs, and its mean; by default geometric, and as many as
     there are proposals. ``most_runs``: where the number is cut off, and the selection refused; by default where that
     is next to impossible.
@@ -279,8 +283,10 @@ def _outcome(result: Any) -> Any:
 
 
 def _number(score: Any) -> float:
-    """A score to compare; what is no number is the worst of those that were released."""
-    value = float(score)
+    """A score to compare, a number of any type; what is no number is the worst of those that were released."""
+    value = number(score)
+    if isinstance(value, Fraction):
+        return float(max(-_LARGEST, min(value, _LARGEST)))
     return -math.inf if math.isnan(value) else value
 
 

@@ -13,7 +13,7 @@ Statements and proofs: selection.proof.md.
 
 from __future__ import annotations
 
-from snugdp.accounting.selection.bases import as_base, of_cost, of_pair, of_vertices
+from snugdp.accounting.selection.bases import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
 from snugdp.accounting.selection.counts import Binomial, Poisson
 from snugdp.accounting.selection.curves import Base, Curve, gaussian, one_order
 from snugdp.accounting.selection.forms import Promise, corollary, liu_talwar
@@ -23,6 +23,7 @@ from snugdp.accounting.selection.laws import (
     best_tried,
     beyond,
     binomial,
+    check_law,
     expected_quantile,
     geometric,
     logarithmic,
@@ -40,8 +41,9 @@ from snugdp.accounting.selection.ways import Route, routes
 
 __all__ = [
     "METHODS", "NAMES", "PROOF", "Base", "Binomial", "Curve", "Law", "NegativeBinomial", "Poisson", "Promise", "Route",
-    "as_base", "best_tried", "beyond", "binomial", "bounds", "corollary", "delta", "epsilon", "expected_quantile",
-    "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean", "mu", "of_cost", "of_pair", "of_vertices",
-    "one_order", "pgf", "pgf_slope", "poisson", "renyi_poisson", "renyi_tnb", "routes", "selection_profile",
-    "shared_delta", "shared_epsilon", "truncated_negative_binomial", "winner",
+    "as_base", "best_tried", "beyond", "binomial", "bounds", "check_law", "corollary", "delta", "epsilon",
+    "expected_quantile", "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean", "mu", "of_cost",
+    "of_cost_one_way", "of_pair", "of_vertices", "one_order", "pgf", "pgf_slope", "poisson", "renyi_poisson",
+    "renyi_tnb", "routes", "selection_profile", "shared_delta", "shared_epsilon", "truncated_negative_binomial",
+    "winner",
 ]  # fmt: skip

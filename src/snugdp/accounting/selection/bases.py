@@ -63,6 +63,25 @@ def of_cost(cost: Parts, sticks: int | None = None) -> Base:
     return Base((Curve(add, remove), Curve(remove, add)))
 
 
+def of_cost_one_way(cost: Parts, sticks: int | None = None) -> Base:
+    """A run that has this cost with the data set first that a test has certified; nothing is said of the other order.
+
+    What that order may lose follows from the first one, but a failure counts as many times as its factor says
+    (selection.proof.md, Lemma 2b).
+
+    >>> from snugdp import Cost
+    >>> float(of_cost_one_way(Cost(epsilon=1, delta="0.01")).curves[0].back[1][-1])  # e times as much
+    0.027182818284590...
+    """
+    if cost.atoms:
+        return Base(
+            tuple(Curve(_profile(cost, side, sticks), _followed(cost, side, sticks)) for side in ("add", "remove"))
+        )
+    if not cost.delta:
+        return of_cost(cost, sticks)
+    return Base(tuple(Curve(curve.ahead, _raised(curve.back, cost.delta)) for curve in of_cost(cost, sticks).curves))
+
+
 def of_pair(p: Sequence[Real], q: Sequence[Real]) -> Base:
     """A run with finitely many outcomes and these two laws on neighbouring data sets; both orders."""
     first, second = _normal(p), _normal(q)
@@ -94,19 +113,9 @@ def _profile(cost: Parts, side: str, sticks: int | None) -> Sticks:
     if cost.mu_squared and not cost.atoms:
         return _plain(cost, _epsilons(cost, (), sticks))
     atoms = tuple(_one_sided(atom, side) for atom in cost.atoms)
-    factors, bounds = [], []
-    for epsilon in _epsilons(cost, atoms, sticks):
-        delta = triple.delta(
-            mu_squared=cost.mu_squared,
-            pure=cost.epsilon,
-            failure=cost.delta,
-            variation=cost.variation,
-            atoms=atoms,
-            epsilon=epsilon,
-        )
-        factors.append(_factor(epsilon))
-        bounds.append(delta)
-    return hull(np.array(factors), np.array(bounds))
+    epsilons = _epsilons(cost, atoms, sticks)
+    bounds = [_delta(cost, atoms, epsilon) for epsilon in epsilons]
+    return hull(np.array([_factor(epsilon) for epsilon in epsilons]), np.array(bounds))
 
 
 def _plain(cost: Parts, epsilons: list[Fraction]) -> Sticks:
@@ -120,6 +129,36 @@ def _plain(cost: Parts, epsilons: list[Fraction]) -> Sticks:
             mixed = (w * gaussian_stick(mu, a / w) + gaussian_stick(mu, a * w)) / (1 + w)
             bounds.append(up(mixed + failure + (1 + a) * variation))
     return hull(factors, np.array(bounds))
+
+
+def _raised(sticks: Sticks, failure: Fraction) -> Sticks:
+    """The sticks of the other order where the failure is known of the first one only: a f instead of f."""
+    factors, bounds = sticks
+    with balls.precision(balls.FIRST):
+        lost, pairs = balls.ball(failure), zip(factors.tolist(), bounds.tolist(), strict=True)
+        raised = [up(arb(d) + (arb(a) - 1) * lost) for a, d in pairs]
+    return hull(factors, np.array(raised))
+
+
+def _followed(cost: Parts, side: str, sticks: int | None) -> Sticks:
+    """The sticks of the other order from those of this one at factors below 1: H_a back is 1 - a (1 - H_1/a)."""
+    atoms = tuple(_one_sided(atom, side) for atom in cost.atoms)
+    epsilons = _epsilons(cost, atoms, sticks)
+    bounds = [Fraction(_delta(cost, atoms, -epsilon)) for epsilon in epsilons]
+    with balls.precision(balls.FIRST):
+        found = [up(1 - balls.exp(balls.ball(e)) * balls.ball(1 - d)) for e, d in zip(epsilons, bounds, strict=True)]
+    return hull(np.array([_factor(epsilon) for epsilon in epsilons]), np.array(found))
+
+
+def _delta(cost: Parts, atoms: tuple[Atom, ...], epsilon: Fraction) -> float:
+    return triple.delta(
+        mu_squared=cost.mu_squared,
+        pure=cost.epsilon,
+        failure=cost.delta,
+        variation=cost.variation,
+        atoms=atoms,
+        epsilon=epsilon,
+    )
 
 
 def _factor(epsilon: Fraction) -> float:

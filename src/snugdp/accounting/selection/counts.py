@@ -11,6 +11,7 @@ import numpy as np
 from flint import arb
 
 from snugdp.accounting import balls
+from snugdp.accounting.rational import rational
 from snugdp.accounting.selection.kinds import Arithmetic, Floats
 
 
@@ -21,6 +22,7 @@ class Poisson:
     runs: Fraction
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", rational(self.runs, "runs"))
         if self.runs <= 0:
             raise ValueError("the mean of a Poisson law must be above 0")
 
@@ -74,6 +76,9 @@ class Binomial:
     p: Fraction
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "p", rational(self.p, "p"))
+        if isinstance(self.n, bool) or not isinstance(self.n, int):
+            raise TypeError("n, the number of trials of a binomial law, must be a whole number")
         if self.n < 1 or not 0 < self.p < 1:
             raise ValueError("a binomial law needs n >= 1 and 0 < p < 1")
 

@@ -18,6 +18,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.accounting import balls
+from snugdp.accounting.rational import rational
 
 Floats = NDArray[np.float64]
 
@@ -98,6 +99,8 @@ class NegativeBinomial:
     gamma: Fraction
 
     def __post_init__(self) -> None:
+        for name in ("eta", "gamma"):
+            object.__setattr__(self, name, rational(getattr(self, name), name))
         if self.eta <= -1:
             raise ValueError("eta must be above -1")
         if not 0 < self.gamma < 1:

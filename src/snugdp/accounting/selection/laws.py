@@ -67,6 +67,22 @@ NAMES: dict[str, Callable[[Real], Law]] = {
 }
 
 
+_PROVED = (NegativeBinomial, Poisson, Binomial)  # the table of selection.proof.md, Theorem 3
+
+
+def check_law(law: object) -> None:
+    """Refuse what is no law of ours, a subclass too: that its shares are those of its masses is proved of no other.
+
+    A selection is paid by ``share``, ``ratio`` and ``rho`` and drawn by ``masses``; nothing short of a proof shows that
+    the functions of somebody else's law speak of the same number of runs everywhere.
+    """
+    if type(law) not in _PROVED:
+        raise TypeError(
+            "the law must be one of snugdp.accounting.selection, such as geometric(30), poisson(30), binomial(30) or "
+            "truncated_negative_binomial(0.5, 30): what a selection costs is proved for these"
+        )
+
+
 def mean(law: Law) -> float:
     """E K, to a float's accuracy."""
     return _value(lambda: law.mean_in(BALLS))

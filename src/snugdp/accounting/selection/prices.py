@@ -17,6 +17,7 @@ from snugdp.accounting.selection.bases import Parts, as_base
 from snugdp.accounting.selection.curves import Base, Curve, Family, float_gaussian, gaussian
 from snugdp.accounting.selection.forms import Closed, Corollary, Quoted
 from snugdp.accounting.selection.kinds import Law
+from snugdp.accounting.selection.laws import check_law
 from snugdp.accounting.selection.renyi import Renyi
 from snugdp.accounting.selection.search import Bound, at, smallest
 from snugdp.accounting.selection.search import largest as search_largest
@@ -106,6 +107,7 @@ def largest(
 
 def bounds(base: Base, law: Law, method: str = "C2") -> list[Bound]:
     """The bound of one accounting for every order of the neighbours."""
+    check_law(law)
     if method == "renyi":
         return [Renyi(base, law)]
     kinds: dict[str, Callable[[Curve, Law], Bound]] = {

@@ -20,6 +20,7 @@ from snugdp.accounting.rational import Real
 from snugdp.accounting.selection.bases import Parts, as_base
 from snugdp.accounting.selection.curves import Base, Curve, Sticks, hull, up
 from snugdp.accounting.selection.kinds import Floats, Law
+from snugdp.accounting.selection.laws import check_law
 from snugdp.accounting.selection.lines import Chords, Lines
 from snugdp.accounting.selection.search import at, smallest
 from snugdp.accounting.selection.theorems import Certificate, Sum
@@ -89,6 +90,7 @@ def selection_profile(base: Base, law: Law, tail: float = 1e-12, nodes: int = NO
 
     Guarantee: every stick is proved by C2.
     """
+    check_law(law)
     found: dict[tuple[int, int], Sticks] = {}
 
     def sticks(curve: Curve) -> Sticks:

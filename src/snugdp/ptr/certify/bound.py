@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from snugdp.data.quiet import quietly
 from snugdp.noise import Noise
+from snugdp.noise.number import number
 from snugdp.ptr.spine import Certifier
-from snugdp.secret import Secret
+from snugdp.secret import PrivateComputationError, Secret
 
 Data = TypeVar("Data")
 Certificate = TypeVar("Certificate")
@@ -25,9 +27,18 @@ class BoundTest(Generic[Data, Certificate]):
     """
 
     certifier: Certifier[Data, Certificate]
-    loss: Callable[[Certificate], float]
+    loss: Callable[[Certificate], Any]
     limit: Fraction
 
     def passes(self, data: Secret[Data], noise: Noise) -> bool:
-        """One draw of the test. A loss that is not a number does not pass."""
-        return bool(self.loss(self.certifier.certify(data, noise)) <= self.limit)
+        """One draw of the test. The loss may be a number of any type; what is no number does not pass.
+
+        A loss that fails is a ``PrivateComputationError``, which refuses, like every other function that fails.
+        """
+        certificate = self.certifier.certify(data, noise)
+        worked, loss = quietly(lambda: self.loss(certificate))
+        if not worked:
+            raise PrivateComputationError(
+                "the loss at the bounds that were drawn failed. Test the function on all bounds within their ranges"
+            )
+        return bool(number(loss) <= self.limit)

@@ -5,20 +5,21 @@ Proof: ``distance.proof.md``. The noise on an integer distance is discrete, with
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from snugdp.accounting import discrete, gaussian
 from snugdp.accounting.rational import Real, rational
 from snugdp.guarantee import Cost, Neighbours
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Noise
+from snugdp.noise.number import number
 from snugdp.secret import Secret
 
 Data = TypeVar("Data")
-Distance = Callable[[Data], int | float | Fraction]
+Distance = Callable[[Data], Any]  # a number of any type (noise.number)
 PROOF = "ptr/certify/distance.proof.md#theorem-1"
 
 
@@ -27,7 +28,8 @@ class DistanceTest(Generic[Data]):
     """Pass iff distance + noise >= threshold.
 
     Guarantee: if ``distance`` is 1-Lipschitz over neighbours and at most 0 on every uncertified data set, the bit
-    has ``cost`` (its delta is the probability to pass when the distance is 0). Build it with a function below.
+    has ``cost`` (its delta is the probability to pass when the distance is 0). Build it with a function below. A
+    distance that is no number, or minus infinity, counts as 0; plus infinity always passes.
     """
 
     distance: Distance[Data]
@@ -37,7 +39,7 @@ class DistanceTest(Generic[Data]):
 
     def passes(self, data: Secret[Data], noise: Noise) -> bool:
         """One draw of the test: the exact decision of distance + noise >= threshold."""
-        return noise.at_least(data.map(lambda rows: whole_or_real(self.distance(rows))), self.law, self.threshold)
+        return noise.at_least(data.map(lambda rows: distance_of(self.distance(rows))), self.law, self.threshold)
 
 
 def integer_laplace(
@@ -78,11 +80,10 @@ def normal(distance: Distance[Data], *, sigma: Real, delta: Real, neighbours: Ne
     )
 
 
-def whole_or_real(distance: object) -> int | float | Fraction:
-    """A distance as a number; anything else is a mistake in the function, found inside the secret."""
-    if isinstance(distance, (int, float, Fraction)):
-        return distance
-    return operator.index(distance)  # type: ignore[arg-type]
+def distance_of(value: object) -> Fraction | float:
+    """A returned distance as an exact number or infinity. Total: what is no number is as near as can be."""
+    found = number(value)
+    return found if isinstance(found, Fraction) or found == math.inf else Fraction(0)
 
 
 def _failure(delta: Real) -> Fraction:

@@ -7,18 +7,20 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from snugdp.accounting import gaussian, renyi
-from snugdp.accounting.rational import Real, rational
+from snugdp.accounting.rational import Real, float_up, rational
 from snugdp.guarantee import Cost, Neighbours
 from snugdp.noise import Gaussian, Noise
 from snugdp.noise.grid import grid_below
+from snugdp.noise.number import number
 from snugdp.secret import Secret
 
 Data = TypeVar("Data")
 PROOF = "ptr/certify/smooth.proof.md#theorem-1"
 _DIGITS = 40  # bits kept of ln S, which needs a rational image
+_BEYOND = Fraction(sys.float_info.max)
 _SLACK = Fraction(1, 2**38)  # what the image may add to the sensitivity beta of ln S (proof, line 2)
 
 
@@ -34,8 +36,8 @@ class SmoothBound(Generic[Data]):
     for ln S, and the Renyi cost of the loss itself, converted once at ``order`` with ``conversion`` delta.
     """
 
-    loss: Callable[[Data], float]
-    sensitivity: Callable[[Data], float]
+    loss: Callable[[Data], Any]
+    sensitivity: Callable[[Data], Any]
     beta: Fraction
     sigma: Fraction
     sigma_scale: Fraction
@@ -53,6 +55,8 @@ class SmoothBound(Generic[Data]):
                 raise ValueError(f"{name} must be greater than 0")
         if self.beta < Fraction(1, 10**6):
             raise ValueError("beta must be at least 1e-6")
+        for name in ("floor", "ceiling"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         if not 0 < self.floor < self.ceiling < 1e300:
             raise ValueError("floor and ceiling must satisfy 0 < floor < ceiling < 1e300, both public")
         if not self.failure < 1 or not self.conversion < 1:
@@ -82,17 +86,19 @@ class SmoothBound(Generic[Data]):
         noisy = noise.add(data.map(self._loss), Gaussian(self.sigma), grid=fine, stretch=scale)  # 3
         top = log_scale + Fraction(gaussian.threshold(spread, half)) + Fraction(2) ** (grid - 1) + _SLACK
         largest = min(math.exp(min(float(top), 709.0)), self.ceiling)  # S is at most this, but for probability half
-        width = gaussian.threshold(self.sigma, half) * largest
-        return float(noisy + Fraction(2) ** (fine - 1) + Fraction(width) * (1 + _SLACK)) + abs(float(noisy)) * 1e-15
+        width = Fraction(gaussian.threshold(self.sigma, half)) * Fraction(largest)
+        return float_up(noisy + Fraction(2) ** (fine - 1) + width * (1 + _SLACK))
 
     def _scale(self, data: Data) -> Fraction:
         """S, clipped to the public range [floor, ceiling] and kept as an exact number."""
-        value = self.sensitivity(data)
-        return Fraction(self.ceiling if math.isnan(value) else min(max(value, self.floor), self.ceiling))
+        value = number(self.sensitivity(data))
+        low, high = Fraction(self.floor), Fraction(self.ceiling)
+        return high if value != value else Fraction(min(max(value, low), high))  # noqa: PLR0124
 
     def _loss(self, data: Data) -> Fraction:
-        value = self.loss(data)
-        return Fraction(value if math.isfinite(value) else sys.float_info.max)  # no number: never certified
+        """The loss as an exact number within the floats; what is not finite is the largest, and never certified."""
+        value = number(self.loss(data))
+        return max(-_BEYOND, min(value, _BEYOND)) if isinstance(value, Fraction) else _BEYOND
 
 
 def _log(scale: Fraction) -> Fraction:
@@ -101,8 +107,8 @@ def _log(scale: Fraction) -> Fraction:
 
 
 def smooth_bound(
-    loss: Callable[[Data], float],
-    sensitivity: Callable[[Data], float],
+    loss: Callable[[Data], Any],
+    sensitivity: Callable[[Data], Any],
     *,
     beta: Real,
     sigma: Real,

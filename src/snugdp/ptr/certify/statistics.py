@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from snugdp.accounting import gaussian
-from snugdp.accounting.rational import Real, rational
+from snugdp.accounting.rational import Real, float_down, float_up, rational
 from snugdp.guarantee import Cost, Neighbours
 from snugdp.noise import Gaussian, Noise
 from snugdp.noise.grid import grid_below
+from snugdp.noise.number import number
 from snugdp.secret import Secret
 
 Data = TypeVar("Data")
@@ -28,11 +29,11 @@ class Statistic(Generic[Data]):
 
     ``side="lower"``: the loss falls as the statistic grows (rows, an eigenvalue). ``"upper"``: it grows (a norm).
     ``between`` is the public range. Values outside are clipped; what is not a finite number counts as the end with the
-    larger loss (the lower end for "lower"), which must be finite.
+    larger loss (the lower end for "lower"), which must be finite. A value may be of any type (``noise.number``).
     """
 
     name: str
-    of: Callable[[Data], float | Fraction]
+    of: Callable[[Data], Any]
     sensitivity: Real
     side: Literal["lower", "upper"]
     between: tuple[float, float]
@@ -42,24 +43,35 @@ class Statistic(Generic[Data]):
             raise ValueError(f"the sensitivity of {self.name!r} must be greater than 0")
         if self.side not in ("lower", "upper"):
             raise ValueError(f'the side of {self.name!r} must be "lower" or "upper"')
-        if not self.between[0] < self.between[1]:
+        low, high = self._ends
+        if not low < high:
             raise ValueError(f"the range of {self.name!r} is the wrong way round: give between=(lower, upper)")
-        if not math.isfinite(self._worst):
+        if abs(self._worst) == math.inf:
             raise ValueError(
                 f"the {self.side} end of the range of {self.name!r} must be finite: give between=(lower, upper)"
             )
 
     @property
-    def _worst(self) -> float:
-        return self.between[0] if self.side == "lower" else self.between[1]
+    def _ends(self) -> tuple[Fraction | float, Fraction | float]:
+        low, high = self.between
+        return number(low), number(high)
+
+    @property
+    def _worst(self) -> Fraction | float:
+        return self._ends[0 if self.side == "lower" else 1]
 
     def value(self, data: Data) -> Fraction:
-        """The statistic as an exact number within its public range. Total: every value has an image."""
-        number = self.of(data)
-        if not math.isfinite(number):
-            return Fraction(self._worst)
-        low, high = self.between
-        return Fraction(low if number < low else high if number > high else number)
+        """The statistic as an exact number within its public range. Total: whatever ``of`` returns has an image."""
+        found, (low, high) = number(self.of(data)), self._ends
+        if not isinstance(found, Fraction):
+            found = self._worst
+        return Fraction(max(low, min(found, high)))
+
+    def released(self, bound: Fraction) -> float:
+        """A bound within the public range, as a float on the safe side of it."""
+        low, high = self._ends
+        inside = Fraction(max(low, min(bound, high)))
+        return float_down(inside) if self.side == "lower" else float_up(inside)
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,4 @@ def _bound(statistic: Statistic[Data], mu: Fraction, failure: Fraction, data: Se
     grid = grid_below(sigma)
     noisy = noise.add(data.map(statistic.value), Gaussian(sigma), grid=grid)
     margin = Fraction(gaussian.threshold(sigma, failure)) + Fraction(2) ** (grid - 1)  # half a cell for the rounding
-    low, high = statistic.between
-    if statistic.side == "lower":
-        return max(min(math.nextafter(float(noisy - margin), -math.inf), high), low)
-    return max(min(math.nextafter(float(noisy + margin), math.inf), high), low)
+    return statistic.released(noisy - margin if statistic.side == "lower" else noisy + margin)
