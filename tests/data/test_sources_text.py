@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp.data.engines import measure
-from snugdp.data.sources import Csv, TableError, text
+from snugdp.data.sources import Csv, TableError, records, text
 from snugdp.secret import unwrap
 from tests.data.tallies import Tally, Words
 
@@ -49,7 +49,7 @@ def test_every_text_has_an_answer_and_blocks_do_not_matter(
     content = b"x,y,z\n" + body.encode()
     expected = read(content, folder, multiline)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "_BLOCK", block)
+        patch.setattr(records, "_BLOCK", block)
         assert read(content, folder, multiline) == expected
         patch.setattr(text, "_quotes", lambda block, separator: "irregular")
         assert read(content, folder, multiline) == expected
@@ -113,8 +113,8 @@ def test_settings_of_the_process_stay_as_they_are(body: bytes, tmp_path: Path) -
 
 
 def test_a_giant_line_at_the_start_leaves_its_neighbours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "_LONGEST", 1000)
-    monkeypatch.setattr(text, "_BLOCK", 64)
+    monkeypatch.setattr(records, "_LONGEST", 1000)
+    monkeypatch.setattr(records, "_BLOCK", 64)
     assert read(b"1\n2" + b"x" * 2000 + b"\n3\n", tmp_path) == tally([["1"], [], ["3"]])
 
 
@@ -132,8 +132,8 @@ def test_ragged_lines_bytes_that_are_no_text_and_a_byte_order_mark(tmp_path: Pat
 def test_a_giant_line_is_missing_whatever_its_neighbours_are(
     neighbour: bytes, giant: bytes, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "_LONGEST", 1_000_000)
-    monkeypatch.setattr(text, "_BLOCK", 70_000)
+    monkeypatch.setattr(records, "_LONGEST", 1_000_000)
+    monkeypatch.setattr(records, "_BLOCK", 70_000)
     (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + giant + b" " * length + b"3\n4,5\n6," + neighbour)
     read, number = length < 1_000_000, neighbour != b'"6""'
     found = unwrap(measure(tmp_path / "t.csv", Tally(("b",))))
@@ -142,7 +142,7 @@ def test_a_giant_line_is_missing_whatever_its_neighbours_are(
 
 def test_a_number_is_parsed_by_itself() -> None:
     cells = pl.DataFrame({"a": ["1.5", " -2 ", "1e999", "-inf", "NaN", "1_0", "0x1", "", None, "one", "+.5"]})
-    found = cells.select(text.parsed("a", nw.Float64())).to_series().to_list()
+    found = text.parsed(cells["a"], nw.Float64()).to_list()
     assert repr(found) == repr(
         [1.5, -2.0, float("inf"), float("-inf"), float("nan"), None, None, None, None, None, 0.5]
     )

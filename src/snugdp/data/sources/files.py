@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import narwhals as nw
 import polars as pl
@@ -19,12 +19,21 @@ from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError
 from snugdp.data.sources.frames import streamed
 from snugdp.data.sources.text import Csv, TextFormat
 
+if TYPE_CHECKING:
+    from snugdp.data.passes import Pass
+
+T = TypeVar("T")
+
 
 class Format(Protocol):
     """How files of one kind are read."""
 
     def types(self, path: Path) -> dict[str, DType]:
         """Names and declared types, without a look at the rows."""
+        ...
+
+    def verify(self, path: Path) -> None:
+        """An error if the content is not what such files declare to be, which is public."""
         ...
 
     def batches(self, path: Path, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
@@ -41,6 +50,9 @@ class PolarsFormat:
     def types(self, path: Path) -> dict[str, DType]:
         """From the footer."""
         return dict(nw.from_native(self.scan(path)).collect_schema())
+
+    def verify(self, path: Path) -> None:
+        """Nothing: the types of a column hold for all its cells."""
 
     def batches(self, path: Path, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
         """The rows, streamed; an error if they are not as many as the footer says."""
@@ -84,18 +96,13 @@ class FilePartition(Partition):
         """Names and declared types."""
         if not os.access(self.path, os.R_OK):
             raise TableError(f"{self.path} must not be read: check its permissions")
-        worked, found = quietly(self._types)
-        if not worked or found is None:
-            raise TableError(f"{self.path} is not a whole file of its kind (perhaps cut off): write it again")
-        if isinstance(found, str):
-            raise TableError(found)
-        return found
+        cut_off = f"{self.path} is not a whole file of its kind (perhaps cut off): write it again"
+        return _asked(lambda: self.format.types(self.path), lambda: cut_off)
 
-    def _types(self) -> dict[str, DType] | str:
-        try:
-            return self.format.types(self.path)
-        except TableError as problem:
-            return str(problem)
+    def verify(self) -> None:
+        """An error if the content of the file is not what its format declares to be."""
+        _asked(lambda: self.format.verify(self.path), self._explain)
+        self.stamp.check()
 
     def batches(self, columns: Sequence[str], cells: Mapping[str, DType]) -> Iterator[Batch]:
         """The rows. An error if the file changed since it was opened."""
@@ -108,11 +115,29 @@ class FilePartition(Partition):
         return self.stamp.difference() or damaged
 
 
+def _asked(read: Callable[[], T], explain: Callable[[], str]) -> T:
+    """What a look at a file finds, or an error that quotes nothing. Raised outside any handler."""
+
+    def found() -> tuple[str, None] | tuple[None, T]:
+        try:
+            return None, read()
+        except TableError as problem:
+            return str(problem), None
+
+    worked, pair = quietly(found)
+    if not worked or pair is None:
+        raise TableError(explain())
+    problem, value = pair
+    if problem is not None:
+        raise TableError(problem)
+    return cast(T, value)
+
+
 class FileSource(Source):
     """One or more files of one format and with the same columns."""
 
     def __init__(self, parts: Sequence[FilePartition]) -> None:
-        self._parts = tuple(parts)
+        self._parts, self._is_verified = tuple(parts), False
         self._types = self._parts[0].types()
         for part in self._parts[1:]:
             self._compare(part)
@@ -164,6 +189,14 @@ class FileSource(Source):
     def partitions(self) -> Sequence[FilePartition]:
         """The files."""
         return self._parts
+
+    def check(self, work: Pass[Any]) -> None:
+        """Also whether the files are well formed, the first time."""
+        super().check(work)
+        if not self._is_verified:
+            for part in self._parts:
+                part.verify()
+            self._is_verified = True
 
     def _offer(self) -> str:
         if self._is_text:  # without a line of names, these would be somebody's row
