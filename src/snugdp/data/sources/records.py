@@ -58,9 +58,7 @@ class Quoted:
     """Line feeds outside of quotes end a record; ``problem`` is raised where the file is not well formed."""
 
     def __init__(self, separator: str, problem: str) -> None:
-        self._problem, self._open = problem, False
-        self._starts = _table(f'{separator}\n"')
-        self._ends = _table(f'{separator}\n"\r')
+        self._separator, self._problem, self._open = ord(separator), problem, False
 
     def ends(self, window: Window) -> tuple[int, int]:
         """The first and the last line feed outside of quotes."""
@@ -77,11 +75,12 @@ class Quoted:
 
     def _check(self, letters: Bytes, quotes: NDArray[np.intp]) -> None:
         opening, closing = quotes[int(self._open) :: 2], quotes[1 - int(self._open) :: 2]
-        after = letters[closing + 1]
-        returns = closing[after == _CR]
-        if not (
-            self._starts[letters[opening - 1]].all() and self._ends[after].all() and (letters[returns + 2] == _LF).all()
-        ):
+        before, after = letters[opening - 1], letters[closing + 1]
+        starts = (before == self._separator) | (before == _LF) | (before == _QUOTE)
+        ends = (after == self._separator) | (after == _LF) | (after == _QUOTE)
+        if not ends.all():
+            ends |= (after == _CR) & (letters[closing + 2] == _LF)
+        if not (starts.all() and ends.all()):
             raise TableError(self._problem)
 
     def close(self) -> None:
@@ -145,8 +144,3 @@ def _windows(stream: BinaryIO) -> Iterator[Window]:
             before = body[-1:]
     if held:
         yield before, held if held.endswith(b"\n") else held + b"\n", b"\n\n"
-
-
-def _table(letters: str) -> NDArray[np.bool_]:
-    """For every byte whether it is one of these."""
-    return np.isin(np.arange(256), list(letters.encode()))

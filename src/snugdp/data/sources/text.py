@@ -174,26 +174,34 @@ def _line_tables(block: bytes, separator: str, width: int, places: Sequence[int]
 
 
 def _quoted_tables(block: bytes, separator: str, width: int, places: Sequence[int]) -> Iterator[pl.DataFrame]:
-    """Records of a well-formed file: line breaks in cells give their place to bytes that the block does not have."""
+    """Records of a well-formed file: for polars, breaks inside cells are bytes that the block does not have."""
     is_quoted = b'"' in block
-    if b"\r" not in block and not is_quoted:
-        return iter([_by_polars(_valid(block), separator, width, places, is_quoted=False)])
+    if not is_quoted and b"\r" not in block:
+        return iter([_by_polars(_valid(block), separator, width, places, is_quoted)])
     letters = np.frombuffer(block, dtype=np.uint8)
     quotes, feeds, returns = (np.flatnonzero(letters == letter) for letter in b'"\n\r')
-    ends = ~inside(quotes, feeds)
-    is_end = ~inside(quotes, returns) & (letters[returns + 1] == ord("\n"))
-    if ends.all() and is_end.all():
-        block = np.delete(letters, returns).tobytes() if len(returns) else block
-        return iter([_by_polars(_valid(block), separator, width, places, is_quoted)])
-    free = [letter for letter in _STAND_INS if letter not in block and letter != ord(separator)][:2]
-    if len(free) < 2:
-        return _split(_cut(block, feeds[ends]), separator, places)
-    changed = letters.copy()
-    changed[feeds[~ends]], changed[returns[~is_end]] = free
-    block = np.delete(changed, returns[is_end]).tobytes()
-    frame = _by_polars(_valid(block), separator, width, places, is_quoted)
-    back = [chr(letter) for letter in free]
-    return iter([frame.with_columns(pl.all().str.replace_many(back, ["\n", "\r"]))])
+    is_end = ~inside(quotes, feeds)
+    is_dropped = ~inside(quotes, returns) & (letters[returns + 1] == ord("\n"))
+    free: list[int] = []
+    if not (is_end.all() and is_dropped.all()):
+        free = [letter for letter in _STAND_INS if letter not in block and letter != ord(separator)][:2]
+        if len(free) < 2:
+            return _split(_cut(block, feeds[is_end]), separator, places)
+        letters = letters.copy()
+        letters[feeds[~is_end]], letters[returns[~is_dropped]] = free
+    if is_dropped.any():
+        letters = np.delete(letters, returns[is_dropped])
+    frame = _by_polars(_valid(letters.tobytes()), separator, width, places, is_quoted)
+    return iter([_with_breaks(frame, [chr(letter) for letter in free])])
+
+
+def _with_breaks(frame: pl.DataFrame, stand_ins: list[str]) -> pl.DataFrame:
+    """Line feeds and carriage returns back in their places."""
+    if not stand_ins:
+        return frame
+    has_some = frame.select(pl.all().str.contains_any(stand_ins).any()).row(0)
+    names = [name for name, some in zip(frame.columns, has_some, strict=True) if some]
+    return frame.with_columns(pl.col(names).str.replace_many(stand_ins, ["\n", "\r"])) if names else frame
 
 
 def _cut(block: bytes, ends: Iterable[int]) -> Iterator[str]:
