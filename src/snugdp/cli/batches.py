@@ -25,6 +25,7 @@ class Reader:
         if absent:
             raise TableError(f"{source.name} has no column {listed(absent)}, which the model or --keep asks for")
         self._cells = _cells(model, self._columns)
+        source.verify()
 
     def __iter__(self) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         wanted = tuple(dict.fromkeys((*self._columns, *self._keep)))

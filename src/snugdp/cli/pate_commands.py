@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, Till, Told, releasing
+from snugdp.cli.releases import Data, Delta, Epsilon, Multiline, Till, Told, releasing
 
 if TYPE_CHECKING:
     from snugdp.data.kinds import Column
@@ -59,6 +59,7 @@ def label(
     sigma: Sigma = None,
     test: Test = "distance",
     threshold: Threshold = None,
+    multiline: Multiline = True,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv file for the labels; without it they are printed.")
     ] = None,
@@ -78,8 +79,8 @@ def label(
     _check_output(output)
     budget, named = Budget(epsilon, delta), _classes(classes)
     of_numbers = form == "histograms" or (named is not None and not isinstance(named[0], str))
-    panel, inside = read(_votes(votes, of_numbers), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
-    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, True), threshold, None)
+    panel, inside = read(_votes(votes, of_numbers, multiline), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
+    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, True, multiline), threshold, None)
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
@@ -120,6 +121,7 @@ def train(
     sigma: Sigma = None,
     test: Test = "distance",
     threshold: Threshold = None,
+    multiline: Multiline = True,
     jobs: Annotated[int | None, typer.Option(help="Teachers trained at a time.")] = None,
 ) -> None:
     """Train teachers on the rows and a linear student on their noisy labels of public queries.
@@ -134,7 +136,7 @@ def train(
     features, answer, labels = _columns(schema, target)
     private = reading.opened(data, {**features, answer[0]: answer[1]})
     public = _numbers(reading.frame(reading.opened(queries, features), features))
-    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, True)}
+    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, True, multiline)}
     how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
     model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
     plan = model.plan()
@@ -191,7 +193,7 @@ def _numbers(rows: Any) -> Any:
     return rows.with_columns(pl.col(pl.Boolean).cast(pl.Float64))
 
 
-def _votes(file: Path, of_numbers: bool) -> Any:
+def _votes(file: Path, of_numbers: bool, multiline: bool) -> Any:
     """A file of votes; CSV as numbers or as text."""
     import narwhals as nw
     import numpy as np
@@ -207,7 +209,7 @@ def _votes(file: Path, of_numbers: bool) -> Any:
                 raise ValueError(f"{file} holds {len(arrays.files)} arrays: save the votes alone")
             return np.asarray(arrays[arrays.files[0]])
     if file.name.endswith((".csv", ".csv.gz")):
-        source = open_source(file)
+        source = open_source(reading.table(file, multiline))
         kind = nw.Float64() if of_numbers else nw.String()
         return reading.gathered(source, tuple(source.types), dict.fromkeys(source.types, kind))
     return file

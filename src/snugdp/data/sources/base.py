@@ -43,7 +43,8 @@ class Partition(ABC):
 class Source(ABC):
     """A table that was opened: everything public about it is known, and no row was looked at.
 
-    Guarantee: what ``types``, ``check`` and ``repr`` say depends on names and declared types alone.
+    Guarantee: what ``types``, ``check`` and ``repr`` say depends on names and declared types alone, and for CSV on
+    whether the files are well formed.
     """
 
     @property
@@ -74,6 +75,10 @@ class Source(ABC):
         schema: Layout | None = getattr(work, "schema", None)
         if schema is not None:
             schema.check({name: types[name] for name in work.columns})
+        self.verify()
+
+    def verify(self) -> None:  # noqa: B027  most tables have nothing to verify
+        """An error if a file is not well formed, which is public; tables of other kinds always are."""
 
     def _offer(self) -> str:
         return f"; it has {listed(list(self.types))}"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import narwhals as nw
 import polars as pl
@@ -18,9 +18,6 @@ from snugdp.data.quiet import quietly
 from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, listed
 from snugdp.data.sources.frames import streamed
 from snugdp.data.sources.text import Csv, TextFormat
-
-if TYPE_CHECKING:
-    from snugdp.data.passes import Pass
 
 T = TypeVar("T")
 
@@ -74,6 +71,7 @@ def _scan_arrow(path: Path) -> pl.LazyFrame:
 
 
 _PARQUET, _ARROW, _TEXT = PolarsFormat(_scan_parquet), PolarsFormat(_scan_arrow), TextFormat()
+_BY_LINES = TextFormat(Csv("", multiline=False))
 _FORMATS: dict[str, Format] = {
     ".parquet": _PARQUET, ".pq": _PARQUET, ".arrow": _ARROW, ".feather": _ARROW, ".ipc": _ARROW,
     ".csv": _TEXT, ".csv.gz": _TEXT,
@@ -143,13 +141,14 @@ class FileSource(Source):
             self._compare(part)
 
     @classmethod
-    def of(cls, paths: Sequence[str | Path]) -> FileSource:
-        """From paths, folders and patterns."""
+    def of(cls, paths: Sequence[str | Path], *, multiline: bool = True) -> FileSource:
+        """From paths, folders and patterns. ``multiline``: see ``Csv``; files of other formats have no such rule."""
         files = [file for path in paths for file in _expand(path)]
         forms = {id(form): form for form in (_format(file) for file in files)}
         if len(forms) > 1:
             raise TableError(f"the files are of different formats, such as {files[0]}: give files of one format")
-        return cls._opened(files, next(iter(forms.values())))
+        form = next(iter(forms.values()))
+        return cls._opened(files, _BY_LINES if form is _TEXT and not multiline else form)
 
     @classmethod
     def of_text(cls, text: Csv) -> FileSource:
@@ -190,9 +189,8 @@ class FileSource(Source):
         """The files."""
         return self._parts
 
-    def check(self, work: Pass[Any]) -> None:
-        """Also whether the files are well formed, the first time."""
-        super().check(work)
+    def verify(self) -> None:
+        """Whether all files are well formed, the first time that it is asked."""
         if not self._is_verified:
             for part in self._parts:
                 part.verify()
