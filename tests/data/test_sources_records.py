@@ -101,7 +101,7 @@ def test_any_text_is_refused_or_read_as_the_standard_library_does(
             with pytest.raises(TableError, match="not a well-formed CSV file") as caught:
                 rows(path)
             assert caught.value.__context__ is None
-            assert str(caught.value) == text._ill_formed(path)  # which says nothing of where or what
+            assert str(caught.value) == text._ill_formed(path, ",")  # which says nothing of where or what
 
 
 def by_csv(table: list[list[str]], path: Path, style: Any) -> None:
@@ -174,6 +174,12 @@ def test_names_may_have_line_breaks_and_a_mark_is_no_text(ending: str, mark: str
     assert next(iter(open_source(Csv(path, multiline=False)).types)).startswith("a")
 
 
+@pytest.mark.parametrize("multiline", [False, True])
+def test_a_file_whose_lines_end_in_carriage_returns_is_no_table_without_rows(multiline: bool, tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="carriage return"):
+        open_source(Csv(written(tmp_path, "a,b\rx,y\rz,w\r"), multiline=multiline))
+
+
 ILL_FORMED = [
     b'1,"SECRET',  # never closed
     b'1,"SECRET"x\n',  # text behind the closing quote
@@ -198,7 +204,7 @@ def test_an_ill_formed_file_is_refused_before_the_charge(wrong: bytes, packed: b
         snugdp.LinearRegression(epsilon=1, delta=1e-6, schema=schema, ledger=book).fit(path)
     with pytest.raises(TableError):
         snugdp.private_bounds(path, columns=["x"], epsilon=1, ledger=book)
-    assert str(caught.value) == text._ill_formed(path)
+    assert str(caught.value) == text._ill_formed(path, ",")
     assert caught.value.__context__ is None
     assert book.spent == untouched
     assert unwrap(measure(Csv(path, multiline=False), Tally(("x",))))[0] > 2000

@@ -101,7 +101,11 @@ class TextFormat:
                 before = raw.tell()
 
     def _rule(self, path: Path) -> Rule:
-        return Quoted(self.options.separator, _ill_formed(path)) if self.options.multiline else Lines()
+        return (
+            Quoted(self.options.separator, _ill_formed(path, self.options.separator))
+            if self.options.multiline
+            else Lines()
+        )
 
     def _names(self, path: Path) -> list[str]:
         """The names of the columns. If they are given, the first record is a row: it is not looked at."""
@@ -117,6 +121,8 @@ class TextFormat:
             record = first_record(_plain(raw, path), self._rule(path), self.options.multiline)
         if not record:
             raise TableError(f"{path} is empty: its first line must name the columns")
+        if re.search(rb"\r(?![\n\0])", record):  # in UTF-16 a zero follows
+            raise TableError(f"the first line of {path} has a carriage return inside: end lines with LF or CRLF")
         text = _text(record if self.options.multiline else _normal(record)).removesuffix("\n").removesuffix("\r")
         names = _row(text, _cell(self.options.separator), None)
         if any(not name.strip() or _is_number(name) for name in names):
@@ -147,11 +153,12 @@ def _numbers(text: pl.Series) -> pl.Series:
     return values.fill_null(text.replace_strict(others, found, default=None, return_dtype=pl.Float64))
 
 
-def _ill_formed(path: Path) -> str:
+def _ill_formed(path: Path, separator: str) -> str:
     return (
-        f"{path} is not a well-formed CSV file: a cell with quotes in it must be in quotes as a whole, each of them "
-        "doubled, and a cell in quotes must end where they do. Write the file again with a CSV writer; or read every "
-        "line as a row of its own, with Csv(path, multiline=False) or --no-multiline"
+        f"{path} is not a well-formed CSV file with the separator {separator!r}: a cell with quotes in it must be in "
+        "quotes as a whole, each of them doubled, and a cell in quotes must end where they do. Write the file again "
+        "with a CSV writer; or give the right separator with Csv(path, separator=...); or read every line as a row of "
+        "its own, with Csv(path, multiline=False) or --no-multiline"
     )
 
 
