@@ -142,7 +142,7 @@ def test_a_giant_line_is_missing_whatever_its_neighbours_are(
 
 def test_a_number_is_parsed_by_itself() -> None:
     cells = pl.DataFrame({"a": ["1.5", " -2 ", "1e999", "-inf", "NaN", "1_0", "0x1", "", None, "one", "+.5"]})
-    found = text.parsed(cells["a"], nw.Float64()).to_list()
+    found = text.parsed(cells, {"a": nw.Float64()})["a"].to_list()
     assert repr(found) == repr(
         [1.5, -2.0, float("inf"), float("-inf"), float("nan"), None, None, None, None, None, 0.5]
     )

@@ -86,17 +86,13 @@ class TextFormat:
         """The rows; ``cells`` says as what each column is parsed."""
         names, before = self._names(path), 0
         places = [names.index(column) for column in columns]
+        called = {str(place): column for place, column in zip(places, columns, strict=True)}
         with path.open("rb") as raw:
             found = blocks(_plain(raw, path), self._rule(path))
             if self.options.names is None:
                 found = _without_names(found, self.options.multiline)
             for texts in _tables(found, self.options, len(names), places):
-                frame = pl.DataFrame(
-                    [
-                        parsed(texts[str(place)], cells.get(column, nw.String())).alias(column)
-                        for place, column in zip(places, columns, strict=True)
-                    ]
-                )
+                frame = parsed(texts.rename(called), {column: cells.get(column, nw.String()) for column in columns})
                 yield Batch(nw.from_native(frame, eager_only=True), raw.tell() - before)
                 before = raw.tell()
 
@@ -130,24 +126,28 @@ class TextFormat:
         return names
 
 
-def parsed(text: pl.Series, dtype: DType) -> pl.Series:
-    """A column of text as the given type, cell by cell: what cannot be parsed is missing."""
+def parsed(texts: pl.DataFrame, kinds: Mapping[str, DType]) -> pl.DataFrame:
+    """Columns of text as the given types, cell by cell: what cannot be parsed is missing."""
+    frame = texts.select(_cast(name, dtype) for name, dtype in kinds.items())
+    numbers = (name for name, dtype in kinds.items() if dtype == nw.Float64)
+    unread = [name for name in numbers if frame[name].null_count() > texts[name].null_count()]
+    return frame.with_columns(_read(texts[name], frame[name]) for name in unread)
+
+
+def _cast(name: str, dtype: DType) -> pl.Expr:
+    text = pl.col(name)
     if dtype == nw.String:
         return text
     if dtype == nw.Boolean:
-        word, empty = text.str.strip_chars().str.to_lowercase(), pl.Series([None], dtype=pl.Boolean)
-        known = word.is_in(_YES)
-        return known.zip_with(known | word.is_in(_NO), empty)
+        word = text.str.strip_chars().str.to_lowercase()
+        return pl.when(word.is_in(_YES)).then(True).when(word.is_in(_NO)).then(False).otherwise(None).alias(name)
     if dtype == nw.Float64:
-        return _numbers(text)
+        return text.str.strip_chars().cast(pl.Float64, strict=False)
     raise TypeError(f"cells of a CSV file can be numbers, truth values or text, not {dtype}")
 
 
-def _numbers(text: pl.Series) -> pl.Series:
-    """As ``as_number`` reads each cell; what polars can read, it reads as the same number."""
-    values = text.str.strip_chars().cast(pl.Float64, strict=False)
-    if values.null_count() == text.null_count():
-        return values
+def _read(text: pl.Series, values: pl.Series) -> pl.Series:
+    """All numbers as ``as_number`` reads them. Where polars found a value, it is the same."""
     others = text.filter(values.is_null()).unique().drop_nulls()
     found = pl.Series(as_numbers(others.to_list())).fill_nan(None)
     return values.fill_null(text.replace_strict(others, found, default=None, return_dtype=pl.Float64))
@@ -230,7 +230,7 @@ def _by_polars(block: bytes, separator: str, width: int, places: Sequence[int], 
         quote_char='"' if is_quoted else None,
         truncate_ragged_lines=True,
     )
-    if len(frame) != block.count(b"\n"):
+    if len(frame) != np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")):
         raise AssertionError("polars found another number of records")
     return frame
 
