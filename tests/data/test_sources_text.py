@@ -1,4 +1,7 @@
-"""CSV: every text has an answer, a cell disturbs no other row, and all ways to split a block agree."""
+"""CSV by lines: every text has an answer, a cell disturbs no other row, and all ways to split a block agree.
+
+Files that must be well formed, the default, have tests of their own (``test_sources_records``).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp.data.engines import measure
-from snugdp.data.sources import Csv, TableError, text
+from snugdp.data.sources import Csv, TableError, records, text
 from snugdp.secret import unwrap
 from tests.data.tallies import Tally, Words
 
@@ -24,9 +27,9 @@ PIECES = st.lists(
 CELLS = st.text(st.sampled_from('ab1 .,"\n€'), max_size=6)
 
 
-def read(content: bytes, folder: Path, multiline: bool = False) -> dict[str, int]:
+def read(content: bytes, folder: Path) -> dict[str, int]:
     (folder / "t.csv").write_bytes(content)
-    given = Csv(folder / "t.csv", names=["a", "b", "c"], multiline=multiline)
+    given = Csv(folder / "t.csv", names=["a", "b", "c"], multiline=False)
     return unwrap(measure(given, Words(("a", "b", "c"))))
 
 
@@ -39,27 +42,25 @@ def tally(rows: Sequence[Sequence[str | None]]) -> dict[str, int]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(body=PIECES, block=st.sampled_from([1, 7, 64, 1 << 22]), multiline=st.booleans())
-def test_every_text_has_an_answer_and_blocks_do_not_matter(
-    tmp_path_factory: Any, body: str, block: int, multiline: bool
-) -> None:
+@given(body=PIECES, block=st.sampled_from([1, 7, 64, 1 << 22]))
+def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any, body: str, block: int) -> None:
     folder = tmp_path_factory.mktemp("csv")
     content = b"x,y,z\n" + body.encode()
-    expected = read(content, folder, multiline)
+    expected = read(content, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "_BLOCK", block)
-        assert read(content, folder, multiline) == expected
+        patch.setattr(records, "_BLOCK", block)
+        assert read(content, folder) == expected
         patch.setattr(text, "_quotes", lambda block, separator: "irregular")
-        assert read(content, folder, multiline) == expected
+        assert read(content, folder) == expected
 
 
 @settings(max_examples=200, deadline=None)
 @given(rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1), quoting=st.sampled_from([0, 1]))
-def test_what_a_writer_wrote_is_read(tmp_path_factory: Any, rows: list[list[str]], quoting: int) -> None:
+def test_what_a_writer_wrote_without_line_breaks_is_read(
+    tmp_path_factory: Any, rows: list[list[str]], quoting: int
+) -> None:
     buffer = io.StringIO()
     csv.writer(buffer, quoting=csv.QUOTE_ALL if quoting else csv.QUOTE_MINIMAL).writerows([["x", "y", "z"], *rows])
-    found = read(buffer.getvalue().encode(), tmp_path_factory.mktemp("csv"), multiline=True)
-    assert found == tally([["x", "y", "z"], *rows])
     lines = buffer.getvalue().encode().replace(b"\r\n", b"\0").replace(b"\n", b" ").replace(b"\0", b"\n")
     found = read(lines, tmp_path_factory.mktemp("csv"))
     assert found == tally([["x", "y", "z"], *([cell.replace("\n", " ") for cell in row] for row in rows)])
@@ -92,7 +93,6 @@ def test_an_open_quote_ends_with_its_line(tmp_path: Path) -> None:
     content = b'0.5,"a,z\n' + b"1.5,b\n" * 50
     assert read(content, tmp_path) == {"('0.5', 'a,z', None)": 1, "('1.5', 'b', None)": 50}
     assert read(b"\r\n".join(content.split(b"\n")), tmp_path) == read(content, tmp_path)
-    assert len(read(content, tmp_path, multiline=True)) == 1  # what a trusted writer would have meant
 
 
 @pytest.mark.parametrize("first", [b"1,2,3,4,5", b"1\r2", b'"', b"x" * 200_000, b"", b"\xff,a,a"])
@@ -111,8 +111,8 @@ def test_settings_of_the_process_stay_as_they_are(body: bytes, tmp_path: Path) -
 
 
 def test_a_giant_line_at_the_start_leaves_its_neighbours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "_LONGEST", 1000)
-    monkeypatch.setattr(text, "_BLOCK", 64)
+    monkeypatch.setattr(records, "_LONGEST", 1000)
+    monkeypatch.setattr(records, "_BLOCK", 64)
     assert read(b"1\n2" + b"x" * 2000 + b"\n3\n", tmp_path) == tally([["1"], [], ["3"]])
 
 
@@ -130,11 +130,11 @@ def test_ragged_lines_bytes_that_are_no_text_and_a_byte_order_mark(tmp_path: Pat
 def test_a_giant_line_is_missing_whatever_its_neighbours_are(
     neighbour: bytes, giant: bytes, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "_LONGEST", 1_000_000)
-    monkeypatch.setattr(text, "_BLOCK", 70_000)
+    monkeypatch.setattr(records, "_LONGEST", 1_000_000)
+    monkeypatch.setattr(records, "_BLOCK", 70_000)
     (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + giant + b" " * length + b"3\n4,5\n6," + neighbour)
     read, number = length < 1_000_000, neighbour != b'"6""'
-    found = unwrap(measure(tmp_path / "t.csv", Tally(("b",))))
+    found = unwrap(measure(Csv(tmp_path / "t.csv", multiline=False), Tally(("b",))))
     assert found == [4, (2 + 3 * read + 5 + 6 * number) << 30, (not read) + (not number)]
 
 

@@ -22,6 +22,7 @@ class Reader:
         absent = [name for name in (*self._columns, *keep) if name not in source.types]
         if absent:
             raise TableError(f"{source.name} has no column {listed(absent)}, which the model or --keep asks for")
+        source.verify()
 
     def __iter__(self) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         wanted = tuple(dict.fromkeys((*self._columns, *self._keep)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, Till, Told, releasing
+from snugdp.cli.releases import Data, Delta, Epsilon, Multiline, Till, Told, releasing
 
 if TYPE_CHECKING:
     from snugdp.data.kinds import Column
@@ -59,6 +59,7 @@ def label(
     sigma: Sigma = None,
     test: Test = "distance",
     threshold: Threshold = None,
+    multiline: Multiline = True,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv file for the labels; without it they are printed.")
     ] = None,
@@ -77,8 +78,8 @@ def label(
 
     _check_output(output)
     budget, named = Budget(epsilon, delta), _classes(classes)
-    panel, inside = read(_votes(votes), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
-    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy), threshold, None)
+    panel, inside = read(_votes(votes, multiline), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
+    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, multiline), threshold, None)
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
@@ -119,6 +120,7 @@ def train(
     sigma: Sigma = None,
     test: Test = "distance",
     threshold: Threshold = None,
+    multiline: Multiline = True,
     jobs: Annotated[int | None, typer.Option(help="Teachers trained at a time.")] = None,
 ) -> None:
     """Train teachers on the rows and a linear student on their noisy labels of public queries.
@@ -133,7 +135,7 @@ def train(
     features, answer, labels = _columns(schema, target)
     private = reading.opened(data, {**features, answer[0]: answer[1]})
     public = reading.frame(reading.opened(queries, features), features)
-    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy)}
+    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, multiline)}
     how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
     model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
     plan = model.plan()
@@ -183,9 +185,11 @@ def _columns(file: Path, target: str | None) -> tuple[dict[str, Column], tuple[s
     return features, (schema.target, answer), [False, True] if isinstance(answer, Boolean) else list(answer.values)
 
 
-def _votes(file: Path) -> Any:
+def _votes(file: Path, multiline: bool) -> Any:
     """A file of votes."""
     import numpy as np
+
+    from snugdp.cli import reading
 
     if file.suffix == ".npy":
         return _loaded(file)
@@ -194,6 +198,8 @@ def _votes(file: Path) -> Any:
             if len(arrays.files) != 1:
                 raise ValueError(f"{file} holds {len(arrays.files)} arrays: save the votes alone")
             return np.asarray(arrays[arrays.files[0]])
+    if file.name.endswith((".csv", ".csv.gz")):
+        return reading.table(file, multiline)
     return file
 
 

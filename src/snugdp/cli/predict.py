@@ -12,6 +12,7 @@ import typer
 
 from snugdp.cli.errors import in_plain_words
 from snugdp.cli.outputs import can_write
+from snugdp.cli.releases import Multiline
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +34,7 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option(help="A column to carry along, such as an id; give it again for more.")
     ] = None,
+    multiline: Multiline = True,
 ) -> None:
     """Predictions of a released model for the rows of a table.
 
@@ -42,6 +44,7 @@ def predict(
     Example: snugdp predict model.json new.parquet -o predictions.csv
     """
     with in_plain_words():
+        from snugdp.cli.reading import table
         from snugdp.data.sources import open_source
         from snugdp.estimators.files import load
 
@@ -50,7 +53,7 @@ def predict(
         can_write(output, read=(model, data))
         found = load(model)
         ask = _question(found, probabilities)
-        frames = _answers(found, ask, open_source(data), tuple(keep or ()))
+        frames = _answers(found, ask, open_source(table(data, multiline)), tuple(keep or ()))
         if output is None:
             _write_csv(frames, sys.stdout)
         elif output.suffix == ".csv":

@@ -171,7 +171,7 @@ class _Asked:
     """One question about one column of a file."""
 
     name: str
-    file: str
+    file: object
     column: str
     schema: Path | None
     till: Till

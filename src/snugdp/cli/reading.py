@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +14,7 @@ from snugdp.data.cells import numbers, numeric, truths
 from snugdp.data.kinds import Boolean, Category, Column, Number, type_name
 from snugdp.data.quiet import quietly
 from snugdp.data.schema import Schema
-from snugdp.data.sources import Source, TableError, open_source
+from snugdp.data.sources import FileSource, Source, TableError, open_source
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Wanted:
     def schema(self) -> Schema:
         """The types that they must have."""
         return Schema(self.kinds, intercept=False)
+
+
+def table(file: str | Path, multiline: bool) -> Source | str | Path:
+    """A file, folder or pattern as it is; without ``multiline`` opened, with every line of CSV files as a row."""
+    return file if multiline else FileSource.of([file], multiline=False)
 
 
 def opened(file: object, kinds: Mapping[str, Column]) -> Source:

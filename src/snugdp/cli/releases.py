@@ -30,7 +30,12 @@ Delta = Annotated[str, typer.Option(help="The failure probability of this releas
 Rows = Annotated[int | None, typer.Option(min=1, help="About how many rows, known without the data.")]
 ModelFile = Annotated[Path | None, typer.Option("--output", "-o", help="Save the model to this JSON file.")]
 
+Multiline = Annotated[
+    bool, typer.Option(help="Of CSV files: line breaks in quotes belong to their cell; without, every line is a row.")
+]
+
 _READ = ("data", "schema", "validation", "queries", "votes", "proxy")  # arguments of commands: what they read
+_TABLES = ("data", "validation", "queries")
 _NO_LEDGER = (
     "No --ledger: nothing is being summed up. Each release has a budget of its own, and adding them up is left to you."
 )
@@ -198,11 +203,15 @@ class Told:
 def releasing(command: Callable[..., None]) -> Callable[..., None]:
     """A command that releases: it has the options of ``Till.of`` as well, and is given the till that they make.
 
+    With ``--no-multiline`` it is given its tables opened; it may ask for the option itself, for other files.
+
     What is wrong is said in plain words, and before the charge: also what its ``--output`` would do.
     """
-    options = inspect.signature(Till.of).parameters
+    options, asked = inspect.signature(Till.of).parameters, inspect.signature(command).parameters
     types = get_type_hints(command, include_extras=True) | get_type_hints(Till.of, include_extras=True)
-    own = [each for name, each in inspect.signature(command).parameters.items() if name != "till"]
+    types |= {"multiline": Multiline}
+    own = [each for name, each in asked.items() if name not in ("till", "multiline")]
+    own.append(inspect.Parameter("multiline", inspect.Parameter.KEYWORD_ONLY, default=True))
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
@@ -210,7 +219,12 @@ def releasing(command: Callable[..., None]) -> Callable[..., None]:
             models.in_range(given["epsilon"], given.get("delta"))
             read = [given.get(name) for name in _READ]
             can_write(given.get("output"), given["report"], read=[*read, *of_ledger(given["ledger"])])
+            multiline = given["multiline"] if "multiline" in asked else given.pop("multiline")
             till = Till.of(**{name: given.pop(name) for name in options})
+            if not multiline:
+                from snugdp.cli.reading import table
+
+                given |= {name: table(given[name], multiline) for name in _TABLES if name in given}
             command(till=till, **given)
 
     together = [each.replace(annotation=types[each.name]) for each in (*own, *options.values())]

@@ -9,6 +9,7 @@ import typer
 
 from snugdp.cli.errors import in_plain_words
 from snugdp.cli.outputs import can_write
+from snugdp.cli.releases import Multiline
 
 app = typer.Typer(no_args_is_help=True, help="What is public about a table: columns, bounds, target.")
 
@@ -18,17 +19,19 @@ def init(
     file: Annotated[str, typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    multiline: Multiline = True,
 ) -> None:
     """Write a schema to fill in, from the names and declared types of the columns. No row is looked at.
 
     Example: snugdp schema init people.parquet -o people.toml
     """
+    from snugdp.cli.reading import table
     from snugdp.data.schema_toml import template
     from snugdp.data.sources import open_source
 
     with in_plain_words():
         can_write(output, read=(file,))
-        types = open_source(file).types
+        types = open_source(table(file, multiline)).types
         if not types:
             raise ValueError(f"{file} has no columns: there is nothing to describe")
         if any("\ufffd" in name for name in types):
@@ -47,11 +50,13 @@ def init(
 def check(
     schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
     file: Annotated[str | None, typer.Argument(help="A table to hold it against.")] = None,
+    multiline: Multiline = True,
 ) -> None:
     """Say whether a schema is complete, and whether a table has its columns. No row is looked at.
 
     Example: snugdp schema check people.toml people.parquet
     """
+    from snugdp.cli.reading import table
     from snugdp.data.passes import GramPass
     from snugdp.data.schema import Schema
     from snugdp.data.sources import open_source
@@ -59,6 +64,8 @@ def check(
     with in_plain_words():
         read = Schema.from_toml(schema)
         if file is not None:
-            open_source(file).check(GramPass(read))  # which never quotes a first line that may be a row
+            open_source(table(file, multiline)).check(
+                GramPass(read)
+            )  # which never quotes a first line that may be a row
     aim = f", target {read.target}" if read.target is not None else ""
     typer.echo(f"{schema}: {len(read.columns)} columns{aim}; a row becomes a vector of {len(read.features)} entries")

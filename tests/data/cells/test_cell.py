@@ -83,7 +83,7 @@ def test_every_cell_has_an_image(read: Any) -> None:
 SPELLED = st.one_of(
     st.floats().map(repr),
     st.integers().map(str),
-    st.text(alphabet="0123456789+-.eE_ iInNfFaAtTyYjx()\t", max_size=8),
+    st.text(alphabet="0123456789.eE+- _infatyINFTRUEruej(),x１٣\t\x0b\x1c\x85\xa0\u2003\n\x00", max_size=8),
     st.text(max_size=5),
 )
 

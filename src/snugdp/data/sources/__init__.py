@@ -35,7 +35,7 @@ def open_source(data: object) -> Source:
     are whole, and all of them have the same columns.
 
     Guarantee: whether this raises, and what the message says, depends on public facts alone: paths, formats, names and
-    declared types. The first line of a CSV file counts as names.
+    declared types. The first record of a CSV file counts as names.
 
     >>> import polars as pl
     >>> open_source(pl.DataFrame({"age": [31, 45], "city": ["Rome", "Oslo"]})).types

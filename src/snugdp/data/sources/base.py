@@ -44,7 +44,8 @@ class Partition(ABC):
 class Source(ABC):
     """A table that was opened: everything public about it is known, and no row was looked at.
 
-    Guarantee: what ``types``, ``check`` and ``repr`` say depends on names and declared types alone.
+    Guarantee: what ``types``, ``check`` and ``repr`` say depends on names and declared types alone, and for CSV on
+    whether the files are well formed.
     """
 
     inferred = False  # whether a loader may have taken the types from the cells
@@ -77,10 +78,14 @@ class Source(ABC):
         schema: Layout | None = getattr(work, "schema", None)
         if schema is not None:
             schema.check({name: self.type_for_reading(name) for name in work.columns})
+        self.verify()
 
     def type_for_reading(self, name: str) -> DType:
         """The declared type of a column; objects for text where a loader may have inferred that from the cells."""
         return inferred(self.types[name]) if self.inferred else self.types[name]
+
+    def verify(self) -> None:  # noqa: B027  most tables have nothing to verify
+        """An error if a file is not well formed, which is public; tables of other kinds always are."""
 
     def _offer(self) -> str:
         return f"; it has {listed(list(self.types))}"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 import narwhals as nw
 import polars as pl
@@ -19,12 +19,18 @@ from snugdp.data.sources.base import Batch, Partition, Source, Stamp, TableError
 from snugdp.data.sources.frames import streamed
 from snugdp.data.sources.text import Csv, TextFormat
 
+T = TypeVar("T")
+
 
 class Format(Protocol):
     """How files of one kind are read."""
 
     def types(self, path: Path) -> dict[str, DType]:
         """Names and declared types, without a look at the rows."""
+        ...
+
+    def verify(self, path: Path) -> None:
+        """An error if the content is not what such files declare to be, which is public."""
         ...
 
     def batches(self, path: Path, columns: Sequence[str]) -> Iterator[Batch]:
@@ -41,6 +47,9 @@ class PolarsFormat:
     def types(self, path: Path) -> dict[str, DType]:
         """From the footer."""
         return dict(nw.from_native(self.scan(path)).collect_schema())
+
+    def verify(self, path: Path) -> None:
+        """Nothing: the types of a column hold for all its cells."""
 
     def batches(self, path: Path, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, streamed; an error if they are not as many as the footer says."""
@@ -62,6 +71,7 @@ def _scan_arrow(path: Path) -> pl.LazyFrame:
 
 
 _PARQUET, _ARROW, _TEXT = PolarsFormat(_scan_parquet), PolarsFormat(_scan_arrow), TextFormat()
+_BY_LINES = TextFormat(Csv("", multiline=False))
 _FORMATS: dict[str, Format] = {
     ".parquet": _PARQUET, ".pq": _PARQUET, ".arrow": _ARROW, ".feather": _ARROW, ".ipc": _ARROW,
     ".csv": _TEXT, ".csv.gz": _TEXT,
@@ -84,18 +94,13 @@ class FilePartition(Partition):
         """Names and declared types."""
         if not os.access(self.path, os.R_OK):
             raise TableError(f"{self.path} must not be read: check its permissions")
-        worked, found = quietly(self._types)
-        if not worked or found is None:
-            raise TableError(f"{self.path} is not a whole file of its kind (perhaps cut off): write it again")
-        if isinstance(found, str):
-            raise TableError(found)
-        return found
+        cut_off = f"{self.path} is not a whole file of its kind (perhaps cut off): write it again"
+        return _asked(lambda: self.format.types(self.path), lambda: cut_off)
 
-    def _types(self) -> dict[str, DType] | str:
-        try:
-            return self.format.types(self.path)
-        except TableError as problem:
-            return str(problem)
+    def verify(self) -> None:
+        """An error if the content of the file is not what its format declares to be."""
+        _asked(lambda: self.format.verify(self.path), self._explain)
+        self.stamp.check()
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows. An error if the file changed since it was opened."""
@@ -108,23 +113,42 @@ class FilePartition(Partition):
         return self.stamp.difference() or damaged
 
 
+def _asked(read: Callable[[], T], explain: Callable[[], str]) -> T:
+    """What a look at a file finds, or an error that quotes nothing. Raised outside any handler."""
+
+    def found() -> tuple[str, None] | tuple[None, T]:
+        try:
+            return None, read()
+        except TableError as problem:
+            return str(problem), None
+
+    worked, pair = quietly(found)
+    if not worked or pair is None:
+        raise TableError(explain())
+    problem, value = pair
+    if problem is not None:
+        raise TableError(problem)
+    return cast(T, value)
+
+
 class FileSource(Source):
     """One or more files of one format and with the same columns."""
 
     def __init__(self, parts: Sequence[FilePartition]) -> None:
-        self._parts = tuple(parts)
+        self._parts, self._is_verified = tuple(parts), False
         self._types = self._parts[0].types()
         for part in self._parts[1:]:
             self._compare(part)
 
     @classmethod
-    def of(cls, paths: Sequence[str | Path]) -> FileSource:
-        """From paths, folders and patterns."""
+    def of(cls, paths: Sequence[str | Path], *, multiline: bool = True) -> FileSource:
+        """From paths, folders and patterns. ``multiline``: see ``Csv``; files of other formats have no such rule."""
         files = [file for path in paths for file in _expand(path)]
         forms = {id(form): form for form in (_format(file) for file in files)}
         if len(forms) > 1:
             raise TableError(f"the files are of different formats, such as {files[0]}: give files of one format")
-        return cls._opened(files, next(iter(forms.values())))
+        form = next(iter(forms.values()))
+        return cls._opened(files, _BY_LINES if form is _TEXT and not multiline else form)
 
     @classmethod
     def of_text(cls, text: Csv) -> FileSource:
@@ -164,6 +188,13 @@ class FileSource(Source):
     def partitions(self) -> Sequence[FilePartition]:
         """The files."""
         return self._parts
+
+    def verify(self) -> None:
+        """Whether all files are well formed, the first time that it is asked."""
+        if not self._is_verified:
+            for part in self._parts:
+                part.verify()
+            self._is_verified = True
 
     def _offer(self) -> str:
         if self._is_text:  # without a line of names, these would be somebody's row

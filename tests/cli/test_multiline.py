@@ -1,0 +1,83 @@
+"""Commands that read CSV: quoted line breaks by default, every line for itself on demand, and no charge in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cli import people
+from tests.cli.people import run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """broken.csv, which is not well formed, and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    people.write(tmp_path, 400)
+    content = (tmp_path / "people.csv").read_bytes()
+    (tmp_path / "broken.csv").write_bytes(content + b'1,"SECRET,Rome,true,2,30000\n')
+    run("ledger", "create", "people.ledger", "--dataset", "people", "--epsilon", "10", "--delta", "1e-5")
+    return tmp_path
+
+
+PAID = ("--epsilon", "1", "--ledger", "people.ledger", "--yes")
+COMMANDS = [
+    ("fit", "linear", "broken.csv", "people.toml", "--method", "adassp", *PAID),
+    ("query", "median", "broken.csv", "-c", "age", "--lower", "0", "--upper", "120", *PAID),
+    ("query", "vote", "broken.csv", "-c", "city", "--values", "Rome,Oslo,Lima", *PAID),
+    ("bounds", "broken.csv", "-c", "age", *PAID),
+    ("select", "linear", "broken.csv", "people.toml", "--validation", "people.parquet", "--mean-runs", "1", *PAID),
+    ("select", "linear", "people.csv", "people.toml", "--validation", "broken.csv", "--mean-runs", "1", *PAID),
+    ("schema", "check", "people.toml", "broken.csv"),
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_an_ill_formed_file_costs_nothing_and_can_be_read_line_by_line(words: tuple[str, ...], folder: Path) -> None:
+    before = run("ledger", "show", "people.ledger").stdout
+    said = run(*words, code=1)
+    assert "broken.csv is not a well-formed CSV file" in " ".join(said.output.split())
+    assert "SECRET" not in said.output
+    assert run("ledger", "show", "people.ledger").stdout == before
+    if words[0] != "select" and "median" not in words:  # which is slow, and which may be refused
+        run(*words, "--no-multiline")
+
+
+def test_predictions_are_not_begun(folder: Path) -> None:
+    run(
+        "fit",
+        "linear",
+        "people.csv",
+        "people.toml",
+        "--method",
+        "adassp",
+        "--epsilon",
+        "1",
+        "-o",
+        "model.json",
+        "--yes",
+    )
+    run("predict", "model.json", "broken.csv", "-o", "out.csv", code=1)
+    run("predict", "model.json", "broken.csv", "-o", "out.csv", "--no-multiline")
+    assert len(pl.read_csv(folder / "out.csv")) == 401
+
+
+def test_votes_and_other_formats(folder: Path) -> None:
+    (folder / "votes.csv").write_bytes(b'a,b\n"90\n",10\n80,20\n')
+    words = ("--classes", "x,y", "--epsilon", "5", "--test", "none", "--json", "--yes")
+    assert '"labels": ["x", "x"]' in run("pate", "label", "votes.csv", *words).stdout
+    run(
+        "fit",
+        "linear",
+        "people.parquet",
+        "people.toml",
+        "--method",
+        "adassp",
+        "--epsilon",
+        "1",
+        "--yes",
+        "--no-multiline",
+    )
+    assert "age" in run("schema", "init", "people.csv", "--no-multiline").stdout
