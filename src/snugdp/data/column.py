@@ -209,10 +209,8 @@ def _text_places(column: nw.Series[Any], categories: Sequence[Hashable]) -> NDAr
 
 
 def _place(row: Any, place: dict[Hashable, int]) -> int:
-    try:
-        return place.get(row if type(row) in _EXACT else plain(row), -1)
-    except Exception:  # a row that cannot be compared with a category
-        return -1
+    worked, found = quietly(lambda: place.get(row if type(row) in _EXACT else plain(row), -1))
+    return found if worked and found is not None else -1  # -1: also a row that cannot be compared with a category
 
 
 def plain(row: Any) -> Any:

@@ -223,10 +223,8 @@ def people(groups: Any) -> Integers:
 
 
 def _person(cell: Any, found: dict[Hashable, int]) -> int:
-    try:
-        return -1 if missing(cell) else found.setdefault(cell, len(found))
-    except Exception:  # what cannot be compared belongs to nobody
-        return -1
+    worked, person = quietly(lambda: -1 if missing(cell) else found.setdefault(cell, len(found)))
+    return person if worked and person is not None else -1  # what cannot be compared belongs to nobody
 
 
 def _allowed(cells: NDArray[Any], *, nan: bool, infinite: bool) -> Bits:

@@ -19,7 +19,8 @@ from snugdp.mechanisms.stable import Bounded
 from snugdp.noise import Noise
 from snugdp.ptr import spine
 from snugdp.ptr.certify.distance import DistanceTest
-from snugdp.ptr.purse import Paid
+from snugdp.ptr.keeping import Kept
+from snugdp.ptr.once import Purchase
 from snugdp.queries import labels, robust
 from snugdp.secret import PrivateComputationError, Secret
 
@@ -42,9 +43,11 @@ def _() -> Changes:
     """The value is drawn before the test, and shown whatever the test says."""
 
     def both(plan: Any, test: Any, mechanism: Any, data: Secret[Any], purse: Any) -> Any:
-        paid = purse.pay(plan)
-        test.passes(data, purse.noise)
-        return paid.released(mechanism.draw(data, purse.noise))
+        def walk(_: object) -> Kept:
+            test.passes(data, purse.noise)
+            return Kept(refused=False, value=mechanism.draw(data, purse.noise))
+
+        return purse.pay(plan, walk)
 
     return [(robust, "release_or_refuse", both)]
 
@@ -96,10 +99,10 @@ def seen_inside(secret: Secret[Any]) -> Any:
 def _() -> Changes:
     """A private computation that fails ends in an error where it should end in a refusal."""
 
-    def failed(self: Paid) -> Any:
-        raise PrivateComputationError("a computation on private values failed")
+    def unguarded(self: Purchase) -> Any:
+        return self._go_on(), self._receipt
 
-    return [(Paid, "failed", failed)]
+    return [(Purchase, "outcome", unguarded)]
 
 
 @mutant("LinAlgError at the caller", "B", Battered("LinearRegression", 4))
@@ -112,15 +115,18 @@ def _() -> Changes:
             raise np.linalg.LinAlgError("Singular matrix")
         return blocks(self, X, y, rows)
 
-    return [*everywhere(quiet.quietly, _loud), (RowMap, "blocks", singular), (Paid, "failed", _raising)]
+    return [*everywhere(quiet.quietly, _loud), (RowMap, "blocks", singular), (Purchase, "outcome", _raising)]
 
 
 def _loud(read: Any) -> Any:
     return True, read()
 
 
-def _raising(self: Paid) -> Any:
-    raise np.linalg.LinAlgError("Singular matrix")
+def _raising(self: Purchase) -> Any:
+    try:
+        return self._go_on(), self._receipt
+    except PrivateComputationError:
+        raise np.linalg.LinAlgError("Singular matrix") from None
 
 
 @mutant("a warning about the rows", "B", Battered("LinearRegression", 4))
