@@ -73,17 +73,18 @@ class Purchase:
             kept, problem = self._tried()
             interrupted |= isinstance(problem, KeyboardInterrupt)
             unwritten = self._drawn and isinstance(problem, LedgerError)  # it will hardly be written a moment later
-            if problem is None or self._walk is not None or unwritten:
+            if kept is not None or self._walk is not None or unwritten:
                 break
         # Raised outside any handler, so that no traceback, cause or context carries private values.
         if interrupted:
             raise KeyboardInterrupt
-        if problem is not None:
-            raise problem
-        assert kept is not None and self._receipt is not None
+        if kept is None:
+            raise LedgerError(_LOST) if problem is None else problem
+        assert self._receipt is not None
         return kept, self._receipt
 
     def _tried(self) -> tuple[Kept | None, BaseException | None]:
+        """The outcome; or nothing, and what may be said about it."""
         try:
             try:
                 return self._go_on(), None
@@ -92,9 +93,17 @@ class Purchase:
         except BaseException as error:  # an interrupt while the first one was handled
             return None, self._public(error)
 
-    def _public(self, error: BaseException) -> BaseException:
-        """The error itself if it came before the walk: no row was looked at, and the ledger says best what is wrong."""
-        return error if self._walk is not None else _bare(error)
+    def _public(self, error: BaseException) -> BaseException | None:
+        """What may be said of an error. Before the walk that is all of it: no row was looked at, and so it is public.
+
+        After it, an interrupt and what the ledger says are made anew; of others there is nothing to say.
+        """
+        if self._walk is not None:
+            return error
+        if isinstance(error, KeyboardInterrupt):
+            return KeyboardInterrupt()
+        ours = isinstance(error, LedgerError) and type(error).__module__ == LedgerError.__module__
+        return type(error)(str(error)) if ours else None
 
     def _go_on(self) -> Kept:
         if self._receipt is None:
@@ -147,15 +156,6 @@ def checked(kept: Kept) -> Kept:
     if isinstance(kept.value, Secret):
         raise TypeError("the draw returned a private value: release it through noise.add, noise.argmax, ...")
     return kept
-
-
-def _bare(error: BaseException) -> BaseException:
-    """What may be raised in its place."""
-    if isinstance(error, KeyboardInterrupt):
-        return KeyboardInterrupt()
-    if isinstance(error, LedgerError) and type(error).__module__ == LedgerError.__module__:
-        return type(error)(str(error))
-    return LedgerError(_LOST)
 
 
 def _read(body: str) -> Kept:
