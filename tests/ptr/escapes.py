@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -104,7 +105,7 @@ class Watch:
         file = frame.f_code.co_filename
         if not file.startswith(ROOT):
             return None
-        if event == "line":
+        if event == "line" and not _leaving(frame):
             line = (file[len(ROOT) + 1 :], frame.f_lineno)
             phase = "stored" if self.shelf.stored else self.phase
             self.lines.setdefault(line, phase)
@@ -129,6 +130,14 @@ class Watch:
             self.depth -= 1
             if not self.depth:
                 sys.settrace(None)
+
+
+def _leaving(frame: FrameType) -> bool:
+    """Whether the next step is the end of a handler. The interpreter itself never interrupts there.
+
+    A trace function can, and then the exception that was handled stays behind as if it still were.
+    """
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "POP_EXCEPT"
 
 
 @contextmanager
@@ -210,7 +219,8 @@ def attack(run: Callable[[Any], Any], at: Line, kind: type[BaseException]) -> st
 
 def lines(run: Callable[[Any], Any]) -> dict[Line, str]:
     """All lines of snugdp between the charge and the outcome, with the phase in which each is reached."""
-    shelf = Shelf()
-    with watched(shelf) as watch:
-        run(Counting(shelf))
+    for _ in range(2):  # the second time, what is kept for the next one is there
+        shelf = Shelf()
+        with watched(shelf) as watch:
+            run(Counting(shelf))
     return watch.lines

@@ -19,10 +19,10 @@ from snugdp.audit import registry
 from snugdp.audit.finding import Case
 from snugdp.estimators.threads import one_blas_thread
 from snugdp.noise import Laplace
+from snugdp.ptr.certify.statistics import Statistic
 from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.purse import Purse
-from snugdp.ptr.certify.statistics import Statistic
 from snugdp.ptr.recipe import PrivateAlgorithm, from_distance, from_statistics
 from snugdp.secret import Secret
 from tests.ptr.escapes import CANARY, KINDS, Counting, Shelf, Watch, attack, ended, lines, shown, tidy
@@ -100,7 +100,7 @@ def test_a_logarithm_of_something_below_zero(ledger: Ledger) -> None:
 
 def test_a_statistic_beyond_the_floats(ledger: Ledger) -> None:
     """Its noisy bound may be no float: that was an OverflowError, after the draw and with the charge left open."""
-    statistic = Statistic("size", lambda rows: 1.0, 10**320, "lower", (0, math.inf))
+    statistic: Statistic[list[int]] = Statistic("size", lambda rows: 1.0, 10**320, "lower", (0, math.inf))
     algorithm = from_statistics(loss=lambda size: 0.0, statistics=(statistic,), draw=Draws(float), budget=BUDGET)
     shown = {str(algorithm([1], ledger=ledger.once("k"))) for _ in range(5)}
     assert len(shown) == 1
@@ -168,22 +168,24 @@ def test_all_lines_of_a_small_mechanism(kind: type[BaseException]) -> None:
 def test_an_interrupt_while_another_exception_is_handled(kind: type[BaseException]) -> None:
     """Two at a time: at every line between a walk that failed and its refusal."""
 
-    def failing(noise: Any) -> Any:
-        return Purse(noise, shelf).pay(PLAN, lambda _: raising(ValueError)(float(noise.add(Secret(5), Laplace(1)))))
+    def failing(shelf: Shelf) -> tuple[Any, BaseException | None]:
+        noise: Any = Counting(shelf)
+        trouble = raising(ValueError)
+        return ended(lambda: Purse(noise, shelf).pay(PLAN, lambda _: trouble(noise.add(Secret(5), Laplace(1)))))
 
     shelf = Shelf()
     watch = Watch(shelf)
-    ended(lambda: failing(Counting(shelf)))
+    failing(shelf)
     watch.stop()
     assert watch.count > 40
     for number in range(1, watch.count + 1):
         shelf = Shelf()
         watch = Watch(shelf, at=number, kind=kind, said=())
-        _, error = ended(lambda: failing(Counting(shelf)))
+        _, error = failing(shelf)
         watch.stop()
         assert watch.raised
         assert CANARY not in shown(error)
-        outcome, error = ended(lambda: failing(Counting(shelf)))
+        outcome, error = failing(shelf)
         assert error is None
         assert outcome.refused
         assert shelf.draws <= 1

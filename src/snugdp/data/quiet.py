@@ -17,13 +17,10 @@ def quietly(read: Callable[[], T]) -> tuple[bool, T | None]:
     >>> quietly(lambda: int("5")), quietly(lambda: int("somebody's name"))
     ((True, 5), (False, None))
     """
-    interrupted = False
     try:
         return True, read()
     except KeyboardInterrupt:
-        interrupted = True
+        interrupt = KeyboardInterrupt()
     except BaseException:
-        pass
-    if interrupted:
-        raise KeyboardInterrupt
-    return False, None
+        return False, None
+    raise interrupt

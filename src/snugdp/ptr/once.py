@@ -55,7 +55,9 @@ class Purchase:
     refusal until the walk has come to its end.
     """
 
-    def __init__(self, pay: Callable[[], Receipt], keeper: Keeper | None, walk: Callable[[Receipt], Kept]) -> None:
+    def __init__(
+        self, pay: Callable[[], Receipt | None], keeper: Keeper | None, walk: Callable[[Receipt], Kept]
+    ) -> None:
         self._pay, self._keeper = pay, keeper
         self._walk: Callable[[Receipt], Kept] | None = walk
         self._receipt: Receipt | None = None
@@ -108,6 +110,8 @@ class Purchase:
     def _go_on(self) -> Kept:
         if self._receipt is None:
             self._receipt = self._pay()  # 1. pay
+        if not isinstance(self._receipt, Receipt):
+            raise TypeError("the ledger gave no receipt: nothing was drawn. Its charge method must return one")
         if self._keeper is None:  # one call for a charge, and nothing to look up
             return self._walked(self._receipt)
         name = self._receipt.hash or (id(self._keeper), self._receipt)
@@ -118,7 +122,7 @@ class Purchase:
             body = self._keeper.recall(self._receipt)  # 2. the outcome of this charge, if there is one
             kept = first._kept
             if body is None:
-                kept = self._walked(self._receipt) if first is self else first._kept
+                kept = self._walked(self._receipt) if first is self else kept
                 body = self._keeper.settle(self._receipt, written(kept))
             _UNSTORED.pop(name, None)
             return kept if body is None else _read(body)

@@ -78,19 +78,15 @@ class Purse:
             return Refused(plan.cost, receipt)
         return Released(kept.value, plan.cost, receipt, kept.certificate)
 
-    def _charged(self, plan: Plan) -> Any:
-        """The receipt, from the account; none in a rehearsal."""
+    def _charged(self, plan: Plan) -> Receipt | None:
+        """The receipt of the account; none in a rehearsal."""
         if self._account is None:
             if (told := getattr(self.noise, "told", None)) is not None:  # the witness of an audit
                 told([step.cost for step in plan.steps])
             return None
         if self._keeper is None:
-            receipt = self._account.charge(plan.cost, plan.what)
-        else:
-            receipt = self._keeper.charge(plan.cost, plan.what, plan=self._text(plan))
-        if not isinstance(receipt, Receipt):
-            raise TypeError("the ledger gave no receipt: nothing was drawn. Its charge method must return one")
-        return receipt
+            return self._account.charge(plan.cost, plan.what)
+        return self._keeper.charge(plan.cost, plan.what, plan=self._text(plan))
 
     @property
     def _keeper(self) -> Keeper | None:

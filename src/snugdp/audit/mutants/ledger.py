@@ -41,8 +41,9 @@ def _() -> Changes:
     """A retry with the same key is not charged, and draws anew."""
 
     def drawn(self: Purchase) -> Any:
-        self._receipt = self._pay()
-        return self._walked(self._receipt)
+        self._receipt = receipt = self._pay()
+        assert receipt is not None
+        return self._walked(receipt)
 
     return [(Purchase, "_go_on", drawn)]
 
