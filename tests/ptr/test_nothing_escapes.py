@@ -113,6 +113,20 @@ def test_a_rehearsal_shows_the_mistake() -> None:
             made(Draws(raising(kind)))([1], noise=Simulation(1))
 
 
+def later(data: Secret[list[int]], noise: Any) -> Iterator[float]:
+    while True:
+        yield float(noise.add(data.map(len), Laplace(1), grid=-20))
+
+
+@pytest.mark.parametrize(
+    "draw", [later, lambda data, noise: map(float, later(data, noise)), lambda data, noise: lambda: later(data, noise)]
+)
+def test_what_would_draw_after_the_outcome_is_not_shown(draw: Any, ledger: Ledger) -> None:
+    assert isinstance(made(draw)([1], ledger=ledger.once("k")), Refused)
+    with pytest.raises(TypeError, match="could draw later"):
+        made(draw)([1], noise=Simulation(1))
+
+
 def test_without_keys_it_is_a_refusal_as_well() -> None:
     ledger, draws = MemoryLedger(10, 0.1), Draws(raising(OSError))
     assert isinstance(made(draws)([1], ledger=ledger), Refused)

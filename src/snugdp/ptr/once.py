@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from types import FunctionType, MethodType
 from typing import Protocol, runtime_checkable
 
 from snugdp.guarantee import Cost
@@ -159,6 +160,8 @@ def checked(kept: Kept) -> Kept:
     """What a walk returned, if it may be shown."""
     if isinstance(kept.value, Secret):
         raise TypeError("the draw returned a private value: release it through noise.add, noise.argmax, ...")
+    if isinstance(kept.value, Iterator | FunctionType | MethodType):
+        raise TypeError("the draw returned an iterator or a function, which could draw later: return what was drawn")
     return kept
 
 

@@ -82,7 +82,8 @@ def _() -> Changes:
 @mutant("private errors reach the caller", "B", Battered("from_distance", 12))
 def _() -> Changes:
     """What fails inside a private computation is raised as it is."""
-    return [(Secret, "map", lambda self, function: Secret(function(seen_inside(self))))]
+    loud = (Secret, "map", lambda self, function: Secret(function(seen_inside(self))))
+    return [loud, (Purchase, "outcome", _unguarded)]
 
 
 _map = Secret.map
@@ -98,11 +99,11 @@ def seen_inside(secret: Secret[Any]) -> Any:
 @mutant("a failure is no refusal", "B", Battered("from_distance", 12))
 def _() -> Changes:
     """A private computation that fails ends in an error where it should end in a refusal."""
+    return [(Purchase, "outcome", _unguarded)]
 
-    def unguarded(self: Purchase) -> Any:
-        return self._go_on(), self._receipt
 
-    return [(Purchase, "outcome", unguarded)]
+def _unguarded(self: Purchase) -> Any:
+    return self._go_on(), self._receipt
 
 
 @mutant("LinAlgError at the caller", "B", Battered("LinearRegression", 4))
@@ -124,7 +125,7 @@ def _loud(read: Any) -> Any:
 
 def _raising(self: Purchase) -> Any:
     try:
-        return self._go_on(), self._receipt
+        return _unguarded(self)
     except PrivateComputationError:
         raise np.linalg.LinAlgError("Singular matrix") from None
 
