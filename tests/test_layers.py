@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import snugdp
+from snugdp.ptr.purse import Purse
 
 ROOT = Path(snugdp.__file__).parent
 ORDER = (
@@ -89,6 +91,23 @@ def test_only_the_purse_and_the_ledger_make_outcomes_and_receipts() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers:
                 assert str(path.relative_to(ROOT)) in makers[node.func.id], path
+
+
+def test_only_the_purse_charges_and_only_behind_its_guard() -> None:
+    """There is no ``pay`` without a walk, and nobody else takes a receipt, an outcome or the guard apart."""
+    assert inspect.signature(Purse.pay).parameters["walk"].default is inspect.Parameter.empty
+    allowed = {
+        "ptr/purse.py": {"charge", "_charged"},
+        "ptr/once.py": {"recall", "_go_on", "_walked"},
+        "estimators/addresses.py": {"charge", "recall"},  # hands them on to the ledger at an address
+        "estimators/pate.py": {"charge"},  # of a ledger that is not there, which says so
+    }
+    steps = set().union(*allowed.values())
+    for path in MODULES:
+        if room(path) not in ("ledger", "audit", "bench", "cli"):
+            calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+            used = {call.attr for call in calls if isinstance(call, ast.Attribute)} & steps
+            assert used <= allowed.get(str(path.relative_to(ROOT)), set()), path
 
 
 def test_modules_stay_small() -> None:

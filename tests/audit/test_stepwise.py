@@ -22,6 +22,7 @@ from snugdp.guarantee import Cost
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Noise
 from snugdp.noise.lucky import Lucky
 from snugdp.outcome import Outcome
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.purse import Purse
 from snugdp.secret import Secret
@@ -35,11 +36,13 @@ def toy(costs: list[Cost], draw: Any, *, early: bool = False, **more: Any) -> Ca
     plan = Plan("a toy", "none", {}, tuple(Step(f"step {k}", "noise", cost) for k, cost in enumerate(costs)))
 
     def run(rows: Rows, noise: Noise) -> Outcome[Any]:
-        purse = Purse(noise)
-        paid = None if early else purse.pay(plan)
-        value = draw(Secret(rows), purse.noise)
-        paid = paid or purse.pay(plan)
-        return paid.refused() if value is None else paid.released(value)
+        before = [draw(Secret(rows), noise)] if early else []
+
+        def walk(_: object) -> Kept:
+            value = before[0] if early else draw(Secret(rows), noise)
+            return Kept(refused=value is None, value=value)
+
+        return Purse(noise).pay(plan, walk)
 
     return Case("toy", run, plan.cost, **{"worst": lambda: PAIRS, "random": neighbours, **more})
 

@@ -13,6 +13,7 @@ from snugdp.audit.finding import Case
 from snugdp.guarantee import Cost
 from snugdp.noise import Gaussian, Laplace, Noise
 from snugdp.outcome import Outcome
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.purse import Purse
 from snugdp.secret import Secret
@@ -36,10 +37,11 @@ def case(walk: Walk, cost: Cost, **more: Any) -> Case[Rows]:
     plan = Plan("a toy", "none", {}, (Step("draw", "noise", cost),))
 
     def run(rows: Rows, noise: Noise) -> Outcome[Any]:
-        purse = Purse(noise)
-        paid = purse.pay(plan)
-        value = walk(Secret(rows), purse.noise)
-        return paid.refused() if value is None else paid.released(value)
+        def drawn(_: object) -> Kept:
+            value = walk(Secret(rows), noise)
+            return Kept(refused=value is None, value=value)
+
+        return Purse(noise).pay(plan, drawn)
 
     given: dict[str, Any] = {"worst": lambda: PAIRS, "random": neighbours, **more}
     return Case("toy", run, cost, **given)

@@ -13,6 +13,7 @@ from snugdp.noise.laws import Gaussian
 from snugdp.pate import face
 from snugdp.pate.proposals import Size
 from snugdp.pate.votes import Panel
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Step
 from snugdp.ptr.purse import Purse
 from snugdp.secret import Secret, unwrap
@@ -58,16 +59,19 @@ class Tiny:
         assert votes.min() >= 0
         assert votes.sum(axis=1).max() <= panel.teachers
         Tiny.votes, Tiny.calls = votes.copy(), Tiny.calls + 1
-        paid = purse.pay(proposal.plan)
-        if proposal.gap == "refuse":
-            return paid.refused()
-        found = purse.noise.argmaxes(secret, Gaussian(proposal.sigma or 1))
-        answered = np.full(len(votes), proposal.gap != "none")
-        if proposal.gap == "half":
-            answered[::2] = False
-        if proposal.gap == "one":
-            found[:] = 1
-        return paid.released(Labels(np.array(panel.classes)[found], answered))
+
+        def walk(_: object) -> Kept:
+            if proposal.gap == "refuse":
+                return Kept(refused=True)
+            found = purse.noise.argmaxes(secret, Gaussian(proposal.sigma or 1))
+            answered = np.full(len(votes), proposal.gap != "none")
+            if proposal.gap == "half":
+                answered[::2] = False
+            if proposal.gap == "one":
+                found[:] = 1
+            return Kept(refused=False, value=Labels(np.array(panel.classes)[found], answered))
+
+        return purse.pay(proposal.plan, walk)
 
 
 @pytest.fixture

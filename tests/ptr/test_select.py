@@ -34,6 +34,7 @@ from snugdp import (
 from snugdp.accounting import selection as accounting
 from snugdp.ledger.inner import RunLedger
 from snugdp.ptr import routes
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Step
 from snugdp.ptr.purse import Purse
 from snugdp.secret import Secret
@@ -51,8 +52,7 @@ def law_named(name: str, mean: int = 4) -> Any:
 def paid(value: Any, cost: Cost, ledger: Any, noise: Any = None) -> Any:
     """The outcome of a release of this cost; a refusal if there is no value."""
     plan = Plan("a run", "ptr/spine.proof.md#theorem-a0", {}, (Step("run", "", cost),))
-    purse = Purse(noise, ledger, Budget(9, 0.9)).pay(plan)
-    return purse.refused() if value is None else purse.released(value)
+    return Purse(noise, ledger, Budget(9, 0.9)).pay(plan, lambda _: Kept(refused=value is None, value=value))
 
 
 def whole(budget: Budget) -> Cost:

@@ -155,8 +155,10 @@ def test_a_secret_is_not_a_release() -> None:
         def draw(self, data: Secret[int], *rest: Any) -> Any:
             return data
 
+    outcome = release_or_refuse(PLAN, Careless(), Careless(), Secret(5), Purse(Exact(), MemoryLedger(1)))
+    assert isinstance(outcome, Refused)
     with pytest.raises(TypeError, match="private value"):
-        release_or_refuse(PLAN, Careless(), Careless(), Secret(5), Purse(Exact(), MemoryLedger(1)))
+        release_or_refuse(PLAN, Careless(), Careless(), Secret(5), Purse(Simulation(1)))
 
 
 def hockey_stick(p: Any, q: Any, epsilon: float) -> float:

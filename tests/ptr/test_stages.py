@@ -8,6 +8,7 @@ import pytest
 
 from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, NotPrivate, Refused, Released, Simulation
 from snugdp.noise import Noise
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.stages import in_two_stages
@@ -36,11 +37,12 @@ class Second:
         self.costs, self.refuse, self.fail = costs or (SECOND,), refuse, fail
 
     def fit(self, data: Secret[int], found: Any, purse: Purse) -> Any:
-        for cost in self.costs:
-            paid = purse.pay(plan(cost))
-        if self.fail:
-            raise PrivateComputationError("private")
-        return paid.refused() if self.refuse else paid.released(f"fit on {found}", "certificate")
+        def walk(_: object) -> Kept:
+            if self.fail:
+                raise PrivateComputationError("private")
+            return Kept(self.refuse, *(() if self.refuse else (f"fit on {found}", "certificate")))
+
+        return [purse.pay(plan(cost), walk) for cost in self.costs][-1]
 
 
 def run(first: First, second: Second, ledger: MemoryLedger | None = None) -> Any:
@@ -78,8 +80,10 @@ def test_refusals_and_failures_look_alike_and_cost_the_same(first: First, second
     "costs", [(Cost(epsilon="0.21"),), (Cost(mu="0.01"),), (SECOND, SECOND), (Cost(epsilon="0.1"),) * 2]
 )
 def test_a_stage_cannot_spend_more_or_twice(costs: tuple[Cost, ...]) -> None:
+    """The first stage has drawn by then: a release is refused as a whole, a rehearsal says why."""
+    assert isinstance(run(First("x"), Second(*costs), MemoryLedger(1, 1e-6)), Refused)
     with pytest.raises(BudgetExceededError):
-        run(First("x"), Second(*costs), MemoryLedger(1, 1e-6))
+        run(First("x"), Second(*costs))
 
 
 def test_a_stage_may_spend_less() -> None:

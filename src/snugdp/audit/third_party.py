@@ -14,6 +14,7 @@ from snugdp.audit.finding import Curve, Finding, at_least, at_most, promised
 from snugdp.guarantee import Budget, Cost
 from snugdp.noise import Noise
 from snugdp.outcome import Outcome
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Plan, Step
 from snugdp.ptr.purse import Purse
 from snugdp.secret import Secret
@@ -39,10 +40,11 @@ def released_by(draw: Draw[Data], cost: Cost | Sequence[Cost]) -> Callable[[Data
     plan = Plan("audited", "none", {}, steps)
 
     def run(data: Data, noise: Noise) -> Outcome[Any]:
-        purse = Purse(noise)
-        paid = purse.pay(plan)
-        value = draw(Secret(data), purse.noise)
-        return paid.refused() if value is None else paid.released(value)
+        def walk(_: object) -> Kept:
+            value = draw(Secret(data), noise)
+            return Kept(refused=value is None, value=value)
+
+        return Purse(noise).pay(plan, walk)
 
     return run
 

@@ -6,18 +6,21 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def quietly(read: Callable[[], T]) -> tuple[bool, T | None]:
     """Whether it worked, and the result. Raise a message of your own afterwards, outside any handler.
+
+    That holds for every exception: a call that exits, or a panic of a native library, has failed. Only an interrupt by
+    the user goes on, as a new one.
 
     >>> quietly(lambda: int("5")), quietly(lambda: int("somebody's name"))
     ((True, 5), (False, None))
     """
     try:
         return True, read()
-    except INTERRUPTS:
-        raise
-    except BaseException:  # a panic of a native library is no Exception
+    except KeyboardInterrupt:
+        interrupt = KeyboardInterrupt()
+    except BaseException:
         return False, None
+    raise interrupt

@@ -1,40 +1,24 @@
-"""Paying before drawing: where the money and the randomness of a release come from, and the only maker of outcomes."""
+"""Paying before drawing: where the money and the randomness of a release come from, and the only maker of outcomes.
+
+What happens between the charge and the outcome is in ``once.py``.
+"""
 
 from __future__ import annotations
 
 import copy
 import os
 from collections.abc import Callable
-from typing import Any, Never, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Self
 
-from snugdp.guarantee import Budget, Cost
-from snugdp.ledger import LedgerError, MemoryLedger
+from snugdp.guarantee import Budget
+from snugdp.ledger import MemoryLedger
 from snugdp.ledger.address import opened
 from snugdp.ledger.question import ASKS
 from snugdp.noise import Exact, Noise
 from snugdp.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released
-from snugdp.ptr.keeping import Kept, UnreadableError, read, written
+from snugdp.ptr.keeping import Kept
+from snugdp.ptr.once import Keeper, Purchase, checked
 from snugdp.ptr.propose import Plan
-from snugdp.secret import Secret
-
-Output = TypeVar("Output")
-
-
-@runtime_checkable
-class Keeper(Protocol):
-    """An account that keeps the outcome of every charge: one charge, one output, however often it is asked for."""
-
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
-        """Write the cost down, or refuse."""
-        ...
-
-    def recall(self, receipt: Receipt) -> str | None:
-        """The outcome of a charge; nothing if there is none yet."""
-        ...
-
-    def settle(self, receipt: Receipt, body: str | None) -> str | None:
-        """Store the outcome of a charge unless there is one, and return what is stored; nothing if it is consumed."""
-        ...
 
 
 class Purse:
@@ -78,20 +62,35 @@ class Purse:
         asked = getattr(self._account, "knows", None)
         return asked is not None and bool(asked(plan.cost, plan.what, plan=self._text(plan)))
 
-    def pay(self, plan: Plan) -> Paid:
-        """Charge the plan before anything is drawn; what a rehearsal would cost is only noted."""
+    def pay(self, plan: Plan, walk: Callable[[Receipt | None], Kept]) -> Outcome[Any]:
+        """Charge the plan, then walk: the only way to an outcome. What a rehearsal would cost is only noted.
+
+        ``walk``: tests and draws, with the receipt (nothing in a rehearsal), and says what came of it. In a release
+        nothing else leaves it: whatever it raises is a refusal, and a user's interrupt goes on as a new one after that
+        is stored. A rehearsal shows the mistake. Where the account keeps outcomes, what is shown is the stored one.
+        """
+        if not self.noise.private:
+            self._charged(plan)
+            shown = checked(walk(None))
+            return NotPrivate(shown.value, shown.refused, plan.cost, shown.certificate, plan.unit)
+        kept, receipt = Purchase(lambda: self._charged(plan), self._keeper, walk).outcome()
+        if kept.refused:
+            return Refused(plan.cost, receipt, plan.unit)
+        return Released(kept.value, plan.cost, receipt, kept.certificate, plan.unit)
+
+    def _charged(self, plan: Plan) -> Receipt | None:
+        """The receipt of the account; none in a rehearsal."""
         if self._account is None:
             if (told := getattr(self.noise, "told", None)) is not None:  # the witness of an audit
                 told([step.cost for step in plan.steps])
-            return Paid(plan, None)
-        keeper = self._account if isinstance(self._account, Keeper) else None
-        if keeper is None:
-            receipt = self._account.charge(plan.cost, plan.what)
-        else:
-            receipt = keeper.charge(plan.cost, plan.what, plan=self._text(plan))
-        if not isinstance(receipt, Receipt):
-            raise TypeError("the ledger gave no receipt: nothing was drawn. Its charge method must return one")
-        return Paid(plan, receipt, keeper)
+            return None
+        if self._keeper is None:
+            return self._account.charge(plan.cost, plan.what)
+        return self._keeper.charge(plan.cost, plan.what, plan=self._text(plan))
+
+    @property
+    def _keeper(self) -> Keeper | None:
+        return self._account if isinstance(self._account, Keeper) else None
 
     def affords(self, plan: Plan) -> bool:
         """Whether the ledger has enough left, as far as it tells. Only ``pay`` decides."""
@@ -111,60 +110,3 @@ def account(ledger: LedgerLike) -> Account:
             "ledger must be a ledger, such as snugdp.MemoryLedger(epsilon=1, delta=1e-6), or the path or URL of one"
         )
     return ledger
-
-
-class Paid:
-    """A plan that has been charged (or is being rehearsed): the only maker of outcomes.
-
-    Where the account keeps outcomes, every one is stored before it is shown, and what is shown is the stored one.
-    """
-
-    def __init__(self, plan: Plan, receipt: Receipt | None, keeper: Keeper | None = None) -> None:
-        self._cost, self._unit, self.receipt, self._keeper = plan.cost, plan.unit, receipt, keeper
-
-    def earlier(self) -> Outcome[Any] | None:
-        """What this very charge has bought before, if anything: a retry shows it and draws nothing."""
-        if self.receipt is None or self._keeper is None:
-            return None
-        body = self._keeper.recall(self.receipt)
-        return None if body is None else self._made(self.receipt, _read(body))
-
-    def released(self, value: Output, certificate: object = None) -> Released[Output] | Refused | NotPrivate[Output]:
-        """The outcome of a release; that of another process, if it was faster under the same key."""
-        if isinstance(value, Secret):
-            raise TypeError("the draw returned a private value: release it through noise.add, noise.argmax, ...")
-        if self.receipt is None:
-            return NotPrivate(value, False, self._cost, certificate, self._unit)
-        return self._settled(self.receipt, Kept(False, value, certificate))
-
-    def refused(self) -> Released[Any] | Refused | NotPrivate[Never]:
-        """The outcome of a refusal."""
-        if self.receipt is None:
-            return NotPrivate(None, True, self._cost, unit=self._unit)
-        return self._settled(self.receipt, Kept(True))
-
-    def failed(self) -> Released[Any] | Refused:
-        """A computation on private values failed: a release fails closed, a rehearsal shows the mistake."""
-        if self.receipt is None:
-            raise  # noqa: PLE0704  the error being handled
-        return self._settled(self.receipt, Kept(True))
-
-    def _settled(self, receipt: Receipt, kept: Kept) -> Released[Any] | Refused:
-        stored = None if self._keeper is None else self._keeper.settle(receipt, written(kept))
-        return self._made(receipt, kept if stored is None else _read(stored))
-
-    def _made(self, receipt: Receipt, kept: Kept) -> Released[Any] | Refused:
-        if kept.refused:
-            return Refused(self._cost, receipt, self._unit)
-        return Released(kept.value, self._cost, receipt, kept.certificate, self._unit)
-
-
-def _read(body: str) -> Kept:
-    try:
-        return read(body)
-    except UnreadableError:
-        pass
-    raise LedgerError(
-        "the outcome of this charge is stored in a form that this version of snugdp cannot read: nothing was drawn. "
-        "Use the version that stored it (snugdp ledger export shows which), or another key, which is charged again"
-    )

@@ -24,6 +24,7 @@ from snugdp.ledger.question import question
 from snugdp.noise import Noise
 from snugdp.noise.number import number
 from snugdp.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
 from snugdp.ptr.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
@@ -150,12 +151,13 @@ class Selection(Generic[Proposal]):
             raise TypeError("progress must be True, False or None")
         if not purse.noise.private and not _names(self.run, "noise"):
             raise TypeError("a rehearsal needs a run that takes noise=... and gives it to its release")
-        paid = purse.pay(self._plan)  # 1.
-        if (known := paid.earlier()) is not None:
-            return known
-        with waiting("selecting", progress):
+
+        def walk(_: object) -> Kept:
             best = self._best(purse.noise, more)
-        return paid.refused() if best is None else paid.released(best)  # 5.
+            return Kept(refused=True) if best is None else Kept(refused=False, value=best)  # 5.
+
+        with waiting("selecting", progress):
+            return purse.pay(self._plan, walk)  # 1.
 
     def _best(self, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
         if self.shared_test is not None and self._ask.test is not None:
@@ -252,19 +254,12 @@ def _attempt(work: Callable[[], Any], own: RunLedger | None) -> Any:
     """What came of it. In a release whatever goes wrong is a refusal, and quiet; a rehearsal shows the mistake."""
     if own is None:
         return work()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the same warning again and again would count the runs
-        _, found = quietly(lambda: _ended(work))
-    own.close()
-    return found
-
-
-def _ended(work: Callable[[], Any]) -> Any:
-    """The result, or nothing from a run that tries to leave."""
     try:
-        return work()
-    except (SystemExit, GeneratorExit):
-        return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the same warning again and again would count the runs
+            return quietly(work)[1]
+    finally:
+        own.close()
 
 
 def _released(result: Any, own: RunLedger | None) -> Any:

@@ -1,7 +1,8 @@
 """Propose, test, release: the two forms of the paper's framework. Proof: ``spine.proof.md``.
 
-The proposal is public and was made before (``Plan``). Both forms pay first, test in private, then release. A charge
-has one outcome: where a ledger keeps it, a retry is shown that one (``purse.py``).
+The proposal is public and was made before (``Plan``). Both forms pay first, test in private, then release: the purse
+takes the private part (``walk``) and lets nothing out of it but its outcome. A charge has one outcome: where a ledger
+keeps it, a retry is shown that one (``once.py``).
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from typing import Protocol, TypeVar
 
 from snugdp.noise import Noise
 from snugdp.outcome import Outcome
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
-from snugdp.secret import PrivateComputationError, Secret
+from snugdp.secret import Secret
 
 Data = TypeVar("Data")
 Data_contra = TypeVar("Data_contra", contravariant=True)
@@ -60,13 +62,11 @@ def release(plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], 
 
     Guarantee: the plan's cost, which is the mechanism's own.
     """
-    paid = purse.pay(plan)  # 1. pay
-    if (outcome := paid.earlier()) is not None:  # 2. the outcome of this charge, if there is one
-        return outcome
-    try:
-        return paid.released(mechanism.draw(data, purse.noise))  # 4. release
-    except PrivateComputationError:
-        return paid.failed()
+
+    def walk(_: object) -> Kept:
+        return Kept(refused=False, value=mechanism.draw(data, purse.noise))  # 4. release
+
+    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
 
 
 def release_or_refuse(
@@ -76,15 +76,13 @@ def release_or_refuse(
 
     Guarantee: the plan's cost, for every pair of neighbours (``spine.proof.md``, Theorem A1).
     """
-    paid = purse.pay(plan)  # 1. pay
-    if (outcome := paid.earlier()) is not None:  # 2. the outcome of this charge, if there is one
-        return outcome
-    try:
+
+    def walk(_: object) -> Kept:
         if not test.passes(data, purse.noise):  # 3. test
-            return paid.refused()
-        return paid.released(mechanism.draw(data, purse.noise))  # 4. release
-    except PrivateComputationError:
-        return paid.failed()
+            return Kept(refused=True)
+        return Kept(refused=False, value=mechanism.draw(data, purse.noise))  # 4. release
+
+    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
 
 
 def certify_and_release(
@@ -98,12 +96,10 @@ def certify_and_release(
 
     Guarantee: the plan's cost, for every pair of neighbours (``spine.proof.md``, Theorem A2).
     """
-    paid = purse.pay(plan)  # 1. pay
-    if (outcome := paid.earlier()) is not None:  # 2. the outcome of this charge, if there is one
-        return outcome
-    try:
+
+    def walk(_: object) -> Kept:
         certificate = certifier.certify(data, purse.noise)  # 3. test
         output = mechanism.draw(data, certificate, purse.noise)  # 4. release
-    except PrivateComputationError:
-        return paid.failed()
-    return paid.refused() if output is None else paid.released(output, certificate)
+        return Kept(refused=True) if output is None else Kept(refused=False, value=output, certificate=certificate)
+
+    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one

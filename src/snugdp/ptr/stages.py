@@ -9,10 +9,11 @@ from snugdp.ledger import BudgetExceededError
 from snugdp.ledger.inner import within
 from snugdp.noise import Noise
 from snugdp.outcome import Outcome, Receipt
+from snugdp.ptr.keeping import Kept
 from snugdp.ptr.propose import Plan
-from snugdp.ptr.purse import Paid, Purse
+from snugdp.ptr.purse import Purse
 from snugdp.ptr.spine import Certifier
-from snugdp.secret import PrivateComputationError, Secret
+from snugdp.secret import Secret
 
 Data = TypeVar("Data")
 Data_contra = TypeVar("Data_contra", contravariant=True)
@@ -34,15 +35,15 @@ class Advance(Purse):
     """The purse of one stage of a plan that has been paid as a whole: it pays once, and no more than was planned."""
 
     def __init__(self, noise: Noise, limit: Cost, receipt: Receipt | None) -> None:
-        self.noise = noise
+        self.noise, self._account = noise, None
         self._limit, self._receipt, self._used = limit, receipt, False
 
-    def pay(self, plan: Plan) -> Paid:
+    def _charged(self, plan: Plan) -> Receipt | None:
         """The receipt of the whole, for a part of it."""
         if self._used or not within(plan.cost, self._limit):
             raise BudgetExceededError("a stage may not spend more than was planned for it, and only once")
         self._used = True
-        return Paid(plan, self._receipt)
+        return self._receipt
 
 
 def in_two_stages(
@@ -60,16 +61,14 @@ def in_two_stages(
 
     Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
     """
-    paid = purse.pay(plan)  # 1. pay
-    if (known := paid.earlier()) is not None:  # 2. the outcome of this charge, if there is one
-        return known
-    try:
+
+    def walk(receipt: Receipt | None) -> Kept:
         found = first.certify(data, purse.noise)  # 3. first stage
         if found is None:
-            return paid.refused()
-        outcome = second.fit(data, found, Advance(purse.noise, limit, paid.receipt))  # 4. second stage
-    except PrivateComputationError:
-        return paid.failed()
-    if outcome.refused or outcome.value is None:
-        return paid.refused()
-    return paid.released((found, outcome.value), outcome.certificate)
+            return Kept(refused=True)
+        outcome = second.fit(data, found, Advance(purse.noise, limit, receipt))  # 4. second stage
+        if outcome.refused or outcome.value is None:
+            return Kept(refused=True)
+        return Kept(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
+
+    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one

@@ -20,7 +20,8 @@ from snugdp.mechanisms.stable import Bounded
 from snugdp.noise import Noise
 from snugdp.ptr import spine
 from snugdp.ptr.certify.distance import DistanceTest
-from snugdp.ptr.purse import Paid
+from snugdp.ptr.keeping import Kept
+from snugdp.ptr.once import Purchase
 from snugdp.queries import labels, robust
 from snugdp.secret import PrivateComputationError, Secret
 
@@ -43,9 +44,11 @@ def _() -> Changes:
     """The value is drawn before the test, and shown whatever the test says."""
 
     def both(plan: Any, test: Any, mechanism: Any, data: Secret[Any], purse: Any) -> Any:
-        paid = purse.pay(plan)
-        test.passes(data, purse.noise)
-        return paid.released(mechanism.draw(data, purse.noise))
+        def walk(_: object) -> Kept:
+            test.passes(data, purse.noise)
+            return Kept(refused=False, value=mechanism.draw(data, purse.noise))
+
+        return purse.pay(plan, walk)
 
     return [(robust, "release_or_refuse", both)]
 
@@ -80,7 +83,8 @@ def _() -> Changes:
 @mutant("private errors reach the caller", "B", Battered("from_distance", 12))
 def _() -> Changes:
     """What fails inside a private computation is raised as it is."""
-    return [(Secret, "map", lambda self, function: Secret(function(seen_inside(self))))]
+    loud = (Secret, "map", lambda self, function: Secret(function(seen_inside(self))))
+    return [loud, (Purchase, "outcome", _unguarded)]
 
 
 _map = Secret.map
@@ -96,11 +100,11 @@ def seen_inside(secret: Secret[Any]) -> Any:
 @mutant("a failure is no refusal", "B", Battered("from_distance", 12))
 def _() -> Changes:
     """A private computation that fails ends in an error where it should end in a refusal."""
+    return [(Purchase, "outcome", _unguarded)]
 
-    def failed(self: Paid) -> Any:
-        raise PrivateComputationError("a computation on private values failed")
 
-    return [(Paid, "failed", failed)]
+def _unguarded(self: Purchase) -> Any:
+    return self._go_on(), self._receipt
 
 
 @mutant("LinAlgError at the caller", "B", Battered("LinearRegression", 4))
@@ -113,15 +117,18 @@ def _() -> Changes:
             raise np.linalg.LinAlgError("Singular matrix")
         return blocks(self, X, y, rows)
 
-    return [*everywhere(quiet.quietly, _loud), (RowMap, "blocks", singular), (Paid, "failed", _raising)]
+    return [*everywhere(quiet.quietly, _loud), (RowMap, "blocks", singular), (Purchase, "outcome", _raising)]
 
 
 def _loud(read: Any) -> Any:
     return True, read()
 
 
-def _raising(self: Paid) -> Any:
-    raise np.linalg.LinAlgError("Singular matrix")
+def _raising(self: Purchase) -> Any:
+    try:
+        return _unguarded(self)
+    except PrivateComputationError:
+        raise np.linalg.LinAlgError("Singular matrix") from None
 
 
 @mutant("a warning about the rows", "B", Battered("LinearRegression", 4))

@@ -17,7 +17,8 @@ from snugdp.ledger.memory import MemoryLedger
 from snugdp.ledger.state import State
 from snugdp.ledger.store import Mark
 from snugdp.ledger.tally import Tally
-from snugdp.ptr.purse import Paid
+from snugdp.ptr.keeping import Kept
+from snugdp.ptr.once import Purchase
 from snugdp.queries import robust
 
 mutant = Topic("ledger")
@@ -30,8 +31,7 @@ def _() -> Changes:
     def late(plan: Any, test: Any, mechanism: Any, data: Any, purse: Any) -> Any:
         passed = test.passes(data, purse.noise)
         value = mechanism.draw(data, purse.noise) if passed else None
-        paid = purse.pay(plan)
-        return paid.released(value) if passed else paid.refused()
+        return purse.pay(plan, lambda _: Kept(refused=not passed, value=value))
 
     return [(robust, "release_or_refuse", late)]
 
@@ -40,10 +40,12 @@ def _() -> Changes:
 def _() -> Changes:
     """A retry with the same key is not charged, and draws anew."""
 
-    def settled(self: Paid, receipt: Any, kept: Any) -> Any:
-        return self._made(receipt, kept)
+    def drawn(self: Purchase) -> Any:
+        self._receipt = receipt = self._pay()
+        assert receipt is not None
+        return self._walked(receipt)
 
-    return [(Paid, "earlier", lambda self: None), (Paid, "_settled", settled)]
+    return [(Purchase, "_go_on", drawn)]
 
 
 @mutant("anchor before the commit", "G", Attacked("crash before the commit"))

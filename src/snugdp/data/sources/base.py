@@ -12,7 +12,7 @@ import narwhals as nw
 
 from snugdp.data.cells import inferred
 from snugdp.data.kinds import DType
-from snugdp.data.quiet import INTERRUPTS, quietly
+from snugdp.data.quiet import quietly
 from snugdp.data.schema import Layout
 
 if TYPE_CHECKING:
@@ -107,16 +107,17 @@ def step(columns: int) -> int:
 def guarded(batches: Iterator[Batch], explain: Callable[[], str]) -> Iterator[Batch]:
     """The batches; if reading fails, ``explain`` says why from public facts. Raised outside any handler."""
     while True:
+        problem: TableError | KeyboardInterrupt | None = None
         try:
-            batch, error = next(batches, None), None
-        except TableError as problem:
-            batch, error = None, str(problem)
-        except INTERRUPTS:
-            raise
+            batch = next(batches, None)
+        except TableError as told:
+            problem = TableError(str(told))
+        except KeyboardInterrupt:
+            problem = KeyboardInterrupt()
         except BaseException:  # a panic of a native library is no Exception
-            batch, error = None, explain()
-        if error is not None:
-            raise TableError(error)
+            problem = TableError(explain())
+        if problem is not None:
+            raise problem
         if batch is None:
             return
         yield batch
