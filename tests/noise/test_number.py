@@ -144,7 +144,9 @@ def _answers(value: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("value", [*NO_NUMBERS, math.inf, -math.inf, 10**400, Decimal("1e-99999")], ids=str)
+@pytest.mark.parametrize(
+    "value", [*NO_NUMBERS, math.inf, -math.inf, 10**400, Decimal("1e-99999")], ids=lambda value: type(value).__name__
+)
 def test_nothing_private_raises(value: Any) -> None:
     for noise in (Exact(), Simulation(2)):
         assert noise.add(Secret(value), Gaussian(3), grid=-4) is not None

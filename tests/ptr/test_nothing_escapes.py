@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from snugdp.data.threads import one_blas_thread
 
 import snugdp
 from snugdp import Budget, Cost, Exact, Ledger, LedgerError, MemoryLedger, Refused, Released, Simulation
 from snugdp.audit import registry
 from snugdp.audit.finding import Case
+from snugdp.data.threads import one_blas_thread
 from snugdp.noise import Laplace
 from snugdp.ptr.certify.statistics import Statistic
 from snugdp.ptr.keeping import Kept

@@ -20,7 +20,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 import snugdp
-from snugdp import Boolean, Budget, Category, Cost, MemoryLedger, Neighbours, Number, Schema, Statistic
+from snugdp import Boolean, Budget, Category, Cost, MemoryLedger, Neighbours, Number, Schema, Simulation, Statistic
 from snugdp.audit.battery_inputs import NAMES, TARGET, Given
 from snugdp.data.cells import numbers
 from snugdp.data.losses import PseudoHuber
@@ -85,9 +85,22 @@ PARAMETERS: dict[str, Any] = {
     "n_features_to_select": 1,
     "n_components": 1,
     "budget": _BUDGET,
-    "ledger": LEDGER,
 }
 """Public parameters by their names: what a new estimator most likely asks for."""
+
+How = Callable[[], dict[str, Any]]
+"""Where a release is paid, or its seed: made anew for every call."""
+
+
+def paid() -> dict[str, Any]:
+    """A release."""
+    return {"ledger": LEDGER}
+
+
+def rehearsed() -> dict[str, Any]:
+    """A rehearsal with the same noise in every call: equal answers mean that the rows were read alike."""
+    return {"noise": Simulation(11)}
+
 
 OWN: dict[str, dict[str, Any]] = {
     "LinearRegression": {"method": "adassp"},
@@ -126,6 +139,11 @@ METHODS_OF: dict[str, Mapping[str, Any]] = {
 
 ROWLESS: dict[str, str] = {"load": "reads a file of what was released", "save": "writes what was released"}
 """Public functions that never see a row, and why."""
+HANDED_ON: dict[str, str] = dict.fromkeys(
+    ("from_distance", "from_statistics", "from_upper_bound", "calibrated"),
+    "hands the data to the user's own functions, as they are",
+)
+"""Public functions that read no cell, and why."""
 COVERED_BY: dict[str, str] = {
     "Bounds": "private_bounds",
     "Median": "median",
@@ -142,30 +160,30 @@ REQUIRED = ("x_norm", "y_bound", "y_max", "bounds", "classes", "categories", "ca
 """Public parameters that must never be taken from the rows."""
 
 
-def faces(*, full: bool = False, names: Iterable[str] | None = None) -> list[Face]:
+def faces(*, full: bool = False, names: Iterable[str] | None = None, how: How = paid) -> list[Face]:
     """All of them, or those of these names. A public name that reads rows and cannot be made here is an error."""
-    found = [face for name in snugdp.__all__ for face in _faces_of(name, getattr(snugdp, name), full)]
+    found = [face for name in snugdp.__all__ for face in _faces_of(name, getattr(snugdp, name), full, how)]
     wanted = [face for face in found if names is None or face.name in names]
     for face in wanted:
         _prove(face)
     return wanted
 
 
-def _faces_of(name: str, thing: Any, full: bool) -> Iterator[Face]:
+def _faces_of(name: str, thing: Any, full: bool, how: How) -> Iterator[Face]:
     if isinstance(thing, ModuleType):
         for inner in thing.__all__:
             function = getattr(thing, inner)
             if inspect.isfunction(function) and _reads(function):
-                yield from _query(f"{name}.{inner}", inner, function)
+                yield from _query(f"{name}.{inner}", inner, function, how)
     elif inspect.isfunction(thing):
         if name in BUILDERS:
-            yield Face(name, "column", BUILDERS[name])
+            yield Face(name, "column", lambda data: BUILDERS[name](data, how()))
         elif _reads(thing):
-            yield from _query(name, name, thing)
+            yield from _query(name, name, thing, how)
         elif name not in ROWLESS:
             raise UncoveredError(f"snugdp.{name} has no parameter called {', '.join(_DATA)}: add it to BUILDERS")
     elif inspect.isclass(thing) and callable(getattr(thing, "fit", None)):
-        yield from _estimator(name, thing, full)
+        yield from _estimator(name, thing, full, how)
     elif inspect.isclass(thing) and _releases(thing) and COVERED_BY.get(name) not in snugdp.__all__:
         raise UncoveredError(f"snugdp.{name} releases something: say in COVERED_BY which function makes it")
 
@@ -185,13 +203,17 @@ def _given(name: str, thing: Any) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _query(name: str, short: str, function: Any) -> Iterator[Face]:
+def _taken(how: How, known: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in how().items() if key in known}
+
+
+def _query(name: str, short: str, function: Any, how: How) -> Iterator[Face]:
     given = _given(short, function)
     relation = inspect.signature(function).parameters.get("neighbours")
     default = None if relation is None else str(getattr(relation.default, "value", relation.default))
 
     def release(given: dict[str, Any]) -> Callable[[Any], Any]:
-        return lambda data: function(_square(data) if "votes" in known else data, **given)
+        return lambda data: function(_square(data) if "votes" in known else data, **given, **_taken(how, known))
 
     known = inspect.signature(function).parameters
     public = default == "replace" or "votes" in known
@@ -218,21 +240,25 @@ def _arrow_table(data: Any) -> Any:
     return pyarrow.table({"one": data})
 
 
-def _estimator(name: str, thing: Any, full: bool) -> Iterator[Face]:
+def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[Face]:
     given = _given(name, thing)
-    yield Face(name, "table", _fit(name, thing, given), without=_without(given, lambda some: _fit(name, thing, some)))
+
+    def fit(given: dict[str, Any]) -> Callable[[Any], Any]:
+        return _fit(name, thing, given, how)
+
+    yield Face(name, "table", fit(given), without=_without(given, fit))
     for method, recipe in METHODS_OF.get(name, {}).items() if full else ():
         if method != given["method"]:
             guess = {"rows": 100} if getattr(recipe, "rows", None) else {}
-            yield Face(f"{name}: {method}", "table", _fit(name, thing, {**given, **guess, "method": method}))
+            yield Face(f"{name}: {method}", "table", fit({**given, **guess, "method": method}))
     known = inspect.signature(thing).parameters
     if full and "selection_share" in known:
-        yield Face(f"{name}: votes", "table", _fit(name, thing, {**given, "selection": "votes", "blocks": 2}))
+        yield Face(f"{name}: votes", "table", fit({**given, "selection": "votes", "blocks": 2}))
         norm = {"selection": "gaussian", "row_norm": 2}
-        yield Face(f"{name}: gaussian", "table", _fit(name, thing, {**given, **norm}))
+        yield Face(f"{name}: gaussian", "table", fit({**given, **norm}))
 
 
-def _fit(name: str, thing: Any, given: dict[str, Any]) -> Callable[[Any], Any]:
+def _fit(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[Any], Any]:
     known = inspect.signature(thing).parameters
     schema = Schema({**_FEATURES, TARGET: TARGETS.get(name, Number(0, 2))}, target=TARGET)
     bounds = ("x_norm", "y_bound", "classes") if "schema" in known else ()
@@ -241,10 +267,10 @@ def _fit(name: str, thing: Any, given: dict[str, Any]) -> Callable[[Any], Any]:
 
     def release(data: Given) -> Any:
         if data.described and "schema" in known:
-            return thing(**described).fit(data.X)
+            return thing(**described, **_taken(how, known)).fit(data.X)
         more = {"groups": data.groups, "queries": _queries(data.X)} if asks and "queries" in given else {}
         y = data.y if data.y is not None else np.ones(len(data.X)) if hasattr(data.X, "__len__") else None
-        return thing(**given).fit(data.X, y, **more)
+        return thing(**given, **_taken(how, known)).fit(data.X, y, **more)
 
     return release
 
@@ -316,24 +342,24 @@ def _selection() -> tuple[snugdp.Selection[int], list[Any]]:
     """The best of two medians of what is held; planned once, because that takes long."""
     held: list[Any] = []
 
-    def run(proposal: int, budget: Budget, ledger: Any) -> Any:
-        return _median(proposal, budget).release(held[0], ledger=ledger)
+    def run(proposal: int, budget: Budget, ledger: Any, noise: Any) -> Any:
+        return _median(proposal, budget).release(held[0], ledger=ledger, noise=noise)
 
     return snugdp.Selection([1, 2], run, lambda outcome: 0.0, budget=_BUDGET, mean_runs=2), held
 
 
-def _select(data: Any) -> Any:
+def _select(data: Any, how: dict[str, Any]) -> Any:
     selection, held = _selection()
     held[:] = [data]
     try:
-        return selection.release(ledger=LEDGER)
+        return selection.release(**how)
     finally:
         held.clear()
 
 
-BUILDERS: dict[str, Callable[[Any], Any]] = {
+BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     **{
-        name: lambda data, name=name: _algorithm(name)(data, ledger=LEDGER)  # type: ignore[misc]
+        name: lambda data, how, name=name: _algorithm(name)(data, **how)  # type: ignore[misc]
         for name in ("from_distance", "from_statistics", "from_upper_bound", "calibrated")
     },
     "select": _select,

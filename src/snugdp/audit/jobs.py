@@ -73,6 +73,8 @@ def _library(full: bool) -> Iterator[Job]:
     from snugdp.audit.laws import SITES
 
     yield from (Job("face", face.name, "B") for face in faces(full=full))
+    if full:
+        yield from (Job("door", face.name, "B") for face in faces())
     yield from (Job("law", name, "S") for name in SITES)
     yield from (Job("inside", name, "S") for name in _INSIDE)
     yield from (Job("source", name, "I") for name in ("lanes", "decisions", "equal_draws"))
@@ -214,6 +216,12 @@ def _face(name: str, effort: Effort) -> list[Finding]:
     return [*battery_of_faces(full=effort.full, names=[name]), *kept]
 
 
+def _door(name: str, effort: Effort) -> list[Finding]:
+    from snugdp.audit.doors import doors
+
+    return doors(full=effort.full, names=[name])
+
+
 def _canaries(name: str, effort: Effort) -> list[Finding]:
     from snugdp.audit.canaries import power
 
@@ -250,6 +258,7 @@ _DOERS: dict[str, Callable[[str, Effort], list[Finding]]] = {
     "source": _source,
     "certificate": _certificate,
     "face": _face,
+    "door": _door,
     "canaries": _canaries,
     "lint": _lint,
     "reuse": _reuse,

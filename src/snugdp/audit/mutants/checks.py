@@ -242,4 +242,4 @@ class Searched:
 
 
 def _face(name: str) -> battery_faces.Face:
-    return next(battery_faces._faces_of(name, getattr(snugdp, name), False))
+    return next(battery_faces._faces_of(name, getattr(snugdp, name), False, battery_faces.paid))

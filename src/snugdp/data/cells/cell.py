@@ -82,7 +82,7 @@ def text(cell: Any) -> str | None:
         return found
     if isinstance(found, float):
         return str(int(found)) if found.is_integer() else repr(found)
-    return attempt(_spelled, found[1], None)
+    return quietly(lambda: _spelled(found[1]))[1]
 
 
 def moment(cell: Any) -> int | None:
@@ -95,8 +95,8 @@ def moment(cell: Any) -> int | None:
 
 
 def attempt(read: Callable[[Any], T], cell: Any, missing: T) -> T:
-    """What a function makes of a cell; ``missing`` where it raises."""
-    worked, value = quietly(lambda: read(cell))
+    """What a function makes of a cell, or of the only entry of a list; ``missing`` where it raises."""
+    worked, value = quietly(lambda: read(_inner(cell)))
     return missing if not worked else value  # type: ignore[return-value]
 
 
@@ -149,7 +149,6 @@ def _string(cell: Any) -> str | None:
 
 
 def _number(cell: Any) -> float:
-    cell = _inner(cell)
     spelled = _string(cell)
     return _real(cell) if spelled is None else _parsed(spelled)
 
@@ -187,7 +186,6 @@ def _parsed(spelled: str) -> float:
 
 
 def _truth(cell: Any) -> float:
-    cell = _inner(cell)
     spelled = _string(cell)
     word = "" if spelled is None else spelled.strip().lower()
     if word in _TRUE or word in _FALSE:
@@ -197,15 +195,14 @@ def _truth(cell: Any) -> float:
 
 
 def _label(cell: Any) -> Label | None:
-    cell = _inner(cell)
     spelled = _string(cell)
     if spelled is not None and (not spelled or spelled.strip().lower() in _MISSING_WORDS):
         return None
     value = _number(cell)
     if not math.isnan(value):
         return in_single(value)
-    found = moment(cell)
-    return spelled if found is None else (MOMENT, found)
+    worked, found = quietly(lambda: _moment(cell))
+    return spelled if not worked or found is None else (MOMENT, found)
 
 
 def in_single(value: float) -> float:
@@ -218,7 +215,6 @@ def in_single(value: float) -> float:
 
 
 def _moment(cell: Any) -> int | None:
-    cell = _inner(cell)
     kind = type(cell)
     if issubclass(kind, np.datetime64):
         cell = str(np.datetime64(cell, "us"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -81,7 +82,7 @@ def grid(rows: list[Any], width: int | None = None) -> list[list[Any]]:
     >>> grid([[1, 2], (3, 4), [5], 6])
     [[1, 2], [3, 4], [None, None], [None, None]]
     """
-    cells = [one.attempt(_cells, row, None) for row in rows]
+    cells = [quietly(partial(_cells, row))[1] for row in rows]
     lengths = [-1 if row is None else len(row) for row in cells]
     size = width if width is not None else _commonest(lengths)
     missing: list[Any] = [None] * size
