@@ -16,12 +16,12 @@ from snugdp.audit.doors import doors, odd_cells
 from snugdp.data.cells import columns, rows
 from tests.effort import often, repeated
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask cells
 ENTRIES = [face.name for face in faces() if face.name not in HANDED_ON]
 
 
 @repeated
 @pytest.mark.parametrize("name", ENTRIES)
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask hostile cells
 def test_an_odd_cell_or_row_changes_nothing_else(name: str) -> None:
     full = often(0, 1) == 1
     (finding,) = doors(names=[name], full=full)

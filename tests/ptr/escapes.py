@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,10 @@ import pytest
 
 import snugdp
 from snugdp import Cost, Receipt, Simulation, secret
+from snugdp.accounting import balls
 from snugdp.audit.alike import alike
+from snugdp.data import threads
+from snugdp.ledger import address
 from snugdp.ptr.keeping import Kept, read
 from snugdp.ptr.propose import Plan
 from snugdp.ptr.purse import Purse
@@ -167,7 +171,13 @@ def shown(error: BaseException | None) -> str:
 
 
 def tidy() -> None:
-    """Undo what an exception inside the silencing of warnings leaves behind: it belongs to the process."""
+    """Undo what an exception at the end of a ``with`` statement leaves behind: locks, and silenced warnings.
+
+    A trace function can raise before the manager is left; the interpreter itself never interrupts there.
+    """
+    balls._turn.renew()
+    threads._lock, address._LOCK = threading.Lock(), threading.Lock()
+    secret._HUSH.after_fork()
     if secret._HUSH._depth:
         secret._HUSH._depth = 0
         secret._HUSH._held.__exit__(None, None, None)
