@@ -40,21 +40,27 @@ class _Hush:
     def __enter__(self) -> None:
         with self._lock:
             if not self._depth:
-                self._held = warnings.catch_warnings(record=True)
-                self._held.__enter__()
+                held = warnings.catch_warnings(record=True)
+                held.__enter__()
+                self._held = held
                 warnings.simplefilter("ignore")
             self._depth += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._depth -= 1
-            if not self._depth:
-                self._held.__exit__(None, None, None)
-                self._held = None
+            if self._depth <= 0:
+                self._end()
+
+    def _end(self) -> None:
+        held, self._held, self._depth = self._held, None, 0
+        if held is not None:
+            held.__exit__(None, None, None)
 
     def after_fork(self) -> None:
-        """In a child: another thread of the parent may have held the lock."""
+        """In a child: another thread of the parent may have held the lock, or been inside a block."""
         self._lock = threading.RLock()
+        self._end()
 
 
 _HUSH = _Hush()
@@ -101,7 +107,7 @@ class Secret(Generic[T_co]):
         except KeyboardInterrupt:
             interrupted = True
         except BaseException as error:
-            if not isinstance(error, Exception) and type(error).__module__.startswith("snugdp."):
+            if not isinstance(error, Exception) and str(type(error).__module__).startswith("snugdp."):
                 raise  # the end of an audit's replay, which knows the rows
         # Raised outside the handler, so that no traceback, cause or context carries private values.
         if interrupted:

@@ -187,7 +187,7 @@ def test_tables_of_all_kinds_give_the_same_to_the_last_bit(tmp_path: Path, cente
     with pytest.raises(ValueError, match="no column"):
         PCA(2, schema=SCHEMA).fit(table.drop("b"))
     with pytest.raises(TypeError, match="categories"):
-        PCA(2, schema=SCHEMA).fit(table.with_columns(c=1.0))
+        PCA(2, schema=SCHEMA).fit(table.with_columns(c=[1.0]))
 
 
 @pytest.mark.parametrize("layout", [centred(SCHEMA, (0.1,) * 6), MatrixSchema(("a", "b"), 3, (0.1, 0.2))])

@@ -175,13 +175,10 @@ def tidy() -> None:
 
     A trace function can raise before the manager is left; the interpreter itself never interrupts there.
     """
+    sys.settrace(None)
     balls._turn.renew()
     threads._lock, address._LOCK = threading.Lock(), threading.Lock()
     secret._HUSH.after_fork()
-    if secret._HUSH._depth:
-        secret._HUSH._depth = 0
-        secret._HUSH._held.__exit__(None, None, None)
-        secret._HUSH._held = None
 
 
 def ended(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:

@@ -75,7 +75,7 @@ class Column:
     def read(self, series: nw.Series[Any]) -> Any:
         """The cells of a column of a frame, read by this one."""
         if self.kind == "number" and numeric(inferred(declared(series))):
-            return numbers(series.to_native())  # one by one as well, and faster
+            return numbers(series.to_native()) + 0.0  # one by one as well, and faster
         return self.cells(cells_of(series))
 
     def cells(self, cells: Sequence[Any]) -> Any:

@@ -21,7 +21,7 @@ from snugdp.data.cells.rows import check_shape, undeclared_rows
 from snugdp.data.quiet import quietly
 from snugdp.estimators.labels import labels_of
 from snugdp.estimators.pate_cells import Column
-from snugdp.estimators.tables import eager, one_column
+from snugdp.estimators.tables import eager
 from snugdp.secret import muted
 
 Bits = NDArray[np.bool_]
@@ -87,7 +87,7 @@ class Form:
         if self.kind == "numbers" and getattr(getattr(X, "dtype", None), "kind", "O") in "biuf":
             plain = matrix(X, self.width)
             self._check_width(plain.shape[1], what)
-            return np.array(plain, dtype=np.float64, order="C")
+            return np.array(plain, dtype=np.float64, order="C") + 0.0
         columns = self._columns(X, what)
         return self._quiet(lambda: self._filled(columns))
 
@@ -106,6 +106,8 @@ class Form:
             array = array.reshape(0, self.width)
         check_shape(array)
         self._check_width(array.shape[1], what)
+        if array.dtype.kind in "mM":
+            raise TypeError(f"{what} must not be an array of dates or durations: give a list of rows, or a table")
         if array.dtype.kind in "US" and any(column.kind == "number" for column in self.columns):
             raise TypeError(
                 f"{what} is an array of text, but the queries hold numbers. numpy makes text of all cells if one is: "
@@ -211,7 +213,9 @@ def read(X: Any, y: Any, whose: Any, form: Form, classes: NDArray[Any]) -> tuple
     rows, labels = form.read(X), labels_of(y, classes.tolist())
     if size(rows) != len(labels):
         raise ValueError("X and y have inconsistent numbers of rows: give one label for every row")
-    persons = None if whose is None else groups(one_column(whose, "group"))
+    if isinstance(whose, str | bytes) or getattr(whose, "ndim", 1) != 1:
+        raise ValueError("groups should be a 1d array or a column: one group for every row")
+    persons = None if whose is None else groups(whose)
     if persons is not None and size(rows) != len(persons):
         raise ValueError("X and groups have inconsistent numbers of rows: give one group for every row")
     return rows, labels, persons
@@ -232,6 +236,8 @@ def _public_cells(queries: Any) -> list[list[Any]]:
     if listed is None:
         array = np.asanyarray(queries)
         check_shape(array)
+        if array.dtype.kind in "mM":
+            raise TypeError("the queries must not be an array of dates or durations: give a list of rows, or a table")
         return [list(column) for column in np.ma.filled(array.astype(object), None).T]
     rows = [sequence(row) for row in listed]
     widths = {None if row is None else len(row) for row in rows}
@@ -251,7 +257,7 @@ def _compressed(rows: Any) -> Any:
     data = entries.data
     with np.errstate(all="ignore"):
         floats = np.where(data.imag == 0, data.real, np.nan) if data.dtype.kind == "c" else data
-    found = type(entries)((floats.astype(np.float64), entries.coords), shape=entries.shape).tocsr()
+    found = type(entries)((floats.astype(np.float64) + 0.0, entries.coords), shape=entries.shape).tocsr()
     return _indexed(found)
 
 

@@ -65,8 +65,8 @@ class Handle:
         """No step inside a step, as a signal's handler might try."""
         if self._busy:
             raise LedgerError("this ledger is in the middle of a charge of the same thread: charge afterwards")
-        self._busy = True
         try:
+            self._busy = True
             yield
         finally:
             self._busy = False

@@ -186,8 +186,8 @@ class SQLiteStore:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[SQLiteStore]:
         """Everybody else waits until it is left; see ``Store``."""
-        self._begin()
         try:
+            self._begin()
             yield self
         except _ERRORS as error:
             self._rollback()

@@ -62,8 +62,18 @@ def integers(values: NDArray[np.int64] | list[int]) -> list[int]:
         return [whole(value) for value in values]
     if values.ndim != 1:
         raise ValueError(f"the private array must have 1 dimension(s), not {values.ndim}")
-    plain: list[int] = values.tolist()
-    return plain if values.dtype.kind in "iu" else [whole(value) for value in plain]
+    plain: list[int] = _cells(values)
+    return plain if values.dtype.kind in "iu" and not _is_masked(values) else [whole(value) for value in plain]
+
+
+def _is_masked(values: NDArray[Any]) -> bool:
+    """Whether some entries are missing."""
+    return isinstance(values, np.ma.MaskedArray)
+
+
+def _cells(values: NDArray[Any]) -> list[Any]:
+    """The entries as Python has them; dates and durations, which are not numbers, as nothing."""
+    return [None] * len(values) if values.dtype.kind in "mM" else values.tolist()
 
 
 def check_scores(scores: Sequence[int | Fraction]) -> list[Fraction]:
@@ -81,9 +91,10 @@ def check_whole(values: NDArray[np.int64], dimensions: int) -> NDArray[np.int64]
         raise ValueError(f"the private array must have {dimensions} dimension(s), not {values.ndim}")
     if dimensions == 2 and not values.shape[1]:
         raise ValueError("argmaxes needs at least one score in a row")
-    if values.dtype.kind in "biu":
+    fits = values.dtype.kind in "bi" or (values.dtype.kind == "u" and values.dtype.itemsize < 8)
+    if fits and not _is_masked(values):
         return np.asarray(values)
-    parts = [min(max(whole(value), _LEAST), _MOST) for value in values.ravel().tolist()]
+    parts = [min(max(whole(value), _LEAST), _MOST) for value in _cells(values.ravel())]
     return np.array(parts, dtype=np.int64).reshape(values.shape)
 
 

@@ -34,7 +34,9 @@ def number(value: object) -> Fraction | float:
     """
     try:
         return _bounded(_exact(value))
-    except Exception:  # what cannot be read is no number
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # what cannot be read is not a number
         return _NO_NUMBER
 
 
@@ -60,7 +62,8 @@ def _exact(value: Any) -> Fraction | float:
     if issubclass(kind, np.ndarray):
         return _inside(value)
     if issubclass(kind, complex | np.complexfloating):
-        return _exact(value.real) if value.imag == 0 else _NO_NUMBER
+        plain = complex.__add__(value, 0) if issubclass(kind, complex) else value
+        return _exact(plain.real) if plain.imag == 0 else _NO_NUMBER
     if issubclass(kind, int):
         return Fraction(int.__int__(value))
     if issubclass(kind, float):
@@ -72,7 +75,7 @@ def _exact(value: Any) -> Fraction | float:
     if issubclass(kind, Decimal):
         return _decimal(Decimal(value))
     if issubclass(kind, Fraction):
-        return Fraction(int(value.numerator), int(value.denominator))
+        return Fraction(Fraction.numerator.fget(value), Fraction.denominator.fget(value))  # type: ignore[attr-defined]
     if issubclass(kind, np.timedelta64):  # which numpy counts among the whole numbers
         return _NO_NUMBER
     return Fraction(operator.index(value))
@@ -80,8 +83,11 @@ def _exact(value: Any) -> Fraction | float:
 
 def _inside(array: Any) -> Fraction | float:
     """The only entry of an array without dimensions; a masked one is missing."""
-    inside = np.ndarray.__getitem__(array, ()) if np.ndim(array) == 0 and not np.ma.is_masked(array) else None
-    return _NO_NUMBER if inside is None or isinstance(inside, np.ndarray) else _exact(inside)
+    bare = np.ndarray.view(array, np.ndarray)
+    if bare.ndim or (isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any()):
+        return _NO_NUMBER
+    inside = bare[()]
+    return _NO_NUMBER if isinstance(inside, np.ndarray) else _exact(inside)
 
 
 def _binary(value: Any) -> Fraction | float:

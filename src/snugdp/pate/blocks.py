@@ -104,8 +104,10 @@ def _array(values: NDArray[Any]) -> Table:
 def _list(rows: list[Any], width: int | None) -> Table:
     """A list of rows: as wide as is declared, or as most of its rows are."""
     kinds = {(row.dtype, row.shape) if type(row) is np.ndarray else None for row in rows}
+    if any(found is not None and (found[0].kind in "mMV" or found[0] == np.float16) for found in kinds):
+        raise TypeError("votes must not be arrays of dates, durations, records or half precision; give lists")
     kind = kinds.pop() if len(kinds) == 1 else None
-    if kind is not None and kind[0].kind in "biu" and kind[1] == (width or kind[1][0],):  # the same, and faster
+    if kind is not None and kind[0].kind in "biu" and len(kind[1]) == 1 and kind[1] == (width or kind[1][0],):
         return Table(Part(kind[1][0], lambda: (np.stack(rows[part]) for part in steps(len(rows), kind[1][0]))))
     cells = grid(rows, width)
     found = len(cells[0]) if cells else 0

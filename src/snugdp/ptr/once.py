@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator
-from types import FunctionType, MethodType
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from typing import Protocol, runtime_checkable
 
 from snugdp.guarantee import Cost
@@ -62,7 +61,8 @@ class Purchase:
         self._pay, self._keeper = pay, keeper
         self._walk: Callable[[Receipt], Kept] | None = walk
         self._receipt: Receipt | None = None
-        self._kept, self._drawn = Kept(refused=True), False
+        self._kept, self._drawn, self._interrupted = Kept(refused=True), False, False
+        self._others = False  # whether it holds what another call has drawn
         self._thread: int | None = None  # that is at it
         self._rests = threading.Event()
 
@@ -74,12 +74,13 @@ class Purchase:
         interrupted = False
         for _ in range(_TRIES):
             kept, problem = self._tried()
-            interrupted |= isinstance(problem, KeyboardInterrupt)
+            interrupted |= self._interrupted or isinstance(problem, KeyboardInterrupt)
             unwritten = self._drawn and isinstance(problem, LedgerError)  # it will hardly be written a moment later
             if kept is not None or self._walk is not None or unwritten:
                 break
         # Raised outside any handler, so that no traceback, cause or context carries private values.
         if interrupted:
+            kept = None
             raise KeyboardInterrupt
         if kept is None:
             raise LedgerError(_LOST) if problem is None else problem
@@ -99,14 +100,16 @@ class Purchase:
     def _public(self, error: BaseException) -> BaseException | None:
         """What may be said of an error. Before the walk that is all of it: no row was looked at, and so it is public.
 
-        After it, an interrupt and what the ledger says are made anew; of others there is nothing to say.
+        After it, an interrupt and what a ledger of ours says are made anew; of others there is nothing to say. What the
+        walk itself raised never comes here, and nothing that others have written is run.
         """
-        if self._walk is not None:
+        if self._walk is not None and not self._others:
             return error
         if isinstance(error, KeyboardInterrupt):
             return KeyboardInterrupt()
-        ours = isinstance(error, LedgerError) and type(error).__module__ == LedgerError.__module__
-        return type(error)(str(error)) if ours else None
+        kind, said = type(error), error.args[0] if error.args else None
+        ours = kind.__module__ == LedgerError.__module__ and type(self._keeper).__module__.startswith("snugdp.ledger.")
+        return kind(said) if ours and issubclass(kind, LedgerError) and type(said) is str else None
 
     def _go_on(self) -> Kept:
         if self._receipt is None:
@@ -123,6 +126,7 @@ class Purchase:
             body = self._keeper.recall(self._receipt)  # 2. the outcome of this charge, if there is one
             kept = first._kept
             if body is None:
+                self._others = first is not self
                 kept = self._walked(self._receipt) if first is self else kept
                 body = self._keeper.settle(self._receipt, written(kept))
             _UNSTORED.pop(name, None)
@@ -144,7 +148,7 @@ class Purchase:
     def _walked(self, receipt: Receipt) -> Kept:
         walk, self._walk = self._walk, None
         if walk is not None:
-            self._kept = checked(walk(receipt))  # 3. test, 4. release
+            self._kept, self._interrupted = _ended(walk, receipt)  # 3. test, 4. release
             self._drawn = True
         return self._kept
 
@@ -156,11 +160,21 @@ class Purchase:
 _UNSTORED: dict[Hashable, Purchase] = {}  # what was begun in this process and is not known to be stored
 
 
+def _ended(walk: Callable[[Receipt], Kept], receipt: Receipt) -> tuple[Kept, bool]:
+    """What a walk has come to, and whether the user interrupted it. What it raised is dropped without a look."""
+    try:
+        return checked(walk(receipt)), False
+    except KeyboardInterrupt:
+        return Kept(refused=True), True
+    except BaseException:
+        return Kept(refused=True), False
+
+
 def checked(kept: Kept) -> Kept:
     """What a walk returned, if it may be shown."""
     if isinstance(kept.value, Secret):
         raise TypeError("the draw returned a private value: release it through noise.add, noise.argmax, ...")
-    if isinstance(kept.value, Iterator | FunctionType | MethodType):
+    if callable(kept.value) or isinstance(kept.value, Iterator | Awaitable | AsyncIterator):
         raise TypeError("the draw returned an iterator or a function, which could draw later: return what was drawn")
     return kept
 

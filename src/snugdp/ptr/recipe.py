@@ -83,6 +83,9 @@ def from_statistics(
     """
     share, failure = share_of(test_share), _half(budget)
     mu, limit = _split(budget, failure, measure, share)
+    _called_with(draw, "draw", "data", "noise")
+    for statistic in statistics:
+        _called_with(statistic.of, f"the statistic {statistic.name}", "data")
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
     _takes(loss, statistics)
     test = BoundTest(certifier, lambda bounds: loss(**bounds), limit)
@@ -114,6 +117,8 @@ def from_distance(
     """
     share = share_of(test_share)
     limit = (1 - share) * budget.epsilon
+    _called_with(distance, "distance", "data")
+    _called_with(draw, "draw", "data", "noise")
     test = integer_laplace(distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
     steps = (
         Step("test", f"distance + discrete Laplace >= {test.threshold}", test.cost),
@@ -137,6 +142,7 @@ def from_upper_bound(
     costs the bound and the release; choose both to fit your budget.
     """
     most = rational(limit, "limit")
+    _called_with(draw, "draw", "data", "noise")
     test = BoundTest(certifier, lambda bound: bound, most)
     steps = (
         Step("test", f"a private upper bound on the loss; pass if it is at most {printed_up(most, 4)}", certifier.cost),
@@ -162,6 +168,9 @@ def calibrated(
     """
     share, failure = share_of(test_share), _half(budget)
     mu, limit = _split(budget, failure, measure, share)
+    _called_with(draw, "draw", "data", "bounds", "noise")
+    for statistic in statistics:
+        _called_with(statistic.of, f"the statistic {statistic.name}", "data")
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
     steps = (
         Step("certify", f"Gaussian bounds on {_names(statistics)}, released", certifier.cost),
@@ -230,6 +239,19 @@ def _spent(measure: Measure, limit: Fraction, budget: Budget) -> Cost:
 
 def _names(statistics: tuple[Statistic[Data], ...]) -> str:
     return ", ".join(statistic.name for statistic in statistics)
+
+
+def _called_with(function: object, name: str, *arguments: str) -> None:
+    """Refuse what cannot be called as it will be, before anything is charged."""
+    wanted = f"{name} must be a function of ({', '.join(arguments)})"
+    if not callable(function):
+        raise TypeError(wanted)
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        raise TypeError(wanted) from None
+    except ValueError:  # a built-in without a signature
+        pass
 
 
 def _takes(loss: Callable[..., float], statistics: tuple[Statistic[Data], ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Protocol, TypeVar
 
 from snugdp.guarantee import Cost
@@ -36,13 +37,13 @@ class Advance(Purse):
 
     def __init__(self, noise: Noise, limit: Cost, receipt: Receipt | None) -> None:
         self.noise, self._account = noise, None
-        self._limit, self._receipt, self._used = limit, receipt, False
+        self._limit, self._receipt = limit, receipt
+        self._unused = threading.Semaphore()  # of all copies together
 
     def _charged(self, plan: Plan) -> Receipt | None:
         """The receipt of the whole, for a part of it."""
-        if self._used or not within(plan.cost, self._limit):
+        if not within(plan.cost, self._limit) or not self._unused.acquire(blocking=False):
             raise BudgetExceededError("a stage may not spend more than was planned for it, and only once")
-        self._used = True
         return self._receipt
 
 

@@ -59,6 +59,18 @@ def test_texts() -> None:
     ]  # fmt: skip
 
 
+def test_large_identifiers_are_told_apart() -> None:
+    assert len({label(number) for number in range(123_456_700, 123_456_800)}) == 100
+
+
+def test_one_zero_and_missing_entries_of_arrays() -> None:
+    assert [math.copysign(1, number(cell)) for cell in (-0.0, "-0", np.float32(-0.0), [-0.0])] == [1.0] * 4
+    assert all(math.isnan(number(cell)) for cell in np.ma.array([1.0, 2.0], mask=True))
+    assert math.isnan(number(np.array("2020", dtype="M8[ns]")))
+    assert math.isnan(number(range(10**12)))
+    assert math.isnan(number(np.broadcast_to(1.0, 10**11)))
+
+
 def test_moments() -> None:
     assert moment("2020-01-02T00:00:00+01:00") == moment(np.datetime64("2020-01-01T23")) != moment("2020-01-02")
     assert [moment(c) for c in (pd.NaT, "x", 5, None, np.datetime64("NaT"))] == [None] * 5
@@ -69,7 +81,8 @@ def test_moments() -> None:
 def test_single_precision_has_one_name_for_each_of_its_numbers(value: float) -> None:
     with np.errstate(all="ignore"):
         single = np.float32(value)
-    assert label(single) == label(float(single)) == label(str(single)) == in_single(float(single))
+    if not float(single).is_integer() or abs(value) < 2**24:
+        assert label(single) == label(float(single)) == label(str(single)) == in_single(float(single))
     assert in_single(in_single(value)) == in_single(value)
 
 

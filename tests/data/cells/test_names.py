@@ -104,6 +104,7 @@ def test_numbers_of_a_declared_type_are_found_as_one_by_one(names: list[Any], mo
     with np.errstate(all="ignore"):
         cells = np.array([*(float(name) for name in names), *map(float, more)]).astype(kind)
     assert known.of_numbers(cells).tolist() == [known.index(cell) for cell in cells]
-    assert known.indices(cells).tolist() == known.indices(list(cells)).tolist()
+    if kind != "f4":  # in which large names are refused
+        assert known.indices(cells).tolist() == known.indices(list(cells)).tolist()
     square = np.stack([cells, cells])
     assert known.of_numbers(square[:, ::-1]).tolist() == known.of_numbers(square)[:, ::-1].tolist()

@@ -42,6 +42,22 @@ def test_the_width_of_a_list() -> None:
     assert grid([[1, 2], 5, []]) == [[1, 2], [None, None], [None, None]]
 
 
+def test_cells_whose_class_raises_when_it_is_hashed() -> None:
+    class Meta(type):
+        def __hash__(cls) -> int:
+            raise RuntimeError("somebody")
+
+    class Cell(metaclass=Meta):
+        pass
+
+    assert np.array_equal(matrix([[1.0], [Cell()]]), np.array([[1.0], [np.nan]]), equal_nan=True)
+
+
+def test_rows_that_would_not_fit_into_memory() -> None:
+    found = matrix([[1, 2], range(10**12), np.broadcast_to(1.0, 10**11), [3, 4]])
+    assert found[[0, 3]].tolist() == [[1, 2], [3, 4]]
+
+
 def test_objects_that_are_rows_of_different_lengths() -> None:
     ragged = np.empty(3, dtype=object)
     ragged[:] = [[1, 2], [3, 4], [5]]

@@ -32,7 +32,6 @@ _WORDS = {"true": 1.0, "false": 0.0}
 _TRUE, _FALSE = ("true", "t", "yes", "y"), ("false", "f", "no", "n")
 _MISSING_WORDS = ("nan", "+nan", "-nan", "nat")
 _NUMBER_STARTS = frozenset("0123456789+-.(iInNtTfF")
-_SINGLE = 2.0**24  # whole numbers below it are the same in single precision
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -42,7 +41,7 @@ def number(cell: Any) -> float:
     >>> [number(cell) for cell in (1, "1.0", True, "True", b"1", [1], "?", None, 1j, [1, 2])]
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, nan, nan, nan, nan]
     """
-    return attempt(_number, cell, math.nan)
+    return attempt(_number, cell, math.nan) + 0.0  # one zero: a negative one would be another cell to some models
 
 
 def truth(cell: Any) -> float:
@@ -57,7 +56,7 @@ def truth(cell: Any) -> float:
 def label(cell: Any) -> Label | None:
     """What tells one label from another: a number, a text or a moment; None for what is missing.
 
-    Empty text is missing, as it is in a CSV file. Numbers are compared as floats, and a float that single precision
+    Empty text is missing, as it is in a CSV file. Numbers are compared as floats, and a fraction that single precision
     holds exactly by the shortest decimal that names it there: a column of single precision may have been widened, or
     turned into text.
 
@@ -103,7 +102,8 @@ def attempt(read: Callable[[Any], T], cell: Any, missing: T) -> T:
 def sequence(cell: Any) -> list[Any] | None:
     """The entries of a list, a tuple, a range or a one-dimensional array; None for anything else.
 
-    What a subclass does when it is asked for its length or its entries is not run.
+    What a subclass does when it is asked for its length or its entries is not run. ``length`` says how many there are
+    without making a list of them.
 
     >>> sequence((1, 2)), sequence(np.zeros(2)), sequence("ab"), sequence(1)
     ([1, 2], [0.0, 0.0], None, None)
@@ -117,9 +117,27 @@ def sequence(cell: Any) -> list[Any] | None:
         return list(tuple.__getitem__(cell, slice(None)))
     if kind is range:
         return list(cell)
-    if issubclass(kind, np.ndarray) and cell.ndim == 1:
+    if issubclass(kind, np.ndarray) and _shape(cell) != () and len(_shape(cell)) == 1:
         return _entries(cell)
     return None
+
+
+def length(cell: Any) -> int | None:
+    """How many entries ``sequence`` would find.
+
+    >>> length((1, 2)), length(range(10**15)), length("ab")
+    (2, 1000000000000000, None)
+    """
+    kind = type(cell)
+    for base in (list, tuple, range):
+        if issubclass(kind, base):
+            return int(base.__len__(cell))
+    return int(_shape(cell)[0]) if issubclass(kind, np.ndarray) and len(_shape(cell)) == 1 else None
+
+
+def _shape(array: Any) -> tuple[int, ...]:
+    found: tuple[int, ...] = np.ndarray.shape.__get__(array)
+    return found
 
 
 def _entries(array: Any) -> list[Any]:
@@ -131,10 +149,14 @@ def _entries(array: Any) -> list[Any]:
 def _inner(cell: Any) -> Any:
     """The only entry of a list, or of an array of no dimension; any other cell as it is."""
     kind = type(cell)
-    if issubclass(kind, np.ndarray) and cell.ndim == 0:
-        return np.ndarray.item(cell)
-    entries = sequence(cell) if issubclass(kind, list | tuple | np.ndarray) else None
-    return entries[0] if entries is not None and len(entries) == 1 else cell
+    if not issubclass(kind, list | tuple | np.ndarray):
+        return cell
+    if issubclass(kind, np.ma.MaskedArray) and np.ma.getmaskarray(cell).any() and _shape(cell) in ((), (1,)):
+        return None
+    if issubclass(kind, np.ndarray) and _shape(cell) == ():
+        return np.ndarray.view(cell, np.ndarray)[()]
+    entries = sequence(cell) if length(cell) == 1 else None
+    return cell if entries is None else entries[0]
 
 
 def _string(cell: Any) -> str | None:
@@ -164,6 +186,8 @@ def _real(cell: Any) -> float:
     base = next((base for base in _REALS if issubclass(kind, base)), None)
     if base is None:
         return math.nan
+    if base is Fraction:
+        cell = Fraction(Fraction.numerator.fget(cell), Fraction.denominator.fget(cell))  # type: ignore[attr-defined]
     try:
         return float(base.__float__(cell))
     except OverflowError:
@@ -206,8 +230,8 @@ def _label(cell: Any) -> Label | None:
 
 
 def in_single(value: float) -> float:
-    """A float that single precision holds exactly, by its shortest decimal there; any other as it is."""
-    if abs(value) < _SINGLE and value.is_integer():
+    """A fraction that single precision holds exactly, by its shortest decimal there; any other float as it is."""
+    if value.is_integer():
         return value + 0.0  # no negative zero
     with np.errstate(all="ignore"):
         single = np.float32(value)

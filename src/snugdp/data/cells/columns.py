@@ -31,8 +31,9 @@ Declared: TypeAlias = "NDArray[Any] | nw.Series[Any]"
 Rows: TypeAlias = "list[Any] | NDArray[Any] | nw.Series[Any]"
 
 _ACCEPTED = "a list, a tuple, a one-dimensional numpy array, or a pandas, polars or pyarrow column"
-_FLOATS = {int, float, bool}
-_PLAIN = {*_FLOATS, str, bytes, type(None)}
+_FLOATS = {id(kind) for kind in (int, float, bool)}  # types by their identity: a class may bring its own hash
+_OPTIONAL = {*_FLOATS, id(type(None))}
+_PLAIN = {*_OPTIONAL, id(str), id(bytes)}
 _KINDS = {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "c": "complex numbers", "f": "half precision"}
 
 
@@ -105,7 +106,7 @@ def numbers(data: object) -> Floats:
     if isinstance(rows, list):
         return _read(rows, lambda: listed_numbers(rows))
     if not _readable(rows):
-        raise TypeError(f"the column must hold numbers, not {type_name(rows)}; {_advice(rows)}")
+        raise _refusal("the column must hold numbers", rows)
     return _read(rows, lambda: _floats(rows) if _is_number(rows) else _by_distinct(rows, one.number, np.nan))
 
 
@@ -119,7 +120,7 @@ def truths(data: object) -> Floats:
     if isinstance(rows, list):
         return _read(rows, lambda: each(rows, one.truth, np.nan))
     if not _readable(rows):
-        raise TypeError(f"the column must hold booleans, not {type_name(rows)}; {_advice(rows)}")
+        raise _refusal("the column must hold booleans", rows)
     if _is_number(rows):
         values = _read(rows, lambda: _floats(rows))
         return np.where((values == 0) | (values == 1), values, np.nan)
@@ -133,29 +134,51 @@ def groups(data: object) -> Integers:
     [0, 1, 0, -1, 2, 2, 2]
     """
     rows = label_rows(data, "groups")
+    if _is_single(rows):
+        raise TypeError("groups must not be in single precision: as text, large numbers would lose digits. Use doubles")
     known: dict[Any, int] = {}
 
     def numbered(cell: Any) -> int:
         found = one.label(cell)
         return -1 if found is None else known.setdefault(found, len(known))
 
-    return _read(rows, lambda: each(_listed(rows), numbered, -1))
+    def fast() -> Integers:
+        values, _ = _present(rows)  # type: ignore[arg-type]
+        distinct, first, which = np.unique(values.astype(np.float64), return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        numbers_of = np.empty(len(distinct), dtype=np.int64)
+        numbers_of[order] = [numbered(value) for value in distinct[order].tolist()]
+        return numbers_of[which]
+
+    if isinstance(rows, list) or not _is_number(rows) or _present(rows)[1] is not None:
+        return _read(rows, lambda: each(_listed(rows), numbered, -1))
+    return _read(rows, fast)
 
 
 def label_rows(data: object, what: str = "labels") -> Rows:
     """The rows of a column of labels, or an error about its declared type."""
     rows = open_column(data)
     if isinstance(rows, nw.Series) and not labelled(declared(rows)):
-        raise TypeError(f"{what} must be text, numbers, booleans or dates, not {type_name(rows)}; convert them first")
+        raise _refusal(f"{what} must be text, numbers, booleans or dates", rows)
     if isinstance(rows, np.ndarray) and (rows.dtype.kind in "mMV" or rows.dtype == np.float16):
-        raise TypeError(f"{what} must not be an array of {type_name(rows)}; give a list, a table, or an array of text")
+        kind = type_name(rows)
+        raise TypeError(f"{what} must not be an array of {kind}; give a list, a table, or an array of text")
     return rows
 
 
-def label_images(rows: Rows, image: Callable[[Any], int], of_floats: Callable[[NDArray[Any]], Integers]) -> Integers:
-    """The images of labels. ``of_floats`` gives those of numbers of a declared type at once; NaN must be -1."""
+def label_images(
+    rows: Rows, image: Callable[[Any], int], of_floats: Callable[[NDArray[Any]], Integers], large: bool
+) -> Integers:
+    """The images of labels. ``of_floats`` gives those of numbers of a declared type at once; NaN must be -1.
+
+    ``large``: whether there are labels that are whole numbers which single precision does not hold.
+    """
     if isinstance(rows, list) or not _is_number(rows):
         return _read(rows, lambda: _by_distinct(rows, image, -1))
+    if large and _is_single(rows):
+        raise TypeError(
+            "labels from 2**24 on must not be in single precision: as text they would lose digits. Use doubles"
+        )
 
     def fast() -> Integers:
         values, present = _present(rows)
@@ -167,17 +190,19 @@ def label_images(rows: Rows, image: Callable[[Any], int], of_floats: Callable[[N
 
 def listed_numbers(cells: Sequence[Any]) -> Floats:
     """Each cell as a float."""
-    if set(map(type, cells)) <= _FLOATS:  # then numpy converts one by one, as ``number`` does
-        worked, found = quietly(lambda: np.array(cells, dtype=np.float64))
+    kinds = set(map(id, map(type, cells)))
+    if kinds <= _OPTIONAL:  # then numpy converts one by one, as ``number`` does
+        full = cells if kinds <= _FLOATS else [np.nan if cell is None else cell for cell in cells]
+        worked, found = quietly(lambda: np.array(full, dtype=np.float64))
         if worked and found is not None:
-            return found
+            return found + 0.0
     return each(cells, one.number, np.nan)
 
 
 def each(cells: Sequence[Any], image: Callable[[Any], Any], missing: float) -> NDArray[Any]:
     """Each by itself; plain cells, which compare without asking anybody, once for every distinct one."""
     kind = np.float64 if isinstance(missing, float) else np.int64
-    types = set(map(type, cells))
+    types = set(map(id, map(type, cells)))
     if not types <= _PLAIN:
         return np.fromiter(map(image, cells), kind, len(cells))
     images: dict[Any, Any]
@@ -191,10 +216,24 @@ def each(cells: Sequence[Any], image: Callable[[Any], Any], missing: float) -> N
 
 def cells_of(series: nw.Series[Any]) -> list[Any]:
     """The cells of a column. One that its library cannot hand out is missing, and the others are not."""
-    worked, cells = quietly(series.to_list)
+    native: Any = series.to_native()
+    text = type(getattr(native, "dtype", None)).__name__ == "StringDtype"  # of pandas, whose missing cells are slow
+    worked, cells = quietly(lambda: _text_cells(native) if text else series.to_list())
     if worked and cells is not None:
         return cells
     return [quietly(lambda index=index: series[index])[1] for index in range(len(series))]  # type: ignore[misc]
+
+
+def _text_cells(native: Any) -> list[Any]:
+    cells: list[Any] = native.to_numpy(dtype=object, na_value=None).tolist()
+    return cells
+
+
+def _is_single(rows: Rows) -> bool:
+    """Whether the declared type is that of single precision."""
+    if isinstance(rows, nw.Series):
+        return bool(rows.dtype == nw.Float32)
+    return isinstance(rows, np.ndarray) and rows.dtype.kind == "f" and rows.dtype.itemsize == 4
 
 
 def type_name(rows: Declared) -> str:
@@ -204,10 +243,11 @@ def type_name(rows: Declared) -> str:
     return _KINDS.get(rows.dtype.kind, "records")
 
 
-def _advice(rows: Declared) -> str:
-    if isinstance(rows, np.ndarray) and rows.dtype.kind in "US":
-        return "numpy makes text of all cells if one is: give a list, or a table"
-    return "convert it first"
+def _refusal(wanted: str, rows: Declared) -> TypeError:
+    """An error about a declared type."""
+    kind, text = type_name(rows), isinstance(rows, np.ndarray) and rows.dtype.kind in "US"
+    advice = "numpy makes text of all cells if one is: give a list, or a table" if text else "convert it first"
+    return TypeError(f"{wanted}, not {kind}; {advice}")
 
 
 def _readable(rows: Declared) -> bool:
@@ -258,7 +298,7 @@ def _parsed(rows: pl.Series) -> Floats:
     """The numbers that text spells: by polars, which agrees with ``number`` where it finds one, then one by one."""
     values = rows.str.strip_chars().cast(pl.Float64, strict=False)
     left = (values.is_null() & rows.is_not_null()).to_numpy()
-    found = np.array(values.fill_null(np.nan).to_numpy())
+    found = values.fill_null(np.nan).to_numpy() + 0.0
     if left.any():
         found[left] = _distinct(rows.filter(pl.Series(left)), one.number, np.nan)
     return found

@@ -41,6 +41,8 @@ class Names:
         object.__setattr__(self, "names", plain)
         if any(isinstance(name, list | tuple | set | dict) for name in plain):
             raise TypeError(f"{self.what} must be text, numbers, booleans or dates, not containers")
+        if any(isinstance(name, complex | np.complexfloating) for name in plain):
+            raise ValueError(f"Complex data not supported: {self.what} must be text, numbers, booleans or dates")
         labels = [one.label(name) for name in plain]
         if None in labels:
             raise ValueError(
@@ -67,7 +69,11 @@ class Names:
 
     def indices(self, data: object) -> Integers:
         """The index of every cell of a column; -1 for what is none of the names."""
-        return label_images(label_rows(data, self.what), self.index, self.of_numbers)
+        return label_images(label_rows(data, self.what), self.index, self.of_numbers, self._large)
+
+    @cached_property
+    def _large(self) -> bool:
+        return any(isinstance(key, float) and key.is_integer() and abs(key) >= _EXACT for key in self._index)
 
     def counts(self, data: object) -> Integers:
         """How often each name occurs in a column. Cells that are none of them are ignored.
@@ -83,7 +89,7 @@ class Names:
             if values.dtype.itemsize == 1:
                 table = self._found(np.arange(256, dtype=np.uint8).view(values.dtype.newbyteorder("=")))
                 return table[values.view(np.uint8)]
-            return self._found(values)
+            return self._found(values if values.dtype.itemsize <= 8 else values.astype(np.float64))
 
     def _found(self, values: NDArray[Any]) -> Integers:
         keys, places = self._keys

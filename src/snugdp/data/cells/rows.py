@@ -82,11 +82,14 @@ def grid(rows: list[Any], width: int | None = None) -> list[list[Any]]:
     >>> grid([[1, 2], (3, 4), [5], 6])
     [[1, 2], [3, 4], [None, None], [None, None]]
     """
-    cells = [quietly(partial(_cells, row))[1] for row in rows]
-    lengths = [-1 if row is None else len(row) for row in cells]
-    size = width if width is not None else _commonest(lengths)
+    plain = [_plain(row) for row in rows]
+    lengths = [quietly(partial(one.length, row))[1] for row in plain]
+    size = width if width is not None else _commonest([1 if length is None else length for length in lengths])
     missing: list[Any] = [None] * size
-    return [row if row is not None and length == size else missing for row, length in zip(cells, lengths, strict=True)]
+    return [
+        missing if (1 if length is None else length) != size else [row] if length is None else one.sequence(row) or []
+        for row, length in zip(plain, lengths, strict=True)
+    ]
 
 
 def check_shape(rows: NDArray[Any]) -> None:
@@ -102,13 +105,11 @@ def is_sparse(data: object) -> bool:
     return type(data).__module__.startswith("scipy.sparse")
 
 
-def _cells(row: Any) -> list[Any] | None:
-    found = one.sequence(row)
-    if found is not None:
-        return found
-    if getattr(row, "ndim", 0) == 1 and hasattr(row, "tolist"):  # a column of a library
-        return list(row.tolist())
-    return [row]
+def _plain(row: Any) -> Any:
+    """A row that is a column of a library as a list; any other as it is."""
+    if str(type(row).__module__).partition(".")[0] in ("pandas", "polars", "pyarrow") and hasattr(row, "__len__"):
+        return quietly(lambda: row.to_pylist() if hasattr(row, "to_pylist") else list(row))[1]
+    return row
 
 
 def _commonest(lengths: list[int]) -> int:

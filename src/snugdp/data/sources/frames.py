@@ -65,6 +65,12 @@ class LazySource(Source, Partition):
         worked, types = quietly(lambda: dict(nw.from_native(self.query).collect_schema()))
         if not worked or types is None:
             raise TableError("the polars query cannot be planned: look at query.collect_schema()")
+        plan = quietly(lambda: self.query.explain(optimized=False).lower())[1] or ""
+        if "csv scan" in plan or "ndjson scan" in plan:
+            raise TableError(
+                "a polars query on a CSV or JSON file takes its types from the first rows, and a later cell that does "
+                "not fit makes it fail: give the path of the CSV file, or write it to Parquet first"
+            )
         object.__setattr__(self, "_types", types)
 
     @property

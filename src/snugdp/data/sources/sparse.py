@@ -68,7 +68,7 @@ def canonical(X: Any) -> Any:
     found = X.tocsr()
     rows = type(found)((found.data, found.indices, found.indptr), shape=found.shape)  # a flag on X may be out of date
     if not rows.has_canonical_format:
-        rows = rows.copy()
+        rows = rows.astype(np.float64)  # sums of small whole numbers would wrap around
         with np.errstate(all="ignore"):
             rows.sum_duplicates()
     return rows
