@@ -69,7 +69,9 @@ def held(data: Any, row: int, column: int) -> Any:
         name = (*NAMES, TARGET)[column]
         data = data[name]
     elif isinstance(data, np.ndarray) and data.ndim == 2:
-        return data[row, column]
+        return np.ma.getdata(data)[row, column]
+    if isinstance(data, np.ndarray):
+        return np.ma.getdata(data)[row]
     cells = data.tolist() if hasattr(data, "tolist") else data.to_pylist() if hasattr(data, "to_pylist") else data
     return list(cells)[row]
 
