@@ -84,7 +84,10 @@ def check_scores(scores: Sequence[int | Fraction]) -> list[Fraction]:
 
 
 def check_whole(values: NDArray[np.int64], dimensions: int) -> NDArray[np.int64]:
-    """The array, as whole numbers of 64 bits if it has others. That it is one, and its shape, are public."""
+    """The array, as whole numbers of 64 bits if it has others. That it is one, and its shape, are public.
+
+    Numbers beyond 64 bits with a sign count as the farthest ones, whatever the type of the array.
+    """
     if not isinstance(values, np.ndarray):
         raise TypeError("many values at once must be a private numpy array of whole numbers, such as int64")
     if values.ndim != dimensions:
