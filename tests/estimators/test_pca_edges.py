@@ -140,7 +140,8 @@ def test_the_widest_bounds_and_the_smallest_budgets_give_finite_numbers(method: 
 
 def test_an_empty_list_has_one_column() -> None:
     """An error would tell that nobody is there."""
-    for empty in ([], (), np.array([])):
+    nothing: list[Any] = [[], (), np.array([])]
+    for empty in nothing:
         assert PCA(1, x_norm=1).fit(empty).components_.shape == (1, 1)
     model = PCA(1, x_norm=1).fit(np.empty((0, 3)))
     with pytest.raises(ValueError, match="features"):
