@@ -107,7 +107,7 @@ def _found(face: Face, known: list[Container], full: bool) -> Finding:
 
 def _doors(container: Container, takes: str, turn: int, full: bool) -> Iterator[Door]:
     odd = odd_cells()
-    step = 1 if full else 9 if takes == "column" else 18
+    step = {"column": (9, 1), "table": (18, 4)}[takes][full]
     for index in range(turn % step, len(odd), step):
         for kind, base in enumerate(_tables()):
             if full or (index + kind) % 4 == 0:
