@@ -86,7 +86,7 @@ def check_scores(scores: Sequence[int | Fraction]) -> list[Fraction]:
 def check_whole(values: NDArray[np.int64], dimensions: int) -> NDArray[np.int64]:
     """The array, as whole numbers of 64 bits if it has others. That it is one, and its shape, are public.
 
-    Numbers beyond 64 bits with a sign count as the farthest ones, whatever the type of the array.
+    Unsigned 64-bit arrays stay exact. In arrays of other types, numbers beyond signed 64 bits count as the farthest.
     """
     if not isinstance(values, np.ndarray):
         raise TypeError("many values at once must be a private numpy array of whole numbers, such as int64")
@@ -94,8 +94,7 @@ def check_whole(values: NDArray[np.int64], dimensions: int) -> NDArray[np.int64]
         raise ValueError(f"the private array must have {dimensions} dimension(s), not {values.ndim}")
     if dimensions == 2 and not values.shape[1]:
         raise ValueError("argmaxes needs at least one score in a row")
-    fits = values.dtype.kind in "bi" or (values.dtype.kind == "u" and values.dtype.itemsize < 8)
-    if fits and not _is_masked(values):
+    if values.dtype.kind in "biu" and not _is_masked(values):
         return np.asarray(values)
     parts = [min(max(whole(value), _LEAST), _MOST) for value in _cells(values.ravel())]
     return np.array(parts, dtype=np.int64).reshape(values.shape)
