@@ -15,8 +15,8 @@ test: .venv/dev.stamp  ## everything that decides whether a change lands: types 
 static: lint types
 
 lint: .venv/dev.stamp
-	$(BIN)/ruff check src tests tools
-	$(BIN)/ruff format --check src tests tools
+	$(BIN)/ruff check src studies tests tools
+	$(BIN)/ruff format --check src studies tests tools
 
 types: .venv/dev.stamp
 	$(BIN)/mypy
@@ -44,9 +44,9 @@ audit: .venv/dev.stamp  ## the full study of every claim and every mistake on pu
 	$(PIP) -e .
 	@touch $@
 
-.venv/dev.stamp: pyproject.toml | .venv/bin/python
+.venv/dev.stamp: pyproject.toml studies/pyproject.toml | .venv/bin/python
 	@command -v java >/dev/null || echo "no Java: the Spark tests will be skipped"
-	$(PIP) -e ".[dev$$(command -v java >/dev/null && echo ,spark)]"
+	$(PIP) -e ".[dev$$(command -v java >/dev/null && echo ,spark)]" -e studies
 	@touch $@ .venv/core.stamp
 
 .venv/docs.stamp: pyproject.toml | .venv/bin/python

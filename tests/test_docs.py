@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 import snugdp
-from tests.data.clusters import MARKS
 from tests.ledger.conftest import SERVER, new_database
 from tests.pages import PAGES, ROOT, TUTORIALS, Reader, blocks
+from tests.tables.clusters import MARKS
 
 ALONE = [page for page in PAGES if page not in TUTORIALS]
 THERE = {

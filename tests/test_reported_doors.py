@@ -15,7 +15,7 @@ import pytest
 import snugdp
 from snugdp import Budget, LinearRegression, LogisticRegression, PATEClassifier, PoissonRegression, Simulation, pate
 from snugdp.estimators.labels import labels_of
-from snugdp.estimators.methods import METHODS
+from snugdp.estimators.methods.linear import METHODS
 
 TEACHERS, QUERIES = 300, 12
 

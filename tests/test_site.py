@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 import snugdp
-from snugdp.cli import demo_line
+from snugdp.cli import demo_table
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -174,7 +174,7 @@ def test_the_pictures_are_small_fetch_nothing_and_show_the_present_plan() -> Non
     for image in (ROOT / "docs" / "images").iterdir():
         assert image.stat().st_size < 200_000, image.name
         assert image.suffix != ".svg" or "url(http" not in image.read_text().replace('"', ""), image.name
-    schema = demo_line.WAGES
+    schema = demo_table.WAGES
     plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema).plan(rows=10_000))
     drawn = re.sub(r"<[^>]+>", "", (ROOT / "docs" / "images" / "plan.svg").read_text())
     shown = " ".join(html.unescape(drawn).split())

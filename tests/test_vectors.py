@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.vector_adapters import BUILT, exactly, is_later, number
+from tests.vectors.adapters import BUILT, exactly, is_later, number
 
 FOLDER = Path(os.environ.get("SNUGDP_VECTORS", Path(__file__).parent / "vectors"))
 FILES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from snugdp import pate as pate
-    from snugdp.data.schema import Boolean, Category, Coefficients, Number, Schema
+    from snugdp.certify.statistics import Statistic
+    from snugdp.core.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
+    from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
-    from snugdp.estimators.files import load, save
+    from snugdp.estimators.files.model_file import load, save
     from snugdp.estimators.glm import GLM
     from snugdp.estimators.linear import LinearRegression
     from snugdp.estimators.logistic import LogisticRegression
-    from snugdp.estimators.pate import PATEClassifier
-    from snugdp.estimators.pca import PCA
+    from snugdp.estimators.pate.classifier import PATEClassifier
+    from snugdp.estimators.pca.pca import PCA
     from snugdp.estimators.poisson import PoissonRegression
-    from snugdp.estimators.sparse import SparseLinearRegression, SparseLogisticRegression
-    from snugdp.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
+    from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
     from snugdp.ledger import (
         BudgetExceededError,
         KeyConflictError,
@@ -28,16 +29,15 @@ if TYPE_CHECKING:
         TamperedLedgerError,
         UnwrittenError,
     )
+    from snugdp.mechanisms.selection.select import Selected, Selection, select
     from snugdp.noise import Exact, Simulation
-    from snugdp.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released
-    from snugdp.ptr.certify.statistics import Statistic
-    from snugdp.ptr.propose import Plan
-    from snugdp.ptr.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
-    from snugdp.ptr.select import Selected, Selection, select
+    from snugdp.propose.plan import Plan
     from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
     from snugdp.queries.columns import median, quantile, trimmed_mean
     from snugdp.queries.labels import Mode, Vote, mode, vote
     from snugdp.queries.robust import Median, Quantile, TrimmedMean
+    from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
+    from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Number, Schema
 
 __version__ = "0.1.0"
 
@@ -106,25 +106,25 @@ __all__ = [
 ]
 
 _NAMES = {  # where every public name lives
-    "snugdp.data.schema": "Boolean Category Coefficients Number Schema",
+    "snugdp.tables.schema.schema": "Boolean Category Coefficients Number Schema",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
-    "snugdp.estimators.files": "load save",
+    "snugdp.estimators.files.model_file": "load save",
     "snugdp.estimators.glm": "GLM",
     "snugdp.estimators.linear": "LinearRegression",
     "snugdp.estimators.logistic": "LogisticRegression",
-    "snugdp.estimators.pate": "PATEClassifier",
-    "snugdp.estimators.pca": "PCA",
+    "snugdp.estimators.pate.classifier": "PATEClassifier",
+    "snugdp.estimators.pca.pca": "PCA",
     "snugdp.estimators.poisson": "PoissonRegression",
-    "snugdp.estimators.sparse": "SparseLinearRegression SparseLogisticRegression",
-    "snugdp.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
+    "snugdp.estimators.sparse.models": "SparseLinearRegression SparseLogisticRegression",
+    "snugdp.core.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
     "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
     "UnwrittenError",
     "snugdp.noise": "Exact Simulation",
-    "snugdp.outcome": "Account NotPrivate Outcome Receipt Refused Released",
-    "snugdp.ptr.certify.statistics": "Statistic",
-    "snugdp.ptr.propose": "Plan",
-    "snugdp.ptr.recipe": "PrivateAlgorithm calibrated from_distance from_statistics from_upper_bound",
-    "snugdp.ptr.select": "Selected Selection select",
+    "snugdp.core.outcome": "Account NotPrivate Outcome Receipt Refused Released",
+    "snugdp.certify.statistics": "Statistic",
+    "snugdp.propose.plan": "Plan",
+    "snugdp.recipe": "PrivateAlgorithm calibrated from_distance from_statistics from_upper_bound",
+    "snugdp.mechanisms.selection.select": "Selected Selection select",
     "snugdp.queries.bounds": "Bounds EstimatedBounds private_bounds",
     "snugdp.queries.columns": "median quantile trimmed_mean",
     "snugdp.queries.labels": "Mode Vote mode vote",

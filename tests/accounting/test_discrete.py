@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from snugdp.accounting import balls, discrete, gaussian, pairs
+from snugdp.accounting import discrete, gaussian, pairs
+from snugdp.numerics import balls
 
 from .hockey import Array, hockey_stick
 

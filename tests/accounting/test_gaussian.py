@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from snugdp.accounting import balls, gaussian
-from snugdp.accounting.rational import rational, readings
+from snugdp.accounting import gaussian
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import rational, readings
 
 from .hockey import from_loss
 

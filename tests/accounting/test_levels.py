@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from snugdp.accounting import levels, triple
+from snugdp.accounting import composition, levels
+from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.levels import Levels
-from snugdp.accounting.triple import Atom, Branch
 
 Loss = list[tuple[Fraction, Fraction]]
 
@@ -93,7 +93,9 @@ def test_delta_of_composed_levels_is_that_of_the_sum_by_hand() -> None:
         losses = [made(rng, Fraction(1, 16)) for _ in range(3)]
         atoms = tuple(Atom((Branch(none, none),), tuple(Branch(none, s, p) for s, p in loss)) for loss in losses)
         for epsilon in (Fraction(1), Fraction(3), Fraction(5)):
-            found = triple.delta(mu_squared=none, pure=none, failure=none, variation=none, atoms=atoms, epsilon=epsilon)
+            found = composition.delta(
+                mu_squared=none, pure=none, failure=none, variation=none, atoms=atoms, epsilon=epsilon
+            )
             exact = sum(
                 float(p) * max(0.0, -float(np.expm1(float(epsilon - loss)))) for loss, p in by_hand(*losses).items()
             )

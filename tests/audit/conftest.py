@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from snugdp.data.threads import one_blas_thread
+from snugdp.numerics.threads import one_blas_thread
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -20,7 +20,7 @@ from snugdp.audit.finding import Curve, Finding
 from snugdp.audit.mutants.base import Mutant, Verdict
 from snugdp.audit.run import Report, audit
 from snugdp.cli.main import app
-from snugdp.guarantee import Cost
+from snugdp.core.guarantee import Cost
 from snugdp.report.audit import drawn as shown
 from snugdp.report.audit import page
 from snugdp.report.audited import pictures

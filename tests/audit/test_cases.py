@@ -15,21 +15,21 @@ from snugdp.audit import registry
 from snugdp.audit.cases import faces, tables
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import path
-from snugdp.estimators.glm_methods import GLM_METHODS
-from snugdp.estimators.methods import METHODS
-from snugdp.estimators.pca import METHODS as PCA_METHODS
-from snugdp.estimators.sparse import LABEL_METHODS
-from snugdp.estimators.sparse_base import SELECTIONS
-from snugdp.guarantee import Cost
+from snugdp.core.guarantee import Cost
+from snugdp.estimators.methods.glm import GLM_METHODS
+from snugdp.estimators.methods.linear import METHODS
+from snugdp.estimators.pca.pca import METHODS as PCA_METHODS
+from snugdp.estimators.sparse.base import SELECTIONS
+from snugdp.estimators.sparse.models import LABEL_METHODS
 from snugdp.noise import Gaussian, Simulation
-from snugdp.noise.witness import Witness
+from snugdp.noise.recording import Witness
 
 ROOT = Path(snugdp.__file__).parent
 GROUPS = tuple(registry.ROOMS)
 
 # What releases nothing by itself: budgets, outcomes, tables, ledgers and noise, by the rooms that they live in; and
 # what is a name for several things.
-ROOMS_OF_WORDS = ("data", "guarantee", "ledger", "noise", "outcome")
+ROOMS_OF_WORDS = ("tables", "core", "ledger", "noise")
 NOT_MECHANISMS = {
     "load",  # reads and writes what was released
     "save",
@@ -45,53 +45,53 @@ NOT_MECHANISMS = {
 
 # By which case what has a proof is run. A name is that of a case or its beginning.
 PROOFS = {
-    "mechanisms/adaptive": "linear: auto",
-    "mechanisms/components": "pca: gauss, private centre",
-    "mechanisms/descent": "linear: descent",
-    "mechanisms/exponential_grid": "bounds",
-    "mechanisms/glm_adaptive": "logistic: auto",
-    "mechanisms/glm_classes": "logistic: one against the rest",
-    "mechanisms/glm_objective": "logistic: objective",
-    "mechanisms/glm_output": "logistic: output",
-    "mechanisms/gnmax/ball": "pate: distance",
-    "mechanisms/gnmax/confident": "pate: Renyi distance, only where sure",
-    "mechanisms/gnmax/gnss": "pate: smooth",
-    "mechanisms/gnmax/labels": "pate: plain",
-    "mechanisms/gnmax/loss": "pate: Renyi distance",
-    "mechanisms/gnmax/pair": "pate: distance",
-    "mechanisms/gnmax/renyi": "pate: Renyi distance",
-    "mechanisms/gnmax/sharp": "pate: distance",
-    "mechanisms/gnmax/smooth": "pate: smooth",
-    "mechanisms/gnmax/table": "pate: Renyi distance",
-    "mechanisms/median": "median",
-    "mechanisms/minimiser": "linear: objective",
-    "mechanisms/mode": "mode",
-    "mechanisms/objective": "linear: objective",
-    "mechanisms/output": "linear: output",
-    "mechanisms/posterior": "linear: posterior",
-    "mechanisms/projector": "pca: projector",
-    "mechanisms/quantile": "quantile",
-    "mechanisms/scale": "linear: objective, private scale",
-    "mechanisms/softmax": "logistic: softmax",
-    "mechanisms/sparse": "sparse linear: gumbel",
-    "mechanisms/spread": "logistic: auto",
-    "mechanisms/stable": "median",
-    "mechanisms/sufficient": "linear: sufficient",
-    "mechanisms/support": "sparse linear: gumbel",
-    "mechanisms/support_votes": "sparse linear: votes",
-    "mechanisms/trimmed_mean": "trimmed mean",
-    "mechanisms/vote": "vote: tested",
-    "ptr/certify/bound": "framework: statistics, epsilon",
-    "ptr/certify/distance": "framework: distance, Gaussian",
-    "ptr/certify/smooth": "framework: smooth bound",
-    "ptr/certify/statistics": "framework: calibrated",
-    "ptr/recipe": "framework: from_distance",
-    "ptr/select": "selection: geometric",
-    "ptr/spine": "framework: calibrated",
-    "ptr/stages": "sparse linear: gumbel",
-    "estimators/pate": "PATEClassifier: distance",
+    "mechanisms/objective/adaptive": "linear: auto",
+    "mechanisms/components/base": "pca: gauss, private centre",
+    "mechanisms/linear/descent": "linear: descent",
+    "mechanisms/bounds/exponential_grid": "bounds",
+    "mechanisms/objective/glm_adaptive": "logistic: auto",
+    "mechanisms/objective/one_versus_rest": "logistic: one against the rest",
+    "mechanisms/objective/glm": "logistic: objective",
+    "mechanisms/output/glm": "logistic: output",
+    "mechanisms/teachers/ball": "pate: distance",
+    "mechanisms/teachers/confident": "pate: Renyi distance, only where sure",
+    "mechanisms/teachers/smooth_test": "pate: smooth",
+    "mechanisms/teachers/labels": "pate: plain",
+    "mechanisms/teachers/loss": "pate: Renyi distance",
+    "mechanisms/teachers/pair": "pate: distance",
+    "mechanisms/teachers/renyi": "pate: Renyi distance",
+    "mechanisms/teachers/distance_test": "pate: distance",
+    "mechanisms/teachers/smooth": "pate: smooth",
+    "mechanisms/teachers/table": "pate: Renyi distance",
+    "mechanisms/order_statistics/median": "median",
+    "mechanisms/objective/minimiser": "linear: objective",
+    "mechanisms/votes/mode": "mode",
+    "mechanisms/objective/robust": "linear: objective",
+    "mechanisms/linear/output": "linear: output",
+    "mechanisms/linear/posterior": "linear: posterior",
+    "mechanisms/components/projector": "pca: projector",
+    "mechanisms/order_statistics/quantile": "quantile",
+    "mechanisms/objective/scale": "linear: objective, private scale",
+    "mechanisms/objective/softmax": "logistic: softmax",
+    "mechanisms/support/sparse": "sparse linear: gumbel",
+    "mechanisms/objective/spread": "logistic: auto",
+    "mechanisms/order_statistics/stable": "median",
+    "mechanisms/linear/sufficient": "linear: sufficient",
+    "mechanisms/support/peeling": "sparse linear: gumbel",
+    "mechanisms/support/block_votes": "sparse linear: votes",
+    "mechanisms/order_statistics/trimmed_mean": "trimmed mean",
+    "mechanisms/votes/vote": "vote: tested",
+    "certify/bound": "framework: statistics, epsilon",
+    "certify/distance": "framework: distance, Gaussian",
+    "certify/smooth": "framework: smooth bound",
+    "certify/statistics": "framework: calibrated",
+    "recipe": "framework: from_distance",
+    "mechanisms/selection/select": "selection: geometric",
+    "release/spine": "framework: calibrated",
+    "release/stages": "sparse linear: gumbel",
+    "estimators/pate/classifier": "PATEClassifier: distance",
 }
-NO_CASE = {"mechanisms/gnmax/exact": "a reference for tests and studies: it describes, and releases nothing"}
+NO_CASE = {"mechanisms/teachers/exact": "a reference for tests and studies: it describes, and releases nothing"}
 
 
 def source_of(group: str) -> str:
@@ -115,8 +115,8 @@ def test_every_public_name_is_a_case_or_no_mechanism() -> None:
 def test_every_proof_has_a_case() -> None:
     proofs = {
         str(file.relative_to(ROOT)).removesuffix(".proof.md")
-        for room in ("mechanisms", "ptr", "estimators")
-        for file in (ROOT / room).rglob("*.proof.md")
+        for file in ROOT.rglob("*.proof.md")
+        if file.relative_to(ROOT).parts[0] in ("mechanisms", "release", "certify", "estimators", "recipe.proof.md")
     }
     assert proofs == PROOFS.keys() | NO_CASE.keys()
     known = registry.names()
@@ -230,10 +230,10 @@ def test_random_tables_are_neighbours(relation: str, ordered: bool) -> None:
 
 
 def own(name: str, sigma: float = 1.0) -> Case[list[float]]:
-    from snugdp.ptr.propose import Plan, Step
-    from snugdp.ptr.purse import Purse
-    from snugdp.ptr.spine import release
-    from snugdp.secret import Secret
+    from snugdp.propose.plan import Plan, Step
+    from snugdp.release.context import Purse
+    from snugdp.release.spine import release
+    from snugdp.secrecy.secret import Secret
 
     plan = Plan(name, "mine", {}, (Step("sum", "Gaussian", Cost(mu=1)),))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from snugdp.audit.density.tail import hockey
 from snugdp.audit.end_to_end import end_to_end, learnt, lower_deltas
-from snugdp.audit.tail import hockey
-from snugdp.guarantee import Cost
+from snugdp.core.guarantee import Cost
 from snugdp.noise import Gumbel, Noise
-from snugdp.secret import Secret
+from snugdp.secrecy.secret import Secret
 from tests.audit.toys import Rows, Walk, case, checked_sum, clipped, gaussian_sum, laplace_sum
 
 

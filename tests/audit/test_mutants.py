@@ -13,7 +13,7 @@ from snugdp.audit.mutants import Mutant, judged, mutants, run_mutants
 from snugdp.audit.mutants.base import Changes, Check, Topic, everywhere
 from snugdp.audit.mutants.ledger_checks import ledger_checks
 from snugdp.audit.mutants.vectors import vectors
-from snugdp.guarantee import Cost
+from snugdp.core.guarantee import Cost
 
 QUICK = [one for one in mutants() if one.quick]
 CLEAN: dict[Check, list[Finding]] = {}

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.audit.alike import alike
+from snugdp.audit.equality import alike
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import losses, path, realised
-from snugdp.guarantee import Cost
+from snugdp.core.guarantee import Cost
 from snugdp.noise import Gaussian, Noise
-from snugdp.secret import Secret
+from snugdp.secrecy.secret import Secret
 from tests.audit.toys import PAIRS, Rows, case, checked_sum, clipped, gaussian_sum, laplace_sum
 
 ONE, TWO = PAIRS[0]
@@ -39,7 +39,7 @@ def test_both_directions_agree_on_the_same_answers() -> None:
 
 
 def _logs(one: Any) -> list[tuple[float, float]]:
-    from snugdp.audit.sites import log_probability
+    from snugdp.audit.density.sites import log_probability
 
     return [(log_probability(a), log_probability(b)) for a, b in one.pairs]
 

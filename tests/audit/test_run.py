@@ -14,9 +14,9 @@ from snugdp.audit.effort import QUICK, Effort, Runs
 from snugdp.audit.finding import LAYERS, Case
 from snugdp.audit.jobs import Job, jobs_of_cases, jobs_of_the_library, perform
 from snugdp.audit.run import Report, audit
-from snugdp.audit.shared import Walks
-from snugdp.guarantee import Cost
-from snugdp.noise.witness import Witness
+from snugdp.audit.transcript_cache import Walks
+from snugdp.core.guarantee import Cost
+from snugdp.noise.recording import Witness
 from tests.audit.toys import case, gaussian_sum, laplace_sum
 
 # As little as says something: every layer that sees a case, on every case. The command line does more.

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from snugdp.audit.finding import Case
-from snugdp.guarantee import Cost
+from snugdp.core.guarantee import Cost
+from snugdp.core.outcome import Outcome
 from snugdp.noise import Gaussian, Laplace, Noise
-from snugdp.outcome import Outcome
-from snugdp.ptr.keeping import Kept
-from snugdp.ptr.propose import Plan, Step
-from snugdp.ptr.purse import Purse
-from snugdp.secret import Secret
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+from snugdp.serial.codec import Kept
 
 Rows = list[float]
 Walk = Callable[[Secret[Rows], Noise], Any]

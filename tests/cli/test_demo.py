@@ -8,30 +8,30 @@ import polars as pl
 import pytest
 
 import snugdp
-from snugdp.cli import demo_line
+from snugdp.cli import demo_table
 from tests.cli.people import run
 
 
 def test_the_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_line, "_RUNS", 1)
+    monkeypatch.setattr(demo_table, "_RUNS", 1)
     out = tmp_path / "demo"
     shown = run("demo", "--out", str(out)).stdout
     for words in ("A table", "Plan: regression", "the released line", "not private", "NOT PRIVATE", "refused", "left:"):
         assert words in shown, words
     model = snugdp.load(out / "model.json")
-    test = demo_line.people()[demo_line.ROWS :]
-    assert demo_line.error(model.predict(test), test) < 6  # the mean for everybody is off by 8.3
+    test = demo_table.people()[demo_table.ROWS :]
+    assert demo_table.error(model.predict(test), test) < 6  # the mean for everybody is off by 8.3
     with snugdp.Ledger.open(out / "people.ledger") as ledger:
         assert [entry.state for entry in ledger.entries()] == ["released", "released", "refused"]
-    assert snugdp.Schema.from_toml(out / "people.toml") == demo_line.WAGES
-    assert len(pl.read_parquet(out / "people.parquet")) == demo_line.ROWS
+    assert snugdp.Schema.from_toml(out / "people.toml") == demo_table.WAGES
+    assert len(pl.read_parquet(out / "people.parquet")) == demo_table.ROWS
     assert (out / "report.html").read_text().startswith("<!")
     assert "already" in run("demo", "--out", str(out), code=1).stderr
 
 
 def test_rehearsals_fall_with_epsilon() -> None:
-    table = demo_line.people()
-    train, test = table[: demo_line.ROWS], table[demo_line.ROWS :]
-    best = demo_line.plain_error(demo_line.plain_line(train), test)
-    little, much = (demo_line.rehearsed(train, test, epsilon, 1e-7) for epsilon in (0.03, 1.0))
+    table = demo_table.people()
+    train, test = table[: demo_table.ROWS], table[demo_table.ROWS :]
+    best = demo_table.plain_error(demo_table.plain_line(train), test)
+    little, much = (demo_table.rehearsed(train, test, epsilon, 1e-7) for epsilon in (0.03, 1.0))
     assert best - 0.05 < much < best + 0.1 < little

@@ -16,7 +16,8 @@ import pytest
 import typer
 
 import snugdp
-from snugdp.cli import bench, lazy, main
+from snugdp.cli import lazy, main
+from snugdp_studies.cli import bench
 from tests.cli.people import run
 
 HEAVY = ("numpy", "polars", "pandas", "pyarrow", "scipy", "sklearn", "flint", "narwhals", "matplotlib", "duckdb")
@@ -123,8 +124,8 @@ def test_every_name_is_told_to_type_checkers_and_found() -> None:
 
 
 def test_functions_stay_functions_and_rooms_are_modules() -> None:
-    import snugdp.mechanisms.median  # modules of the same names
-    import snugdp.mechanisms.mode
+    import snugdp.mechanisms.order_statistics.median  # modules of the same names
+    import snugdp.mechanisms.votes.mode
 
     for name in ("median", "mode", "vote", "quantile", "select", "save", "load"):
         assert isinstance(getattr(snugdp, name), types.FunctionType), name

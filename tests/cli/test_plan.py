@@ -13,7 +13,7 @@ import pytest
 import snugdp
 from snugdp.cli.terminal import bars
 from snugdp.estimators.forecast import forecast
-from snugdp.ledger.amounts import cost_from_json
+from snugdp.serial.costs import cost_from_json
 from tests.cli import people
 from tests.cli.people import run
 

@@ -10,7 +10,7 @@ import pytest
 
 import snugdp
 from snugdp.cli import batches
-from snugdp.data.schema import Schema
+from snugdp.tables.schema.schema import Schema
 from tests.cli import people
 from tests.cli.people import run
 

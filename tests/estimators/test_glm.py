@@ -22,7 +22,7 @@ from snugdp import (
     Schema,
     Simulation,
 )
-from snugdp.data.losses import Huber, LogCosh, Logistic, OneAgainst, PseudoHuber, SoftHinge, TamedPoisson
+from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, OneAgainst, PseudoHuber, SoftHinge, TamedPoisson
 from tests.estimators.test_check_estimator import VALUES, failures
 
 TRUTH = np.array([1.0, -2.0])

@@ -23,7 +23,7 @@ from snugdp import (
     select,
 )
 from snugdp.estimators.grids import Score, combinations
-from snugdp.mechanisms.regression import Fit
+from snugdp.mechanisms.linear.base import Fit
 from tests.estimators.tiny import tiny  # noqa: F401
 
 TRUTH = np.array([0.4, -0.8, 0.2])

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from snugdp import GLM, LinearRegression, LogisticRegression, Number, Schema, Simulation, SparseLogisticRegression
-from snugdp.data.cells import cell as one
-from snugdp.data.kinds import Boolean, Category
-from snugdp.data.losses import SoftHinge
+from snugdp.estimators.inputs import target_of
 from snugdp.estimators.labels import labels_of
-from snugdp.estimators.tables import target_of
+from snugdp.tables.cells import cell as one
+from snugdp.tables.losses.losses import SoftHinge
+from snugdp.tables.schema.kinds import Boolean, Category
 
 CLASSES: dict[str, tuple[list[Any], list[Any]]] = {  # classes, and labels with one that is none of them
     "numbers": ([0, 1], [0, 1, 1, 0, 7]),

@@ -33,9 +33,9 @@ from snugdp import (
     Simulation,
     estimators,
 )
+from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Promise
-from snugdp.estimators.methods import METHODS
-from snugdp.guarantee import Budget
+from snugdp.estimators.methods.linear import METHODS
 from tests.estimators.tiny import Tiny, tiny  # noqa: F401
 
 NAMES = ["a", "b", "c"]
@@ -349,7 +349,7 @@ def test_a_table_that_breaks_while_it_is_read_costs_nothing(tmp_path: Path) -> N
     X, y = made(30)
     path, ledger = tmp_path / "table.csv", MemoryLedger(100, 0.1)
     pd.DataFrame(X, columns=NAMES).assign(y=y).to_csv(path, index=False)
-    from snugdp.data.sources import open_source
+    from snugdp.tables.sources import open_source
 
     source = open_source(path)
     path.write_text("a,b,c,y\n")
@@ -430,7 +430,7 @@ def test_a_rehearsal_begins_anew_and_promises_nothing() -> None:
 
 
 def test_scikit_learn_is_used_by_its_public_names_only() -> None:
-    for path in Path(estimators.__file__).parent.glob("*.py"):
+    for path in Path(estimators.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
                 names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]

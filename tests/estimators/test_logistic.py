@@ -40,12 +40,12 @@ from snugdp import (
     Simulation,
     SparseLinearRegression,
 )
-from snugdp.data.losses import Logistic
-from snugdp.estimators import glm_methods, methods
+from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Promise
-from snugdp.estimators.glm_methods import GLM_METHODS
-from snugdp.estimators.responses import LabelBounds, Labels
-from snugdp.guarantee import Budget
+from snugdp.estimators.methods import glm, linear
+from snugdp.estimators.methods.glm import GLM_METHODS
+from snugdp.estimators.targets import LabelBounds, Labels
+from snugdp.tables.losses.losses import Logistic
 from tests.estimators.test_check_estimator import failures
 from tests.estimators.test_privacy_of_the_face import CANARY, ROWS, SECRET, STRANGE, everything, shows
 from tests.estimators.tiny import Tiny
@@ -76,8 +76,8 @@ def with_schema(**given: Any) -> Any:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a method that looks at no row."""
-    recipe = methods.Recipe(Tiny, ("theta", "refuse"), rows=False)
-    monkeypatch.setitem(glm_methods.GLM_METHODS, "tiny", recipe)
+    recipe = linear.Recipe(Tiny, ("theta", "refuse"), rows=False)
+    monkeypatch.setitem(glm.GLM_METHODS, "tiny", recipe)
     return "tiny"
 
 
@@ -97,7 +97,7 @@ def test_a_fit_finds_the_classes() -> None:
     assert log_loss(y, chances) < 0.5
     assert model.released_ is True
     assert model.guarantee_ == Promise(Budget(2, 1e-6), model.plan_.proof)
-    assert model.plan_.proof.startswith("mechanisms/glm_adaptive")
+    assert model.plan_.proof.startswith("mechanisms/objective/glm_adaptive")
     assert model.cost_ == model.plan_.cost == model.receipt_.cost
     assert model.certificate_.radius > 0
     assert {"ridge", "sigma", "radius"} <= set(model.details_)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from snugdp import Category, LogisticRegression, Schema, Simulation
-from tests.data.clusters import MARKS, SCHEMA, TABLE, in_files, needs_pyspark, spark_session
+from tests.tables.clusters import MARKS, SCHEMA, TABLE, in_files, needs_pyspark, spark_session
 
 pytestmark = MARKS
 needs_pyspark()

@@ -15,7 +15,7 @@ import pytest
 import snugdp
 from snugdp import Budget, Refused, Statistic
 from snugdp.noise import Laplace
-from snugdp.secret import PrivateComputationError, Secret, unwrap
+from snugdp.secrecy.secret import PrivateComputationError, Secret, unwrap
 
 CANARY = 4217.25
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from snugdp import Budget, Cost, Outcome, Plan
-from snugdp.data.rows import Rows
-from snugdp.estimators import methods
-from snugdp.mechanisms.regression import Design, Fit, Forecast
-from snugdp.ptr.keeping import Kept
-from snugdp.ptr.propose import Step
-from snugdp.ptr.purse import Purse
-from snugdp.secret import Secret
+from snugdp.estimators.methods import linear
+from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.propose.plan import Step
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+from snugdp.serial.codec import Kept
+from snugdp.tables.rows import Rows
 
 __all__ = ["Tiny", "tiny"]
 
@@ -34,7 +34,7 @@ class Tiny:
 
     def plan(self) -> Plan:
         steps = (Step("everything", "no noise", Cost(epsilon=self.budget.epsilon, delta=self.budget.delta)),)
-        return Plan("tiny", "mechanisms/sufficient.proof.md#theorem-1", {}, steps, ("nothing",), self.budget)
+        return Plan("tiny", "mechanisms/linear/sufficient.proof.md#theorem-1", {}, steps, ("nothing",), self.budget)
 
     def forecast(self, rows: int) -> Forecast:
         return Forecast(noise=1 / rows, excess=1 / rows**2)
@@ -47,5 +47,5 @@ class Tiny:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of the method."""
-    monkeypatch.setitem(methods.METHODS, "tiny", methods.Recipe(Tiny, ("theta", "refuse"), rows=False, validation=True))
+    monkeypatch.setitem(linear.METHODS, "tiny", linear.Recipe(Tiny, ("theta", "refuse"), rows=False, validation=True))
     return "tiny"

@@ -113,7 +113,7 @@ def alone(second_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def in_postgres(database: str) -> Where:
     """A data set that nobody has used."""
-    from snugdp.ledger.postgres_url import Url
+    from snugdp.ledger.postgres.url import Url
 
     dataset = f"survey {uuid.uuid4().hex}"
     url = Url.parse(database, dataset)

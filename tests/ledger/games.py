@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp import Cost
-from snugdp.accounting.triple import Branch
+from snugdp.accounting.composition import Branch
 
 Values: TypeAlias = NDArray[np.float64]
 

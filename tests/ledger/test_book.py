@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, RelationMismatchError
+from snugdp.core.outcome import Receipt
 from snugdp.ledger import Ledger, View
 from snugdp.ledger.address import opened, resolve, without_password
 from snugdp.ledger.errors import (
@@ -34,7 +35,6 @@ from snugdp.ledger.errors import (
 )
 from snugdp.ledger.records import canonical, digest
 from snugdp.ledger.store import Row
-from snugdp.outcome import Receipt
 from tests.ledger.conftest import Where
 
 BUDGET = Budget(1, 1e-6)

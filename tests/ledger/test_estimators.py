@@ -36,12 +36,12 @@ from snugdp import (
     SparseLinearRegression,
     SparseLogisticRegression,
 )
-from snugdp.data.losses import PseudoHuber, SoftHinge
-from snugdp.estimators.addresses import Elsewhere
 from snugdp.estimators.base import AbsentLedger
-from snugdp.estimators.methods import METHODS
+from snugdp.estimators.deferred_ledger import Elsewhere
+from snugdp.estimators.methods.linear import METHODS
+from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
 from tests.ledger.conftest import Where
-from tests.ptr.test_keeping import same
+from tests.serial.test_codec import same
 
 N = 4000
 RNG = np.random.default_rng(3)

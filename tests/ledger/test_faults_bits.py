@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from snugdp import Budget, Cost, Ledger, LedgerError, TamperedLedgerError, UnwrittenError
+from snugdp.core.outcome import Receipt
 from snugdp.ledger.records import digest
 from snugdp.ledger.store import Row
-from snugdp.outcome import Receipt
 from tests.ledger.conftest import Where, as_owner
 from tests.ledger.faults import anchored, forged, quick_folder
 

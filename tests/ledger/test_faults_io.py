@@ -23,10 +23,10 @@ import pytest
 
 import snugdp
 from snugdp import Budget, BudgetExceededError, Cost, Ledger, LedgerError, RelationMismatchError, UnwrittenError
-from snugdp.ledger import amounts
 from snugdp.ledger.errors import ForeignProcessError, TamperedLedgerError
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
+from snugdp.serial import costs
 from tests.ledger.conftest import Where
 from tests.ledger.faults import at_once, in_child, quick_folder
 
@@ -416,7 +416,7 @@ def test_long_amounts_stay_short_and_are_never_rounded_down(where: Where) -> Non
             ledger.charge(Cost(epsilon=Fraction(1, prime**8)), "x")
         spent = ledger.verify().spent
         assert exact <= spent.epsilon < exact + Fraction(1, 10**70)
-        assert amounts.bits(spent.epsilon) <= amounts.LONGEST
+        assert costs.bits(spent.epsilon) <= costs.LONGEST
         assert max(len(row.record) for row in where.rows()) < 2000
 
 
@@ -439,10 +439,10 @@ LONG = Fraction(3**180, 5 * 3**180 + 7)  # 573 bits: just short enough to be wri
 )
 def test_a_legal_first_charge_is_taken_whatever_its_numbers(where: Where, budget: Budget, cost: Cost) -> None:
     with made(where, budget) as ledger:
-        pure = amounts.recorded(Cost(epsilon=LONG / 10**9))
+        pure = costs.recorded(Cost(epsilon=LONG / 10**9))
         for first in ((), (pure,)):
             total = sum((*first, cost), Cost())
-            if not amounts.recorded(total).fits(budget):
+            if not costs.recorded(total).fits(budget):
                 continue
             for each in first:
                 ledger.charge(each, "before")

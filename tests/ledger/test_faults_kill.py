@@ -16,11 +16,11 @@ import pytest
 
 import snugdp
 from snugdp import Budget, Cost, KeyConflictError, Ledger, LedgerError, Released, TamperedLedgerError, UnwrittenError
+from snugdp.core.outcome import Receipt
 from snugdp.ledger import Entry
 from snugdp.ledger.anchor import FileAnchor
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
-from snugdp.outcome import Receipt
 from tests.effort import often, repeated
 from tests.ledger.conftest import Where
 from tests.ledger.faults import KILLED, die, in_child

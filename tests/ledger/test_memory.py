@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, RelationMismatchError
 from snugdp.accounting import gaussian
-from snugdp.accounting.triple import Atom, Branch
+from snugdp.accounting.composition import Atom, Branch
 from snugdp.ledger.inner import RunLedger
 
 

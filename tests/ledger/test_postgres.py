@@ -19,12 +19,12 @@ from urllib.parse import quote
 
 import pytest
 
-from snugdp.guarantee import Budget, Cost
-from snugdp.ledger import postgres_sql
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger.book import Ledger
 from snugdp.ledger.errors import ForeignProcessError, LedgerError, TamperedLedgerError, UnwrittenError
-from snugdp.ledger.postgres import PostgresStore
-from snugdp.ledger.postgres_url import Url, without_password
+from snugdp.ledger.postgres import sql
+from snugdp.ledger.postgres.store import PostgresStore
+from snugdp.ledger.postgres.url import Url, without_password
 from tests.ledger.conftest import Where, as_owner
 
 TENTH = Cost(epsilon=0.1)
@@ -239,7 +239,7 @@ def test_replaced_tables_are_noticed(alone: Where) -> None:
         usable = [ledger.usable]
         with as_owner(alone.address) as base:
             base.execute("ALTER SCHEMA snugdp RENAME TO moved")
-            base.execute(postgres_sql.MAKE)
+            base.execute(sql.MAKE)
             base.execute("INSERT INTO snugdp.head SELECT * FROM moved.head")
             base.execute("INSERT INTO snugdp.entry SELECT * FROM moved.entry")
         assert [*usable, ledger.usable] == [True, False]
@@ -252,7 +252,7 @@ def test_replaced_tables_are_noticed(alone: Where) -> None:
 @pytest.mark.parametrize(("fsync", "pages"), [("off", "on"), ("on", "off")])
 def test_a_forgetful_server_is_refused(alone: Where, monkeypatch: pytest.MonkeyPatch, fsync: str, pages: str) -> None:
     monkeypatch.setattr(
-        postgres_sql, "LOCK", f"SELECT pg_advisory_xact_lock(%s)::text, '{fsync}', '{pages}', pg_is_in_recovery()"
+        sql, "LOCK", f"SELECT pg_advisory_xact_lock(%s)::text, '{fsync}', '{pages}', pg_is_in_recovery()"
     )
     with pytest.raises(LedgerError, match=r"postgresql\.conf"):
         make(alone)
@@ -287,13 +287,13 @@ def test_what_others_have_set_does_not_matter(alone: Where) -> None:
 
 def test_a_standby_is_refused(alone: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     make(alone).close()
-    monkeypatch.setattr(postgres_sql, "LOCK", "SELECT pg_advisory_xact_lock(%s)::text, 'on', 'on', true")
+    monkeypatch.setattr(sql, "LOCK", "SELECT pg_advisory_xact_lock(%s)::text, 'on', 'on', true")
     with pytest.raises(UnwrittenError, match="primary"):
         Ledger.open(alone.address)
 
 
 def test_a_database_must_hold_every_text(alone: Where, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_sql, "ENCODING", "SELECT 'LATIN1'")
+    monkeypatch.setattr(sql, "ENCODING", "SELECT 'LATIN1'")
     with pytest.raises(LedgerError, match="UTF8"):
         make(alone)
 
@@ -439,7 +439,7 @@ def test_an_answer_lost_after_the_commit_is_a_doubt_that_the_key_solves(alone: W
 def test_who_waits_too_long_is_told(alone: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     with make(alone) as ledger, closing(PostgresStore(alone.address)) as other:
         other.connect()
-        monkeypatch.setattr(postgres_sql, "BEGIN", postgres_sql.BEGIN.replace("30s", "200ms"))
+        monkeypatch.setattr(sql, "BEGIN", sql.BEGIN.replace("30s", "200ms"))
         with other.transaction(), pytest.raises(UnwrittenError, match="try again"):
             ledger.charge(TENTH, "a release")
         ledger.charge(TENTH, "a release")

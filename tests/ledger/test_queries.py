@@ -26,9 +26,9 @@ from snugdp import (
     Statistic,
     UnwrittenError,
 )
-from snugdp.ptr.select import Selected
+from snugdp.mechanisms.selection.select import Selected
 from tests.ledger.conftest import Where
-from tests.ptr.test_keeping import Whole, same
+from tests.serial.test_codec import Whole, same
 
 AGES = [30 + i % 7 for i in range(5000)]
 VOTES = [[10, 280, 10], [290, 5, 5]] * 3

@@ -42,14 +42,14 @@ from snugdp import (
     SparseLogisticRegression,
     Statistic,
 )
-from snugdp.audit.battery_faces import _faces_of, paid
-from snugdp.data.losses import PseudoHuber, SoftHinge
+from snugdp.audit.side_channels.entry_points import _faces_of, paid
+from snugdp.certify.smooth import smooth_bound
+from snugdp.core.outcome import Receipt
 from snugdp.ledger.question import column_name, plain
 from snugdp.noise import Exact, Laplace
-from snugdp.outcome import Receipt
-from snugdp.ptr.certify.smooth import smooth_bound
+from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
 from tests.ledger.asking import by_name, said, voted
-from tests.ptr.test_keeping import same
+from tests.serial.test_codec import same
 
 N = 60
 X = np.random.default_rng(7).uniform(-0.5, 0.5, (N, 2))

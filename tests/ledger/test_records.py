@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snugdp import Budget, Cost, Neighbours
-from snugdp.accounting.triple import Atom, Branch
-from snugdp.ledger import amounts, records
+from snugdp.accounting.composition import Atom, Branch
+from snugdp.ledger import records
 from snugdp.ledger.errors import TamperedLedgerError
 from snugdp.ledger.store import Row
+from snugdp.serial import costs as amounts
 
 STAMP = {"time": "2026-01-01T00:00:00+00:00", "software": "snugdp"}
 parts = st.builds(Fraction, st.integers(0, 10**12), st.sampled_from([1, 3, 7**9, 10**20, 2**60]))

@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp import Budget, BudgetExceededError, Cost, RelationMismatchError
-from snugdp.accounting.triple import Atom, Branch
-from snugdp.ledger import amounts, records
+from snugdp.accounting.composition import Atom, Branch
+from snugdp.ledger import records
 from snugdp.ledger.errors import KeyConflictError, TamperedLedgerError
 from snugdp.ledger.limits import within
 from snugdp.ledger.requests import genesis
 from snugdp.ledger.state import Charge, State
 from snugdp.ledger.store import Row
 from snugdp.ledger.tally import Tally
+from snugdp.serial import costs
 
 STAMP = {"time": "2026-01-01T00:00:00+00:00", "software": "snugdp"}
 ATOM = Atom((Branch(Fraction(1, 100), Fraction(1, 10)),), (Branch(Fraction(1, 100), Fraction(1, 5)),))
@@ -250,7 +251,7 @@ def test_the_total_dominates_what_any_row_was_charged(steps: list[tuple[str, int
         seen = (cost_of(k, s) for k, s, part in steps if part in (None, ("a", one), ("b", other)))
         rows.append(sum(seen, Cost()))
     assert all(within(row, total) for row in rows)
-    for name in amounts.PARTS:
+    for name in costs.PARTS:
         assert getattr(total, name) == max(getattr(row, name) for row in rows)
 
 

@@ -11,7 +11,7 @@ from multiprocessing.synchronize import Barrier
 
 import pytest
 
-from snugdp.guarantee import Budget, Cost
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger.book import Ledger
 from snugdp.ledger.errors import BudgetExceededError, LedgerError, TamperedLedgerError
 from snugdp.ledger.records import digest, write

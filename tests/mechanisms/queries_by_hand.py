@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from snugdp.mechanisms.quantile_windows import Ordered
+from snugdp.mechanisms.order_statistics.windows import Ordered
 
 Rows = tuple[int, ...]
 Neighbours = Callable[[Rows], set[Rows]]

@@ -11,11 +11,11 @@ import pandas as pd
 from scipy import special
 
 from snugdp import Number, Schema, Simulation
-from snugdp.data.rows import Rows
-from snugdp.mechanisms.regression import Fit, Method
+from snugdp.mechanisms.linear.base import Fit, Method
 from snugdp.noise import Gaussian
-from snugdp.ptr.purse import Purse
-from snugdp.secret import Secret, unwrap
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret, unwrap
+from snugdp.tables.rows import Rows
 
 Table = Mapping[str, list[Any]]
 

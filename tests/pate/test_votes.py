@@ -21,10 +21,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snugdp.data.cells.cell import label as label_of
 from snugdp.pate import blocks, cells
 from snugdp.pate.votes import Panel, read
-from snugdp.secret import Secret, unwrap
+from snugdp.secrecy.secret import Secret, unwrap
+from snugdp.tables.cells.cell import label as label_of
 
 rng = np.random.default_rng(4)
 COUNTS = np.array([[5, 2, 0], [0, 0, 7], [3, 3, 1], [1, 6, 0]])

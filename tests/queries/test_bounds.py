@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from snugdp import Cost, MemoryLedger, Simulation
-from snugdp.data.exponential_grid import CELLS, EDGES, GridCounts, tally
-from snugdp.data.kinds import Number
-from snugdp.mechanisms.exponential_grid import GridEnds, reach, scores
+from snugdp.mechanisms.bounds.exponential_grid import GridEnds, reach, scores
 from snugdp.noise import Gumbel
 from snugdp.queries.bounds import Bounds, private_bounds
+from snugdp.tables.passes.exponential_grid import CELLS, EDGES, GridCounts, tally
+from snugdp.tables.schema.kinds import Number
 from tests.queries.witness import Witness
 
 Rows = tuple[float, ...]

@@ -13,8 +13,8 @@ import pytest
 
 import snugdp
 from snugdp import Simulation
-from snugdp.data.cells import Names, numbers
-from snugdp.data.grid import Grid
+from snugdp.tables.cells import Names, numbers
+from snugdp.tables.grid import Grid
 
 ROWS = [float(i % 37) + 0.25 for i in range(999)]
 

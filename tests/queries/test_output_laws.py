@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.mechanisms.vote_law import probabilities
+from snugdp.mechanisms.votes.law import probabilities
 from snugdp.noise import DiscreteLaplace, Gaussian, Gumbel, Laplace
 from tests.queries.witness import Witness
 

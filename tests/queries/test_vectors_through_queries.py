@@ -11,7 +11,7 @@ import pytest
 import snugdp
 from tests.queries.witness import Witness
 from tests.test_vectors import FOLDER
-from tests.vector_adapters import number
+from tests.vectors.adapters import number
 
 FILE = FOLDER / "queries.json"
 COMMON: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}

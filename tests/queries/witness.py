@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from snugdp.noise import Law
-from snugdp.secret import Secret, unwrap
+from snugdp.secrecy.secret import Secret, unwrap
 
 T = TypeVar("T")
 

@@ -159,11 +159,11 @@ def test_other_kinds_fit_on_a_phone(tmp_path: Path) -> None:
 
 def wages(epsilon: float, **given: Any) -> str:
     """The report of a line through the table of the demonstration."""
-    from snugdp.cli import demo_line
+    from snugdp.cli import demo_table
 
     ledger = snugdp.MemoryLedger(epsilon=5, delta=1e-5, label="people")
-    model = snugdp.LinearRegression(epsilon, 1e-7, schema=demo_line.WAGES, ledger=ledger, rows=3000, **given)
-    return render(model.fit(demo_line.people()[: demo_line.ROWS]))
+    model = snugdp.LinearRegression(epsilon, 1e-7, schema=demo_table.WAGES, ledger=ledger, rows=3000, **given)
+    return render(model.fit(demo_table.people()[: demo_table.ROWS]))
 
 
 @pytest.mark.skipif(KEPT is None, reason="make screenshots keeps screenshots")

@@ -63,7 +63,7 @@ def test_one_column_and_no_intercept() -> None:
 
 
 def test_a_score_of_another_loss_is_not_called_odds() -> None:
-    from snugdp.data.losses import SoftHinge
+    from snugdp.tables.losses.losses import SoftHinge
 
     X = np.linspace(-0.5, 0.5, 800)[:, None]
     model = snugdp.GLM(SoftHinge(0.5), classes=["no", "yes"], x_norm=1, epsilon=2)
@@ -162,7 +162,7 @@ def test_nobody_guesses_better_than_the_page_says() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 8.0, 50.0, 900.0])
 def test_every_epsilon_has_words(epsilon: float) -> None:
     cost = snugdp.Cost(epsilon=epsilon)
-    page = render(snugdp.outcome.NotPrivate(1.0, False, cost))
+    page = render(snugdp.core.outcome.NotPrivate(1.0, False, cost))
     assert "nan" not in page.lower().replace("rehearsal", "")
     assert "more than 100 % sure" not in page or epsilon > 25
 
@@ -222,7 +222,7 @@ def test_the_scores_of_several_classes_have_no_forecast_of_their_own() -> None:
 
 
 def test_steps_of_a_file_add_up_or_are_refused() -> None:
-    from snugdp.estimators.files import as_dict, from_dict
+    from snugdp.estimators.files.model_file import as_dict, from_dict
 
     X = np.linspace(0, 1, 300)[:, None]
     whole = as_dict(snugdp.LogisticRegression(1, classes=[False, True], x_norm=1).fit(X, X[:, 0] > 0.4))

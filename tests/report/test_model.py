@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import snugdp
 from snugdp.cli.main import app
-from snugdp.estimators.files import as_dict
+from snugdp.estimators.files.model_file import as_dict
 from snugdp.report import curves, words
 from snugdp.report.model import render
 from snugdp.report.released import table_of

@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression as PlainLogistic
 from sklearn.naive_bayes import GaussianNB
 
 import snugdp
-from snugdp.estimators.files import as_dict, from_dict
-from snugdp.guarantee import Unit
-from snugdp.outcome import NotPrivate
+from snugdp.core.guarantee import Unit
+from snugdp.core.outcome import NotPrivate
+from snugdp.estimators.files.model_file import as_dict, from_dict
 from snugdp.report.model import render, told
 from snugdp.report.story import of_estimator, story_of
 from tests.report.test_model import Page
@@ -96,7 +96,7 @@ def test_a_plan_of_another_unit_is_not_that_of_an_outcome() -> None:
 
 def test_no_path_decides_it() -> None:
     """The theorem of a plan is a name for people: whatever it is, the unit is the one that was given."""
-    plan = snugdp.ptr.propose.Plan("mean", "mechanisms/gnmax/any.proof.md", {}, snugdp.Mode(
+    plan = snugdp.propose.plan.Plan("mean", "mechanisms/gnmax/any.proof.md", {}, snugdp.Mode(
         categories=["a"], epsilon=1, delta=1e-6
     ).plan().steps)  # fmt: skip
     text = Page(render(NotPrivate("a", False, plan.cost), plan=plan)).text

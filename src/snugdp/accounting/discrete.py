@@ -13,9 +13,10 @@ from typing import NamedTuple, TypeAlias
 
 from flint import arb, ctx
 
-from snugdp.accounting import balls, gaussian
+from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import positive
-from snugdp.accounting.rational import Real, rational
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real, rational
 
 EXACT_VARIANCE = 10**6  # up to here the mass of a discrete Gaussian is summed term by term
 EXACT_SENSITIVITY = 10**4

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from flint import arb
 
-from snugdp.accounting import balls, calibration
-from snugdp.accounting.rational import Real, rational
+from snugdp.numerics import balls, roots
+from snugdp.numerics.rationals import Real, rational
 
 _FAR = arb(1 << 10)  # beyond this the tail is taken from its expansion: 12 terms give 190 bits
 _TERMS = 12
@@ -48,7 +48,7 @@ def epsilon(mu: Real, delta: Real) -> float:
     if goal == 0:
         return math.inf
     high = balls.above(lambda: epsilon_ball(size**2, goal))
-    return calibration.smallest(lambda x: delta_ball(size**2, x), goal, 0.0, high)
+    return roots.smallest(lambda x: delta_ball(size**2, x), goal, 0.0, high)
 
 
 def mu(epsilon: Real, delta: Real) -> float:
@@ -64,7 +64,7 @@ def mu(epsilon: Real, delta: Real) -> float:
     if goal == 0:
         return 0.0
     low = balls.below(lambda: mu_ball(level, goal))
-    return calibration.largest(lambda x: delta_ball(x**2, level), goal, low)
+    return roots.largest(lambda x: delta_ball(x**2, level), goal, low)
 
 
 def threshold(sigma: Real, delta: Real) -> float:

@@ -18,7 +18,7 @@ _BITS = 320  # probabilities are whole multiples of 2**-320, rounded up
 class Levels:
     """A loss of ``step * (first + i)`` with probability at most ``weights[i] * 2**-320``.
 
-    Guarantee: sums are never below the exact ones, in loss or probability (triple.proof.md, Lemma 5).
+    Guarantee: sums are never below the exact ones, in loss or probability (composition.proof.md, Lemma 5).
 
     >>> coin = Levels.of([(Fraction(1), Fraction(1, 2)), (Fraction(2), Fraction(1, 2))])
     >>> [(int(shift), float(weight)) for shift, weight in coin.plus(coin).pairs()]

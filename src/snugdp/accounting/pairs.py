@@ -10,9 +10,10 @@ from fractions import Fraction
 
 from flint import arb
 
-from snugdp.accounting import balls, discrete
+from snugdp.accounting import discrete
 from snugdp.accounting.gaussian import cdf, delta_ball, nonnegative
-from snugdp.accounting.rational import Real, rational
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real, rational
 
 
 def gaussian_pair(mean: Real, variance: Real, epsilon: Real, *, swapped: bool = False) -> float:

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from flint import arb
 
-from snugdp.accounting import balls
 from snugdp.accounting.gaussian import nonnegative, probability
-from snugdp.accounting.rational import Real, rational, typed_up
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real, rational, typed_up
 
 Curve: TypeAlias = Callable[[Fraction], float]
 

@@ -11,9 +11,9 @@ from fractions import Fraction
 
 from flint import arb
 
-from snugdp.accounting import balls
 from snugdp.accounting.gaussian import nonnegative, positive, probability
-from snugdp.accounting.rational import Real, rational, typed_up
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real, rational, typed_up
 
 
 def random_offset(

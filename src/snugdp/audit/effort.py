@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from snugdp.audit import goodness, registry
+from snugdp.audit import registry
 from snugdp.audit.finding import Case
+from snugdp.audit.laws import goodness
 
 _SWIFT = frozenset({"queries", "framework", "pate", "selection", ""})  # walks of about a millisecond
 

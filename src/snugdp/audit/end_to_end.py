@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.audit.bounds import ALPHA, clopper_pearson
-from snugdp.audit.density import levels
+from snugdp.audit.density.density import levels
 from snugdp.audit.finding import Case, Curve, Finding, at_least, at_most
-from snugdp.noise.witness import Witness
+from snugdp.noise.recording import Witness
 
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]

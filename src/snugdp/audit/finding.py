@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from snugdp.accounting.printed import printed_down, printed_up
-from snugdp.accounting.rational import rational
-from snugdp.guarantee import Budget, Cost
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
-from snugdp.outcome import Outcome
+from snugdp.numerics.printed import printed_down, printed_up
+from snugdp.numerics.rationals import rational
 
 if TYPE_CHECKING:
-    from snugdp.audit.coverage import Certified
+    from snugdp.audit.coverage.coverage import Certified
 
 Data = TypeVar("Data")
 LAYERS = {

@@ -10,9 +10,9 @@ from typing import Any
 from snugdp.audit import registry
 from snugdp.audit.effort import Effort, Runs
 from snugdp.audit.finding import Case, Finding
-from snugdp.audit.shared import Walks
+from snugdp.audit.transcript_cache import Walks
 from snugdp.noise import Exact
-from snugdp.noise.witness import Witness
+from snugdp.noise.recording import Witness
 
 OF_A_CASE = "DNLIEC"
 _INSIDE = ("coins", "filter_rates", "fallbacks", "comparisons", "narrow_laws", "same_bits", "last_bits")
@@ -68,9 +68,9 @@ def perform(job: Job, effort: Effort, seed: int, case: Case[Any] | None = None) 
 
 
 def _library(full: bool) -> Iterator[Job]:
-    from snugdp.audit.battery_faces import faces
-    from snugdp.audit.certificates import certificates
-    from snugdp.audit.laws import SITES
+    from snugdp.audit.coverage.certificates import certificates
+    from snugdp.audit.laws.sources import SITES
+    from snugdp.audit.side_channels.entry_points import faces
 
     yield from (Job("face", face.name, "B") for face in faces(full=full))
     if full:
@@ -124,7 +124,7 @@ def _ready(layer: str, case: Case[Any], seed: int) -> Walks | Finding:
 
 
 def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
-    from snugdp.audit.density import density
+    from snugdp.audit.density.density import density
 
     first = runs.loose if case.tight is False else runs.tight
     given: dict[str, Any] = {"others": min(first, runs.others), "random": runs.random, "most": runs.pairs}
@@ -132,9 +132,9 @@ def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Findi
 
 
 def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
-    from snugdp.audit.hidden import hidden_runs
-    from snugdp.audit.neighbour import neighbour
-    from snugdp.audit.stepwise import stepwise
+    from snugdp.audit.steps.neighbour import neighbour
+    from snugdp.audit.steps.run_count import hidden_runs
+    from snugdp.audit.steps.stepwise import stepwise
 
     start = seed * _SEEDS
     found = neighbour(walks.case(), runs=runs.near, random=runs.strange, seed=start)
@@ -143,7 +143,7 @@ def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Fin
 
 
 def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
-    from snugdp.audit.low_bits import low_bits
+    from snugdp.audit.laws.low_bits import low_bits
 
     kept = walks.case()
     first = list(kept.worst())[:1]
@@ -151,7 +151,7 @@ def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Find
 
 
 def _independent(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
-    from snugdp.audit.independence import walks as independent
+    from snugdp.audit.freshness.independence import walks as independent
 
     return independent(walks.case(), runs.walks)
 
@@ -166,7 +166,7 @@ def _ends(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]
 
 
 def _certified(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
-    from snugdp.audit.coverage import coverages
+    from snugdp.audit.coverage.coverage import coverages
 
     return coverages(case.certificates)
 
@@ -182,19 +182,19 @@ _LAYERS: dict[str, Callable[[Case[Any], Walks, Runs, int], list[Finding]]] = {
 
 
 def _law(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.laws import laws
+    from snugdp.audit.laws.sources import laws
 
     return laws(effort=effort.laws, only=(name,))
 
 
 def _inside(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit import laws_inside
+    from snugdp.audit.laws import inside
 
-    return list(getattr(laws_inside, name)(effort.laws))
+    return list(getattr(inside, name)(effort.laws))
 
 
 def _source(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit import independence
+    from snugdp.audit.freshness import independence
 
     if name == "equal_draws":
         return list(independence.equal_draws(Exact))
@@ -202,40 +202,40 @@ def _source(name: str, effort: Effort) -> list[Finding]:
 
 
 def _certificate(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.certificates import certificates
-    from snugdp.audit.coverage import coverage
+    from snugdp.audit.coverage.certificates import certificates
+    from snugdp.audit.coverage.coverage import coverage
 
     return [coverage(one) for one in certificates() if one.name == name]
 
 
 def _face(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.battery import battery_of_faces
-    from snugdp.audit.canaries import canaries_of_faces
+    from snugdp.audit.side_channels.calls import battery_of_faces
+    from snugdp.audit.side_channels.canaries import canaries_of_faces
 
     kept = [finding for finding in canaries_of_faces([name]) if finding.case == name]
     return [*battery_of_faces(full=effort.full, names=[name]), *kept]
 
 
 def _door(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.doors import doors
+    from snugdp.audit.side_channels.doors import doors
 
     return doors(full=effort.full, names=[name])
 
 
 def _canaries(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.canaries import power
+    from snugdp.audit.side_channels.canaries import power
 
     return [power()]
 
 
 def _lint(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.lint import lint
+    from snugdp.audit.side_channels.lint import lint
 
     return lint()
 
 
 def _reuse(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.reuse import fresh_faces
+    from snugdp.audit.freshness.repeats import fresh_faces
 
     return fresh_faces()
 

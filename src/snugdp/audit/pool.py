@@ -10,7 +10,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TypeVar
 
-from snugdp.data.threads import one_blas_thread
+from snugdp.numerics.threads import one_blas_thread
 
 T = TypeVar("T")
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

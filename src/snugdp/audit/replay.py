@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.audit.alike import alike
+from snugdp.audit.density.parts import Part, part
+from snugdp.audit.density.sites import log_probability
+from snugdp.audit.equality import alike
 from snugdp.audit.finding import Case
-from snugdp.audit.sites import log_probability
-from snugdp.audit.sites_parts import Part, part
 from snugdp.noise import Noise
-from snugdp.noise.witness import Impossible, Replay, Site, Transcript, Witness
+from snugdp.noise.recording import Impossible, Replay, Site, Transcript, Witness
 
 Data = TypeVar("Data")
 _APART = 1 << 32  # between the seeds of a run and of its replay

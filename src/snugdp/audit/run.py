@@ -23,7 +23,7 @@ from snugdp.audit.effort import FULL, QUICK, Effort
 from snugdp.audit.finding import LAYERS, Case, Finding
 from snugdp.audit.jobs import Done, Job, jobs_of_cases, jobs_of_the_library, perform
 from snugdp.audit.pool import in_processes
-from snugdp.data.threads import one_blas_thread
+from snugdp.numerics.threads import one_blas_thread
 
 Progress = Callable[[int, int, str], None]
 _VERSIONS = ("snugdp", "numpy", "scipy", "scikit-learn", "python-flint")

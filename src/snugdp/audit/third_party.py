@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from snugdp.audit.bounds import ALPHA, epsilon_from_scores, mu_from_scores
 from snugdp.audit.end_to_end import learnt, lower_deltas
 from snugdp.audit.finding import Curve, Finding, at_least, at_most, promised
-from snugdp.guarantee import Budget, Cost
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
-from snugdp.outcome import Outcome
-from snugdp.ptr.keeping import Kept
-from snugdp.ptr.propose import Plan, Step
-from snugdp.ptr.purse import Purse
-from snugdp.secret import Secret
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+from snugdp.serial.codec import Kept
 
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]

@@ -8,9 +8,9 @@ from typing import Any, cast
 import narwhals as nw
 import polars as pl
 
-from snugdp.data.sources import Batch, Source
-from snugdp.data.sources.base import TableError, guarded, listed, step
-from snugdp.data.sources.files import FilePartition, PolarsFormat
+from snugdp.tables.sources import Batch, Source
+from snugdp.tables.sources.base import TableError, guarded, listed, step
+from snugdp.tables.sources.files import FilePartition, PolarsFormat
 
 
 class Reader:

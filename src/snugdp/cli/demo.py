@@ -51,19 +51,19 @@ def show(console: Console, folder: Path) -> None:
     """The walk."""
     with console.status("loading"):
         from snugdp import Budget, Ledger
-        from snugdp.cli import demo_line
+        from snugdp.cli import demo_table
 
-        table = demo_line.people()
-    train, test = table[: demo_line.ROWS], table[demo_line.ROWS :]
+        table = demo_table.people()
+    train, test = table[: demo_table.ROWS], table[demo_table.ROWS :]
     train.write_parquet(folder / "people.parquet")
-    (folder / "people.toml").write_text(demo_line.WAGES.to_toml(), encoding="utf-8")
+    (folder / "people.toml").write_text(demo_table.WAGES.to_toml(), encoding="utf-8")
     _step(
         console, 1, "A table", f"{len(train):,} people, made up by a formula. Private: every row. Public: the bounds."
     )
-    console.print(_columns(demo_line.WAGES.columns))
+    console.print(_columns(demo_table.WAGES.columns))
 
     _step(console, 2, "The plan", "What would be paid, and what to expect of it. No row is read, nothing is spent.")
-    model = _model(demo_line.WAGES, None)
+    model = _model(demo_table.WAGES, None)
     with console.status("planning"):
         plan = model.plan(rows=len(train))
     _say(console, str(plan), style="cyan")
@@ -74,8 +74,8 @@ def show(console: Console, folder: Path) -> None:
 
         _step(console, 4, "The fit", "Pays, tests, releases. From here on the line is anybody's to use.")
         with console.status("fitting"):
-            model = _model(demo_line.WAGES, ledger).fit(train)
-        plain = demo_line.plain_line(train)
+            model = _model(demo_table.WAGES, ledger).fit(train)
+        plain = demo_table.plain_line(train)
         console.print(_coefficients(model, plain))
 
         _step(console, 5, "The score", f"On {len(test):,} other rows, which would have to be public.")
@@ -114,18 +114,18 @@ def _coefficients(model: LinearRegression, plain: Any) -> Any:
 
 
 def _score(console: Console, model: LinearRegression, plain: Any, rows: tuple[pl.DataFrame, pl.DataFrame]) -> None:
-    from snugdp.cli import demo_line
+    from snugdp.cli import demo_table
     from snugdp.cli.terminal import bars
 
     train, test = rows
-    best, mean = demo_line.plain_error(plain, test), demo_line.error(0 * test["wage"] + train["wage"].mean(), test)
+    best, mean = demo_table.plain_error(plain, test), demo_table.error(0 * test["wage"] + train["wage"].mean(), test)
     table = _table("", "off by, per hour", right=1)
-    table.add_row("[bold]the released line[/bold]", f"[bold]{demo_line.error(model.predict(test), test):.2f}[/bold]")
+    table.add_row("[bold]the released line[/bold]", f"[bold]{demo_table.error(model.predict(test), test):.2f}[/bold]")
     table.add_row("least squares, not private", f"{best:.2f}")
     table.add_row("the mean for everybody", f"{mean:.2f}")
     console.print(table)
     with console.status("rehearsing"):
-        errors = [demo_line.rehearsed(train, test, epsilon, _DELTA) for epsilon in _EPSILONS]
+        errors = [demo_table.rehearsed(train, test, epsilon, _DELTA) for epsilon in _EPSILONS]
     told = [f"epsilon {epsilon:<4g}  off by {off:.2f}" for epsilon, off in zip(_EPSILONS, errors, strict=True)]
     more = [(text, max(off - best, 0.0)) for text, off in zip(told, errors, strict=True)]
     _say(console, "Against epsilon: the error, and how much of it is the price of privacy")
@@ -164,7 +164,7 @@ def _entries(ledger: Any) -> Any:
 
 def _keep(model: LinearRegression, folder: Path) -> dict[str, str]:
     """Write the model and its report; returned are the files, and the commands that make such files."""
-    from snugdp.estimators.files import as_dict, save
+    from snugdp.estimators.files.model_file import as_dict, save
 
     made = {
         "people.toml": "snugdp schema init people.parquet -o people.toml",

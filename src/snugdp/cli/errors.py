@@ -38,7 +38,7 @@ def code_of(error: Exception) -> int | None:
     if isinstance(error, TypeError | ValueError | OSError | ImportError):
         return ERROR
     from snugdp.ledger.errors import BudgetExceededError, LedgerError
-    from snugdp.secret import PrivateComputationError
+    from snugdp.secrecy.secret import PrivateComputationError
 
     if isinstance(error, BudgetExceededError):
         return EXCEEDED

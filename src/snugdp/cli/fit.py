@@ -43,7 +43,7 @@ def fit(
     estimator.set_params(ledger=till.agreed(plan)).fit(data)
     words, shown, table = None, {}, None
     if till.as_json:
-        from snugdp.estimators.files import as_dict
+        from snugdp.estimators.files.model_file import as_dict
 
         shown = {"model": as_dict(estimator)}
     elif estimator.released_:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from snugdp.cli.errors import ERROR, fail
 
 
 class Verb(NamedTuple):
@@ -62,6 +65,8 @@ def lazy(verbs: Mapping[str, Verb]) -> type[LazyGroup]:
 def loaded(name: str, verb: Verb) -> Any:
     """The command of a verb."""
     module, _, attribute = verb.home.partition(":")
+    if find_spec(module.partition(".")[0]) is None:
+        fail(f"`snugdp {name}` is part of snugdp-studies: pip install snugdp-studies", ERROR)
     found = getattr(import_module(module), attribute)
     if isinstance(found, typer.Typer):
         command: Any = typer.main.get_group(found)

@@ -25,7 +25,7 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
         "snugdp.cli.query:app", "One number or one label about a column: plan, pay, test, release or refuse."
     ),
     "pate": Verb(
-        "snugdp.cli.pate_commands:app",
+        "snugdp.cli.pate:app",
         "Private aggregation of teacher ensembles: noisy labels of public queries, and a student of them.",
     ),
     "select": Verb(
@@ -39,8 +39,8 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
         "snugdp.cli.audit:audit",
         "Claims against what is measured, for every mechanism and layer. The exit code is 1 if anything failed.",
     ),
-    "paper": Verb("snugdp.cli.paper:app", "The experiments of the paper. Studies, NOT PRIVATE."),
-    "bench": Verb("snugdp.cli.bench:app", "Side-by-side runs against peers, in one run, on one thread."),
+    "paper": Verb("snugdp_studies.cli.paper:app", "The experiments of the paper. Studies, NOT PRIVATE."),
+    "bench": Verb("snugdp_studies.cli.bench:app", "Side-by-side runs against peers, in one run, on one thread."),
     "demo": Verb(
         "snugdp.cli.demo:demo",
         "From a made-up table to a published model, in some seconds: plan, ledger, fit, score, a refusal, files.",

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from snugdp.data.kinds import Column
-    from snugdp.data.schema import Schema
-    from snugdp.guarantee import Cost
+    from snugdp.core.guarantee import Cost
     from snugdp.ledger.book import Ledger
     from snugdp.ledger.limits import Remaining
-    from snugdp.ptr.propose import Plan
+    from snugdp.propose.plan import Plan
+    from snugdp.tables.schema.kinds import Column
+    from snugdp.tables.schema.schema import Schema
 
 
 class Model(StrEnum):
@@ -68,7 +68,7 @@ class Wish:
 
     def estimator(self) -> Any:
         """The estimator, not fitted; what is wrong with the wish is said here."""
-        from snugdp.data.schema import Boolean, Schema
+        from snugdp.tables.schema.schema import Boolean, Schema
 
         self._check()
         schema = Schema.from_toml(self.schema)
@@ -156,7 +156,7 @@ def value_of(text: str) -> Any:
 
 def plan_of(estimator: Any, rows: int | None) -> Plan:
     """The plan of an estimator, whether or not it can make something of a number of rows."""
-    from snugdp.estimators.pca import PCA
+    from snugdp.estimators.pca.pca import PCA
 
     plan: Plan = estimator.plan() if isinstance(estimator, PCA) else estimator.plan(rows=rows)
     return plan
@@ -164,7 +164,7 @@ def plan_of(estimator: Any, rows: int | None) -> Plan:
 
 def columns_of(estimator: Any) -> dict[str, Column]:
     """The columns that a fit reads; PCA has no target."""
-    from snugdp.estimators.pca import PCA
+    from snugdp.estimators.pca.pca import PCA
 
     schema: Schema = estimator.schema
     left = schema.target if isinstance(estimator, PCA) else None

@@ -1,165 +1,258 @@
-"""``snugdp bench pate``: students of private labels beside plain Gaussian noise, and times."""
+"""``snugdp pate``: labels from the votes of teachers, and a student that may be published."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+import csv
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
-from snugdp.cli import paper
-from snugdp.cli.errors import in_plain_words
+from snugdp.cli import models
+from snugdp.cli.releases import Data, Delta, Epsilon, Multiline, Till, Told, releasing
 
 if TYPE_CHECKING:
-    from snugdp.bench.pate import Cell, Setting
+    from snugdp.pate.face import Labels
+    from snugdp.tables.schema.kinds import Column
+    from snugdp.tables.schema.schema import Schema
 
-_NOTES = (
-    "NOT PRIVATE: seeded noise. Teachers are trained on the training images and asked about the first test images; 300 "
-    "labelled test images are public, for a proxy whose votes are the belief behind every plan; students are "
-    "tested on the last 1,000.",
-    "A refusal leaves no student: labels and students are means over the released runs. right: true labels among the "
-    "answers. The distance test may choose plain noise (sigma in brackets), which never refuses.",
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Private aggregation of teacher ensembles: noisy labels of public queries, and a student of them.",
 )
 
+Classes = Annotated[
+    str | None,
+    typer.Option(help="How many classes (0, 1, 2, ...), or their names separated by commas.", show_default=False),
+]
+Gap = Annotated[
+    str | None, typer.Option(help="Votes by which the plurality is believed to lead; several separated by commas.")
+]
+Proxy = Annotated[Path | None, typer.Option(help="Public histograms of similar queries: a belief, as a file of votes.")]
+Sigma = Annotated[str | None, typer.Option(help="The noise on every count; by default the plan chooses.")]
+Test = Annotated[str, typer.Option(help='"distance"; "none", which is never refused; or "smooth", the paper\'s.')]
+Threshold = Annotated[
+    str | None, typer.Option(help="Answer only queries whose largest count reaches this after noise.")
+]
 
-def pate(
+
+@app.command()
+@releasing
+def label(
+    votes: Annotated[Path, typer.Argument(help="A .csv, .npy, .npz, .parquet or .arrow file.", show_default=False)],
     *,
-    data: Annotated[Path | None, typer.Option(help="A folder with the four files of MNIST, plain or gzipped.")] = None,
-    votes: Annotated[Path | None, typer.Option(help="Read the teachers' votes from this .npz file.")] = None,
-    teachers: Annotated[int, typer.Option(min=2, help="How many are trained.")] = 400,
-    queries: Annotated[int, typer.Option(min=2, help="Queries in every run.")] = 1000,
-    epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.5,0.75,1,1.5,2,3",
-    sigmas: Annotated[str, typer.Option(help="Label noise for the comparison at equal noise.")] = "20,40,60",
-    kinds: Annotated[str, typer.Option(help="Kinds of queries: random, proxy, votes.")] = "random,proxy,votes",
-    delta: Annotated[float, typer.Option(min=1e-300, max=0.5, help="The delta of every budget.")] = 1e-5,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each method, each with queries and noise of its own.")] = 5,
-    surrogate: Annotated[
-        Path | None, typer.Option(help="Also every curve on the histograms in this .json file of named sets.")
+    till: Till,
+    epsilon: Epsilon,
+    delta: Delta = "1e-6",
+    classes: Classes = None,
+    form: Annotated[
+        str, typer.Option(help='"histograms"; or labels, a row for each of the "teachers" or of the "queries".')
+    ] = "histograms",
+    teachers: Annotated[
+        int | None, typer.Option(min=1, help="How many there are; needed if they may abstain.", show_default=False)
     ] = None,
-    surrogate_sigmas: Annotated[
-        str, typer.Option(help="Label noise for --surrogate.")
-    ] = "13.7858,20.977,31.9192,48.5693",
-    speed: Annotated[bool, typer.Option(help="Measure times.")] = True,
-    large: Annotated[bool, typer.Option(help="Also the time of 100,000 queries by 1,000 teachers.")] = True,
-    file: Annotated[Path | None, typer.Option("--json", help="Write every number to this file.")] = None,
+    gap: Gap = None,
+    proxy: Proxy = None,
+    sigma: Sigma = None,
+    test: Test = "distance",
+    threshold: Threshold = None,
+    multiline: Multiline = True,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv file for the labels; without it they are printed.")
+    ] = None,
 ) -> None:
-    """Students of MNIST against total epsilon: distance test, Confident-GNMax and the Gaussian mechanism; times.
+    """Labels of public queries from the votes of teachers, or a refusal.
 
-    Example: snugdp bench pate --data mnist --epsilons 1,2
+    Neighbouring tables differ in what one teacher saw. The queries, --gap and --proxy must not come from the votes.
+
+    Example: snugdp pate label votes.npy --classes 10 --epsilon 1 --gap 200 --ledger people.ledger -o labels.csv
     """
-    console = Console()
-    with in_plain_words():
-        if file is not None:
-            file.touch()  # a file that cannot be written is found before the work
-        numbers: dict[str, Any] = {}
-        if data is not None:
-            budgets, noises = ([float(value) for value in text.split(",")] for text in (epsilons, sigmas))
-            asked = [kind.strip() for kind in kinds.split(",")]
-            setting = _setting(console, data, votes, teachers, asked)
-            size = {"queries": queries, "delta": delta, "seeds": seeds}
-            numbers |= _students(console, setting, (budgets, noises, asked), size)
-        elif votes is not None:
-            raise ValueError("students need pictures: name the folder of MNIST by --data")
-        else:
-            console.print("No --data: students are left out.", highlight=False)
-        if surrogate is not None:
-            numbers["surrogate"] = _surrogate(
-                console, surrogate, delta, [float(value) for value in surrogate_sigmas.split(",")]
-            )
-        if speed:
-            numbers["times"] = _times(console, large)
-        if file is not None:
-            file.write_text(json.dumps(numbers, indent=1))
+    from snugdp.core.guarantee import Budget
+    from snugdp.pate import face
+    from snugdp.pate.proposals import Size
+    from snugdp.pate.votes import read
+    from snugdp.release.context import Purse
+
+    _check_output(output)
+    budget, named = Budget(epsilon, delta), _classes(classes)
+    panel, inside = read(_votes(votes, multiline), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
+    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, multiline), threshold, None)
+    size = Size(panel.teachers, panel.queries, len(panel.classes))
+    proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
+    aside = output is None
+    purse = Purse(None, till.agreed(proposal.plan, aside=aside), budget)
+    asked = purse.asking(lambda: face.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
+    outcome = face.run(proposal, panel, inside, asked)
+    shown: dict[str, Any] = {"labels": None, "answered": None}
+    words = None
+    if outcome.value is not None:
+        found = outcome.value
+        shown = {"labels": found.labels.tolist(), "answered": found.answered.tolist()}
+        if output is not None or not till.as_json:
+            _write(found, output)
+        words = f"Released: labels of {int(found.answered.sum()):,} of {len(found):,} queries"
+    public = {"classes": list(panel.classes), "teachers": panel.teachers, "queries": panel.queries}
+    till.tell(
+        outcome, proposal.plan, Told(words, shown, {"labels": output if words else None}, public=public, aside=aside)
+    )
 
 
-def _setting(console: Console, data: Path, votes: Path | None, teachers: int, kinds: list[str]) -> Setting:
-    from snugdp.bench import pate as contest
+@app.command()
+@releasing
+def train(
+    data: Data,
+    schema: models.SchemaFile,
+    *,
+    till: Till,
+    queries: Annotated[
+        str, typer.Option(help="Public rows without labels, a file with the columns of the table.", show_default=False)
+    ],
+    epsilon: Epsilon,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The JSON file of the model.", show_default=False)],
+    delta: Delta = "1e-6",
+    target: models.Target = None,
+    teachers: Annotated[int, typer.Option(min=1, help="How many; each learns from its own part of the rows.")] = 250,
+    gap: Gap = None,
+    proxy: Proxy = None,
+    sigma: Sigma = None,
+    test: Test = "distance",
+    threshold: Threshold = None,
+    multiline: Multiline = True,
+    jobs: Annotated[int | None, typer.Option(help="Teachers trained at a time.")] = None,
+) -> None:
+    """Train teachers on the rows and a linear student on their noisy labels of public queries.
 
-    if unknown := [kind for kind in kinds if kind not in contest.KINDS]:
-        raise ValueError(f"no kind {', '.join(unknown)} of queries; there are {', '.join(contest.KINDS)}")
-    watch = lambda numbers, total: _bar(console, "Teachers", numbers, total)  # noqa: E731
-    return contest.prepare(data, votes, teachers, watch)
+    The schema says which columns are used, all of them numbers or truth values, and the classes of the target.
 
+    Example: snugdp pate train people.parquet people.toml --target risk --queries public.parquet --epsilon 1 -o model.json
+    """  # noqa: E501  one line to copy
+    from snugdp.cli import reading
 
-def _students(
-    console: Console,
-    setting: Setting,
-    asked: tuple[Sequence[float], Sequence[float], Sequence[str]],
-    size: dict[str, Any],
-) -> dict[str, Any]:
-    from snugdp.bench import pate as contest
-
-    epsilons, sigmas, kinds = asked
-    queries, delta, seeds = (size[name] for name in ("queries", "delta", "seeds"))
-    for note in _NOTES:
-        console.print(note, highlight=False)
-    console.print(f"{queries} queries, delta {delta:g}, {seeds} runs", highlight=False)
-    references = contest.references(setting, kinds, queries, seeds)
-    for name, accuracy in references.items():
-        console.print(f"{name}: {accuracy:.3f}", highlight=False)
-    work = contest.jobs(epsilons, kinds)
-    equal = list(_bar(console, "Equal epsilon", contest.fill(setting, work, **size), len(work)))
-    for kind in kinds:
-        console.print(_table(f"equal epsilon: {contest.KINDS[kind]}", [cell for cell in equal if cell.kind == kind]))
-    work = contest.equal_noise(setting, sigmas, kinds, queries, delta)
-    noisy = list(_bar(console, "Equal noise", contest.fill(setting, work, **size), len(work)))
-    for kind in kinds if noisy else ():
-        console.print(_table(f"equal noise: {contest.KINDS[kind]}", [cell for cell in noisy if cell.kind == kind]))
-    found = {"equal_epsilon": [asdict(cell) for cell in equal], "equal_noise": [asdict(cell) for cell in noisy]}
-    return {**size, "teachers": setting.teachers, "references": references, **found}
-
-
-def _table(title: str, cells: Sequence[Cell]) -> Table:
-    table = Table("epsilon", "method", "sigma", "refused", "answers", "right", "student", title=title)
-    for cell in cells:
-        if cell.sigma is None or cell.refused is None:
-            table.add_row(f"{cell.epsilon:.3g}", cell.method, "none", "no plan")
-            continue
-        sigma = f"{cell.sigma:.4g}" if cell.tested else f"({cell.sigma:.4g})"
-        error = "" if cell.error is None else f" ± {cell.error:.3f}"
-        means = [f"{cell.answers:.0f}", f"{cell.right:.3f}", f"{cell.student:.3f}{error}"] if cell.answers else []
-        table.add_row(f"{cell.epsilon:.3g}", cell.method, sigma, f"{cell.refused:.0%}", *means)
-    return table
-
-
-def _surrogate(console: Console, file: Path, delta: float, sigmas: Sequence[float]) -> dict[str, Any]:
-    """Every curve on histograms that are given as they are."""
-    from snugdp.paper import pate_data, pate_study
-
-    votes = pate_data.stored(file)
-    sets = {name: places for name, places in votes.sets.items() if len(places) >= 200} or dict(votes.sets)
-    study = pate_study.Study(votes, sets, sigmas, delta)
-    for note in pate_study.NOTES:
-        console.print(note, highlight=False)
-    points = list(_bar(console, "Curves", study.run(), study.points))
-    paper.show(console, study, points)
-    return pate_study.as_json(study, points)
+    _check_output(output, ".json")
+    features, answer, labels = _columns(schema, target)
+    private = reading.opened(data, {**features, answer[0]: answer[1]})
+    public = reading.frame(reading.opened(queries, features), features)
+    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, multiline)}
+    how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
+    model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
+    plan = model.plan()
+    account = till.agreed(plan)
+    rows = reading.frame(private, {**features, answer[0]: answer[1]})
+    model.set_params(ledger=account).fit(rows.select(tuple(features)), rows[answer[0]])
+    if model.released_ and not hasattr(model, "student_"):
+        raise ValueError(
+            "labels were released and paid for, but no student can be trained on them: perhaps all are the same. "
+            "Give more queries, or a larger epsilon"
+        )
+    words = f"Released: a student of {int(model.answered_.sum()):,} labels" if model.released_ else None
+    title = f"A student of private teachers: {answer[0]}"
+    till.tell(model.outcome_, plan, Told(words, {}, {"model": output}, model=model, title=title))
 
 
-def _times(console: Console, large: bool) -> dict[str, Any]:
-    from snugdp.bench import pate_speed, pate_times
+def _ensemble(teachers: int, **given: Any) -> Any:
+    """Teachers that scale what they see, and a student whose coefficients are in the units of the table."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
-    table = Table("smooth sensitivity, 200 queries by 400 teachers", "fastest, s", "median, s", "times faster")
-    loops = pate_speed.run()
-    for row in loops:
-        table.add_row(row.name, f"{row.best:.4f}", f"{row.median:.4f}", f"{row.faster:.0f}")
-    console.print(table)
-    found = list(pate_times.run(large=(100_000, 1_000) if large else None))
-    table = Table("votes to labels, exact noise", "first, s", "then, median, s", "processor, s", "peak so far, MB")
-    for time in found:
-        later = "" if time.median is None else f"{time.median:.2f}"
-        table.add_row(time.name, f"{time.first:.2f}", later, f"{time.processor:.2f}", f"{time.peak_mb:.0f}")
-    console.print(table)
-    console.print(pate_times.GOALS, highlight=False)
-    return {"smooth": [asdict(row) for row in loops], "labels": [asdict(row) for row in found]}
+    from snugdp.estimators.pate.classifier import PATEClassifier
+
+    teacher = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
+    student = LogisticRegression(solver="newton-cholesky", C=100.0, max_iter=200)  # which units do not slow down
+    return PATEClassifier(teacher, student, teachers, **given)
 
 
-def _bar(console: Console, what: str, items: Iterable[Any], total: int) -> Iterator[Any]:
-    """A bar on a terminal."""
-    yield from track(items, what, total, console=console, disable=not console.is_terminal, transient=True)
+def _columns(file: Path, target: str | None) -> tuple[dict[str, Column], tuple[str, Column], Sequence[Any]]:
+    """The columns to learn from, the target, and its classes, all from the schema."""
+    from snugdp.tables.schema.schema import Boolean, Category, Schema
+
+    schema: Schema = Schema.from_toml(file)
+    schema = schema if target is None else replace(schema, target=target)
+    if schema.target is None:
+        raise ValueError(f"{file} names no target: give --target, the column to be predicted")
+    answer = schema.columns[schema.target]
+    if not isinstance(answer, Boolean | Category):
+        raise TypeError(f'the target "{schema.target}" must be a category or a truth value: the schema says a number')
+    features = {name: column for name, column in schema.columns.items() if name != schema.target}
+    if texts := [name for name, column in features.items() if isinstance(column, Category)]:
+        raise TypeError(
+            f'column "{texts[0]}" is a category, and teachers take numbers: leave it out of the schema, or make it one '
+            "column of 0 and 1 for each value"
+        )
+    return features, (schema.target, answer), [False, True] if isinstance(answer, Boolean) else list(answer.values)
+
+
+def _votes(file: Path, multiline: bool) -> Any:
+    """A file of votes."""
+    import numpy as np
+
+    from snugdp.cli import reading
+
+    if file.suffix == ".npy":
+        return _loaded(file)
+    if file.suffix == ".npz":
+        with _loaded(file) as arrays:
+            if len(arrays.files) != 1:
+                raise ValueError(f"{file} holds {len(arrays.files)} arrays: save the votes alone")
+            return np.asarray(arrays[arrays.files[0]])
+    if file.name.endswith((".csv", ".csv.gz")):
+        return reading.table(file, multiline)
+    return file
+
+
+def _loaded(file: Path) -> Any:
+    """An array that runs nothing when it is read."""
+    import numpy as np
+
+    from snugdp.secrecy.silence import quietly
+
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    worked, found = quietly(lambda: np.load(file, allow_pickle=False))
+    if not worked or found is None:
+        raise ValueError(
+            f"{file} is not a whole file of numbers or text: write it again with numpy.save or numpy.savez"
+        )
+    return found
+
+
+def _classes(text: str | None) -> list[Any] | None:
+    if text is None:
+        return None
+    if text.strip().isdecimal():
+        return list(range(int(text)))
+    names = [name.strip() for name in text.split(",")]
+    return [int(name) for name in names] if all(name.lstrip("-").isdecimal() for name in names) else names
+
+
+def _gap(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        leads = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError("--gap must be a number of votes, or several separated by commas") from None
+    return leads[0] if len(leads) == 1 else leads
+
+
+def _check_output(output: Path | None, ending: str = ".csv") -> None:
+    if output is not None and output.suffix != ending:
+        raise ValueError(f"{output} must end in {ending}")
+
+
+def _write(found: Labels, output: Path | None) -> None:
+    """One line for each query that has an answer; the queries count from 0."""
+    lines: list[list[Any]] = [["query", "label"]]
+    lines += [
+        [place, name]
+        for place, (name, known) in enumerate(zip(found.labels.tolist(), found.answered, strict=True))
+        if known
+    ]
+    if output is None:
+        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+        return
+    with output.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(lines)

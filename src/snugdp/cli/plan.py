@@ -13,7 +13,7 @@ from snugdp.cli.terminal import bars
 
 if TYPE_CHECKING:
     from snugdp.estimators.forecast import Expected, Outlook
-    from snugdp.ptr.propose import Plan
+    from snugdp.propose.plan import Plan
 
 _FEW = 12
 
@@ -76,7 +76,7 @@ def _outlook(estimator: Any, rows: int) -> Outlook:
 
 
 def _charged(planned: Plan) -> dict[str, Any]:
-    from snugdp.estimators.files_steps import cost_told
+    from snugdp.estimators.files.steps import cost_told
 
     return {"plan": str(planned), "proof": planned.proof, "unit": planned.unit.value, "cost": cost_told(planned.cost)}
 
@@ -103,7 +103,7 @@ def _shown(outlook: Outlook) -> list[str]:
 
 
 def _budget(expected: Expected) -> str:
-    from snugdp.accounting.printed import printed_up
-    from snugdp.accounting.rational import rational
+    from snugdp.numerics.printed import printed_up
+    from snugdp.numerics.rationals import rational
 
     return printed_up(rational(expected.epsilon, "epsilon"))

@@ -17,7 +17,7 @@ from snugdp.cli.releases import Multiline
 if TYPE_CHECKING:
     import polars as pl
 
-    from snugdp.data.sources import Source
+    from snugdp.tables.sources import Source
 
 
 def predict(
@@ -45,8 +45,8 @@ def predict(
     """
     with in_plain_words():
         from snugdp.cli.reading import table
-        from snugdp.data.sources import open_source
-        from snugdp.estimators.files import load
+        from snugdp.estimators.files.model_file import load
+        from snugdp.tables.sources import open_source
 
         if output is not None and output.suffix not in (".csv", ".parquet"):
             raise ValueError(f"{output} must end in .csv or .parquet")

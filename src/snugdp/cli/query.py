@@ -13,8 +13,8 @@ from snugdp.cli import models
 from snugdp.cli.releases import Data, Delta, Epsilon, Rows, Till, Told, releasing
 
 if TYPE_CHECKING:
-    from snugdp.data.kinds import Column as Kind
-    from snugdp.ptr.propose import Plan
+    from snugdp.propose.plan import Plan
+    from snugdp.tables.schema.kinds import Column as Kind
 
 app = typer.Typer(
     no_args_is_help=True, help="One number or one label about a column: plan, pay, test, release or refuse."
@@ -181,8 +181,8 @@ class _Asked:
     ) -> None:
         """A query for numbers."""
         from snugdp.cli import reading
-        from snugdp.data.kinds import Number
-        from snugdp.guarantee import Neighbours
+        from snugdp.core.guarantee import Neighbours
+        from snugdp.tables.schema.kinds import Number
 
         known = self._kind()
         if known is not None and not isinstance(known, Number):
@@ -213,8 +213,8 @@ class _Asked:
     def label(self, make: Callable[[Sequence[Any]], Any], values: str | None) -> None:
         """A query for labels."""
         from snugdp.cli import reading
-        from snugdp.data.kinds import Boolean, Category
-        from snugdp.data.sources import open_source
+        from snugdp.tables.schema.kinds import Boolean, Category
+        from snugdp.tables.sources import open_source
 
         if values is not None:
             kind = reading.listed(self.column, [value.strip() for value in values.split(",")], open_source(self.file))
@@ -231,7 +231,7 @@ class _Asked:
         self._tell(query.release(reading.frame(source, kinds)[self.column], ledger=account), plan, public)
 
     def _kind(self) -> Kind | None:
-        from snugdp.data.schema import Schema
+        from snugdp.tables.schema.schema import Schema
 
         if self.schema is None:
             return None

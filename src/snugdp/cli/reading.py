@@ -10,11 +10,11 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from snugdp.data.cells import numbers, numeric, truths
-from snugdp.data.kinds import Boolean, Category, Column, Number, type_name
-from snugdp.data.quiet import quietly
-from snugdp.data.schema import Schema
-from snugdp.data.sources import FileSource, Source, TableError, open_source
+from snugdp.secrecy.silence import quietly
+from snugdp.tables.cells import numbers, numeric, truths
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Number, type_name
+from snugdp.tables.schema.schema import Schema
+from snugdp.tables.sources import FileSource, Source, TableError, open_source
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from snugdp.cli.outputs import can_write, of_ledger
 from snugdp.cli.terminal import agrees, is_terminal
 
 if TYPE_CHECKING:
+    from snugdp.core.outcome import Outcome
     from snugdp.ledger.book import Ledger
-    from snugdp.outcome import Outcome
-    from snugdp.ptr.propose import Plan
+    from snugdp.propose.plan import Plan
 
 Data = Annotated[
     str, typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.", show_default=False)
@@ -130,11 +130,11 @@ class Till:
     def _write(self, outcome: Outcome[Any], plan: Plan, told: Told) -> None:
         model, file = told.model, told.files.get("model")
         if model is not None and file is not None:
-            from snugdp.estimators.files import save
+            from snugdp.estimators.files.model_file import save
 
             save(model, file)
         if self.report is not None:
-            from snugdp.estimators.files import as_dict
+            from snugdp.estimators.files.model_file import as_dict
             from snugdp.report.model import render
 
             subject = outcome if model is None else as_dict(model)
@@ -143,7 +143,7 @@ class Till:
             self.report.write_text(page, encoding="utf-8")
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
-        from snugdp.estimators.files_steps import cost_told
+        from snugdp.estimators.files.steps import cost_told
 
         accepted = None if self.book is None else self.book.affords(plan.cost)
         found = None if self.book is None else {**self._found(self.book), "accepted": accepted}
@@ -162,7 +162,7 @@ class Till:
         return f"\nLedger {self.book.address}: {self.book.remaining} left.{after}"
 
     def _paid(self, outcome: Outcome[Any], plan: Plan) -> dict[str, Any]:
-        from snugdp.estimators.files_steps import cost_told
+        from snugdp.estimators.files.steps import cost_told
 
         receipt: Any = getattr(outcome, "receipt", None)
         names = ("ledger", "sequence", "what", "key", "hash")

@@ -50,7 +50,7 @@ def report(
 
 def _held(model: Path) -> dict[str, Any]:
     """What the file says, before it is checked."""
-    from snugdp.estimators.files import parsed
+    from snugdp.estimators.files.model_file import parsed
 
     try:
         held = parsed(model.read_text(encoding="utf-8"))

@@ -26,8 +26,8 @@ def init(
     Example: snugdp schema init people.parquet -o people.toml
     """
     from snugdp.cli.reading import table
-    from snugdp.data.schema_toml import template
-    from snugdp.data.sources import open_source
+    from snugdp.tables.schema.toml import template
+    from snugdp.tables.sources import open_source
 
     with in_plain_words():
         can_write(output, read=(file,))
@@ -57,9 +57,9 @@ def check(
     Example: snugdp schema check people.toml people.parquet
     """
     from snugdp.cli.reading import table
-    from snugdp.data.passes import GramPass
-    from snugdp.data.schema import Schema
-    from snugdp.data.sources import open_source
+    from snugdp.tables.passes.base import GramPass
+    from snugdp.tables.schema.schema import Schema
+    from snugdp.tables.sources import open_source
 
     with in_plain_words():
         read = Schema.from_toml(schema)

@@ -14,7 +14,7 @@ from snugdp.cli import models
 from snugdp.cli.releases import Data, Delta, Epsilon, ModelFile, Rows, Till, Told, releasing
 
 if TYPE_CHECKING:
-    from snugdp.data.schema import Schema
+    from snugdp.tables.schema.schema import Schema
 
 _RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
@@ -81,14 +81,14 @@ def select(
     estimator.set_params(ledger=till.agreed(plan)).fit(data)
     words, shown = _words(estimator) if estimator.released_ else None, {}
     if till.as_json:
-        from snugdp.estimators.files import as_dict
+        from snugdp.estimators.files.model_file import as_dict
 
         shown = {"model": as_dict(estimator)}
     till.tell(estimator.outcome_, plan, Told(words, shown, {"model": output}, model=estimator, rows=rows))
 
 
 def _schema(file: Path, target: str | None) -> Schema:
-    from snugdp.data.schema import Schema
+    from snugdp.tables.schema.schema import Schema
 
     schema = Schema.from_toml(file)
     if target is not None:

@@ -10,15 +10,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from snugdp.accounting.printed import printed_up
-from snugdp.accounting.rational import written_up
-from snugdp.data.arrays import ArraySource
-from snugdp.data.schema import Layout
-from snugdp.guarantee import Budget, Cost
-from snugdp.mechanisms.regression import Method
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Receipt
+from snugdp.mechanisms.linear.base import Method
 from snugdp.noise import Noise, Simulation
-from snugdp.outcome import Receipt
-from snugdp.ptr.propose import Plan
+from snugdp.numerics.printed import printed_up
+from snugdp.numerics.rationals import written_up
+from snugdp.propose.plan import Plan
+from snugdp.tables.layouts.arrays import ArraySource
+from snugdp.tables.schema.schema import Layout
 
 _TYPICAL = (1_000, 10_000, 100_000, 1_000_000)
 _FEW = 6
@@ -57,7 +57,7 @@ def require_rows(data: object) -> None:
 class Promise:
     """What a fit promises about every person in the table, in plain numbers.
 
-    >>> print(Promise(Budget(1, 1e-6), "mechanisms/objective.proof.md#theorem-1"))
+    >>> print(Promise(Budget(1, 1e-6), "mechanisms/objective/robust.proof.md#theorem-1"))
     (1, 1e-06)-differential privacy, neighbours: add_remove
     """
 

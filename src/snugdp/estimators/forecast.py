@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from snugdp.data.schema import Layout
+from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import as_long_rows, in_users_units, whole_rows
-from snugdp.estimators.pca import PCA
-from snugdp.estimators.sparse_base import SparseModel
-from snugdp.guarantee import Budget
-from snugdp.mechanisms.components import Rank, Task
-from snugdp.mechanisms.regression import Method
+from snugdp.estimators.pca.pca import PCA
+from snugdp.estimators.sparse.base import SparseModel
+from snugdp.mechanisms.components.base import Rank, Task
+from snugdp.mechanisms.linear.base import Method
+from snugdp.tables.schema.schema import Layout
 
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 MORE = (1, 2, 4)

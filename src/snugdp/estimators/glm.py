@@ -12,18 +12,18 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
-from snugdp.accounting.rational import Real
-from snugdp.data.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
-from snugdp.data.schema import Layout, Schema
-from snugdp.estimators.glm_methods import GLM_METHODS
-from snugdp.estimators.methods import Recipe
+from snugdp.core.guarantee import Neighbours
+from snugdp.core.outcome import LedgerLike
+from snugdp.estimators.inputs import Bounds, Table
+from snugdp.estimators.methods.glm import GLM_METHODS
+from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.model import LinearModel
-from snugdp.estimators.responses import Bare, Counts, LabelBounds, Labels, Numbers, Response
-from snugdp.estimators.tables import Bounds, Table
-from snugdp.guarantee import Neighbours
-from snugdp.mechanisms.regression import Fit
+from snugdp.estimators.targets import Bare, Counts, LabelBounds, Labels, Numbers, Response
+from snugdp.mechanisms.linear.base import Fit
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike
+from snugdp.numerics.rationals import Real
+from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
+from snugdp.tables.schema.schema import Layout, Schema
 
 
 class GeneralisedModel(LinearModel):
@@ -74,7 +74,7 @@ class GeneralisedModel(LinearModel):
 
 
 class GLM(GeneralisedModel):
-    """A private linear model with any of the losses of ``snugdp.data.losses``.
+    """A private linear model with any of the losses of ``snugdp.tables.losses.losses``.
 
     ``loss`` says what the target is. ``Logistic()``, ``SoftHinge(h)``: labels, with ``classes``, all labels there can
     be. ``TamedPoisson(most, rate)``: counts from 0 to ``most``. ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``:
@@ -84,7 +84,7 @@ class GLM(GeneralisedModel):
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
     ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, and scores on private rows.
 
-    >>> from snugdp.data.losses import SoftHinge
+    >>> from snugdp.tables.losses.losses import SoftHinge
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
     >>> y = ["far" if a > 0.45 else "near" for a, b in X]
     >>> model = GLM(SoftHinge(0.5), epsilon=2, classes=["near", "far"], x_norm=1.5).fit(X, y)
@@ -163,7 +163,7 @@ class GLM(GeneralisedModel):
             return Labels(loss, given, together=isinstance(loss, Logistic))
         if not isinstance(loss, TamedPoisson | PseudoHuber | LogCosh | Huber):
             raise TypeError(
-                "loss must be one of snugdp.data.losses: Logistic(), SoftHinge(h), TamedPoisson(most, rate), "
+                "loss must be one of snugdp.tables.losses.losses: Logistic(), SoftHinge(h), TamedPoisson(most, rate), "
                 "PseudoHuber(c), LogCosh(c) or Huber(c)"
             )
         self._leave_out("classes", "they are for losses of labels")

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.data.rows import Rows
-from snugdp.guarantee import Budget
-from snugdp.mechanisms.regression import Fit, Forecast, Method
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.mechanisms.linear.base import Fit, Forecast, Method
+from snugdp.mechanisms.selection.select import Selection
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike, Outcome
-from snugdp.ptr.propose import Plan
-from snugdp.ptr.purse import Purse
-from snugdp.ptr.select import Selection
-from snugdp.secret import Secret
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.rows import Rows
 
 _MOST = 10_000  # combinations
 _FEW = 6
@@ -107,7 +107,7 @@ class Score:
 class Searched:
     """The best of many proposals on public rows; a ``Method`` whose outcome holds a ``Selected``.
 
-    Guarantee: (epsilon, delta) of the budget in all (``ptr/select.proof.md``, Theorem 1).
+    Guarantee: (epsilon, delta) of the budget in all (``mechanisms/selection/select.proof.md``, Theorem 1).
     """
 
     def __init__(

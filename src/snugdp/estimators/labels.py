@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.data.cells import Names
-from snugdp.data.quiet import quietly
-from snugdp.estimators.tables import one_column
+from snugdp.estimators.inputs import one_column
+from snugdp.secrecy.silence import quietly
+from snugdp.tables.cells import Names
 
 Integers = NDArray[np.int64]
 _CLASSES = (

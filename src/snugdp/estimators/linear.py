@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from snugdp.accounting.rational import Real
-from snugdp.data.schema import Layout, Schema
-from snugdp.estimators.methods import METHODS, Recipe
+from snugdp.core.guarantee import Neighbours
+from snugdp.core.outcome import LedgerLike
+from snugdp.estimators.inputs import Bounds
+from snugdp.estimators.methods.linear import METHODS, Recipe
 from snugdp.estimators.model import LinearModel
-from snugdp.estimators.tables import Bounds
-from snugdp.guarantee import Neighbours
-from snugdp.mechanisms.regression import Fit
+from snugdp.mechanisms.linear.base import Fit
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike
+from snugdp.numerics.rationals import Real
+from snugdp.tables.schema.schema import Layout, Schema
 
 
 class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
@@ -27,7 +27,7 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     ``y_bound``, b for targets in [-b, b] or (low, high) (others are clipped); or a ``schema`` with bounds for every
     column of a table. What is missing or no number counts as 0, or as the middle of its bounds.
 
-    ``method``: "auto", or one of ``snugdp.estimators.methods.METHODS``. ``proposals``: public proposals for the method,
+    ``method``: "auto", or one of ``estimators.methods.linear.METHODS``. ``proposals``: public proposals for the method,
     such as {"ridge": 10.0}. Where a list is given, as in {"ridge": [1, 10], "clip": [0.1, 0.2]}, every combination is
     tried in private and the best on ``validation`` is kept; ``selection`` says how, as in {"mean_runs": 30, "law":
     "geometric"} (see ``snugdp.Selection``). ``validation``: public (X, y) to choose on.

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from snugdp.accounting.rational import Real
-from snugdp.data.losses import Logistic
-from snugdp.data.schema import Schema
+from snugdp.core.guarantee import Neighbours
+from snugdp.core.outcome import LedgerLike
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.responses import LabelBounds, Labels
-from snugdp.guarantee import Neighbours
+from snugdp.estimators.targets import LabelBounds, Labels
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike
+from snugdp.numerics.rationals import Real
+from snugdp.tables.losses.losses import Logistic
+from snugdp.tables.schema.schema import Schema
 
 
 class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[misc]
@@ -27,7 +27,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     as its target. A label that is none of the classes counts as the first of ``classes_``; an entry that is missing or
     no number counts as 0, or as the middle of its bounds.
 
-    ``method``: "auto", "objective" or "output" (see ``snugdp.estimators.glm_methods``). ``proposals``: public
+    ``method``: "auto", "objective" or "output" (see ``snugdp.estimators.methods.glm``). ``proposals``: public
     proposals for the method, such as {"ridge": 2.0}. Where a list is given every combination is tried in private and
     the best on ``validation``, public (X, y), is kept; ``selection`` says how (see ``snugdp.Selection``).
     ``multi_class``: for more than two classes one model, "softmax", or one for each class against the others, "ovr".

@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from snugdp.data.arrays import ArraySource
-from snugdp.data.passes import row_map
-from snugdp.data.rows import Rows
-from snugdp.data.schema import Layout, Schema
-from snugdp.data.threads import one_blas_thread
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import (
     Promise,
     described,
@@ -26,16 +23,19 @@ from snugdp.estimators.base import (
     whole_rows,
 )
 from snugdp.estimators.grids import Score, Searched, combinations, options_of, squares
-from snugdp.estimators.methods import Options, Recipe, recipe_for
+from snugdp.estimators.inputs import Bounds, Table, read, rows_of, target_of
+from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
 from snugdp.estimators.private import PrivateEstimator
-from snugdp.estimators.tables import Bounds, Table, read, rows_of, target_of
-from snugdp.guarantee import Budget
-from snugdp.mechanisms.regression import Design, Fit, Method
-from snugdp.outcome import Outcome
-from snugdp.ptr.propose import Plan
-from snugdp.ptr.purse import Purse
-from snugdp.ptr.select import Selected
-from snugdp.secret import Secret
+from snugdp.mechanisms.linear.base import Design, Fit, Method
+from snugdp.mechanisms.selection.select import Selected
+from snugdp.numerics.threads import one_blas_thread
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.layouts.arrays import ArraySource
+from snugdp.tables.passes.base import row_map
+from snugdp.tables.rows import Rows
+from snugdp.tables.schema.schema import Layout, Schema
 
 
 class LinearModel(PrivateEstimator):

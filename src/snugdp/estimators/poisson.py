@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from snugdp.accounting.rational import Real, rational
-from snugdp.data.losses import TamedPoisson
-from snugdp.data.schema import Number, Schema
+from snugdp.core.guarantee import Neighbours
+from snugdp.core.outcome import LedgerLike
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.responses import Counts
-from snugdp.guarantee import Neighbours
+from snugdp.estimators.targets import Counts
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike
+from snugdp.numerics.rationals import Real, rational
+from snugdp.tables.losses.losses import TamedPoisson
+from snugdp.tables.schema.schema import Number, Schema
 
 
 class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]

@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from snugdp.data.cells import matrix
-from snugdp.estimators.addresses import discreet, pickled
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Promise, rehearsal
-from snugdp.estimators.tables import eager
-from snugdp.guarantee import Budget
+from snugdp.estimators.deferred_ledger import discreet, pickled
+from snugdp.estimators.inputs import eager
 from snugdp.ledger.question import column_name, question
 from snugdp.noise import Noise, Simulation
-from snugdp.outcome import Outcome
-from snugdp.ptr.propose import Plan
+from snugdp.propose.plan import Plan
+from snugdp.tables.cells import matrix
 
 _HOW = ("epsilon", "delta", "neighbours", "ledger", "noise", "random_state", "progress", "n_jobs")  # or the budget
 

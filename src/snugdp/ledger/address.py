@@ -8,9 +8,9 @@ import threading
 from typing import TypeAlias
 from urllib.parse import unquote
 
+from snugdp.core.outcome import Account, LedgerLike
 from snugdp.ledger.book import Ledger
 from snugdp.ledger.store import store_at
-from snugdp.outcome import Account, LedgerLike
 
 _Place: TypeAlias = tuple[int, str, str | None]  # process, address, anchor
 _KNOWN: dict[_Place, Ledger] = {}

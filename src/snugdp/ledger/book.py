@@ -10,7 +10,8 @@ import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from snugdp.guarantee import Budget, Cost, Neighbours
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import Receipt
 from snugdp.ledger import entries, records, requests
 from snugdp.ledger.entries import Entry, Verification
 from snugdp.ledger.errors import KeyConflictError, LedgerError, TamperedLedgerError, UnwrittenError
@@ -20,7 +21,6 @@ from snugdp.ledger.requests import Costly
 from snugdp.ledger.state import Charge, Part, State
 from snugdp.ledger.store import Mark, Store, Transaction, store_at
 from snugdp.ledger.view import View
-from snugdp.outcome import Receipt
 
 
 class Ledger:

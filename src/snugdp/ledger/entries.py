@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from snugdp.guarantee import Cost
-from snugdp.ledger import amounts
+from snugdp.core.guarantee import Cost
 from snugdp.ledger.state import State
 from snugdp.ledger.store import Mark, Row
+from snugdp.serial import costs
 
 _COLUMNS = (
     "sequence", "kind", "state", "key", "what", "partition", "part", "within",
@@ -48,7 +48,7 @@ class Verification:
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
         shown: dict[str, object] = {"entries": self.entries, "charges": self.charges, "head": self.head}
-        return shown | {"anchor": self.anchor, "spent": amounts.cost_to_json(self.spent)}
+        return shown | {"anchor": self.anchor, "spent": costs.cost_to_json(self.spent)}
 
     def __str__(self) -> str:
         return (
@@ -97,7 +97,7 @@ def as_json(state: State, rows: Sequence[Row], mark: Mark) -> str:
         "ledger": state.born.dataset,
         "head": {"sequence": state.seq, "hash": state.head},
         "anchor": {"sequence": mark.seq, "hash": mark.hash},
-        "spent": amounts.cost_to_json(state.spent),
+        "spent": costs.cost_to_json(state.spent),
         "left": state.remaining.as_dict(),
         "records": [row._asdict() for row in rows],
     }
@@ -114,7 +114,7 @@ def as_csv(state: State) -> str:
 
 
 def _line(entry: Entry) -> Mapping[str, object]:
-    line: dict[str, object] = {name: getattr(entry.cost, name) for name in amounts.PARTS}
+    line: dict[str, object] = {name: getattr(entry.cost, name) for name in costs.PARTS}
     partition, part = entry.part or ("", "")
     line |= {"partition": partition, "part": part, "atoms": len(entry.cost.atoms)}
     line |= {"within": "" if entry.within is None else entry.within}

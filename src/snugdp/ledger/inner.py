@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from snugdp.guarantee import Budget, Cost
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Receipt
 from snugdp.ledger.errors import BudgetExceededError
 from snugdp.ledger.limits import within
 from snugdp.ledger.memory import MemoryLedger
-from snugdp.outcome import Receipt
 
 __all__ = ["RunLedger", "within"]
 

@@ -17,12 +17,13 @@ from functools import lru_cache
 
 from flint import arb
 
-from snugdp.accounting import balls, gaussian, triple
-from snugdp.accounting.printed import printed_down, root_down
-from snugdp.accounting.rational import typed_down
-from snugdp.accounting.triple import Branch
-from snugdp.guarantee import Budget, Cost
-from snugdp.ledger import amounts
+from snugdp.accounting import composition, gaussian
+from snugdp.accounting.composition import Branch
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.numerics import balls
+from snugdp.numerics.printed import printed_down, root_down
+from snugdp.numerics.rationals import typed_down
+from snugdp.serial import costs
 
 LINES = (Fraction(7, 10), Fraction(2, 5), Fraction(1, 5))  # where they touch, in parts of the largest mu
 SHARES = (Fraction(1, 25), Fraction(3, 20), Fraction(1, 200))  # of delta: the lines' leak, failure, variation
@@ -31,7 +32,7 @@ MOST_EQUAL = 64  # charges like the first that the main box makes an effort to h
 _FEW, _MANY = 4, 24  # halvings of the shares, for many charges like the first, and for the first alone
 _STEPS = 30
 _FEW_BRANCHES = 4  # of an atom that a box may hold many times
-_GRID, _LEAST = Fraction(2) ** amounts.GRID, Fraction(2) ** 400
+_GRID, _LEAST = Fraction(2) ** costs.GRID, Fraction(2) ** 400
 _LARGEST = 10_000  # epsilon; beyond it no variation is taken, for 1 + e^epsilon is too long a number
 
 
@@ -325,14 +326,14 @@ def _leak(budget: Budget, before: Cost, limit: Cost) -> float:
     """What a box leaks at most, rounded up. A pure part spent before the box was fixed counts in full (Theorem 3)."""
     pure, epsilon = _view(budget, before, limit)
     none = Fraction(0)
-    return triple.delta(
+    return composition.delta(
         mu_squared=limit.mu_squared, pure=pure, failure=none, variation=none, atoms=limit.atoms, epsilon=epsilon
     )
 
 
 def _leaks_at_most(budget: Budget, before: Cost, limit: Cost, goal: Fraction) -> bool:
     pure, epsilon = _view(budget, before, limit)
-    return triple.at_most(
+    return composition.at_most(
         mu_squared=limit.mu_squared,
         pure=pure,
         failure=Fraction(0),
@@ -385,7 +386,7 @@ def _moment(branches: tuple[Branch, ...], order: Fraction) -> Fraction:
 
 def _written(value: Fraction) -> Fraction:
     """The number itself, or a little more if a ledger does not write down so many digits."""
-    return value if amounts.bits(value) <= amounts.LONGEST else math.ceil(value * _GRID) / _GRID
+    return value if costs.bits(value) <= costs.LONGEST else math.ceil(value * _GRID) / _GRID
 
 
 def _short(value: Fraction) -> Fraction:

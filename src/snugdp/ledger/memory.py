@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 
-from snugdp.accounting.rational import Real
-from snugdp.guarantee import Budget, Cost, Neighbours
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import Receipt
 from snugdp.ledger.errors import BudgetExceededError
 from snugdp.ledger.limits import Limits, Remaining
-from snugdp.outcome import Receipt
+from snugdp.numerics.rationals import Real
 
 __all__ = ["BudgetExceededError", "MemoryLedger"]
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.rational import rational
+from snugdp.numerics.rationals import rational
 
 ASKS = "\n  asks     "  # between a plan and its question
 _MANY = 4096  # numbers of an array that are written one by one; more of them as their bits

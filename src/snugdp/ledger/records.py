@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from snugdp.ledger.amounts import Json
 from snugdp.ledger.errors import TamperedLedgerError
 from snugdp.ledger.store import Row
+from snugdp.serial.costs import Json
 
 FORMAT = 1  # of the records; a newer one is refused
 _COMMON = ("prev", "seq", "kind", "time", "software")

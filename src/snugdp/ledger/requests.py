@@ -11,11 +11,12 @@ from functools import reduce
 from operator import add
 from typing import Protocol, TypeAlias
 
-from snugdp.guarantee import Budget, Cost
-from snugdp.ledger import amounts, records
-from snugdp.ledger.amounts import Json
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.ledger import records
 from snugdp.ledger.errors import LedgerError
 from snugdp.ledger.state import Charge, Genesis, Part
+from snugdp.serial import costs as amounts
+from snugdp.serial.costs import Json
 
 LONGEST_NAME = 500
 LONGEST_TEXT = 1_000_000

@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from snugdp.guarantee import Budget, Cost, Neighbours
-from snugdp.ledger import amounts, records
-from snugdp.ledger.amounts import Json
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.ledger import records
 from snugdp.ledger.errors import BudgetExceededError, KeyConflictError, TamperedLedgerError
 from snugdp.ledger.limits import Box, Limits, Remaining, legal, within
 from snugdp.ledger.question import ASKS
 from snugdp.ledger.records import Record
 from snugdp.ledger.store import Row
 from snugdp.ledger.tally import Tally
+from snugdp.serial import costs
+from snugdp.serial.costs import Json
 
 Part: TypeAlias = tuple[str, str]  # the name of a partition, and of one of its parts
 Fixed: TypeAlias = Callable[[Cost, Cost], Limits]
@@ -141,9 +142,9 @@ class State:
             "key": charge.key,
             "what": charge.what,
             "plan": charge.plan,
-            "cost": amounts.cost_to_json(charge.cost),
+            "cost": costs.cost_to_json(charge.cost),
             "part": None if charge.part is None else list(charge.part),
-            "total": amounts.total_to_json(total),
+            "total": costs.total_to_json(total),
             "limits": None if limits is self._limits else _boxes_to_json(limits),
         }
         return fields if charge.reserve else fields | {"within": charge.within}
@@ -198,7 +199,7 @@ class State:
         if fields["format"] != records.FORMAT or not _is_hex(fields["id"], 32) or type(fields["keep"]) is not bool:
             raise ValueError("genesis has a format, an id and says what is kept")
         neighbours = Neighbours(fields["neighbours"])
-        budget = amounts.budget_from_json(fields["budget"], neighbours)
+        budget = costs.budget_from_json(fields["budget"], neighbours)
         genesis = Genesis(
             fields["id"], _text(fields["dataset"]), _text(fields["unit"]), neighbours, budget, fields["keep"],
             fields["time"],
@@ -228,13 +229,13 @@ class State:
         part, inside = fields["part"], None if reserve else fields["within"]
         charge = Charge(
             _text(fields["key"]), _text(fields["what"]), _text(fields["plan"]),
-            amounts.cost_from_json(fields["cost"], self.born.neighbours),
+            costs.cost_from_json(fields["cost"], self.born.neighbours),
             None if part is None else _pair(part), inside, reserve,
         )  # fmt: skip
         if not charge.key or charge.key in self.keys or (inside is not None and type(inside) is not int):
             raise ValueError("a key is used once")
         limits, total, then = self._after(charge, lambda before, _: self._fixed_in(fields["limits"], before))
-        if amounts.total_to_json(total) != fields["total"]:
+        if costs.total_to_json(total) != fields["total"]:
             raise ValueError("the total is not the sum of the charges")
 
         def effect() -> None:
@@ -315,7 +316,7 @@ class State:
         paid = self.charges.get(reserved)
         if paid is None or not paid.reserve or paid.part != charge.part or charge.reserve:
             raise ValueError("a charge within a reservation needs one, of the same part")
-        used = amounts.added(self.used[reserved], charge.cost)
+        used = costs.added(self.used[reserved], charge.cost)
         if not within(used, paid.cost):
             raise BudgetExceededError(
                 f"the reservation does not cover this release ({charge.what}): it needs {charge.cost!r}, of "
@@ -336,13 +337,13 @@ def _other(old: Charge, new: Charge) -> str:
 
 
 def _boxes_to_json(limits: Limits) -> Json:
-    return [{"limit": amounts.cost_to_json(box.limit), "order": str(box.order)} for box in limits.boxes]
+    return [{"limit": costs.cost_to_json(box.limit), "order": str(box.order)} for box in limits.boxes]
 
 
 def _boxes_from_json(boxes: Json, neighbours: Neighbours) -> tuple[Box, ...]:
     if not isinstance(boxes, list) or any(box.keys() != {"limit", "order"} for box in boxes):
         raise ValueError("limits are a list of boxes")
-    return tuple(Box(amounts.cost_from_json(box["limit"], neighbours), amounts.amount(box["order"])) for box in boxes)
+    return tuple(Box(costs.cost_from_json(box["limit"], neighbours), costs.amount(box["order"])) for box in boxes)
 
 
 def _text(value: Json) -> str:

@@ -177,7 +177,7 @@ def store_at(where: str | os.PathLike[str], dataset: str | None = None, anchor: 
     if not isinstance(text, str):
         raise TypeError("the place of a ledger is text: a path, or a URL such as postgresql://user@host/db#dataset")
     if text.startswith(("postgresql://", "postgres://")):
-        from snugdp.ledger.postgres import PostgresStore
+        from snugdp.ledger.postgres.store import PostgresStore
 
         return PostgresStore(text, dataset, anchor)
     if "://" in text:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from snugdp.guarantee import Cost, Neighbours
-from snugdp.ledger import amounts
+from snugdp.core.guarantee import Cost, Neighbours
+from snugdp.serial import costs as amounts
 
 _NONE: Mapping[str, Mapping[str, Cost]] = MappingProxyType({})
 _NO_TOP: Mapping[str, Cost] = MappingProxyType({})

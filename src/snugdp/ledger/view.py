@@ -6,13 +6,13 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from snugdp.guarantee import Budget, Cost, Neighbours
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import Receipt
 from snugdp.ledger import requests
 from snugdp.ledger.errors import KeyConflictError
 from snugdp.ledger.limits import Remaining
 from snugdp.ledger.requests import Costly
 from snugdp.ledger.state import Charge, Part
-from snugdp.outcome import Receipt
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger

@@ -4,6 +4,7 @@
 and protects nothing. Both speak the same ``Noise`` interface.
 """
 
+from snugdp.noise.exact.source import Exact, Noise
 from snugdp.noise.grid import grid_below
 from snugdp.noise.laws import (
     Continuous,
@@ -19,8 +20,7 @@ from snugdp.noise.laws import (
     rounded_pmf,
     tail,
 )
-from snugdp.noise.simulate import Simulation
-from snugdp.noise.source import Exact, Noise
+from snugdp.noise.simulation import Simulation
 
 __all__ = [
     "Continuous",

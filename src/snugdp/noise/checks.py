@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
 from snugdp.noise.number import FARTHEST, finite, number
-from snugdp.secret import Secret, unwrap
+from snugdp.secrecy.secret import Secret, unwrap
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 

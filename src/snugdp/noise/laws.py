@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from flint import arb
 
-from snugdp.accounting.rational import Real, rational
-from snugdp.noise.refine import exactly, refine
+from snugdp.noise.exact.refine import exactly, refine
+from snugdp.numerics.rationals import Real, rational
 
 _ACCURATE = 60  # bits: a float has 53
 _VANISHING = 1200  # below 2**-1200 a float can only say zero

@@ -16,8 +16,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.data.cells import declared, grid
-from snugdp.data.quiet import quietly
+from snugdp.secrecy.silence import quietly
+from snugdp.tables.cells import declared, grid
 
 CELLS = 1 << 21  # votes in a block
 _GROUP = 64  # columns
@@ -137,7 +137,7 @@ def _frame(native: Any) -> Table:
 
 def _streamed(native: Any) -> Table:
     """Typed files or a polars query, read in batches and in the order of the rows."""
-    from snugdp.data.sources import FileSource, LazySource, TableError, open_source
+    from snugdp.tables.sources import FileSource, LazySource, TableError, open_source
 
     source = open_source(native)
     names = tuple(source.types)
@@ -169,7 +169,7 @@ def _grouped(part_of: Callable[[Sequence[str]], Part], columns: Sequence[str], n
 
 
 def _batches(query: Any, width: int, name: str) -> Iterator[Block]:
-    from snugdp.data.sources import TableError
+    from snugdp.tables.sources import TableError
 
     size = max(1, CELLS // max(width, 1))
     worked, batches = quietly(lambda: iter(query.collect_batches(chunk_size=size, maintain_order=True, lazy=True)))

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.data.cells import Names, numbers
 from snugdp.pate.blocks import Block, Lines
-from snugdp.secret import muted
+from snugdp.secrecy.secret import muted
+from snugdp.tables.cells import Names, numbers
 
 Integers = NDArray[np.int64]
 

@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting.gaussian import positive
-from snugdp.accounting.rational import Real, rational
-from snugdp.guarantee import Budget
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.ledger.question import question
-from snugdp.mechanisms.gnmax.labels import NO_ANSWER
+from snugdp.mechanisms.teachers.design import design
+from snugdp.mechanisms.teachers.labels import NO_ANSWER
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike, Outcome
-from snugdp.pate.design import design
+from snugdp.numerics.rationals import Real, rational
 from snugdp.pate.proposals import Confidence, Proposal, Request, Size, plain, tested
 from snugdp.pate.smooth import smooth
 from snugdp.pate.votes import Form, Panel, read
-from snugdp.ptr.propose import Plan
-from snugdp.ptr.purse import Purse
-from snugdp.ptr.spine import release, release_or_refuse
-from snugdp.secret import Secret
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
+from snugdp.release.spine import release, release_or_refuse
+from snugdp.secrecy.secret import Secret
 
 Test = Literal["distance", "smooth", "none"]
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from snugdp.accounting.printed import printed_up
-from snugdp.guarantee import Budget, Cost, Unit
-from snugdp.mechanisms.gnmax import labels
-from snugdp.mechanisms.gnmax.ball import Integers
-from snugdp.mechanisms.gnmax.confident import confident_losses
-from snugdp.mechanisms.gnmax.labels import ConfidentLabels, NoisyLabels, gaussian_cost, sigma_for
-from snugdp.mechanisms.gnmax.pair import LEAST_SIGMA
-from snugdp.mechanisms.gnmax.sharp import PROOF, SharpDistance, confident_profile, labelling_for, labels_profile
-from snugdp.pate.design import Design, doubted
-from snugdp.pate.planning import Search, Tested, best_sigmas, confident_search, plain_search
-from snugdp.ptr.propose import Plan, Step
-from snugdp.ptr.spine import PrivateTest
+from snugdp.core.guarantee import Budget, Cost, Unit
+from snugdp.mechanisms.teachers import labels
+from snugdp.mechanisms.teachers.ball import Integers
+from snugdp.mechanisms.teachers.confident import confident_losses
+from snugdp.mechanisms.teachers.design import Design, doubted
+from snugdp.mechanisms.teachers.distance_test import (
+    PROOF,
+    SharpDistance,
+    confident_profile,
+    labelling_for,
+    labels_profile,
+)
+from snugdp.mechanisms.teachers.labels import ConfidentLabels, NoisyLabels, gaussian_cost, sigma_for
+from snugdp.mechanisms.teachers.pair import LEAST_SIGMA
+from snugdp.mechanisms.teachers.planning import Search, Tested, best_sigmas, confident_search, plain_search
+from snugdp.numerics.printed import printed_up
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.spine import PrivateTest
 
 _HOPELESS = 0.05  # a chance below which nobody would pay
 _PARTS = 1000  # of a vote: a sigma that was searched for is rounded to so many

@@ -9,11 +9,11 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from snugdp.guarantee import Cost, Unit
-from snugdp.mechanisms.gnmax.gnss import PROOF, SmoothTest, smooth_plan
-from snugdp.mechanisms.gnmax.labels import NoisyLabels
+from snugdp.core.guarantee import Cost, Unit
+from snugdp.mechanisms.teachers.labels import NoisyLabels
+from snugdp.mechanisms.teachers.smooth_test import PROOF, SmoothTest, smooth_plan
 from snugdp.pate.proposals import Proposal, Request, compared, described, expected, numbers, plain, what
-from snugdp.ptr.propose import Plan, Step
+from snugdp.propose.plan import Plan, Step
 
 _HALVINGS = 4
 _LEAST = Fraction(2)

@@ -11,10 +11,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from snugdp.data.cells import Names
 from snugdp.pate.blocks import Part, Table, open_table
 from snugdp.pate.cells import MOST, Integers, placed, tally, whole
-from snugdp.secret import Secret
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.cells import Names
 
 Form = Literal["histograms", "teachers", "queries"]
 

@@ -1,4 +1,4 @@
-"""Bounds for columns that have no public ones. Proof: ``mechanisms/exponential_grid.proof.md``."""
+"""Bounds for columns that have no public ones. Proof: ``mechanisms/bounds/exponential_grid.proof.md``."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from snugdp.accounting.rational import Real, rational
-from snugdp.data import schema_toml
-from snugdp.data.cells import numbers, numeric
-from snugdp.data.exponential_grid import EDGES, GridCounts, tally
-from snugdp.data.kinds import Number, type_name
-from snugdp.guarantee import Budget, Cost, Neighbours
-from snugdp.mechanisms.exponential_grid import PROOF, Counts, GridEnds
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.mechanisms.bounds.exponential_grid import PROOF, Counts, GridEnds
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike, Outcome
-from snugdp.ptr.propose import Plan, Step
-from snugdp.ptr.purse import Purse
-from snugdp.ptr.spine import release_or_refuse
+from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.plan import Plan, Step
 from snugdp.queries.face import Shown, asked, budget_for
-from snugdp.secret import Secret
+from snugdp.release.context import Purse
+from snugdp.release.spine import release_or_refuse
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.cells import numbers, numeric
+from snugdp.tables.passes.exponential_grid import EDGES, GridCounts, tally
+from snugdp.tables.schema import toml
+from snugdp.tables.schema.kinds import Number, type_name
 
 _BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 _ALONE = "column"
@@ -45,7 +45,7 @@ class EstimatedBounds:
     def to_toml(self) -> str:
         """The sections of a schema file."""
         sections = (
-            [schema_toml.section(name), 'type = "number"', *schema_toml.bound_lines(number.lower, number.upper), ""]
+            [toml.section(name), 'type = "number"', *toml.bound_lines(number.lower, number.upper), ""]
             for name, number in self.columns.items()
         )
         return "\n".join(line for section in sections for line in section)
@@ -122,8 +122,8 @@ class Bounds:
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:
             return Secret(tally(numbers(data))[None, :])
-        from snugdp.data.engines.base import measure  # polars and the engines: only for those who bring a table
-        from snugdp.data.sources import open_source
+        from snugdp.tables.engines.base import measure  # polars and the engines: only for those who bring a table
+        from snugdp.tables.sources import open_source
 
         source = open_source(data)
         for name in self._names:
@@ -162,7 +162,7 @@ def private_bounds(
 ) -> Outcome[EstimatedBounds]:
     """Private bounds for one column, or for columns of a table; the parameters are those of ``Bounds``.
 
-    Guarantee: (epsilon, 0)-DP for the chosen neighbours (``mechanisms/exponential_grid.proof.md``).
+    Guarantee: (epsilon, 0)-DP for the chosen neighbours (``mechanisms/bounds/exponential_grid.proof.md``).
 
     >>> ages = [20 + i % 60 for i in range(5000)]
     >>> private_bounds(ages, epsilon=2).value.number

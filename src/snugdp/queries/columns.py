@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from snugdp.accounting.rational import Real
-from snugdp.guarantee import Neighbours
+from snugdp.core.guarantee import Neighbours
+from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike, Outcome
+from snugdp.numerics.rationals import Real
 from snugdp.queries.robust import Median, Quantile, TrimmedMean
 
 
@@ -33,8 +33,8 @@ def median(
     ledger or the path or URL of one; without it this call has a budget of its own and nothing is being summed up, but
     for the ``cost`` of the outcome. ``noise``: a ``Simulation`` for rehearsals.
 
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/median.proof.md``; for replace
-    ``mechanisms/quantile.proof.md``), whether it ends in a release or in a refusal.
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``order_statistics/median.proof.md``; for replace
+    ``order_statistics/quantile.proof.md``), whether it ends in a release or in a refusal.
 
     >>> import snugdp
     >>> ages = [30 + i % 20 for i in range(2000)]
@@ -79,7 +79,7 @@ def quantile(
     ledger or the path or URL of one; without it this call has a budget of its own and nothing is being summed up, but
     for the ``cost`` of the outcome. ``noise``: a ``Simulation`` for rehearsals.
 
-    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``mechanisms/quantile.proof.md``).
+    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``order_statistics/quantile.proof.md``).
 
     >>> import snugdp
     >>> waits = [i % 60 for i in range(5000)]
@@ -125,7 +125,7 @@ def trimmed_mean(
     ledger or the path or URL of one; without it this call has a budget of its own and nothing is being summed up, but
     for the ``cost`` of the outcome. ``noise``: a ``Simulation`` for rehearsals.
 
-    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``mechanisms/trimmed_mean.proof.md``).
+    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``order_statistics/trimmed_mean.proof.md``).
 
     >>> import snugdp
     >>> 4 < snugdp.trimmed_mean([5.0] * 1000, bounds=(0, 10), epsilon=5).value < 6

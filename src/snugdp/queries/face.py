@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from snugdp.accounting.rational import Real, rational
-from snugdp.guarantee import Budget, Neighbours
+from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.ledger.question import column_name, question
 from snugdp.noise import Noise
-from snugdp.ptr.spine import Mechanism
-from snugdp.secret import Secret
+from snugdp.numerics.rationals import Real, rational
+from snugdp.release.spine import Mechanism
+from snugdp.secrecy.secret import Secret
 
 Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")

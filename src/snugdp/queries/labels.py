@@ -1,4 +1,4 @@
-"""The mode of a column, and votes between candidates. Proofs: ``mechanisms/mode.proof.md``, ``vote.proof.md``."""
+"""The mode of a column, and votes between candidates. Proofs: ``mechanisms/votes/mode.proof.md``, ``vote.proof.md``."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
-from snugdp.accounting.rational import Real, float_down, float_up, rational
-from snugdp.data.cells import Names
-from snugdp.guarantee import Budget, Cost, Neighbours
-from snugdp.mechanisms import mode as _mode
-from snugdp.mechanisms import vote as _vote
-from snugdp.mechanisms import vote_inverse as _inverse
-from snugdp.mechanisms.noisy_max import NoisyMax
-from snugdp.mechanisms.stable import Stable
+from snugdp.certify.distance import DistanceTest, integer_laplace
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.mechanisms.order_statistics.stable import Stable
+from snugdp.mechanisms.votes import inverse as _inverse
+from snugdp.mechanisms.votes import mode as _mode
+from snugdp.mechanisms.votes import vote as _vote
+from snugdp.mechanisms.votes.noisy_max import NoisyMax
 from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
-from snugdp.outcome import LedgerLike, Outcome
-from snugdp.ptr.certify.distance import DistanceTest, integer_laplace
-from snugdp.ptr.propose import Plan, Step, share_of
-from snugdp.ptr.purse import Purse
-from snugdp.ptr.spine import release_or_refuse
+from snugdp.numerics.rationals import Real, float_down, float_up, rational
+from snugdp.propose.plan import Plan, Step, share_of
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
-from snugdp.secret import Secret
+from snugdp.release.context import Purse
+from snugdp.release.spine import release_or_refuse
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.cells import Names
 
 Label = TypeVar("Label", bound=Hashable)
 Counts = NDArray[np.int64]
@@ -65,7 +65,7 @@ class Mode(Generic[Label]):
         mechanism = self._mechanism
         lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.relation)
         forecast = (f"released in 19 of 20 cases if the mode leads by at least {lead} rows",)
-        return Plan("mode", "mechanisms/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast, self._budget)
+        return Plan("mode", "mechanisms/votes/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast, self._budget)
 
     def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Label]:
         """Pay, test, release or refuse.
@@ -149,7 +149,7 @@ class Vote(Generic[Label]):
         return (
             NoisyMax(law),
             None,
-            Plan("vote", "mechanisms/vote.proof.md#theorem-5", {}, steps, forecast, self._budget),
+            Plan("vote", "mechanisms/votes/vote.proof.md#theorem-5", {}, steps, forecast, self._budget),
         )
 
     def _plain(self) -> tuple[Continuous, Cost]:
@@ -203,7 +203,7 @@ class Vote(Generic[Label]):
         forecast = (f"released in 19 of 20 cases if the lead is at least {lead} rows",)
         plan = Plan(
             "vote",
-            "mechanisms/vote.proof.md#theorem-4",
+            "mechanisms/votes/vote.proof.md#theorem-4",
             {"noise_epsilon": proposal},
             steps,
             forecast,
@@ -244,7 +244,7 @@ def mode(
 ) -> Outcome[Label]:
     """The most frequent category, exactly, or a refusal; the parameters are those of ``Mode``.
 
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/mode.proof.md``).
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/mode.proof.md``).
 
     >>> import snugdp
     >>> answers = ["yes"] * 200 + ["no"] * 90
@@ -270,7 +270,7 @@ def vote(
 ) -> Outcome[Label]:
     """The winner after noise on every count; the parameters are those of ``Vote``.
 
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/vote.proof.md``).
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/vote.proof.md``).
 
     >>> import snugdp
     >>> snugdp.vote(["cat"] * 80 + ["dog"] * 10, candidates=["cat", "dog", "fox"], epsilon=2).value

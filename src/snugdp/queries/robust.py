@@ -13,21 +13,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.rational import Real, rational
-from snugdp.data.cells import numbers
-from snugdp.data.grid import Grid
-from snugdp.guarantee import Budget, Neighbours
-from snugdp.mechanisms import median as _median
-from snugdp.mechanisms import quantile as _quantile
-from snugdp.mechanisms import trimmed_mean as _trimmed
-from snugdp.mechanisms.stable import BOUNDED_PROOF, Bounded, Stable, usual_error
+from snugdp.core.guarantee import Budget, Neighbours
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.mechanisms.order_statistics import median as _median
+from snugdp.mechanisms.order_statistics import quantile as _quantile
+from snugdp.mechanisms.order_statistics import trimmed_mean as _trimmed
+from snugdp.mechanisms.order_statistics.stable import BOUNDED_PROOF, Bounded, Stable, usual_error
 from snugdp.noise import Noise
-from snugdp.outcome import LedgerLike, Outcome
-from snugdp.ptr.propose import Plan, share_of
-from snugdp.ptr.purse import Purse
-from snugdp.ptr.spine import release_or_refuse
+from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.plan import Plan, share_of
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
-from snugdp.secret import Secret
+from snugdp.release.context import Purse
+from snugdp.release.spine import release_or_refuse
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.cells import numbers
+from snugdp.tables.grid import Grid
 
 Cells = NDArray[np.int64]
 
@@ -65,7 +65,7 @@ class RobustQuery(ABC):
     missing: Real | None = None
 
     name: ClassVar[str]
-    proof: ClassVar[str]  # of the distance; the release itself is mechanisms/stable.proof.md
+    proof: ClassVar[str]  # of the distance; the release itself is mechanisms/order_statistics/stable.proof.md
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.REPLACE,)
 
     def __post_init__(self) -> None:
@@ -188,7 +188,7 @@ class Median(RobustQuery):
 
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
     name = "median"
-    proof = "mechanisms/median.proof.md#theorem-1"
+    proof = "mechanisms/order_statistics/median.proof.md#theorem-1"
     covered = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 
     @property
@@ -213,7 +213,7 @@ class Quantile(RobustQuery):
 
     q: Real
     name = "quantile"
-    proof = "mechanisms/quantile.proof.md#theorem-1"
+    proof = "mechanisms/order_statistics/quantile.proof.md#theorem-1"
 
     def __post_init__(self) -> None:
         if not 0 <= rational(self.q, "q") <= 1:
@@ -234,7 +234,7 @@ class TrimmedMean(RobustQuery):
 
     trim: Real = 0.1
     name = "trimmed mean"
-    proof = "mechanisms/trimmed_mean.proof.md#theorem-1"
+    proof = "mechanisms/order_statistics/trimmed_mean.proof.md#theorem-1"
 
     def __post_init__(self) -> None:
         if not 0 <= rational(self.trim, "trim") < Fraction(1, 2):

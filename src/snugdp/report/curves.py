@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from markupsafe import Markup
 
-from snugdp.guarantee import Cost
+from snugdp.core.guarantee import Cost
 from snugdp.report.drawing import Axes, Axis, Point, linear, logarithmic, mini, ticks
 from snugdp.report.words import Pair, at_most, missed, number, upwards
 

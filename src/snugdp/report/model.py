@@ -12,9 +12,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from snugdp.accounting.rational import written_up
-from snugdp.estimators.files_steps import cost_told
-from snugdp.ptr.propose import Plan
+from snugdp.estimators.files.steps import cost_told
+from snugdp.numerics.rationals import written_up
+from snugdp.propose.plan import Plan
 from snugdp.report import curves, words
 from snugdp.report.story import Story, story_of
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from snugdp.guarantee import Cost, Unit
-from snugdp.outcome import NotPrivate, Receipt, Refused, Released
-from snugdp.ptr.propose import Plan
+from snugdp.core.guarantee import Cost, Unit
+from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
+from snugdp.propose.plan import Plan
 from snugdp.report.names import of_public, of_released
 from snugdp.report.released import Table, facts, table_of, tables_of
 from snugdp.report.words import Protected, at_most, number
@@ -20,7 +20,7 @@ from snugdp.report.words import Protected, at_most, number
 if TYPE_CHECKING:
     from snugdp.estimators.forecast import Outlook
 
-_SELECTED = "ptr/select"  # theorems about the best of several runs
+_SELECTED = "mechanisms/selection/select"  # theorems about the best of several runs
 _FLOAT = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?![\w.])")
 _USUAL_ERROR = re.compile(r"the noise moves the answer by less than ([-+0-9.,e]+) in 19 of 20 cases")
 _EXPECTED = re.compile(
@@ -125,7 +125,7 @@ def story_of(
 
 def _story_of(model: Any, plan: Plan | None, title: str | None, rows: int | None, classes: Any) -> Story:
     if isinstance(model, Mapping):
-        from snugdp.estimators.files import from_dict
+        from snugdp.estimators.files.model_file import from_dict
 
         told = of_estimator(from_dict(dict(model)), title, rows)
         return replace(told, software=str(model["software"]), time=f"saved {_when(str(model['time']))}")
@@ -140,7 +140,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     """The story of a fit. ``rows``: a public guess, for a forecast; without it that of the model, if it has one."""
     from sklearn.utils.validation import check_is_fitted
 
-    from snugdp.estimators.files_kinds import LEFT_OUT
+    from snugdp.estimators.files.kinds import LEFT_OUT
 
     if type(model).__name__ not in _KINDS or not type(model).__module__.startswith("snugdp."):
         raise TypeError(f"a report is made of {', '.join(_KINDS)}, of a model file, or of an outcome")

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from markupsafe import Markup, escape
 
-from snugdp.accounting import balls
-from snugdp.accounting.printed import decimal_up
-from snugdp.accounting.rational import float_up, rational
-from snugdp.guarantee import Cost, Neighbours, Unit
+from snugdp.core.guarantee import Cost, Neighbours, Unit
+from snugdp.numerics import balls
+from snugdp.numerics.printed import decimal_up
+from snugdp.numerics.rationals import float_up, rational
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1)

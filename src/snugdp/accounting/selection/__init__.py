@@ -13,11 +13,9 @@ Statements and proofs: selection.proof.md.
 
 from __future__ import annotations
 
-from snugdp.accounting.selection.bases import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
+from snugdp.accounting.selection.calibrate import METHODS, PROOF, bounds, delta, epsilon, largest, mu
+from snugdp.accounting.selection.comparison_bounds import Promise, corollary, liu_talwar
 from snugdp.accounting.selection.counts import Binomial, Poisson
-from snugdp.accounting.selection.curves import Base, Curve, gaussian, one_order
-from snugdp.accounting.selection.forms import Promise, corollary, liu_talwar
-from snugdp.accounting.selection.kinds import Law, NegativeBinomial
 from snugdp.accounting.selection.laws import (
     NAMES,
     best_tried,
@@ -34,10 +32,12 @@ from snugdp.accounting.selection.laws import (
     truncated_negative_binomial,
     winner,
 )
-from snugdp.accounting.selection.prices import METHODS, PROOF, bounds, delta, epsilon, largest, mu
 from snugdp.accounting.selection.renyi import renyi_poisson, renyi_tnb
+from snugdp.accounting.selection.routes import Route, routes
+from snugdp.accounting.selection.run_counts import Law, NegativeBinomial
 from snugdp.accounting.selection.shared import selection_profile, shared_delta, shared_epsilon
-from snugdp.accounting.selection.ways import Route, routes
+from snugdp.accounting.selection.tradeoff import Base, Curve, gaussian, one_order
+from snugdp.accounting.selection.tradeoff_curves import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
 
 __all__ = [
     "METHODS", "NAMES", "PROOF", "Base", "Binomial", "Curve", "Law", "NegativeBinomial", "Poisson", "Promise", "Route",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from snugdp.accounting import balls
-from snugdp.accounting.rational import rational
-from snugdp.accounting.selection.kinds import Arithmetic, Floats
+from snugdp.accounting.selection.run_counts import Arithmetic, Floats
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import rational
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from functools import partial
 
 from flint import arb
 
-from snugdp.accounting import balls
 from snugdp.accounting.gaussian import positive
-from snugdp.accounting.rational import Real, rational
 from snugdp.accounting.selection.counts import Binomial, Poisson
-from snugdp.accounting.selection.kinds import BALLS, FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Law, NegativeBinomial
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real, rational
 
 
 def geometric(mean_runs: Real) -> NegativeBinomial:

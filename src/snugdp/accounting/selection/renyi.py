@@ -11,12 +11,13 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from snugdp.accounting import balls, gaussian
+from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import nonnegative
-from snugdp.accounting.rational import Real, rational
 from snugdp.accounting.selection.counts import Poisson
-from snugdp.accounting.selection.curves import Base
-from snugdp.accounting.selection.kinds import BALLS, Floats, Law, NegativeBinomial
+from snugdp.accounting.selection.run_counts import BALLS, Floats, Law, NegativeBinomial
+from snugdp.accounting.selection.tradeoff import Base
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real, rational
 
 
 class Renyi:

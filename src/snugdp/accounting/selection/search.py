@@ -12,9 +12,9 @@ from typing import Protocol
 
 from flint import arb
 
-from snugdp.accounting import balls
-from snugdp.accounting.rational import readings
-from snugdp.accounting.selection.curves import Base
+from snugdp.accounting.selection.tradeoff import Base
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import readings
 
 _SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 0.03)
 _STEPS = 100

@@ -14,16 +14,16 @@ from itertools import pairwise
 import numpy as np
 from flint import arb
 
-from snugdp.accounting import balls
 from snugdp.accounting.gaussian import cdf, nonnegative, probability
-from snugdp.accounting.rational import Real
-from snugdp.accounting.selection.bases import Parts, as_base
-from snugdp.accounting.selection.curves import Base, Curve, Sticks, hull, up
-from snugdp.accounting.selection.kinds import Floats, Law
 from snugdp.accounting.selection.laws import check_law
-from snugdp.accounting.selection.lines import Chords, Lines
+from snugdp.accounting.selection.run_counts import Floats, Law
 from snugdp.accounting.selection.search import at, smallest
 from snugdp.accounting.selection.theorems import Certificate, Sum
+from snugdp.accounting.selection.tradeoff import Base, Curve, Sticks, hull, up
+from snugdp.accounting.selection.tradeoff_curves import Parts, as_base
+from snugdp.accounting.selection.tradeoff_lines import Chords, Lines
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real
 
 NODES = 120
 POINTS = 500
@@ -75,7 +75,7 @@ def shared_epsilon(
 
     Guarantee: Theorem 6 of selection.proof.md, both orders.
 
-    >>> from snugdp.accounting.selection.curves import gaussian
+    >>> from snugdp.accounting.selection.tradeoff import gaussian
     >>> from snugdp.accounting.selection.laws import geometric
     >>> 2.509 < shared_epsilon(gaussian("0.3"), geometric(30), "1e-6", test="0.2") < 2.52
     True

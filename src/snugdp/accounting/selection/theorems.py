@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 from flint import arb
 
-from snugdp.accounting import balls
-from snugdp.accounting.selection.curves import Curve
-from snugdp.accounting.selection.kinds import BALLS, FLOATS, Arithmetic, Floats, Law
-from snugdp.accounting.selection.lines import Chords, Lines
+from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Arithmetic, Floats, Law
+from snugdp.accounting.selection.tradeoff import Curve
+from snugdp.accounting.selection.tradeoff_lines import Chords, Lines
+from snugdp.numerics import balls
 
 POINTS = 1500  # of the grid, beside the corners of the curve
 

@@ -1,7 +1,7 @@
 """Estimators for audits: fitted as anybody fits them, but planned once.
 
 A plan is public and takes longer than a fit on a few rows. All else is the estimator's own ``fit``. While many fits
-are made, hold ``snugdp.data.threads.one_blas_thread``: otherwise each of them looks for libraries anew.
+are made, hold ``snugdp.numerics.threads.one_blas_thread``: otherwise each of them looks for libraries anew.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from snugdp.guarantee import Cost
+from snugdp.core.guarantee import Cost
+from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
-from snugdp.outcome import Outcome
 
 _PUBLIC = ("_make", "_told", "_proposal", "_try_models")  # functions of public values, however often they are asked
 

@@ -13,17 +13,17 @@ import numpy as np
 import snugdp
 from snugdp.audit.cases.tables import ODD, Generator, near, one_of
 from snugdp.audit.finding import Case
-from snugdp.guarantee import Budget, Neighbours
-from snugdp.mechanisms import quantile as _quantile
+from snugdp.certify import distance as _distance
+from snugdp.certify.smooth import smooth_bound
+from snugdp.core.guarantee import Budget, Neighbours
+from snugdp.mechanisms.order_statistics import quantile as _quantile
 from snugdp.noise import DiscreteLaplace, Gaussian, Laplace, Noise
 from snugdp.noise.grid import grid_below
-from snugdp.ptr.certify import distance as _distance
-from snugdp.ptr.certify.smooth import smooth_bound
-from snugdp.ptr.propose import Plan, Step
-from snugdp.ptr.purse import Purse
-from snugdp.ptr.recipe import PROOF, PrivateAlgorithm
-from snugdp.ptr.spine import release_or_refuse
-from snugdp.secret import Secret
+from snugdp.propose.plan import Plan, Step
+from snugdp.recipe import PROOF, PrivateAlgorithm
+from snugdp.release.context import Purse
+from snugdp.release.spine import release_or_refuse
+from snugdp.secrecy.secret import Secret
 
 Rows: TypeAlias = list[float]
 Pair: TypeAlias = tuple[Rows, Rows]

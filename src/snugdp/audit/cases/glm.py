@@ -21,10 +21,10 @@ from snugdp.audit.cases.tables import (
     with_targets,
 )
 from snugdp.audit.finding import Case
-from snugdp.data.losses import Huber, LogCosh, Logistic, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.estimators.glm import GLM
 from snugdp.estimators.logistic import LogisticRegression
 from snugdp.estimators.poisson import PoissonRegression
+from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, PseudoHuber, SoftHinge, TamedPoisson
 
 EPSILON, DELTA = 1, 0.05
 TWO, THREE, MOST = ("no", "yes"), ("a", "b", "c"), 4

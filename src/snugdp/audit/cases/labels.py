@@ -12,11 +12,11 @@ import snugdp
 from snugdp.accounting import gaussian
 from snugdp.audit.cases.tables import ODD, Generator, foremost, near, one_of
 from snugdp.audit.finding import Case
-from snugdp.guarantee import Neighbours
-from snugdp.mechanisms import vote as _vote
-from snugdp.mechanisms import vote_inverse as _inverse
+from snugdp.certify.distance import DistanceTest, integer_laplace
+from snugdp.core.guarantee import Neighbours
+from snugdp.mechanisms.votes import inverse as _inverse
+from snugdp.mechanisms.votes import vote as _vote
 from snugdp.noise import Noise
-from snugdp.ptr.certify.distance import DistanceTest, integer_laplace
 
 Rows: TypeAlias = list[Any]
 Pair: TypeAlias = tuple[Rows, Rows]

@@ -22,8 +22,8 @@ from snugdp.audit.cases.tables import (
     with_targets,
 )
 from snugdp.audit.finding import Case
-from snugdp.data.schema import Number, Schema
 from snugdp.estimators.linear import LinearRegression
+from snugdp.tables.schema.schema import Number, Schema
 
 EPSILON, DELTA = 1, 0.05
 # Rows exactly at the bound.

@@ -15,18 +15,18 @@ from snugdp.accounting import gaussian
 from snugdp.audit.cases.faces import face as fitted
 from snugdp.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
 from snugdp.audit.finding import Case
-from snugdp.estimators.pate import PATEClassifier
-from snugdp.guarantee import Budget, Cost, Unit
-from snugdp.mechanisms.gnmax.confident import confident_distance
-from snugdp.mechanisms.gnmax.gnss import SmoothTest
-from snugdp.mechanisms.gnmax.labels import ConfidentLabels, NoisyLabels
-from snugdp.mechanisms.gnmax.renyi import RenyiDistance, renyi_distance
+from snugdp.core.guarantee import Budget, Cost, Unit
+from snugdp.estimators.pate.classifier import PATEClassifier
+from snugdp.mechanisms.teachers.confident import confident_distance
+from snugdp.mechanisms.teachers.labels import ConfidentLabels, NoisyLabels
+from snugdp.mechanisms.teachers.renyi import RenyiDistance, renyi_distance
+from snugdp.mechanisms.teachers.smooth_test import SmoothTest
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import read
-from snugdp.ptr.propose import Plan, Step
-from snugdp.ptr.purse import Purse
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.context import Purse
 
 People: TypeAlias = tuple[Any, list[Any], list[int]]  # rows, their labels, and whose they are
 Ballots: TypeAlias = list[list[Any]]  # what every teacher says to every query
@@ -194,7 +194,7 @@ def _by_renyi() -> Iterator[Case[Ballots]]:
     }
     for name, (test, mechanism, cost) in forms.items():
         plan = Plan(
-            name, "mechanisms/gnmax/renyi.proof.md#theorem-1", {}, (Step("all", name, cost),), unit=Unit.TEACHER
+            name, "mechanisms/teachers/renyi.proof.md#theorem-1", {}, (Step("all", name, cost),), unit=Unit.TEACHER
         )
         yield Case(
             name=f"pate: {name}",

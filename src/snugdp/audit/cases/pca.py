@@ -10,7 +10,7 @@ import numpy as np
 from snugdp.audit.cases.faces import face
 from snugdp.audit.cases.tables import Floats, Generator, entries, foremost, near, odd_entries
 from snugdp.audit.finding import Case
-from snugdp.estimators.pca import PCA
+from snugdp.estimators.pca.pca import PCA
 
 Rows: TypeAlias = tuple[Floats]
 EPSILON, DELTA = 1, 0.05

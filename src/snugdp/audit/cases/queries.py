@@ -12,12 +12,12 @@ import numpy as np
 import snugdp
 from snugdp.audit.cases.tables import ODD, Generator, near, one_of
 from snugdp.audit.finding import Case
-from snugdp.guarantee import Neighbours
-from snugdp.mechanisms import median as _median
-from snugdp.mechanisms import quantile as _quantile
-from snugdp.mechanisms import trimmed_mean as _trimmed
+from snugdp.certify.distance import DistanceTest, integer_laplace
+from snugdp.core.guarantee import Neighbours
+from snugdp.mechanisms.order_statistics import median as _median
+from snugdp.mechanisms.order_statistics import quantile as _quantile
+from snugdp.mechanisms.order_statistics import trimmed_mean as _trimmed
 from snugdp.noise import Noise
-from snugdp.ptr.certify.distance import DistanceTest, integer_laplace
 
 Rows: TypeAlias = list[Any]
 Pair: TypeAlias = tuple[Rows, Rows]

@@ -11,11 +11,11 @@ import snugdp
 from snugdp.audit.cases.faces import face
 from snugdp.audit.cases.tables import Generator, Table, near, number, odd_number, one_of, spread_out, with_targets
 from snugdp.audit.finding import Case
+from snugdp.core.guarantee import Budget
 from snugdp.estimators.linear import LinearRegression
-from snugdp.guarantee import Budget
 from snugdp.noise import Noise
-from snugdp.ptr.propose import Plan
-from snugdp.ptr.purse import Purse
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
 
 Rows: TypeAlias = list[Any]
 BUDGET = Budget(1, 0.05)

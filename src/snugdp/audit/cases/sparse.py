@@ -21,7 +21,7 @@ from snugdp.audit.cases.tables import (
     without,
 )
 from snugdp.audit.finding import Case
-from snugdp.estimators.sparse import SparseLinearRegression, SparseLogisticRegression
+from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
 
 EPSILON, DELTA = 1, 0.05
 ENTRIES, CHOSEN, BLOCKS = 4, 1, 24

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.audit.alike import alike
+from snugdp.audit.equality import alike
 
 Row = TypeVar("Row")
 Generator: TypeAlias = np.random.Generator

@@ -8,16 +8,19 @@ from typing import Any
 
 from flint import arb
 
-from snugdp.accounting import discrete, gaussian, objective, renyi
-from snugdp.accounting.selection import bases, theorems
-from snugdp.accounting.selection.kinds import FLOATS
+from snugdp import recipe
+from snugdp.accounting import discrete, gaussian, renyi
+from snugdp.accounting.objective import linear
+from snugdp.accounting.selection import theorems, tradeoff_curves
+from snugdp.accounting.selection.run_counts import FLOATS
 from snugdp.audit.mutants.base import Changes, Topic, everywhere
 from snugdp.audit.mutants.checks import Near
 from snugdp.audit.mutants.vectors import Vector
-from snugdp.guarantee import Cost
-from snugdp.mechanisms import sparse, stable
-from snugdp.ptr import recipe, routes
-from snugdp.ptr.propose import Plan
+from snugdp.core.guarantee import Cost
+from snugdp.mechanisms.order_statistics import stable
+from snugdp.mechanisms.selection import routes
+from snugdp.mechanisms.support import sparse
+from snugdp.propose.plan import Plan
 
 mutant = Topic("accounting")
 
@@ -135,13 +138,13 @@ def _() -> Changes:
 @mutant("determinant forgotten", "X", Vector("objective"))
 def _() -> Changes:
     """The density of a perturbed minimiser is taken without its Jacobian."""
-    return everywhere(objective.log_det, lambda kappa: Fraction(0))
+    return everywhere(linear.log_det, lambda kappa: Fraction(0))
 
 
 @mutant("determinant of a smooth loss forgotten", "X", Vector("objective"))
 def _() -> Changes:
     """The loss from which on a smooth loss pays nothing for its determinant is set to 0."""
-    return [(objective, "critical_loss", lambda m_squared, kappa: Fraction(0))]
+    return [(linear, "critical_loss", lambda m_squared, kappa: Fraction(0))]
 
 
 @mutant("selection for the price of one run", "X", Vector("selection"))
@@ -158,12 +161,12 @@ def _() -> Changes:
 @mutant("failures of runs not multiplied", "X", Vector("selection"))
 def _() -> Changes:
     """The failure probability of a run is charged once, however many runs there are."""
-    of_cost = bases.of_cost
+    of_cost = tradeoff_curves.of_cost
 
     def whole(cost: Any, sticks: int | None = None) -> Any:
         return of_cost(Cost(mu_squared=cost.mu_squared, epsilon=cost.epsilon, atoms=cost.atoms), sticks)
 
-    return [(bases, "of_cost", whole)]
+    return [(tradeoff_curves, "of_cost", whole)]
 
 
 @mutant("every proposal at full price", "N", Near("selection: proposals of an estimator, each once", 2, 4))

@@ -19,8 +19,8 @@ from unittest import mock
 from snugdp.audit import registry
 from snugdp.audit.finding import LAYERS, Finding
 from snugdp.audit.pool import in_processes
-from snugdp.data.threads import one_blas_thread
-from snugdp.secret import Secret
+from snugdp.numerics.threads import one_blas_thread
+from snugdp.secrecy.secret import Secret
 
 Change: TypeAlias = tuple[Any, str, Any]  # whose attribute, its name, what it becomes
 Changes: TypeAlias = Sequence[Change]

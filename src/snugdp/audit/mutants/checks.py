@@ -11,31 +11,23 @@ from typing import Any
 from unittest import mock
 
 import snugdp
-from snugdp.audit import (
-    battery,
-    battery_faces,
-    battery_inputs,
-    canaries,
-    certificates,
-    coverage,
-    independence,
-    laws,
-    laws_inside,
-    low_bits,
-    reuse,
-)
 from snugdp.audit.cases import glm, linear, sparse, tables
-from snugdp.audit.density import density
+from snugdp.audit.coverage import certificates
+from snugdp.audit.coverage.coverage import coverage
+from snugdp.audit.density.density import density
 from snugdp.audit.end_to_end import end_to_end
 from snugdp.audit.finding import Case, Finding
-from snugdp.audit.goodness import QUICK
-from snugdp.audit.hidden import hidden_runs
-from snugdp.audit.neighbour import neighbour
-from snugdp.audit.stepwise import stepwise
+from snugdp.audit.freshness import independence, repeats
+from snugdp.audit.laws import inside, low_bits, sources
+from snugdp.audit.laws.goodness import QUICK
+from snugdp.audit.side_channels import calls, canaries, entry_points, inputs
+from snugdp.audit.steps.neighbour import neighbour
+from snugdp.audit.steps.run_count import hidden_runs
+from snugdp.audit.steps.stepwise import stepwise
 from snugdp.estimators.glm import GLM
 from snugdp.estimators.logistic import LogisticRegression
 from snugdp.estimators.poisson import PoissonRegression
-from snugdp.estimators.sparse import SparseLinearRegression
+from snugdp.estimators.sparse.models import SparseLinearRegression
 from snugdp.noise import Continuous, Exact, Law
 
 _ROOMS = {"pca": "pca", "pate": "pate", "selection": "selection", "framework": "framework", "PATEClassifier": "pate"}
@@ -79,8 +71,8 @@ class SiteLaw:
         real = (self.law,) if isinstance(self.law, Continuous) else ()
         whole = (self.law,) if self.law is not None and not real else ()
         kept: dict[str, Any] = {"REAL": real, "WHOLE": whole, "SMALL": ()} if self.law is not None else {}
-        with mock.patch.dict(vars(laws), kept):
-            return list(islice(laws.SITES[self.site](Exact(), QUICK), self.count))
+        with mock.patch.dict(vars(sources), kept):
+            return list(islice(sources.SITES[self.site](Exact(), QUICK), self.count))
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,7 @@ class Inside:
     def __call__(self, quick: bool) -> list[Finding]:
         """The findings."""
         effort = replace(QUICK, single=self.single)
-        return list(islice(getattr(laws_inside, self.part)(effort), self.count))
+        return list(islice(getattr(inside, self.part)(effort), self.count))
 
 
 @dataclass(frozen=True)
@@ -128,7 +120,7 @@ class Seeds:
 
     def __call__(self, quick: bool) -> list[Finding]:
         """The findings."""
-        return reuse.fresh("trimmed_mean", reuse.example)
+        return repeats.fresh("trimmed_mean", repeats.example)
 
 
 @dataclass(frozen=True)
@@ -140,7 +132,7 @@ class Covered:
     def __call__(self, quick: bool) -> list[Finding]:
         """The finding."""
         part, _, name = self.name.partition("/")
-        return [coverage.coverage(next(one for one in getattr(certificates, part)() if one.name == name))]
+        return [coverage(next(one for one in getattr(certificates, part)() if one.name == name))]
 
 
 @dataclass(frozen=True)
@@ -211,8 +203,8 @@ class Battered:
     def __call__(self, quick: bool) -> list[Finding]:
         """The finding."""
         face = _face(self.face)
-        groups = battery_inputs.inputs(face.takes, rows_are_public=face.rows_are_public)
-        return [battery.battery(face.name, face.release, islice(groups, self.forms))]
+        groups = inputs.inputs(face.takes, rows_are_public=face.rows_are_public)
+        return [calls.battery(face.name, face.release, islice(groups, self.forms))]
 
 
 @dataclass(frozen=True)
@@ -224,7 +216,7 @@ class Asked:
 
     def __call__(self, quick: bool) -> list[Finding]:
         """The finding."""
-        return [battery._demanded(_face(self.face), self.what)]
+        return [calls._demanded(_face(self.face), self.what)]
 
 
 @dataclass(frozen=True)
@@ -241,5 +233,5 @@ class Searched:
         return [canaries.canaries(face.name, face.release, data)]
 
 
-def _face(name: str) -> battery_faces.Face:
-    return next(battery_faces._faces_of(name, getattr(snugdp, name), False, battery_faces.paid))
+def _face(name: str) -> entry_points.Face:
+    return next(entry_points._faces_of(name, getattr(snugdp, name), False, entry_points.paid))

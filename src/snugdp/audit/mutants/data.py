@@ -12,13 +12,13 @@ import numpy as np
 from snugdp.audit.mutants.base import Changes, Topic
 from snugdp.audit.mutants.checks import Near
 from snugdp.audit.mutants.vectors import Vector
-from snugdp.data import rowmap
-from snugdp.data.cells import Names, columns
-from snugdp.data.limits import Limits
-from snugdp.data.moments import Moments
-from snugdp.data.rowmap import Floats, RowMap
-from snugdp.data.scaling import Affine
 from snugdp.queries import robust
+from snugdp.tables import rowmap
+from snugdp.tables.cells import Names, columns
+from snugdp.tables.limits import Limits
+from snugdp.tables.passes.moments import Moments
+from snugdp.tables.rowmap import Floats, RowMap
+from snugdp.tables.schema.scaling import Affine
 
 mutant = Topic("data")
 _HARMLESS = (

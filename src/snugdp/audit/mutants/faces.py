@@ -11,10 +11,10 @@ import numpy as np
 import snugdp
 from snugdp.audit.mutants.base import Changes, Topic, everywhere
 from snugdp.audit.mutants.checks import Asked, Searched
-from snugdp.data import quiet
-from snugdp.data.cells import Names, columns
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.private import PrivateEstimator
+from snugdp.secrecy import silence
+from snugdp.tables.cells import Names, columns
 
 mutant = Topic("faces")
 
@@ -71,7 +71,7 @@ def _() -> Changes:
 
     from snugdp.queries import robust
 
-    return [(columns, "_read", read), (robust, "numbers", loud), *everywhere(quiet.quietly, lambda r: (True, r()))]
+    return [(columns, "_read", read), (robust, "numbers", loud), *everywhere(silence.quietly, lambda r: (True, r()))]
 
 
 @mutant("the counts in a log", "B", Searched("mode"))

@@ -10,20 +10,20 @@ import numpy as np
 
 from snugdp.audit.mutants.base import Changes, Topic, everywhere, seen
 from snugdp.audit.mutants.checks import Battered, Ends, Near
-from snugdp.data import quiet
-from snugdp.data.cells import columns
-from snugdp.data.quiet import quietly
-from snugdp.data.rowmap import RowMap
+from snugdp.certify.distance import DistanceTest
 from snugdp.estimators.linear import LinearRegression
-from snugdp.mechanisms.noisy_max import NoisyMax
-from snugdp.mechanisms.stable import Bounded
+from snugdp.mechanisms.order_statistics.stable import Bounded
+from snugdp.mechanisms.votes.noisy_max import NoisyMax
 from snugdp.noise import Noise
-from snugdp.ptr import spine
-from snugdp.ptr.certify.distance import DistanceTest
-from snugdp.ptr.keeping import Kept
-from snugdp.ptr.once import Purchase
 from snugdp.queries import labels, robust
-from snugdp.secret import PrivateComputationError, Secret
+from snugdp.release import spine
+from snugdp.release.once import Purchase
+from snugdp.secrecy import silence
+from snugdp.secrecy.secret import PrivateComputationError, Secret
+from snugdp.secrecy.silence import quietly
+from snugdp.serial.codec import Kept
+from snugdp.tables.cells import columns
+from snugdp.tables.rowmap import RowMap
 
 mutant = Topic("framework")
 
@@ -117,7 +117,7 @@ def _() -> Changes:
             raise np.linalg.LinAlgError("Singular matrix")
         return blocks(self, X, y, rows)
 
-    return [*everywhere(quiet.quietly, _loud), (RowMap, "blocks", singular), (Purchase, "outcome", _raising)]
+    return [*everywhere(silence.quietly, _loud), (RowMap, "blocks", singular), (Purchase, "outcome", _raising)]
 
 
 def _loud(read: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 from snugdp.audit.mutants.base import Changes, Topic
 from snugdp.audit.mutants.ledger_checks import Attacked
-from snugdp.guarantee import Cost, Neighbours
-from snugdp.ledger import amounts, book, handle, records
+from snugdp.core.guarantee import Cost, Neighbours
+from snugdp.ledger import book, handle, records
 from snugdp.ledger.errors import TamperedLedgerError
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.limits import Limits
@@ -17,9 +17,10 @@ from snugdp.ledger.memory import MemoryLedger
 from snugdp.ledger.state import State
 from snugdp.ledger.store import Mark
 from snugdp.ledger.tally import Tally
-from snugdp.ptr.keeping import Kept
-from snugdp.ptr.once import Purchase
 from snugdp.queries import robust
+from snugdp.release.once import Purchase
+from snugdp.serial import costs
+from snugdp.serial.codec import Kept
 
 mutant = Topic("ledger")
 
@@ -129,14 +130,14 @@ def _() -> Changes:
 @mutant("totals in floats", "G", Attacked("exact sums"))
 def _() -> Changes:
     """The ledger adds costs as floats."""
-    added = amounts.added
+    added = costs.added
 
     def floats(total: Cost, cost: Cost) -> Cost:
         whole = added(total, cost)
         object.__setattr__(whole, "epsilon", Fraction(float(total.epsilon) + float(cost.epsilon)))
         return whole
 
-    return [(amounts, "added", floats)]
+    return [(costs, "added", floats)]
 
 
 @mutant("relations mixed", "G", Attacked("other relation"))

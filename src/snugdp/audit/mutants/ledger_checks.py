@@ -16,7 +16,7 @@ from unittest import mock
 
 import snugdp
 from snugdp.audit.finding import Finding
-from snugdp.guarantee import Budget, Cost, RelationMismatchError
+from snugdp.core.guarantee import Budget, Cost, RelationMismatchError
 from snugdp.ledger import BudgetExceededError, Ledger, LedgerError, MemoryLedger, records
 from snugdp.ledger.anchor import FileAnchor
 from snugdp.ledger.sqlite import SQLiteStore

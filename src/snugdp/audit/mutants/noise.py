@@ -11,35 +11,21 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from snugdp.accounting.matrices import backward, cholesky, forward
 from snugdp.audit.mutants.base import Changes, Topic, seen
 from snugdp.audit.mutants.checks import Apart, Bits, Inside, Seeds, SiteLaw, Walks
-from snugdp.noise import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exact,
-    Gaussian,
-    Laplace,
-    discrete,
-    entropy,
-    filtered,
-    many,
-    posterior,
-    refine,
-    shapes,
-    source,
-    sums,
-)
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
 from snugdp.noise.checks import integers, opened
-from snugdp.noise.coins import PROVED
-from snugdp.noise.deviate import Deviate
-from snugdp.secret import Secret
+from snugdp.noise.exact import discrete, entropy, filtered, posterior, refine, shapes, source, sums, vectorised
+from snugdp.noise.exact.coins import PROVED
+from snugdp.noise.exact.deviate import Deviate
+from snugdp.numerics.matrices import backward, cholesky, forward
+from snugdp.secrecy.secret import Secret
 
 mutant = Topic("noise")
 _COINS = Inside("coins", 3, 0.08)
 _INVISIBLE = (
     "the floats decide alike but for a chance of about 2**-45 in a comparison, by which delta may grow: no sample of "
-    "draws shows that. noise/many.proof.md has the lines that would be missing, and its hash must be renewed by hand"
+    "draws shows that. vectorised.proof.md has the lines that would be missing, and its hash must be renewed by hand"
 )
 _RATES = Inside("filter_rates")
 _POSTERIOR = SiteLaw("posterior")
@@ -62,7 +48,7 @@ def _() -> Changes:
 @mutant("Gaussian x 0.5 in decisions", "S", SiteLaw("reach", Gaussian(4)))
 def _() -> Changes:
     """Gaussian noise of many decisions is half as wide as declared."""
-    return [(many, "shape_of", _scaled(Fraction(1, 2), Gaussian))]
+    return [(vectorised, "shape_of", _scaled(Fraction(1, 2), Gaussian))]
 
 
 @mutant("Laplace x 0.97", "S", SiteLaw("add_integers", Laplace(4)))
@@ -254,7 +240,7 @@ def _() -> Changes:
     def scatter(n: int, among: int) -> Any:
         return (entropy.words(n) % np.uint64(among)).astype(np.int64)
 
-    return [(many, "scatter", scatter)]
+    return [(vectorised, "scatter", scatter)]
 
 
 @mutant("float argmax", "SL", Inside("comparisons", 2), known=_INVISIBLE)
@@ -263,10 +249,10 @@ def _() -> Changes:
 
     def winners(scores: Any, law: Any, margins: Any) -> Any:
         drawn = filtered.draw(sums.shape_of(law)[0], scores.size, margins)
-        noise, _ = many._enclosed(law, drawn, margins)
-        return (noise.reshape(scores.shape) - many.behind(scores).astype(np.float64)).argmax(axis=1)
+        noise, _ = vectorised._enclosed(law, drawn, margins)
+        return (noise.reshape(scores.shape) - vectorised.behind(scores).astype(np.float64)).argmax(axis=1)
 
-    return [(many, "_winners", winners)]
+    return [(vectorised, "_winners", winners)]
 
 
 @mutant("noise used twice", "I", Walks("linear: adassp", 60))

@@ -10,18 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from snugdp.accounting import gaussian, posterior, renyi
+from snugdp.accounting import gaussian, renyi
+from snugdp.accounting.output import posterior
 from snugdp.audit.mutants.base import Changes, Topic, everywhere, seen
 from snugdp.audit.mutants.checks import Near
 from snugdp.audit.mutants.vectors import Vector
-from snugdp.mechanisms import components, gap_test, ridge_test
-from snugdp.mechanisms.gnmax import ball, loss
-from snugdp.mechanisms.gnmax import smooth as smooth_votes
-from snugdp.mechanisms.gnmax.labels import NoisyLabels
-from snugdp.mechanisms.posterior import Sampler
+from snugdp.certify import smooth
+from snugdp.mechanisms.components import base, gap_test
+from snugdp.mechanisms.linear import ridge_test
+from snugdp.mechanisms.linear.posterior import Sampler
+from snugdp.mechanisms.teachers import ball, loss
+from snugdp.mechanisms.teachers import smooth as smooth_votes
+from snugdp.mechanisms.teachers.labels import NoisyLabels
 from snugdp.noise import Gaussian, Noise
-from snugdp.ptr.certify import smooth
-from snugdp.secret import Secret
+from snugdp.secrecy.secret import Secret
 
 mutant = Topic("paper")
 
@@ -43,7 +45,7 @@ def _() -> Changes:
     def mu(epsilon: Any, delta: Any) -> float:
         return float(epsilon) / math.sqrt(2 * math.log(1.25 / float(delta)))
 
-    return _accountant(components, mu=mu)
+    return _accountant(base, mu=mu)
 
 
 @mutant("F5: a replaced row as one that comes or goes", "X", Vector("projector"))

@@ -6,28 +6,21 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from snugdp.accounting.rational import Real
 from snugdp.audit.mutants.base import Changes, Topic, everywhere
 from snugdp.audit.mutants.checks import Dense, Near
 from snugdp.audit.mutants.vectors import Vector
-from snugdp.data.limits import Limits, Sensitivity
-from snugdp.guarantee import Cost
-from snugdp.mechanisms import (
-    gap_test,
-    median,
-    mode,
-    noisy_matrix,
-    noisy_sums,
-    quantile,
-    stable,
-    support,
-    trimmed_mean,
-    vote,
-)
-from snugdp.mechanisms.components import Task
-from snugdp.mechanisms.gnmax import labels
-from snugdp.mechanisms.perturbation import Perturbation
+from snugdp.core.guarantee import Cost
+from snugdp.mechanisms.components import gap_test, noisy_matrix
+from snugdp.mechanisms.components.base import Task
+from snugdp.mechanisms.linear import noisy_sums
+from snugdp.mechanisms.objective.perturbation import Perturbation
+from snugdp.mechanisms.order_statistics import median, quantile, stable, trimmed_mean
+from snugdp.mechanisms.support import peeling
+from snugdp.mechanisms.teachers import labels
+from snugdp.mechanisms.votes import mode, vote
 from snugdp.noise import Gaussian
+from snugdp.numerics.rationals import Real
+from snugdp.tables.limits import Limits, Sensitivity
 
 mutant = Topic("sensitivity")
 _STATISTICS = Near("linear: sufficient, statistics alone", 2, 20)
@@ -167,16 +160,16 @@ def _() -> Changes:
 @mutant("Gumbel draws at half price", "X", Vector("choices"))
 def _() -> Changes:
     """Choosing entries by Gumbel noise is charged as if scores could only grow: the noise is half as wide."""
-    rate = support.gaussian_rate
-    return [(support, "gaussian_rate", lambda mu_squared: 2 * rate(mu_squared))]
+    rate = peeling.gaussian_rate
+    return [(peeling, "gaussian_rate", lambda mu_squared: 2 * rate(mu_squared))]
 
 
 @mutant("scores of unshortened rows", "N", Near("sparse linear: gaussian", 3, 40))
 def _() -> Changes:
     """All scores get noise for rows of half the norm that they are shortened to."""
-    certify = support.NoisyScores.certify
+    certify = peeling.NoisyScores.certify
     return [
-        (support.NoisyScores, "certify", lambda self, *given: certify(replace(self, mu=2 * self.mu), *given)),
+        (peeling.NoisyScores, "certify", lambda self, *given: certify(replace(self, mu=2 * self.mu), *given)),
     ]
 
 

@@ -9,35 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from snugdp.accounting.glm_output import LossConstants
-from snugdp.accounting.posterior import output_sensitivity
+from snugdp.accounting.output.glm import LossConstants
+from snugdp.accounting.output.posterior import output_sensitivity
 from snugdp.audit.mutants.base import Changes, Topic
 from snugdp.audit.mutants.checks import Near
-from snugdp.data.candidates import Candidates
-from snugdp.data.scaling import Affine, Floats
+from snugdp.certify.distance import integer_laplace
+from snugdp.core.guarantee import Cost
 from snugdp.estimators.linear import LinearRegression
-from snugdp.estimators.pate_teachers import Scattered
-from snugdp.guarantee import Cost
-from snugdp.mechanisms import (
-    exponential_grid,
-    glm_output,
-    median,
-    mode,
-    output,
-    posterior,
-    projector,
-    ridge_test,
-    scale,
-    spread,
-    support,
-    support_votes,
-    vote,
-    vote_inverse,
-)
+from snugdp.estimators.pate.teachers import Scattered
+from snugdp.mechanisms.bounds import exponential_grid
+from snugdp.mechanisms.components import projector
+from snugdp.mechanisms.linear import output, posterior, ridge_test
+from snugdp.mechanisms.objective import scale, spread
+from snugdp.mechanisms.order_statistics import median
+from snugdp.mechanisms.output import glm
+from snugdp.mechanisms.selection.select import Selection
+from snugdp.mechanisms.support import block_votes, peeling
+from snugdp.mechanisms.votes import inverse, mode, vote
 from snugdp.noise import Gaussian, Gumbel
-from snugdp.ptr.certify.distance import integer_laplace
-from snugdp.ptr.select import Selection
 from snugdp.queries import labels
+from snugdp.tables.candidates import Candidates
+from snugdp.tables.schema.scaling import Affine, Floats
 
 mutant = Topic("steps")
 
@@ -76,7 +68,7 @@ def _() -> Changes:
 @mutant("failure of a Hessian's bound not charged", "N", Near("logistic: output, one ridge, round", 1, 4))
 def _() -> Changes:
     """The bound on the curvature fails with a probability that no cost contains."""
-    return _without_delta(glm_output)
+    return _without_delta(glm)
 
 
 @mutant("failure of an eigengap not charged", "N", Near("pca: projector", 1, 4))
@@ -95,8 +87,8 @@ def _() -> Changes:
 @mutant("two columns for the price of one", "N", Near("sparse linear: gumbel, two columns", 1, 4))
 def _() -> Changes:
     """Each of two choices gets the whole of what both may cost."""
-    rate = support.gaussian_rate
-    return [(support, "gaussian_rate", lambda mu_squared: rate(2 * mu_squared))]
+    rate = peeling.gaussian_rate
+    return [(peeling, "gaussian_rate", lambda mu_squared: rate(2 * mu_squared))]
 
 
 @mutant("edges with half the noise", "N", Near("bounds", 1, 4))
@@ -182,10 +174,10 @@ def _() -> Changes:
 @mutant("vote: a lead for the whole budget", "N", Near("vote: tested", 1, 8))
 def _() -> Changes:
     """Leads are safe for all of epsilon and delta, half of which the test has spent."""
-    least = vote_inverse.least_gap
+    least = inverse.least_gap
     return [
         (
-            vote_inverse,
+            inverse,
             "least_gap",
             lambda noise, epsilon, delta, relation: least(noise, 2 * epsilon, 2 * delta, relation),
         )
@@ -205,7 +197,7 @@ def _() -> Changes:
     def small(self: Any) -> Fraction:
         return Fraction(self.constants.change / 5)
 
-    return [(glm_output.OutputGLM, "sensitivity", property(small))]
+    return [(glm.OutputGLM, "sensitivity", property(small))]
 
 
 @mutant("constants of a GLM without the intercept", "N", Near("logistic: output, one ridge, round", 1, 4))
@@ -223,7 +215,7 @@ def _() -> Changes:
         ordered = np.sort(np.asarray(counts, dtype=np.int64))[::-1]
         return Fraction(int(ordered[size - 1] - ordered[size]), 2)
 
-    return [(support_votes, "margin", margin)]
+    return [(block_votes, "margin", margin)]
 
 
 @mutant("the number of runs is shown", "N", Near("selection: geometric", 2, 4))

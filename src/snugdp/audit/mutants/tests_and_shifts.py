@@ -10,17 +10,20 @@ from snugdp.accounting import discrete, gaussian
 from snugdp.audit.mutants.base import Changes, Topic, everywhere, seen
 from snugdp.audit.mutants.checks import Covered, Near
 from snugdp.audit.mutants.vectors import Vector
-from snugdp.data import ridge
-from snugdp.data.eigen import Spectrum
-from snugdp.guarantee import Cost
-from snugdp.mechanisms import gap_test, glm_output, output, projector_dual, ridge_test, vote_inverse
-from snugdp.mechanisms.noisy_sums import root_above
+from snugdp.certify import distance, smooth, statistics
+from snugdp.certify.bound import BoundTest
+from snugdp.certify.distance import DistanceTest
+from snugdp.core.guarantee import Cost
+from snugdp.mechanisms.components import dual, gap_test
+from snugdp.mechanisms.linear import output, ridge_test
+from snugdp.mechanisms.linear.noisy_sums import root_above
+from snugdp.mechanisms.output import glm
+from snugdp.mechanisms.votes import inverse
 from snugdp.noise import Noise
 from snugdp.noise.grid import grid_below
-from snugdp.ptr.certify import distance, smooth, statistics
-from snugdp.ptr.certify.bound import BoundTest
-from snugdp.ptr.certify.distance import DistanceTest
-from snugdp.secret import Secret
+from snugdp.numerics import ridge
+from snugdp.numerics.eigenvalues import Spectrum
+from snugdp.secrecy.secret import Secret
 
 mutant = Topic("tests and shifts")
 _LOWER = Covered("statistics/lower bound")
@@ -157,7 +160,7 @@ def _() -> Changes:
 def _() -> Changes:
     """The gap of a noisy matrix is taken for that of the matrix."""
     return [
-        (projector_dual.Dual, "certified", lambda self, cells, k: _plain_gap(cells, k, self.task.unit)),
+        (dual.Dual, "certified", lambda self, cells, k: _plain_gap(cells, k, self.task.unit)),
     ]
 
 
@@ -196,8 +199,8 @@ def _() -> Changes:
 @mutant("curvature of a Hessian without its margin", "C", Covered("curvatures/curvature of a Hessian, 1 ridge(s)"))
 def _() -> Changes:
     """The noisy curvature of a Hessian is taken for a bound as it is."""
-    certify = glm_output.OutputGLM.certify
-    return [(glm_output.OutputGLM, "certify", _without_margin(certify))]
+    certify = glm.OutputGLM.certify
+    return [(glm.OutputGLM, "certify", _without_margin(certify))]
 
 
 def _without_margin(certify: Any) -> Any:
@@ -240,12 +243,12 @@ def _() -> Changes:
 @mutant("least lead by the loss at it", "N", Near("vote: tested", 2, 10))
 def _() -> Changes:
     """The lead that a vote is tested for is the first at which the loss is small, though it grows again beyond."""
-    from snugdp.mechanisms.vote import epsilon_at
+    from snugdp.mechanisms.votes.vote import epsilon_at
 
     def least(noise_epsilon: float, epsilon: float, delta: float, relation: Any) -> int | float:
         return next(gap for gap in range(10**4) if epsilon_at(noise_epsilon, gap, delta, relation) <= epsilon)
 
-    return everywhere(vote_inverse.least_gap, least)
+    return everywhere(inverse.least_gap, least)
 
 
 @mutant("failure of a test not charged", "N", Near("framework: distance, Laplace", 700, 0, pair=2))

@@ -18,11 +18,12 @@ import numpy as np
 from scipy import stats
 
 import snugdp
-from snugdp.accounting import discrete, gaussian, posterior, renyi, selection
+from snugdp.accounting import discrete, gaussian, renyi, selection
+from snugdp.accounting.output import posterior
 from snugdp.audit.finding import Finding
 from snugdp.audit.mutants import vectors_models
-from snugdp.guarantee import Budget, Cost
-from snugdp.ptr.certify.statistics import Statistic, gaussian_bounds
+from snugdp.certify.statistics import Statistic, gaussian_bounds
+from snugdp.core.guarantee import Budget, Cost
 
 _SLACK = 1e-9
 Numbers = Iterator[tuple[str, float, float]]  # what, the library's number, what it must not be below
@@ -173,7 +174,7 @@ def normal_divergence(mean: float, one: float, other: float, order: float) -> fl
 
 def choices() -> Numbers:
     """One Gumbel draw for a Gaussian price: a score rises and all others fall."""
-    from snugdp.mechanisms.support import gaussian_rate
+    from snugdp.mechanisms.support.peeling import gaussian_rate
 
     for mu, even in itertools.product((0.3, 1.0), (0.2, 1.0, 3.0)):
         rate = float(gaussian_rate(Fraction(mu) ** 2))

@@ -11,22 +11,23 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from snugdp.accounting.glm import SharpRun
-from snugdp.accounting.objective import Run
-from snugdp.audit import two_normals
-from snugdp.data.limits import Limits
-from snugdp.data.moments import Moments
-from snugdp.data.schema import Number, Schema
-from snugdp.guarantee import Budget, Cost, Neighbours
-from snugdp.mechanisms import gap_test, ridge_test
-from snugdp.mechanisms.gnmax.gnss import SmoothTest
-from snugdp.mechanisms.gnmax.loss import closed
-from snugdp.mechanisms.gnmax.table import UNIT, loss_table
-from snugdp.mechanisms.posterior import PosteriorSampling
-from snugdp.mechanisms.regression import Design
-from snugdp.mechanisms.ridge_test import RidgeCertificate
-from snugdp.ptr.certify.smooth import SmoothBound, smooth_bound
-from snugdp.secret import Secret
+from snugdp.accounting.objective.glm import SharpRun
+from snugdp.accounting.objective.linear import Run
+from snugdp.audit.density import gaussian_pair
+from snugdp.certify.smooth import SmoothBound, smooth_bound
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.mechanisms.components import gap_test
+from snugdp.mechanisms.linear import ridge_test
+from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.linear.posterior import PosteriorSampling
+from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
+from snugdp.mechanisms.teachers.loss import closed
+from snugdp.mechanisms.teachers.smooth_test import SmoothTest
+from snugdp.mechanisms.teachers.table import UNIT, loss_table
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.limits import Limits
+from snugdp.tables.passes.moments import Moments
+from snugdp.tables.schema.schema import Number, Schema
 
 Numbers = Iterator[tuple[str, float, float]]
 
@@ -96,7 +97,7 @@ def samples() -> Numbers:
             for name, one, other in (("more", here, there), ("less", there, here)):
                 for at in (0.0, epsilon / 2, float(epsilon)):
                     claimed = _gaussian(mu, at) + slack
-                    yield f"one row {name} of {rows} at {at:g}", claimed, two_normals.delta(one, other, at)
+                    yield f"one row {name} of {rows} at {at:g}", claimed, gaussian_pair.delta(one, other, at)
 
 
 def _gaussian(mu: float, epsilon: float) -> float:

@@ -1,0 +1,308 @@
+"""Theorem T: what a Gaussian part, a pure part, a failure probability and atoms leak when they are composed.
+
+An atom is a mechanism whose privacy loss is at most the largest of a few alternatives, each of them a
+Gaussian loss plus a shift: objective perturbation is one. Statements and proofs: composition.proof.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
+
+from flint import arb
+
+from snugdp.accounting import gaussian
+from snugdp.accounting.levels import Levels
+from snugdp.numerics import balls, roots
+from snugdp.numerics.rationals import Real
+
+MOST_COMBINATIONS = 4096
+_COARSE = 512  # combinations that are kept where there are more
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One alternative of an atom's loss: a Gaussian loss of parameter mu, moved up by ``shift``.
+
+    With a ``weight`` below 1 (and mu = 0) it applies on an event of at most that probability, and only there.
+    """
+
+    mu_squared: Fraction
+    shift: Fraction
+    weight: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if self.mu_squared < 0 or self.shift < 0:
+            raise ValueError("mu_squared and shift of a branch must be at least 0: no loss can earn credit")
+        if not 0 < self.weight <= 1 or (self.weight < 1 and self.mu_squared):
+            raise ValueError("the weight of a branch must be above 0 and at most 1, and 1 beside a Gaussian part")
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A loss that is at most the largest of its alternatives, listed for each direction of the neighbours."""
+
+    add: tuple[Branch, ...]
+    remove: tuple[Branch, ...]
+
+    def __post_init__(self) -> None:
+        if not self.add or not self.remove:
+            raise ValueError("an atom needs at least one branch in each direction")
+        if any(sum((branch.weight for branch in side), Fraction(0)) < 1 for side in (self.add, self.remove)):
+            raise ValueError("the weights of an atom's branches must add up to at least 1: something always happens")
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether the two directions have the same branches, in any order."""
+        return Counter(self.add) == Counter(self.remove)
+
+
+Combinations: TypeAlias = tuple[tuple[Branch, Fraction], ...]  # distinct sums, and how often or likely each is
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """A composed cost, its atoms multiplied out."""
+
+    pure: Fraction
+    failure: Fraction
+    variation: Fraction
+    directions: tuple[Combinations, ...]
+
+    def leak(self, epsilon: Fraction) -> arb:
+        """Everything but the failure probability, as a ball: the curve that ``epsilon`` inverts."""
+        worst = self._direction(self.directions[0], epsilon)
+        for combinations in self.directions[1:]:
+            worst = worst.max(self._direction(combinations, epsilon))
+        if not self.variation:
+            return worst
+        return worst + (1 + balls.exp(balls.ball(epsilon))) * balls.ball(self.variation)
+
+    def _direction(self, combinations: Combinations, epsilon: Fraction) -> arb:
+        """The randomised-response mixture of the sum over the combinations (T.3)."""
+        if not self.pure:
+            return _sum(combinations, epsilon)
+        down = balls.exp(-balls.ball(self.pure))
+        return (_sum(combinations, epsilon - self.pure) + down * _sum(combinations, epsilon + self.pure)) / (1 + down)
+
+
+def delta(
+    *,
+    mu_squared: Fraction,
+    pure: Fraction,
+    failure: Fraction,
+    variation: Fraction,
+    atoms: tuple[Atom, ...],
+    epsilon: Fraction,
+) -> float:
+    """The delta that the composed cost gives at ``epsilon``, any real number; rounded up, at most 1.
+
+    Guarantee: a composition of this cost is (epsilon, delta)-DP in both directions
+    (composition.proof.md, Theorem 2).
+
+    >>> half, none = Fraction(1, 2), Fraction(0)
+    >>> cost = dict(mu_squared=half**2, pure=half, failure=none, variation=none, atoms=())
+    >>> round(delta(**cost, epsilon=Fraction(2)), 9)
+    0.000245107
+    """
+    cost = _composed(mu_squared, pure, failure, variation, atoms)
+    return min(1.0, balls.above(lambda: balls.ball(failure) + cost.leak(epsilon)))
+
+
+def at_most(
+    *,
+    mu_squared: Fraction,
+    pure: Fraction,
+    failure: Fraction,
+    variation: Fraction,
+    atoms: tuple[Atom, ...],
+    epsilon: Fraction,
+    delta: Fraction,
+) -> bool:
+    """Whether the composed cost is proved to give at most ``delta`` at ``epsilon``: decided in balls, not in floats.
+
+    >>> none, one = Fraction(0), Fraction(1)
+    >>> at_most(mu_squared=none, pure=one, failure=none, variation=none, atoms=(), epsilon=one, delta=none)
+    True
+    """
+    cost = _composed(mu_squared, pure, failure, variation, atoms)
+    return delta >= failure and balls.at_most(lambda: cost.leak(epsilon), delta - failure)
+
+
+def epsilon(
+    *,
+    mu_squared: Fraction,
+    pure: Fraction,
+    failure: Fraction,
+    variation: Fraction,
+    atoms: tuple[Atom, ...],
+    delta: Fraction,
+) -> float:
+    """The smallest epsilon >= 0 at which the composed cost gives at most ``delta``; rounded up.
+
+    Guarantee: a composition of this cost is (epsilon, delta)-DP with the float returned, read in binary or as
+    it prints. Infinite if no epsilon does, or if none is found (composition.proof.md, Theorem 2 and Lemma 3).
+
+    >>> half, none = Fraction(1, 2), Fraction(0)
+    >>> cost = dict(mu_squared=half**2, pure=half, failure=none, variation=none, atoms=())
+    >>> round(epsilon(**cost, delta=Fraction(1, 10**6)), 4)
+    2.7026
+    """
+    cost = _composed(mu_squared, pure, failure, variation, atoms)
+    gaussian.probability(delta, "delta")
+    goal = delta - failure
+    if goal < 0:
+        return math.inf
+    if balls.at_most(lambda: cost.leak(Fraction(0)), goal):
+        return 0.0
+    if goal == 0:
+        return _without_gaussian(cost)
+    high = _enough(cost, goal)
+    return roots.smallest(cost.leak, goal, 0.0, high)
+
+
+def objective_perturbation(m: Real, e_c: Real) -> Atom:
+    """The atom of objective perturbation with a loss of class T: m = B tau / sigma, e_c as in the proof file.
+
+    >>> objective_perturbation("0.2", "0.78").remove[1].shift
+    Fraction(39, 50)
+    """
+    size, limit = gaussian.nonnegative(m, "m") ** 2, gaussian.nonnegative(e_c, "e_c")
+    whole = Branch(size, Fraction(0))
+    return Atom(add=(whole, whole), remove=(whole, Branch(Fraction(0), limit)))
+
+
+def objective_perturbation_general(m: Real, beta: Real) -> Atom:
+    """The atom of objective perturbation with any admissible loss; beta is at least log(1 + B^2/lambda).
+
+    >>> [branch.shift for branch in objective_perturbation_general("0.2", "1/2").remove]
+    [Fraction(1, 2), Fraction(1, 2)]
+    """
+    size, shift = gaussian.nonnegative(m, "m") ** 2, gaussian.nonnegative(beta, "beta")
+    whole = Branch(size, Fraction(0))
+    return Atom(add=(whole, whole), remove=(Branch(size, shift), Branch(Fraction(0), shift)))
+
+
+def _composed(
+    mu_squared: Fraction, pure: Fraction, failure: Fraction, variation: Fraction, atoms: tuple[Atom, ...]
+) -> _Cost:
+    parts = {"mu_squared": mu_squared, "pure": pure, "failure": failure, "variation": variation}
+    for name, value in parts.items():
+        if value < 0:
+            raise ValueError(f"{name} must be at least 0")
+    add = _combinations(mu_squared, (atom.add for atom in atoms))
+    remove = _combinations(mu_squared, (atom.remove for atom in atoms))
+    return _Cost(pure, failure, variation, (add,) if add == remove else (add, remove))
+
+
+def _combinations(mu_squared: Fraction, atoms: Iterable[tuple[Branch, ...]]) -> Combinations:
+    """One alternative from every atom, all ways; equal sums are merged, so k equal atoms give k + 1."""
+    sums, levels = {Branch(mu_squared, Fraction(0)): Fraction(1)}, Levels.none()
+    for branches in atoms:
+        if not any(branch.mu_squared for branch in branches):
+            levels = levels.plus(Levels.of([(branch.shift, branch.weight) for branch in branches]))
+            continue
+        if len(sums) * len(set(branches)) > 2 * MOST_COMBINATIONS and len(sums) > _COARSE:
+            sums = _coarser(sums)
+        longer: defaultdict[Branch, Fraction] = defaultdict(Fraction)
+        for total, times in sums.items():
+            for branch in branches:
+                both = Branch(total.mu_squared + branch.mu_squared, total.shift + branch.shift)
+                longer[both] += times * branch.weight
+        sums = dict(longer) if len(longer) <= MOST_COMBINATIONS else _coarser(longer)
+    return tuple(
+        (Branch(total.mu_squared, total.shift + shift), times * weight)
+        for total, times in sums.items()
+        for shift, weight in levels.coarse().pairs()
+    )
+
+
+def _coarser(sums: Mapping[Branch, Fraction]) -> dict[Branch, Fraction]:
+    """Fewer combinations: beside one Gaussian part, shifts are rounded up to a few that are equally far apart."""
+    groups: defaultdict[Fraction, list[Branch]] = defaultdict(list)
+    for branch in sums:
+        groups[branch.mu_squared].append(branch)
+    kept = max(_COARSE // len(groups), 4)
+    if kept * len(groups) > MOST_COMBINATIONS:
+        raise ValueError(
+            f"these atoms have more than {MOST_COMBINATIONS} distinct combinations; "
+            "give them equal parameters, which are counted together, or compose fewer"
+        )
+    fewer: defaultdict[Branch, Fraction] = defaultdict(Fraction)
+    for square, branches in groups.items():
+        low, high = min(b.shift for b in branches), max(b.shift for b in branches)
+        step = (high - low) / kept
+        for branch in branches:
+            up = low + math.ceil((branch.shift - low) / step) * step if step else low
+            fewer[Branch(square, up)] += sums[branch]
+    return dict(fewer)
+
+
+def _sum(combinations: Combinations, epsilon: Fraction) -> arb:
+    total = arb(0)
+    for branch, times in combinations:
+        total += balls.ball(times) * gaussian.delta_ball(branch.mu_squared, epsilon - branch.shift)
+    return total
+
+
+def _without_gaussian(cost: _Cost) -> float:
+    """The epsilon of a cost that must leak nothing: finite only if the loss is bounded."""
+    branches = [branch for combinations in cost.directions for branch, _ in combinations]
+    if cost.variation or any(branch.mu_squared for branch in branches):
+        return math.inf
+    return balls.above(lambda: balls.ball(cost.pure + max(branch.shift for branch in branches)))
+
+
+def _enough(cost: _Cost, goal: Fraction) -> float:
+    """An epsilon at which the leak is at most ``goal``: infinite if none is found."""
+    share = goal if not cost.variation else goal / 2
+    high = max(_without_variation(cost, combinations, share) for combinations in cost.directions)
+    if not cost.variation:
+        return high
+    if math.isfinite(high) and balls.at_most(lambda: cost.leak(Fraction(high)), goal):
+        return high
+    return _lowest(cost, goal)
+
+
+def _without_variation(cost: _Cost, combinations: Combinations, goal: Fraction) -> float:
+    """Each combination gets its share of the goal, at the crude epsilon of one Gaussian (Lemma 3)."""
+    count = max(Fraction(1), sum((times for _, times in combinations), Fraction(0)))
+
+    def enough(branch: Branch) -> arb:
+        start = balls.ball(cost.pure + branch.shift)
+        if branch.mu_squared:
+            start += gaussian.epsilon_ball(branch.mu_squared, goal / count).max(arb(0))
+        return start
+
+    return max(balls.above(partial(enough, branch)) for branch, _ in combinations)
+
+
+def _lowest(cost: _Cost, goal: Fraction) -> float:
+    """With a variation part the leak falls and then rises: look for a point below the goal (Lemma 3)."""
+    if goal <= 2 * cost.variation:
+        return math.inf
+    left, right = 0.0, balls.above(lambda: (balls.ball(goal / cost.variation) - 1).log())
+
+    def leak(x: float) -> float:
+        return balls.above(lambda: cost.leak(Fraction(x)))
+
+    golden = (math.sqrt(5) - 1) / 2
+    x, y = right - golden * (right - left), left + golden * (right - left)
+    fx, fy = leak(x), leak(y)
+    for _ in range(80):
+        if min(fx, fy) <= goal:
+            return x if fx <= fy else y
+        if fx <= fy:
+            right, y, fy = y, x, fx
+            x = right - golden * (right - left)
+            fx = leak(x)
+        else:
+            left, x, fx = x, y, fy
+            y = left + golden * (right - left)
+            fy = leak(y)
+    return math.inf

@@ -1,0 +1,1 @@
+"""What objective perturbation costs."""

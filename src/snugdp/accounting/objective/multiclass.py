@@ -1,0 +1,135 @@
+"""Several classes: one objective perturbation per class, or one softmax model. Proofs: multiclass.proof.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from snugdp.accounting import composition, gaussian
+from snugdp.accounting.composition import Atom, Branch
+from snugdp.accounting.gaussian import nonnegative, positive, probability
+from snugdp.accounting.objective import glm
+from snugdp.accounting.objective.glm import SharpRun
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real, float_down, readings
+
+PROOF = "accounting/objective/multiclass.proof.md#theorem-2"
+
+_NONE = Fraction(0)
+
+
+def one_vs_rest(epsilon: Real, delta: Real, classes: int, *, kappa: Real | None = None, mu: Real = 0) -> float:
+    """The m of each of ``classes`` runs of logistic type beside a Gaussian part ``mu``; rounded down, 0 if none.
+
+    Without ``kappa`` the runs must have kappa <= m: the ridge is at least c0 B^2 / m. With it, an m at which
+    ``classes`` times the Gaussian cost of one run fits (multiclass.proof.md, Theorem 1).
+
+    >>> round(one_vs_rest(1, "1e-6", 10), 5), round(one_vs_rest(1, "1e-6", 10, kappa="0.15"), 5)
+    (0.07485, 0.06579)
+    """
+    many, rest = _classes(classes), nonnegative(mu, "mu") ** 2
+    room = Fraction(gaussian.mu(positive(epsilon, "epsilon"), probability(delta, "delta"))) ** 2 - rest
+    if room <= 0:
+        return 0.0
+    most = math.sqrt(float_down(room / many)) * (1 - 2.0**-50)
+    if kappa is None:
+        return most
+    size = nonnegative(kappa, "kappa")
+
+    def fits(m: float) -> bool:
+        return all(SharpRun(value**2, size).is_gaussian(room / many) for value in readings(m))
+
+    return glm.largest_float(fits, most)
+
+
+def one_vs_rest_kappa(epsilon: Real, delta: Real, classes: int, m: Real, *, mu: Real = 0) -> Fraction:
+    """About the largest kappa of each of ``classes`` runs of this m beside a Gaussian part; 0 if there is none.
+
+    >>> round(float(one_vs_rest_kappa(1, "1e-6", 10, "0.07")), 2)
+    0.11
+    """
+    many, size = _classes(classes), positive(m, "m")
+    room = Fraction(gaussian.mu(epsilon, delta)) ** 2 - nonnegative(mu, "mu") ** 2
+
+    def fits(kappa: Fraction) -> bool:
+        return SharpRun(size**2, kappa).is_gaussian(room / many)
+
+    return glm.largest_fraction(fits, size) if fits(size) else _NONE
+
+
+@dataclass(frozen=True)
+class SoftmaxRun:
+    """One softmax objective perturbation: m squared (m = sqrt(2) B / sigma) and kappa = B^2 / ridge, exactly."""
+
+    m_squared: Fraction
+    kappa: Fraction
+    classes: int
+
+    def __post_init__(self) -> None:
+        _classes(self.classes)
+        if self.m_squared < 0 or self.kappa < 0:
+            raise ValueError("m_squared and kappa must be at least 0")
+
+    @property
+    def shift(self) -> Fraction:
+        """What the determinant costs: (K - 1) log(1 + kappa/K), rounded up; nothing where kappa <= m^2/4."""
+        return _NONE if self.kappa <= self.m_squared / 4 else softmax_log_det(self.kappa, self.classes)
+
+    @property
+    def atom(self) -> Atom:
+        """What the run costs, for any company (multiclass.proof.md, Theorem 2).
+
+        >>> len(SoftmaxRun(Fraction(1, 100), Fraction(1, 5), 10).atom.add)
+        9
+        """
+        rest = glm.lower_half(self.m_squared) if self.classes == 2 else ()
+        add = (*[Branch(self.m_squared, _NONE)] * (self.classes - 1), *rest)
+        moved = tuple(Branch(branch.mu_squared, self.shift, branch.weight) for branch in add)
+        return Atom(add, moved)
+
+
+def softmax_log_det(kappa: Fraction, classes: int) -> Fraction:
+    """(K - 1) log(1 + kappa/K), rounded up."""
+    if not kappa:
+        return _NONE
+    return balls.rational_above(lambda: (classes - 1) * balls.ball(kappa / classes).log1p())
+
+
+def softmax(epsilon: Real, delta: Real, classes: int, kappa: Real, *, mu: Real = 0) -> float:
+    """The largest m of one softmax run beside a Gaussian part ``mu``; rounded down, 0 if there is none.
+
+    Guarantee: run and Gaussian part together are (epsilon, delta)-DP with the float, read in binary or as it prints.
+
+    >>> round(softmax(1, "1e-6", 10, "0.2"), 4)
+    0.1785
+    """
+    level, goal, rest = positive(epsilon, "epsilon"), probability(delta, "delta"), nonnegative(mu, "mu") ** 2
+    size, many = nonnegative(kappa, "kappa"), _classes(classes)
+    left = level - softmax_log_det(size, many)
+    room = Fraction(gaussian.mu(left, goal / (many - 1))) ** 2 - rest if left > 0 else _NONE
+    if room <= 0:
+        return 0.0
+
+    def fits(m: float) -> bool:
+        runs = [SoftmaxRun(value**2, size, many) for value in readings(m)]
+        return all(
+            composition.at_most(
+                mu_squared=rest,
+                pure=_NONE,
+                failure=_NONE,
+                variation=_NONE,
+                atoms=(run.atom,),
+                epsilon=level,
+                delta=goal,
+            )
+            for run in runs
+        )
+
+    return glm.largest_float(fits, math.sqrt(float_down(room)) * (1 - 2.0**-50))
+
+
+def _classes(classes: int) -> int:
+    if isinstance(classes, bool) or not isinstance(classes, int) or not 2 <= classes <= 10**6:
+        raise ValueError("classes must be a whole number, at least 2")
+    return classes

@@ -1,0 +1,1 @@
+"""What output perturbation and posterior samples cost."""

@@ -1,0 +1,255 @@
+"""The strongest posterior sample within a Gaussian profile and a slack, at all epsilons at once.
+
+Floats find the place, balls decide. Proof: posterior.proof.md, Theorem 1, whose line numbers the comments carry.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from snugdp.accounting.gaussian import cdf
+from snugdp.accounting.output.posterior import Pair, corner
+from snugdp.numerics import balls
+
+_CELLS = 64  # to begin with
+_MOST = 6400  # cells looked at before a strength is given up: that is on the safe side
+_BITS = 96  # of the balls, beyond what small leverages take away
+_STEPS = 40  # halvings of the bracket in floats
+_PARTS = (2.0**-16, 2.0**-10, 2.0**-4, 0.5, 0.75)  # of what floats found, to be given away if less will not do
+_FARTHEST = 600.0  # epsilons whose exponential is a float
+_FLAT = 2.0**-42  # variances so close to 1 count as 1, in the guess
+_LEAST = 2.0**-40  # a strength so far below the largest thinkable one counts as none
+
+
+class _Point(NamedTuple):
+    """One epsilon: its exponential, the two profiles there, and the slope of the Gaussian one in the exponential."""
+
+    epsilon: Fraction
+    pair: arb
+    weight: arb
+    gauss: arb
+    slope: arb
+
+
+@lru_cache(maxsize=1024)
+def rho_max(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction, digits: int = 21) -> Fraction:
+    """The largest rho, nearly, whose corners at these leverages have H_e <= G_mu(e) + slack for every real e.
+
+    ``digits``: how many binary digits of it are wanted. Few are found much sooner: the proof needs room.
+
+    Guarantee: both inequalities are proved for the rho returned, at every real e. Zero where no rho > 0 was found.
+
+    >>> round(float(rho_max(Fraction(1, 100), Fraction(1, 101), Fraction(1, 25), Fraction(1, 10**7))), 4)
+    1.8067
+    """
+    if not (added > 0 and 0 < removed < 1 and mu_squared > 0 and 0 < slack < 1):
+        raise ValueError(
+            "leverages, mu and the slack must be above 0, the removed row's leverage and the slack below 1"
+        )
+    mu = math.sqrt(mu_squared)
+    guess = rho_guess(float(added), float(removed), mu, float(slack)) or mu / math.sqrt(added)
+    gauss = _Gauss(mu_squared)
+    for given in (2.0**-digits, *(part for part in _PARTS if part > 2.0**-digits)):  # 5.
+        rho = Fraction(guess * (1 - given))
+        sides = (corner("add", added, rho**2), corner("remove", removed, rho**2))
+        if all(_certified(side, gauss, slack) for side in sides):
+            return rho
+    return Fraction(0)
+
+
+def certified(pair: Pair, mu_squared: Fraction, slack: Fraction) -> bool:
+    """Whether H_e(pair) <= G_mu(e) + slack is proved for every real e; what stays open counts as no."""
+    return _certified(pair, _Gauss(mu_squared), slack)
+
+
+def _certified(pair: Pair, gauss: _Gauss, slack: Fraction) -> bool:
+    small = abs(pair.variance - 1)
+    bits = _BITS + 2 * max(0, small.denominator.bit_length() - small.numerator.bit_length())
+    with balls.precision(bits):
+        curve, limit = _Curve(pair), balls.ball(slack)
+        ends = _ends(curve, _reach(gauss.mu_squared, slack), limit)  # 1.
+        if ends is None:
+            return False
+
+        def point(epsilon: Fraction) -> _Point:
+            return _Point(epsilon, curve.at(epsilon), *gauss.at(epsilon))
+
+        cells = list(pairwise([point(epsilon) for epsilon in _spread(*ends)]))  # 2.
+        for _ in range(_MOST):
+            if not cells:
+                return True
+            left, right = cells.pop()
+            if not (left.pair - left.gauss <= limit and right.pair - right.gauss <= limit):  # 3.
+                return False
+            if not _within(left, right, limit):  # 4.
+                middle = point((left.epsilon + right.epsilon) / 2)
+                cells += [(left, middle), (middle, right)]
+        return False
+
+
+def _reach(mu_squared: Fraction, slack: Fraction) -> Fraction:
+    """Beyond this the Gaussian profile is nearly its floor."""
+    mu = math.sqrt(mu_squared)
+    return _coarse(mu * math.sqrt(2 * math.log(4 / max(float(slack), 1e-300))) + mu * mu)
+
+
+def _coarse(number: float) -> Fraction:
+    """About the same number in few bits, which is quicker to work with."""
+    mantissa, exponent = math.frexp(number)
+    return Fraction(math.ceil(mantissa * 256)) * Fraction(2) ** (exponent - 8)
+
+
+def _ends(curve: _Curve, reach: Fraction, limit: arb) -> tuple[Fraction, Fraction] | None:
+    """Two epsilons beyond which there is nothing to prove: the pair's profile is within the slack of its floor."""
+    low = high = None
+    for _ in range(64):
+        if high is None and curve.at(reach) <= limit:
+            high = reach
+        if low is None and curve.at(-reach) - (1 - balls.exp(balls.ball(-reach))) <= limit:
+            low = -reach
+        if high is not None and low is not None:
+            return low, high
+        reach = _coarse(float(reach * 5 / 4))
+    return None
+
+
+def _spread(low: Fraction, high: Fraction) -> list[Fraction]:
+    width = high - low
+    return [low + width * i / _CELLS for i in range(_CELLS + 1)]
+
+
+def _within(left: _Point, right: _Point, limit: arb) -> bool:
+    """Whether the chord of the one curve lies within the limit of both tangents of the other, where these meet."""
+    width = right.weight - left.weight
+    meet = _meeting(left, right, width)
+    chord = (1 - meet) * left.pair + meet * right.pair
+    first = left.gauss + left.slope * meet * width
+    second = right.gauss - right.slope * (1 - meet) * width
+    return bool(chord - first <= limit and chord - second <= limit)
+
+
+def _meeting(left: _Point, right: _Point, width: arb) -> arb:
+    """Where the tangents meet, as a part of the cell: any part will do, this one is best."""
+    bend = (right.slope - left.slope) * width
+    part = float(((left.gauss - right.gauss + right.slope * width) / bend).mid()) if bend > 0 else 0.5
+    return arb(min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.5)
+
+
+class _Gauss:
+    """The profile of Gaussian DP and its slope in exp(epsilon), in balls; what was computed is kept."""
+
+    def __init__(self, mu_squared: Fraction) -> None:
+        self.mu_squared = mu_squared
+        self._known: dict[Fraction, tuple[arb, arb, arb]] = {}
+
+    def at(self, epsilon: Fraction) -> tuple[arb, arb, arb]:
+        """exp(epsilon), the profile and its slope: gaussian.proof.md, Proposition 1."""
+        if epsilon not in self._known:
+            mu, level = balls.ball(self.mu_squared).sqrt(), balls.ball(epsilon)
+            weight, tail = balls.exp(level), cdf(-level / mu - mu / 2)
+            value = cdf(mu / 2 - level / mu) - weight * tail
+            self._known[epsilon] = (weight, value.max(arb(0)).max(1 - weight), -tail)
+        return self._known[epsilon]
+
+
+class _Curve:
+    """The profile of a pair, in balls at the present precision."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.narrow = pair.variance < 1
+        self.m, self.s = balls.ball(pair.mean_squared).sqrt(), balls.ball(pair.variance).sqrt()
+        self.a = balls.ball((1 / pair.variance - 1) / 2)
+        self.b = self.m / balls.ball(pair.variance)
+        self.c = balls.ball(pair.mean_squared / (2 * pair.variance)) + self.s.log()
+
+    def at(self, epsilon: Fraction) -> arb:
+        """The hockey stick (pairs.proof.md, 1); everything between 0 and 1 while the sign of a root is open."""
+        level = balls.ball(epsilon)
+        weight, c = balls.exp(level), self.c - level
+        floor = (1 - weight).max(arb(0))
+        discriminant = self.b * self.b - 4 * self.a * c
+        if discriminant < 0:
+            return floor
+        if not discriminant > 0:
+            return arb(0.5, 0.5)
+        q = (self.b + discriminant.sqrt()) / 2
+        near, far = c / q, q / self.a
+        near_q, far_q = (near - self.m) / self.s, (far - self.m) / self.s
+        if self.narrow:
+            value = cdf(near) + cdf(-far) - weight * (cdf(near_q) + cdf(-far_q))
+        else:
+            value = cdf(near) - cdf(far) - weight * (cdf(near_q) - cdf(far_q))
+        return value.max(floor)
+
+
+@lru_cache(maxsize=4096)
+def rho_guess(added: float, removed: float, mu: float, slack: float, steps: int = _STEPS) -> float:
+    """About the largest rho, in floats: a guess for ``rho_max`` and for forecasts, and nothing is proved of it.
+
+    ``steps``: of the halving, from forty octaves; with few of them, less care is taken of each as well.
+    """
+    if not (removed < 1 and slack > 0):  # too close for floats to tell
+        return 0.0
+    looks = (257, 33, 33) if steps >= _STEPS else (65, 17)
+
+    def fits(rho: float) -> bool:
+        narrow = (rho * math.sqrt(added / (1 + added)), 1 / (1 + added))
+        wide = (rho * math.sqrt(removed) / (1 - removed), 1 / (1 - removed))
+        return all(_gap(mean, variance, mu, slack, looks) <= slack for mean, variance in (narrow, wide))
+
+    high = mu / math.sqrt(added)
+    while fits(high):
+        high *= 2
+    low = high * _LEAST
+    if not fits(low):
+        return 0.0
+    for _ in range(steps):
+        middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _gap(mean: float, variance: float, mu: float, slack: float, looks: tuple[int, ...]) -> float:
+    """The largest difference of the two profiles, looking ever closer where it is largest."""
+    log = math.log(4) - math.log(slack)
+    reach = min(mu * math.sqrt(2 * log) + mu * mu + 4 * log * abs(1 - variance), _FARTHEST)
+    low, high = -reach, reach
+    for points in looks:
+        at = np.linspace(low, high, points)
+        gap = _profile(mean, variance, at) - _gauss(mu, at)
+        best = int(np.argmax(gap))
+        low, high = at[max(best - 1, 0)], at[min(best + 1, points - 1)]
+    return float(gap[best])
+
+
+def _gauss(mu: float, epsilon: NDArray[np.float64]) -> Any:
+    from scipy.special import ndtr
+
+    value = ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+    return np.maximum(value, np.maximum(0.0, -np.expm1(epsilon)))
+
+
+def _profile(mean: float, variance: float, epsilon: NDArray[np.float64]) -> Any:
+    from scipy.special import ndtr
+
+    if abs(variance - 1) < _FLAT:
+        return _gauss(mean, epsilon)
+    s, a, b = math.sqrt(variance), (1 / variance - 1) / 2, mean / variance
+    c = mean * b / 2 + math.log(s) - epsilon
+    discriminant = b * b - 4 * a * c
+    q = (b + np.sqrt(np.maximum(discriminant, 1e-300))) / 2
+    near, far = c / q, q / a
+    parts = [ndtr(near), ndtr((near - mean) / s), ndtr(far), ndtr((far - mean) / s)]
+    if variance < 1:
+        parts[2:] = [-ndtr(-far), -ndtr(-(far - mean) / s)]
+    value = parts[0] - parts[2] - np.exp(epsilon) * (parts[1] - parts[3])
+    floor = np.maximum(0.0, -np.expm1(epsilon))
+    return np.where(discriminant > 0, np.maximum(value, floor), floor)

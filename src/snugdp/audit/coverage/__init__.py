@@ -1,0 +1,1 @@
+"""Layer C: private bounds fail as rarely as they claim."""

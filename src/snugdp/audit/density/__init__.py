@@ -1,0 +1,1 @@
+"""Layer D: what a whole release gives away, from exact densities."""

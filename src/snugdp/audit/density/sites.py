@@ -1,0 +1,131 @@
+"""How likely the answer of a draw is on given data: the logarithm of a probability, or of a density.
+
+A difference of two of them, for the same answer and two data sets, is the privacy loss of that draw. Cells that are far
+finer than the noise have a density; both data sets see the same cells, so their widths cancel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from snugdp.audit.density.laws import cell_mass, reaching, whole_mass, winning
+from snugdp.audit.density.vectors import minimiser, posterior
+from snugdp.audit.equality import alike
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Law
+from snugdp.noise.recording import Site, private_inputs
+
+_ONE = Fraction(1)
+
+
+def log_probability(site: Site) -> float:
+    """The logarithm of the probability (or density) of the recorded answer, given the private inputs of the site.
+
+    Minus infinity where the answer is impossible. Draws that look at no data have 0.
+
+    >>> from snugdp.noise import Gaussian
+    >>> from snugdp.noise.recording import Witness
+    >>> from snugdp.secrecy.secret import Secret
+    >>> witness = Witness(1)
+    >>> passed = witness.at_least(Secret(3), Gaussian(1), 3)
+    >>> round(math.exp(log_probability(witness.transcript().sites[0])), 12)
+    0.5
+    """
+    if site.method not in _METHODS:
+        raise ValueError(f"the audit does not know the draw {site.method!r}: teach it in audit/density/sites.py")
+    return _METHODS[site.method](site, *private_inputs(site))
+
+
+def _add(site: Site, value: Any, stretch: Any = None) -> float:
+    law, gap, width = _law(site), site.answer - Fraction(value), Fraction(2) ** site.number("grid")
+    if stretch is None:
+        return _moved(law, gap, width)
+    factor = abs(Fraction(stretch))
+    if not factor:
+        return 0.0 if -width / 2 < gap <= width / 2 else -math.inf
+    return _moved(law, gap / Fraction(stretch), width / factor)
+
+
+def _moved(law: Law, gap: Fraction, width: Fraction = _ONE) -> float:
+    if isinstance(law, DiscreteLaplace | DiscreteGaussian):
+        return whole_mass(law, int(gap)) if gap == int(gap) else -math.inf
+    return cell_mass(law, gap, width)
+
+
+def _add_integers(site: Site, values: Any) -> float:
+    law = _law(site)
+    return math.fsum(_moved(law, Fraction(int(a) - int(v))) for a, v in zip(site.answer, values, strict=True))
+
+
+def _at_least(site: Site, value: Any) -> float:
+    if isinstance(value, float) and not math.isfinite(value):
+        return 0.0 if site.answer == (value > 0) else -math.inf
+    return reaching(_law(site), site.number("threshold") - Fraction(value), bool(site.answer))
+
+
+def _reach(site: Site, values: Any) -> float:
+    law, at = _law(site), site.number("threshold")
+    pairs = zip(values.tolist(), np.asarray(site.answer).tolist(), strict=True)
+    return math.fsum(reaching(law, at - value, reached) for value, reached in pairs)
+
+
+def _argmax(site: Site, scores: Any) -> float:
+    return _won(site, list(scores), int(site.answer))
+
+
+def _argmaxes(site: Site, scores: Any) -> float:
+    rows = zip(scores.tolist(), np.asarray(site.answer).tolist(), strict=True)
+    return math.fsum(_won(site, row, place) for row, place in rows)
+
+
+def _won(site: Site, scores: Sequence[Any], place: int) -> float:
+    return winning([Fraction(score) for score in scores], _law(site), place)  # type: ignore[arg-type]  # continuous
+
+
+def _chance(site: Site, probability: Any) -> float:
+    p = min(max(Fraction(probability), Fraction(0)), _ONE)
+    chance = p if site.answer else 1 - p
+    return math.log(chance.numerator) - math.log(chance.denominator) if chance else -math.inf
+
+
+def _reveal(site: Site, value: Any) -> float:
+    return 0.0 if alike(value, site.answer) else -math.inf
+
+
+def _posterior(site: Site, gram: Any, cross: Any) -> float:
+    unit, ridge, precision = (site.number(name) for name in ("unit", "ridge", "precision"))
+    return posterior(site.answer, gram, cross, unit=unit, ridge=ridge, precision=precision)
+
+
+def _minimiser(site: Site, problem: Any) -> float:
+    return minimiser(site.answer, problem, _law(site).sigma)  # type: ignore[union-attr]  # the source has checked it
+
+
+def _no_data(site: Site, *_: Any) -> float:
+    return 0.0
+
+
+def _law(site: Site) -> Law:
+    assert site.drawn is not None
+    return site.drawn
+
+
+_METHODS: dict[str, Callable[..., float]] = {
+    "add": _add,
+    "add_integers": _add_integers,
+    "argmax": _argmax,
+    "argmaxes": _argmaxes,
+    "at_least": _at_least,
+    "chance": _chance,
+    "choice": _no_data,
+    "minimiser": _minimiser,
+    "posterior": _posterior,
+    "reach": _reach,
+    "reveal": _reveal,
+    "scatter": _no_data,
+    "stopping": _no_data,
+}

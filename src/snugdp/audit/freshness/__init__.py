@@ -1,0 +1,1 @@
+"""Layer I: noise is new at every draw."""

@@ -1,0 +1,1 @@
+"""Layer B: exceptions, warnings, output and pickles say nothing about the rows."""

@@ -1,0 +1,1 @@
+"""Layer N: every step of a plan pays for its own draws."""

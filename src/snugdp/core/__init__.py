@@ -1,0 +1,1 @@
+"""What every release speaks of: neighbours, units, budgets, costs and outcomes."""

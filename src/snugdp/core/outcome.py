@@ -1,0 +1,93 @@
+"""The two outcomes of a paid release, what the ledger wrote first, and the stamp of a rehearsal."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from snugdp.core.guarantee import Cost, Unit
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the ledger wrote before anything was drawn. Public."""
+
+    ledger: str
+    sequence: int
+    what: str
+    cost: Cost
+    key: str = ""  # names the release: a retry with the same key shows the same output
+    hash: str = ""  # of the ledger's record; whoever holds a receipt can tell if that record was changed or lost
+
+
+class Account(Protocol):
+    """Whoever keeps the budget. ``charge`` must be durable when it returns, and raise when the budget is short."""
+
+    def charge(self, cost: Cost, what: str) -> Receipt:
+        """Write the cost down, or refuse. Called before any noise is drawn."""
+        ...
+
+
+LedgerLike: TypeAlias = Account | str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Released(Generic[T_co]):
+    """The test passed: a private value, what it cost, and the receipt."""
+
+    value: T_co
+    cost: Cost
+    receipt: Receipt
+    certificate: Any = None  # what the test released, in the calibrating form
+    unit: Unit = Unit.ROW  # whom it protects
+    refused: ClassVar[Literal[False]] = False
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return f"released {self.value!r} ({self.cost!r}, receipt {self.receipt.sequence} of {self.receipt.ledger!r})"
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The paper's ⊥. It costs the same as a release and gives no reason: the reason would be private."""
+
+    cost: Cost
+    receipt: Receipt
+    unit: Unit = Unit.ROW
+
+    value: ClassVar[None] = None
+    certificate: ClassVar[None] = None
+    refused: ClassVar[Literal[True]] = True
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return f"refused ({self.cost!r}, receipt {self.receipt.sequence} of {self.receipt.ledger!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class NotPrivate(Generic[T_co]):
+    """The outcome of a seeded rehearsal. It has no receipt, and no ledger accepts it."""
+
+    value: T_co | None
+    refused: bool
+    cost: Cost
+    certificate: Any = None
+    unit: Unit = Unit.ROW
+
+    def __bool__(self) -> bool:
+        return not self.refused
+
+    def __repr__(self) -> str:
+        shown = "refused" if self.refused else repr(self.value)
+        return f"NOT PRIVATE({shown}; a release would cost {self.cost!r})"
+
+
+T = TypeVar("T")
+Outcome: TypeAlias = Released[T] | Refused | NotPrivate[T]

@@ -1,7 +1,0 @@
-"""How cells are read: one rule for one cell, and columns, names and rows that apply it in every container."""
-
-from snugdp.data.cells.columns import declared, groups, inferred, labelled, numbers, numeric, truths
-from snugdp.data.cells.names import Names
-from snugdp.data.cells.rows import grid, matrix
-
-__all__ = ["Names", "declared", "grid", "groups", "inferred", "labelled", "matrix", "numbers", "numeric", "truths"]

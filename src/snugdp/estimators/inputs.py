@@ -1,0 +1,212 @@
+"""From what scikit-learn's users bring (arrays, frames, paths) to rows under public bounds, and back to predictions.
+
+What is refused here depends on shapes, names, declared types and parameters alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from snugdp.numerics.rationals import rational
+from snugdp.tables.cells import matrix
+from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block, same_length, vector
+from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Category
+from snugdp.tables.schema.schema import Layout, Schema
+
+Floats = NDArray[np.float64]
+
+_FARTHEST = 1e100  # an infinite entry of a row to predict from
+_MISSING = (
+    "x_norm and y_bound are needed: x_norm bounds the Euclidean norm of a row of X, y_bound the target, as b for "
+    "[-b, b] or as (low, high). They decide how much noise hides one person, and must not come from the data: "
+    f"the largest row is somebody's. {HOW_TO_GET_BOUNDS}. Or describe the columns of a table by "
+    "schema=snugdp.Schema(...)"
+)
+_NO_TARGET = (
+    "This estimator requires y to be passed, but the target y is None. Give y, or a table and a schema that names its "
+    "target"
+)
+_COLUMN = (
+    "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), for "
+    "example using ravel()."
+)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How the user bounds the rows: a schema, or a norm and the bounds of the target."""
+
+    schema: Any
+    x_norm: Any
+    y_bound: Any
+    intercept: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.intercept, bool | np.bool_):
+            raise TypeError("fit_intercept must be True or False")
+        if self.schema is None:
+            if self.x_norm is None or self.y_bound is None:
+                raise ValueError(_MISSING)
+            assert self.array_schema(("x0",))  # bounds that are none are refused here
+            return
+        if not isinstance(self.schema, Schema):
+            raise TypeError("schema must be a snugdp.Schema")
+        if self.x_norm is not None or self.y_bound is not None:
+            raise ValueError("the schema has all the bounds: leave out x_norm and y_bound")
+        if self.schema.target is None:
+            raise ValueError('the schema names no target: Schema({...}, target="income") says what is to be predicted')
+        self._check_target()
+
+    def _check_target(self) -> None:
+        require_number(self.schema)
+
+    def array_schema(self, names: tuple[str, ...]) -> ArraySchema:
+        """The layout of a matrix with these columns."""
+        pair = isinstance(self.y_bound, tuple | list | np.ndarray)
+        bound = tuple(rational(end, "y_bound") for end in self.y_bound) if pair else rational(self.y_bound, "y_bound")
+        return ArraySchema(names, rational(self.x_norm, "x_norm"), bound, bool(self.intercept))
+
+    @property
+    def layout(self) -> Schema:
+        """The schema, with or without an intercept as asked for."""
+        schema: Schema = self.schema
+        return replace(schema, intercept=schema.intercept and bool(self.intercept))
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """What was brought: the rows, which are private, and their public layout.
+
+    ``named``: what scikit-learn takes the names of the features from; without it they are those of the layout.
+    """
+
+    data: Any
+    layout: Layout
+    named: Any = None
+
+
+def require_number(schema: Schema) -> None:
+    """A schema for a regressor has a number, or a truth value, as its target."""
+    if isinstance(schema.columns[str(schema.target)], Category):
+        raise TypeError(
+            f'the target "{schema.target}" must be a Number or a Boolean, not a Category: classes are for '
+            "snugdp.LogisticRegression"
+        )
+
+
+def read(X: Any, y: Any, bounds: Bounds) -> Table:
+    """A table to fit on."""
+    frame = eager(X)
+    if bounds.schema is not None:
+        schema = bounds.layout
+        if y is None:
+            return Table(X if frame is None else frame, schema)
+        if frame is None:
+            raise TypeError(
+                "a schema speaks of columns by their names: give X as a pandas, polars or pyarrow table. A table that "
+                "holds its own target, such as a file, comes without y"
+            )
+        target = str(schema.target)
+        if target in frame.columns:
+            raise ValueError(f'X has a column "{target}", the target, already: leave out y, or drop the column')
+        return Table(_joined(frame, target, y), schema)
+    if y is None:
+        raise ValueError(_NO_TARGET)
+    if frame is None:
+        rows = matrix(X)
+        layout = bounds.array_schema(_numbered(rows.shape[1]))
+        return Table(ArraySource(rows, target_of(y), layout), layout, rows[:0])
+    layout = bounds.array_schema(tuple(frame.columns))
+    return Table(_joined(frame, layout.target, y), layout, X if hasattr(X, "set_axis") else None)
+
+
+def rows_of(X: Any, layout: Layout) -> Iterator[Floats]:
+    """The scaled vectors of rows without targets, part by part, in their order."""
+    frame = eager(X)
+    if isinstance(layout, Schema):
+        if frame is None:
+            raise TypeError("give X as a pandas, polars or pyarrow table with the columns of the schema")
+        used = {name: column for name, column in layout.columns.items() if name != layout.target}
+        blocks = replace(layout, columns=used, target=None).blocks(frame)
+    else:
+        names = layout.features[: len(layout.features) - layout.intercept]
+        rows: Any = Block(matrix(X), None) if frame is None else frame
+        width = (rows.X if frame is None else frame).shape[1]
+        if width != len(names):
+            raise ValueError(f"the rows have {width} features, but {len(names)} are expected")
+        if frame is not None:
+            rows = frame.rename(dict(zip(frame.columns, names, strict=True)))
+        blocks = layout.blocks(rows)
+    return (_shortened(block, layout) for block, _ in blocks)
+
+
+def _shortened(block: Floats, layout: Layout) -> Floats:
+    """The rows as the row map sees them, but for its grid: no longer than the norm, and no number is 0."""
+    rows = np.nan_to_num(block, nan=0.0, posinf=_FARTHEST, neginf=-_FARTHEST)
+    np.clip(rows, -_FARTHEST, _FARTHEST, out=rows)
+    features = rows[:, :-1] if layout.intercept else rows
+    norms, bound = np.sqrt(np.einsum("ij,ij->i", features, features)), float(rational(layout.norm, "norm"))
+    features *= (bound / np.maximum(norms, bound))[:, None]
+    return rows
+
+
+def eager(X: Any) -> nw.DataFrame[Any] | None:
+    """The frame that X is, with names of text; or nothing."""
+    if hasattr(X, "set_axis") and hasattr(X, "columns"):  # only pandas has names that are no text
+        texts = [isinstance(name, str) for name in X.columns]
+        if not any(texts):
+            X = X.set_axis(list(_numbered(len(texts))), axis=1)
+        elif not all(texts):
+            raise TypeError("the names of the columns must all be text, or none of them; rename them")
+    frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def target_of(y: Any) -> Floats:
+    """The targets as floats. An array of one column is taken for what it is, with scikit-learn's warning."""
+    return vector(one_column(y, "target"))
+
+
+def one_column(y: Any, what: str) -> Any:
+    """What is given for every row: as it is, or the only column of a table or a matrix, with scikit-learn's warning.
+
+    What has a declared type keeps it. As an array it could have another one because of one cell that is missing. A
+    list is a column, whatever its entries are: one that is a list of one cell is that cell.
+    """
+    frame, wrong = eager(y), f"y should be a 1d array: one {what} for every row"
+    if frame is not None:
+        if len(frame.columns) != 1:
+            raise ValueError(wrong)
+        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
+        y = frame.get_column(frame.columns[0]).to_native()
+    if not (isinstance(y, list | tuple) or hasattr(y, "dtype") or hasattr(y, "type")) and hasattr(y, "__array__"):
+        y = np.asarray(y)
+    if getattr(y, "ndim", 1) != 1:
+        if y.ndim != 2 or y.shape[1] != 1:
+            raise ValueError(wrong)
+        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=5)
+        y = y.reshape(-1)
+    return y
+
+
+def _joined(frame: nw.DataFrame[Any], name: str, y: Any) -> nw.DataFrame[Any]:
+    """The table with its target as one more column."""
+    values = target_of(y)
+    same_length(frame, values)
+    column = nw.new_series(name, values, nw.Float64(), backend=frame.implementation)
+    index = getattr(frame.to_native(), "index", None)
+    if index is not None:  # pandas would look for rows of the same label
+        column = nw.from_native(column.to_native().set_axis(index), series_only=True)
+    return frame.with_columns(column)
+
+
+def _numbered(width: int) -> tuple[str, ...]:
+    return tuple(f"x{place}" for place in range(width))

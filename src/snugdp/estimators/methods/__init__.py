@@ -1,0 +1,1 @@
+"""The methods of linear and generalised linear models, by name."""

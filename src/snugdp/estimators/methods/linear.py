@@ -1,0 +1,106 @@
+"""The ways to fit a line, by name. A new one is one more entry of ``METHODS``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from snugdp.core.guarantee import Budget
+from snugdp.estimators.grids import is_list
+from snugdp.mechanisms.linear.base import Design, Method
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user gave besides bounds and budget. All of it is public. ``given``: what every method gets."""
+
+    proposals: Mapping[str, Any] = field(default_factory=dict)
+    rows: int | None = None
+    validation: tuple[Any, Any] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a method is made. ``maker``: a callable, or "module:name" below ``mechanisms``, which is loaded when needed.
+
+    ``proposals``: what may be proposed. ``fixed``: proposals that make the method what its name says. ``rows``: whether
+    a public guess of the number of rows is needed (None: it is of no use). ``validation``: whether public rows are.
+    ``lists``: proposals of which the method takes a list, to choose from released numbers, without a selection.
+    """
+
+    maker: str | Callable[..., Method]
+    proposals: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    rows: bool | None = None
+    validation: bool = False
+    lists: tuple[str, ...] = ()
+
+    def listed(self, proposals: Mapping[str, Any], validation: object) -> tuple[str, ...]:
+        """The proposals that a selection has to choose from: lists that the method makes nothing of by itself."""
+        own = self.lists if self.validation or validation is None else ()
+        return tuple(name for name, value in proposals.items() if is_list(value) and name not in own)
+
+    def make(self, design: Design, budget: Budget, options: Options) -> Method:
+        """The method for a design and a budget; bad proposals are refused here, before anything is charged."""
+        chosen = {**options.given, **options.proposals, **self.fixed}
+        if self.rows is not None and options.rows is not None:
+            chosen["rows"] = options.rows
+        if self.validation and options.validation is not None:
+            chosen["validation"] = options.validation
+        method: Method = self._load()(design, budget, **chosen)
+        return method
+
+    def _load(self) -> Callable[..., Method]:
+        if not isinstance(self.maker, str):
+            return self.maker
+        module, _, name = self.maker.partition(":")
+        loaded: Callable[..., Method] = getattr(import_module(f"snugdp.mechanisms.{module}"), name)
+        return loaded
+
+
+METHODS: dict[str, Recipe] = {
+    "auto": Recipe("objective.adaptive:Adaptive"),
+    "objective": Recipe("objective.robust:ObjectivePerturbation", ("rule", "loss", "tau", "ridge", "general")),
+    "sufficient": Recipe(
+        "linear.sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True, lists=("ridge",)
+    ),
+    "adassp": Recipe("linear.sufficient:AdaSSP", ("ridge",)),
+    "posterior": Recipe("linear.posterior:PosteriorSampling", ("ridge", "gamma"), rows=False, lists=("ridge",)),
+    "ops_balanced": Recipe("linear.posterior:PosteriorSampling", ("gamma",), {"ridge": "balanced"}, rows=True),
+    "adaops": Recipe("linear.posterior:PosteriorSampling", ("gamma",), {"ridge": "adaptive"}, rows=False),
+    "output": Recipe("linear.output:OutputPerturbation", ("ridge",)),
+    "descent": Recipe("linear.descent:NoisyDescent", ("steps", "clip", "rate"), rows=True),
+}
+
+
+def recipe_for(
+    name: object, proposals: object, rows: object, validation: object, methods: Mapping[str, Recipe] = METHODS
+) -> tuple[Recipe, dict[str, Any]]:
+    """The recipe of this name and its proposals, if they go together."""
+    if not isinstance(name, str) or name not in methods:
+        raise ValueError(f"method must be one of {_listed(methods)}")
+    recipe = methods[name]
+    if not isinstance(proposals, Mapping | None):
+        raise TypeError('proposals must map names to values, such as {"ridge": 10.0}')
+    given = dict(proposals or {})
+    unknown = [key for key in given if key not in recipe.proposals]
+    if unknown:
+        allowed = f"allowed: {_listed(recipe.proposals)}" if recipe.proposals else "there is nothing to propose"
+        raise ValueError(f'method "{name}" has no proposal {_listed(unknown)}; {allowed}')
+    if recipe.rows and rows is None:
+        raise ValueError(f'method "{name}" needs rows=..., a public guess of the number of rows')
+    listed = recipe.listed(given, validation)
+    if listed and validation is None:
+        raise ValueError(f"a list of proposals ({_listed(listed)}) needs validation=(X, y), public rows to choose on")
+    if validation is not None and not recipe.validation and not listed:
+        users = [key for key, other in methods.items() if other.validation]
+        others = f"; {_listed(users)} has" if users else ""
+        raise ValueError(f'method "{name}" has no use for validation=... without a list of proposals{others}')
+    return recipe, given
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f'"{name}"' for name in names)

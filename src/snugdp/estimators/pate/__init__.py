@@ -1,0 +1,1 @@
+"""A student taught by noisy votes of teachers."""

@@ -1,0 +1,352 @@
+"""A student taught by noisy votes of teachers who saw the private rows: scikit-learn's face of PATE."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from snugdp.core.guarantee import Budget, Neighbours, Unit
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_rows
+from snugdp.estimators.inputs import eager
+from snugdp.estimators.labels import declared
+from snugdp.estimators.pate.rows import Form, fresh, read, size, take
+from snugdp.estimators.pate.teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
+from snugdp.estimators.private import PrivateEstimator
+from snugdp.ledger import BudgetExceededError
+from snugdp.ledger.question import column_name
+from snugdp.noise import Noise
+from snugdp.numerics.rationals import Real
+from snugdp.pate import face
+from snugdp.pate.proposals import Proposal, Size
+from snugdp.pate.votes import Panel
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+PROOF = "estimators/pate/classifier.proof.md#theorem-1"
+_QUERIES = (
+    "queries are needed: public rows without labels, such as PATEClassifier(..., queries=X_public) or fit(X, y, "
+    "queries=X_public). The teachers vote on them, and the student learns from nothing else. They must be public, "
+    "because the student may show them, and chosen without looking at the private rows"
+)
+_REFUSED = (
+    "the fit of this PATEClassifier was refused: its test could not show that the teachers agree enough for the "
+    "proposal. The budget is spent, and why is private. Try a larger epsilon or delta, more teachers, fewer or easier "
+    'queries, another sigma or gap (look at plan()), or test="none", which is never refused'
+)
+
+
+def _if_the_student_has(method: str) -> Callable[[Method], Method]:
+    return available_if(lambda self: hasattr(getattr(self, "student_", self._student()), method))  # type: ignore[no-any-return]
+
+
+class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """Private classification by a student: teachers learn from the rows, and the student from their noisy votes.
+
+    Every row is given to one of ``n_teachers`` teachers by a lot of its own, whatever the other rows are; with
+    ``groups`` every group is, so that all rows of one person go to one teacher. (Cutting a shuffled table into equal
+    parts would not do: one row more moves other rows to other teachers.) The teachers vote on public ``queries``, the
+    votes are released by ``snugdp.pate.label``, and the student learns from the queries and the released labels.
+
+    ``teacher``, ``student``: any classifiers of scikit-learn's kind; without them, decision trees. Preprocessing that
+    learns belongs inside them, as in ``teacher=make_pipeline(StandardScaler(), LogisticRegression())``.
+    ``classes``: all labels, public; rows with other labels are left out, and so are rows with missing numbers if the
+    teacher takes none. ``queries``: public rows without labels; here, as searches need it, or in ``fit``. They decide
+    how every cell of X is read, whatever type X gives its columns: in a column of numbers (or truth values) 1, 1.0 and
+    "1" are the float 1 and what is no number is missing; text, categories (those of the queries) and dates likewise.
+    Models get copies, and never write into the rows or queries that they were given.
+    ``sigma``, ``test``, ``gap``, ``proxy``, ``threshold``, ``threshold_sigma``: as in ``snugdp.pate.label``.
+    ``n_jobs``: teachers trained at a time. ``progress``: a bar of the teachers.
+    ``ledger``: what every fit is charged to: a ledger, or the path or URL of one; shared and not copied by ``clone``
+    and by searches. **Without one nothing is being summed up**: each fit has a budget of its own, ``outcome_.cost``
+    carries what it cost, and adding that up is left to you. A pickle keeps where a ledger is, without the password of a
+    URL (PGPASSWORD or a .pgpass file supply it there); a ``MemoryLedger`` stays behind.
+    ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
+    ``Simulation(1)``, as elsewhere in scikit-learn: such fits are NOT PRIVATE, cannot be charged, and warn.
+
+    After ``fit``: ``released_``, and if it is true ``student_``, ``labels_`` (released, one for every query) and
+    ``answered_`` (which queries have one; all without a threshold); always ``classes_``, ``plan_``, ``cost_``,
+    ``guarantee_``, ``outcome_``, ``receipt_``. Nothing else about the rows is kept, not even their number.
+
+    Guarantee: each fit is (epsilon, delta)-DP, whether it is released or refused, for one row more or less (or
+    replaced, if ``neighbours`` says so), and with ``groups`` for all rows of one group; ``guarantee_.proof``. It needs
+    teachers that are functions of their own rows and ``random_state``: not covered are those that share something that
+    was learned from the rows (a model fitted before, a vocabulary, numpy's global generator with a known seed), what
+    they print, log or write to disk, the time that they take, worker processes (``n_jobs``) that die of a row, and
+    transformers before this estimator that learn from the same rows. That X, y and groups differ in length is said
+    aloud.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
+    >>> y = [a > 0.45 for a, b in X]
+    >>> public = [[a, b / 5] for a in (0.1, 0.2, 0.8, 0.9) for b in range(5)]
+    >>> model = PATEClassifier(GaussianNB(), GaussianNB(), 200, epsilon=2, classes=[False, True], queries=public)
+    >>> model.fit(X, y).predict([[0.1, 0.5], [0.9, 0.5]]).tolist()
+    [False, True]
+    """
+
+    def __init__(
+        self,
+        teacher: Any = None,
+        student: Any = None,
+        n_teachers: int = 250,
+        epsilon: Real = 1.0,
+        delta: Real = 1e-6,
+        *,
+        classes: Any = None,
+        queries: Any = None,
+        sigma: Real | None = None,
+        test: str = "distance",
+        gap: Any = None,
+        proxy: Any = None,
+        threshold: Real | None = None,
+        threshold_sigma: Real | None = None,
+        n_jobs: int | None = None,
+        ledger: LedgerLike | None = None,
+        noise: Noise | None = None,
+        random_state: int | None = None,
+        progress: bool | None = None,
+        neighbours: Neighbours | str = "add_remove",
+    ) -> None:
+        self.teacher = teacher
+        self.student = student
+        self.n_teachers = n_teachers
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.queries = queries
+        self.sigma = sigma
+        self.test = test
+        self.gap = gap
+        self.proxy = proxy
+        self.threshold = threshold
+        self.threshold_sigma = threshold_sigma
+        self.n_jobs = n_jobs
+        self.ledger = ledger
+        self.noise = noise
+        self.random_state = random_state
+        self.progress = progress
+        self.neighbours = neighbours
+
+    def plan(self, n_queries: int | None = None) -> Plan:
+        """What a fit will do, what it costs and what to expect. No private row is read.
+
+        ``n_queries``: how many public queries there will be; those of the constructor are counted.
+        """
+        count = whole_rows(n_queries, "n_queries")
+        if count is None:
+            count = getattr(self, "_asked", None) if self.queries is None else size(self._public(None)[1])
+        if count is None:
+            raise ValueError("give n_queries=..., the number of public queries, or queries")
+        return self._proposal(self._budget(), count, len(self._declared())).plan
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, queries: Any = None) -> PATEClassifier:
+        """Train the teachers, pay, test, release or refuse, train the student.
+
+        X: rows of an array, a sparse matrix, or a pandas, polars or pyarrow table; y: their labels. ``groups``: whose
+        row it is; rows without a group are left out. ``queries``: public rows with the columns of X, instead of those
+        of the constructor. What is public is checked before a private row is read; whatever fails before the votes are
+        released costs nothing.
+
+        Guarantee: that of the class; ``guarantee_`` states it.
+        """
+        if y is None:
+            raise ValueError("This estimator requires y to be passed, but the target y is None: give the labels of X")
+        budget, teachers = self._budget(), self._teachers()
+        purse = Purse(self._fresh_noise(), self.ledger, budget)
+        classes, (form, public) = self._declared(), self._public(queries)
+        proposal = self._proposal(budget, size(public), len(classes))
+        purse = purse.asking(lambda: self._asked_of(form, public, y, groups))
+        purse.known(proposal.plan)  # a key of another question is refused before anything is drawn
+        self._affordable(proposal.plan, purse)
+        takes = self._try_models(public, classes)
+        rows, labels, whose = read(X, y, groups, form, classes)
+        if not purse.noise.private and not size(rows):
+            raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
+        # 1. A seed for every teacher; a teacher for every person.
+        seeds = purse.noise.scatter(teachers, SEEDS)
+        persons = size(rows) if whose is None else int(whose.max(initial=-1)) + 1
+        drawn = purse.noise.scatter(persons, teachers)
+        # 2. Votes: each teacher sees its own part and nothing else.
+        private = Scattered.of(rows, labels, whose, drawn, takes)
+        how = {"n_jobs": self.n_jobs, "progress": self.progress}
+        votes = histograms(private, self._teacher(), seeds, public, classes, **how)
+        del rows, labels, whose, drawn, private
+        self._forget()
+        # 3. Labels, or a refusal: paid for inside.
+        panel = Panel(teachers, size(public), tuple(classes.tolist()))
+        outcome = face.run(proposal, panel, Secret(votes), purse)
+        del votes
+        # 4. The student sees what was released.
+        self._name_features(public)
+        self._keep(outcome, proposal.plan, budget, classes)
+        self._form, self._asked = form, size(public)
+        return self._teach(public)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of every row, by the student."""
+        labels: NDArray[Any] = self._ask("predict", X)
+        return labels
+
+    @_if_the_student_has("predict_proba")
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The student's probabilities, a column for each of ``classes_``; 0 for classes that it was never taught."""
+        known = self._ask("predict_proba", X)
+        found = {label: place for place, label in enumerate(self.student_.classes_.tolist())}
+        chances = np.zeros((len(known), len(self.classes_)))
+        for place, label in enumerate(self.classes_.tolist()):
+            if label in found:
+                chances[:, place] = known[:, found[label]]
+        return chances
+
+    def _ask(self, method: str, X: Any) -> Any:
+        check_is_fitted(self)
+        if not self.released_:
+            raise NotReleased(_REFUSED)
+        if not hasattr(self, "student_"):
+            raise NotFittedError("the student could not be trained on the released labels, which are in labels_")
+        rows = self._checked(X)
+        with warnings.catch_warnings():  # said already
+            warnings.filterwarnings("ignore", "X (does not have|has) .*feature names", UserWarning)
+            return getattr(self.student_, method)(rows)
+
+    def _teacher(self) -> Any:
+        return DecisionTreeClassifier() if self.teacher is None else self.teacher
+
+    def _student(self) -> Any:
+        return DecisionTreeClassifier() if self.student is None else self.student
+
+    def _teachers(self) -> int:
+        """Their number, after a look at the parameters that only this class knows."""
+        self._check_progress()
+        jobs = self.n_jobs
+        if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0):
+            raise ValueError("n_jobs must be None or a whole number other than 0: how many teachers to train at a time")
+        check_model(self._teacher(), "teacher")
+        check_model(self._student(), "student")
+        teachers = whole_rows(self.n_teachers, "n_teachers")
+        if teachers is None:
+            raise ValueError("n_teachers must be a whole number of at least 1, chosen without the data")
+        return teachers
+
+    def _declared(self) -> NDArray[Any]:
+        return declared(self.classes)
+
+    def _public(self, queries: Any) -> tuple[Form, Any]:
+        given = self.queries if queries is None else queries
+        if given is None:
+            raise ValueError(_QUERIES)
+        form = Form.of(given)
+        rows = form.read(given, "queries")
+        if not size(rows):
+            raise ValueError("there are no queries: give at least one public row")
+        return form, rows
+
+    def _proposal(self, budget: Budget, queries: int, classes: int) -> Proposal:
+        """That of ``snugdp.pate.label``; it is made once in a fit."""
+        numbers = face.Numbers(self.sigma, self.gap, self.proxy, self.threshold, self.threshold_sigma)
+        test: Any = self.test
+        try:
+            proposal = face.propose(budget, Size(self._teachers(), queries, classes), test, numbers)
+        except ValueError as problem:
+            if test in ("distance", "smooth") and self.sigma is None and "test=" not in str(problem):
+                raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
+            raise
+        # A row changes the votes of one teacher, so hiding a teacher hides a row: Theorem 1.
+        return replace(proposal, plan=replace(proposal.plan, proof=PROOF, unit=Unit.ROW))
+
+    def _affordable(self, plan: Plan, purse: Purse) -> None:
+        """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
+        if isinstance(self.ledger, AbsentLedger):
+            self.ledger.charge(plan.cost, plan.what)
+        if not purse.affords(plan):
+            raise BudgetExceededError(
+                f"the budget does not cover this fit: it needs {plan.cost!r}, and the ledger is {self.ledger!r}. "
+                "No teacher was trained. Ask for less epsilon or delta, or open a larger budget"
+            )
+
+    def _try_models(self, public: Any, classes: NDArray[Any]) -> Any:
+        rehearse(self._teacher(), "teacher", public, classes)
+        rehearse(self._student(), "student", public, classes)
+        return tolerance(self._teacher(), public, classes)
+
+    def _asked_of(self, form: Form, public: Any, y: Any, groups: Any) -> str:
+        """The question: what votes on what, by whose rows."""
+        names = form.names or [f"x{place}" for place in range(form.width)]
+        models = {"teacher": self._teacher(), "student": self._student(), "classes": self._declared()}
+        whose = None if groups is None else ["groups", column_name(groups)]
+        kinds = [[column.kind, column.choices] for column in form.columns]
+        return self._question(names, y, queries=[public, kinds], groups=whose, **models)
+
+    def _name_features(self, public: Any) -> None:
+        frame = eager(public)
+        known = frame is None or hasattr(public, "set_axis")
+        self._name(public if known else None, [] if frame is None else frame.columns)
+
+    def _checked(self, X: Any) -> Any:
+        """Rows to predict, with the features of the fit, read as the queries were, in memory of their own."""
+        frame, framed = eager(X), self._form.kind == "frame"
+        if frame is None and not framed:
+            rows = self._form.read(X)
+            validate_data(self, rows, reset=False, skip_check_array=True)
+            return rows
+        if frame is None or hasattr(X, "set_axis"):  # what scikit-learn knows to name
+            validate_data(self, X, reset=False, skip_check_array=True)
+        if frame is None:
+            return self._form.dress(X)
+        return self._form.read(X if framed else frame.to_numpy())
+
+    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
+        self.classes_ = classes
+        self._record(outcome, plan, Promise(budget, plan.proof))
+        if outcome.value is not None:
+            self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
+            self.answered_ = np.asarray(outcome.value.answered, dtype=bool)
+
+    def _lot(self) -> int:
+        """The student's seed. It comes from what was released, so that a retry has the same student."""
+        shown = repr((self.labels_.tolist(), self.answered_.tolist()))
+        return int.from_bytes(hashlib.sha256(shown.encode("utf-8", "backslashreplace")).digest()) % SEEDS
+
+    def _teach(self, public: Any) -> PATEClassifier:
+        """Train the student. All it sees is public by now, and so is what goes wrong."""
+        if not self.released_:
+            return self
+        rows, labels = take(public, self.answered_), self.labels_[self.answered_]
+        if not len(labels):
+            warnings.warn("no query was answered: the student always says the first class", UserWarning, stacklevel=3)
+            rows, labels = take(public, np.arange(1)), self.classes_[:1]
+        try:
+            self.student_ = seeded(clone(self._student()), self._lot()).fit(fresh(rows), labels)
+        except Exception as problem:
+            if len(set(labels.tolist())) > 1:
+                problem.add_note(
+                    "The labels are released and paid for: they are in labels_, and answered_ tells which queries have "
+                    "one. Train another classifier on them; nothing has to be paid again"
+                )
+                raise
+            self.student_ = DummyClassifier(strategy="most_frequent").fit(rows, labels)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        models = [get_tags(self._teacher()), get_tags(self._student())]
+        tags.classifier_tags.poor_score = True  # few rows and noise in scikit-learn's checks
+        tags.input_tags.sparse = all(model.input_tags.sparse for model in models)
+        return tags

@@ -1,0 +1,1 @@
+"""Models on few of many columns."""

@@ -1,0 +1,213 @@
+"""What sparse models have in common: bounds, budget, the choice of columns, and what is kept of a fit."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import Outcome
+from snugdp.estimators.base import Promise, forecast_lines, in_users_units, refused, whole_rows
+from snugdp.estimators.methods.linear import Options, Recipe
+from snugdp.estimators.private import PrivateEstimator
+from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
+from snugdp.mechanisms.linear.base import Design, Fit, Method
+from snugdp.mechanisms.support.peeling import Support
+from snugdp.mechanisms.support.sparse import Chooser, SparseMethod, beside, noisy_scores, noisy_support, voted_support
+from snugdp.numerics.rationals import Real, rational
+from snugdp.numerics.threads import one_blas_thread
+from snugdp.propose.plan import Plan, share_of
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.layouts.boxes import Box, EntrySchema
+from snugdp.tables.passes.base import row_map
+
+SELECTIONS = ("gumbel", "gaussian", "votes")
+_SHARE = Fraction(1, 5)
+
+
+class SparseModel(PrivateEstimator):
+    """What both estimators have in common: bounds, budget, the choice of columns, and what is kept."""
+
+    def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
+        """What a fit will do, what it costs and what to expect. No data are read.
+
+        ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
+        """
+        bounds, guess = self._bounds(), whole_rows(self.rows if rows is None else rows)
+        if bounds.schema is not None:
+            box: Box = bounds.entries
+        else:
+            known = getattr(self, "n_features_in_", None) if n_features is None else n_features
+            width = whole_rows(known, "n_features")
+            if width is None:
+                raise ValueError("give n_features=..., the number of columns of X, or a schema")
+            box = bounds.box(tuple(f"x{place}" for place in range(width)))
+        return self._told(self._make(box, self._budget()), box, guess)
+
+    def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
+        """``named``: the target as it was given; ``public``: parameters as they were read."""
+        self._check_progress()
+        budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
+        purse = Purse(self._fresh_noise(), self.ledger, budget)
+        table = read(X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
+        if not purse.noise.private and table.candidates.is_empty():
+            raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
+        if self.selection == "votes" and not table.candidates.in_order:
+            raise TypeError('selection="votes" reads rows in their order, which a cluster has not: use "gumbel"')
+        method = self._make(table.box, budget)
+        plan = self._told(method, table.box, guess)
+        with one_blas_thread():
+            if not table.candidates.in_memory:
+                table.candidates.scores()  # a table that cannot be read is found before the charge
+            self._forget()
+            self._name_features(table)
+            asked = purse.asking(lambda: self._question(table.box.names, named, **public))
+            outcome = method.fit(Secret(table.candidates), asked)
+        return self._keep(outcome, plan, budget, table.box)
+
+    def _linear(self, X: Any) -> NDArray[np.float64]:
+        """The product theta . x for every row, restricted to the chosen columns."""
+        check_is_fitted(self)
+        if not self.released_:
+            refused(type(self).__name__)
+        if not isinstance(self._box, EntrySchema):
+            self._check_features(X)
+        return linear_part(X, self._box, tuple(self.support_.tolist()), self._norm(), self._theta)
+
+    @abstractmethod
+    def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
+        """The fit on the chosen columns, beside what their choice costs."""
+
+    @abstractmethod
+    def _bounds(self) -> BoxBounds:
+        """The public bounds."""
+
+    @abstractmethod
+    def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:
+        """Coefficients and intercept in the user's units."""
+
+    def _beside(self, recipes: Mapping[str, Recipe], design: Design, budget: Budget, first: Cost) -> Method:
+        """A method by its name, with what the choice leaves of the budget."""
+        recipe, proposals = self._recipe(recipes)
+        options = Options(proposals, whole_rows(self.rows))
+        return beside(budget, first, lambda left: recipe.make(design, left, options))
+
+    def _recipe(self, recipes: Mapping[str, Recipe]) -> tuple[Recipe, dict[str, Any]]:
+        if not isinstance(self.method, str) or self.method not in recipes:
+            raise ValueError(f"method must be one of {', '.join(map(repr, recipes))}")
+        if not isinstance(self.proposals, Mapping | None):
+            raise TypeError('proposals must map names to values, such as {"ridge": 10.0}')
+        recipe, given = recipes[self.method], dict(self.proposals or {})
+        unknown = [name for name in given if name not in recipe.proposals]
+        if unknown:
+            allowed = f"allowed: {', '.join(recipe.proposals)}" if recipe.proposals else "there is nothing to propose"
+            raise ValueError(f'method "{self.method}" has no proposal {", ".join(map(str, unknown))}; {allowed}')
+        if recipe.rows and self.rows is None:
+            raise ValueError(f'method "{self.method}" needs rows=..., a public guess of the number of rows')
+        if listed := recipe.listed(given, None):
+            raise ValueError(f"a sparse model takes one value for each proposal, and no list for {', '.join(listed)}")
+        return recipe, given
+
+    def _size(self, width: int | None = None) -> int:
+        size = whole_rows(self.n_features_to_select, "n_features_to_select")
+        if size is None or (width is not None and size > width):
+            most = "" if width is None else f" and at most {width}, the number of columns"
+            raise ValueError(f"n_features_to_select must be a whole number of at least 1{most}")
+        return size
+
+    def _norm(self) -> Real:
+        """The bound on the norm of the chosen entries: as asked for, or one that rows seldom reach."""
+        if self.x_norm is None:
+            usual = max(Fraction(1), Fraction(round(800 * math.sqrt(self._size())), 1000))
+            return min(usual, self._row_norm() or usual)
+        norm = rational(self.x_norm, "x_norm")
+        if norm <= 0:
+            raise ValueError("x_norm, the bound on the norm of the chosen entries of a row, must be greater than 0")
+        return min(norm, Fraction(math.isqrt(self._size() - 1) + 1))  # no row of so many entries is longer
+
+    def _row_norm(self) -> Fraction | None:
+        """The bound on the norm of whole rows, if there is one."""
+        if self.row_norm is None:
+            return None
+        norm = rational(self.row_norm, "row_norm")
+        if not Fraction(1, 1000) <= norm <= 10**6:
+            raise ValueError("row_norm, the bound on the norm of a whole row, must be between 0.001 and 1e6")
+        return norm
+
+    def _make(self, box: Box, budget: Budget) -> SparseMethod:
+        if budget.neighbours is not Neighbours.ADD_REMOVE:
+            raise ValueError('this estimator is proved for neighbours="add_remove" only')
+        if not budget.delta:
+            raise ValueError("this estimator has Gaussian noise and needs delta > 0, such as 1e-6")
+        width, norm = len(box.names), self._norm()
+        size = self._size(width)
+        chooser = self._chooser(size, budget, box.intercept)
+        design = Design(row_map(box.only(tuple(range(size)), norm)))
+        method = self._method(design, budget, chooser.cost)
+        return SparseMethod(chooser, method, budget, width=width, x_norm=norm)
+
+    def _chooser(self, size: int, budget: Budget, centred: bool) -> Chooser:
+        share = _SHARE if self.selection_share is None else share_of(self.selection_share)
+        if self.selection == "gumbel":
+            return noisy_support(size, budget, share, centred=centred)
+        if self.selection == "gaussian":
+            whole = self._row_norm()
+            if whole is None:
+                raise ValueError('selection="gaussian" needs row_norm=..., a public bound on the norm of whole rows')
+            return noisy_scores(size, budget, share, row_norm=whole, centred=centred)
+        if self.selection != "votes":
+            raise ValueError(f"selection must be one of {', '.join(map(repr, SELECTIONS))}")
+        blocks = whole_rows(self.blocks, "blocks")
+        if blocks is None:
+            raise ValueError("blocks must be a whole number of at least 1, chosen without the data")
+        return voted_support(size, budget, share, blocks=blocks, centred=centred)
+
+    def _told(self, method: SparseMethod, box: Box, rows: int | None) -> Plan:
+        """The plan in the user's units, where columns have one unit."""
+        plan = method.plan()
+        layout = box.only(tuple(range(self._size())), self._norm())
+        lines = forecast_lines(method.method, layout, rows)
+        return replace(plan, forecast=(plan.forecast[0], *lines, *(f"scaled rows: {x}" for x in plan.forecast[1:])))
+
+    def _name_features(self, table: SparseTable) -> None:
+        self._name(table.named, [name for name in table.box.columns if name != table.box.target])
+
+    def _keep(self, outcome: Outcome[tuple[Support, Fit]], plan: Plan, budget: Budget, box: Box) -> Any:
+        self._box = box
+        self._record(outcome, plan, Promise(budget, plan.proof))
+        self.certificate_ = outcome.certificate
+        self._theta: Any = None
+        if outcome.value is not None:
+            found, fit = outcome.value
+            places = tuple(sorted(found.places))
+            layout = box.only(places, self._norm())
+            self.support_ = np.array(places, dtype=np.int64)
+            self.ranking_ = np.array(found.places, dtype=np.int64)
+            self.selected_names_ = np.array([box.names[place] for place in places], dtype=object)
+            self.coef_names_ = box.names
+            self.coef_, self.intercept_ = self._units(layout, fit)
+            self.noise_scale_ = None if fit.noise is None else in_users_units(layout, fit.noise)
+            self.details_ = {**fit.released, "target_centre": float(found.centre)}
+            self._theta = fit.theta
+        return self
+
+    def _dense(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients of all columns: 0 for those that were not chosen."""
+        coefficients = np.zeros(len(self._box.names))
+        coefficients[self.support_] = values
+        return coefficients
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self.schema is None
+        return tags

@@ -1,0 +1,285 @@
+"""Models on few of very many columns, with a budget: the columns are chosen in private, then the model is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import LedgerLike
+from snugdp.estimators.labels import declared, labels_of
+from snugdp.estimators.methods.linear import METHODS, Recipe
+from snugdp.estimators.sparse.base import SparseModel
+from snugdp.estimators.sparse.tables import BoxBounds, require_truth, targets
+from snugdp.mechanisms.linear.base import Design, Fit, Method
+from snugdp.mechanisms.objective.beside import AdaptiveBeside, LabelsBeside
+from snugdp.mechanisms.objective.glm import GLMObjective
+from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM
+from snugdp.mechanisms.output.glm import OutputGLM
+from snugdp.noise import Noise
+from snugdp.numerics.rationals import Real
+from snugdp.tables.layouts.boxes import Box
+from snugdp.tables.losses.losses import Logistic
+
+
+class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
+    """Private linear regression on ``n_features_to_select`` of very many columns, chosen in private.
+
+    Bounds are public: ``x_bound``, b for entries in [-b, b] or one for every column (others are clipped), and
+    ``y_bound``, b for targets in [-b, b] or (low, high); or a ``schema``. X may be a scipy sparse matrix, which is
+    never made dense. What is missing or no number counts as 0, or as the middle of its bounds.
+
+    ``selection``: "gumbel" releases the columns with the largest noisy |sum of x_j (y - mean)|; "gaussian" does so with
+    less noise for rows that are short as a whole, such as texts, and needs ``row_norm``; "votes" lets ``blocks``
+    blocks of rows vote, and refuses unless the winners lead clearly. ``selection_share``: the part of the budget for
+    it (of mu squared; of epsilon and delta for votes), 0.2 by default. ``x_norm``: rows of chosen entries, each divided
+    by its bound, are shortened to this norm; 0.8 times the root of their number by default. ``row_norm``: whole rows,
+    divided likewise, are shortened to this norm before columns are chosen.
+    ``method``, ``proposals``: how the line is fitted, as in ``LinearRegression``, without lists.
+    ``rows``, ``ledger``, ``noise``, ``random_state``, ``progress``: as in ``LinearRegression``.
+
+    After ``fit``: ``released_``, and if it is true ``support_`` (positions, ascending), ``ranking_`` (in the order they
+    were chosen), ``selected_names_``, ``coef_`` (0 for columns that were not chosen), ``intercept_``, ``details_``;
+    always ``plan_``, ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``.
+
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
+    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
+    ``StandardScaler``), and scores on private rows.
+
+    >>> X = [[i % 10 / 10, i % 7 / 7, i % 3 / 3] for i in range(20_000)]
+    >>> y = [2 * a - 1 for a, b, c in X]
+    >>> SparseLinearRegression(1, epsilon=2, y_bound=2).fit(X, y).support_.tolist()
+    [0]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        epsilon: Real = 1.0,
+        delta: Real = 1e-6,
+        *,
+        selection: str = "gumbel",
+        selection_share: Real | None = None,
+        blocks: int = 100,
+        method: str = "auto",
+        schema: Any = None,
+        x_bound: Any = 1,
+        x_norm: Real | None = None,
+        row_norm: Real | None = None,
+        y_bound: Any = None,
+        fit_intercept: bool = True,
+        proposals: Mapping[str, Any] | None = None,
+        rows: int | None = None,
+        ledger: LedgerLike | None = None,
+        noise: Noise | None = None,
+        random_state: int | None = None,
+        progress: bool | None = None,
+        neighbours: Neighbours | str = "add_remove",
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.epsilon = epsilon
+        self.delta = delta
+        self.selection = selection
+        self.selection_share = selection_share
+        self.blocks = blocks
+        self.method = method
+        self.schema = schema
+        self.x_bound = x_bound
+        self.x_norm = x_norm
+        self.row_norm = row_norm
+        self.y_bound = y_bound
+        self.fit_intercept = fit_intercept
+        self.proposals = proposals
+        self.rows = rows
+        self.ledger = ledger
+        self.noise = noise
+        self.random_state = random_state
+        self.progress = progress
+        self.neighbours = neighbours
+
+    def fit(self, X: Any, y: Any = None) -> SparseLinearRegression:
+        """Pay, choose columns, fit on them: release or refuse.
+
+        X: rows of an array, a scipy sparse matrix, or a pandas, polars or pyarrow table, with y; or, with a schema, a
+        table or the path of one that holds its target. What is public is checked before anything is charged.
+
+        Guarantee: that of the class; ``guarantee_`` states it.
+        """
+        fitted: SparseLinearRegression = self._fitted(X, targets(y), y)
+        return fitted
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The target of every row. Rows are read as in the fit: clipped to their bounds, shortened to the norm."""
+        scaled = self._linear(X)
+        middle, half = self._box.target_units
+        return middle + half * scaled
+
+    def _bounds(self) -> BoxBounds:
+        return BoxBounds(self.schema, self.x_bound, self.y_bound, self.fit_intercept)
+
+    def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
+        self._recipe(METHODS)
+        if self.method == "auto" and first.mu_squared and not first.epsilon:
+            return AdaptiveBeside(design, budget, first.mu_squared)
+        return self._beside(METHODS, design, budget, first)
+
+    def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:
+        linear = layout.coefficients(fit.theta)
+        return self._dense(linear.values), linear.intercept
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # noise on the few rows of scikit-learn's checks
+        return tags
+
+
+def _auto(design: Design, budget: Budget) -> Method:
+    return AdaptiveGLM(design, budget, losses=[Logistic()])
+
+
+def _objective(design: Design, budget: Budget, **proposals: Any) -> Method:
+    return GLMObjective(design, budget, loss=Logistic(), composable=True, **proposals)
+
+
+def _output(design: Design, budget: Budget, **proposals: Any) -> Method:
+    return OutputGLM(design, budget, loss=Logistic(), **proposals)
+
+
+LABEL_METHODS: dict[str, Recipe] = {
+    "auto": Recipe(_auto),
+    "objective": Recipe(_objective, ("ridge",), rows=False),
+    "output": Recipe(_output, ("ridge", "shape"), rows=False),
+}
+
+
+class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[misc]
+    """Private logistic regression on ``n_features_to_select`` of very many columns, chosen in private.
+
+    ``classes``: the two labels, public; what is none of them counts as the first. With a ``schema`` the target is a
+    Boolean. All else is as in ``SparseLinearRegression``; ``method``: "auto", "objective", or "output", which tests the
+    curvature on the chosen columns.
+
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
+    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights),
+    and scores on private rows.
+
+    >>> X = [[i % 10 / 10, i % 7 / 7, i % 3 / 3] for i in range(20_000)]
+    >>> y = ["yes" if a > 0.45 else "no" for a, b, c in X]
+    >>> model = SparseLogisticRegression(1, epsilon=2, classes=["no", "yes"]).fit(X, y)
+    >>> model.support_.tolist(), model.predict([[0.0, 1, 1], [0.9, 0, 0]]).tolist()
+    ([0], ['no', 'yes'])
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        epsilon: Real = 1.0,
+        delta: Real = 1e-6,
+        *,
+        classes: Any = None,
+        selection: str = "gumbel",
+        selection_share: Real | None = None,
+        blocks: int = 100,
+        method: str = "auto",
+        schema: Any = None,
+        x_bound: Any = 1,
+        x_norm: Real | None = None,
+        row_norm: Real | None = None,
+        fit_intercept: bool = True,
+        proposals: Mapping[str, Any] | None = None,
+        rows: int | None = None,
+        ledger: LedgerLike | None = None,
+        noise: Noise | None = None,
+        random_state: int | None = None,
+        progress: bool | None = None,
+        neighbours: Neighbours | str = "add_remove",
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.selection = selection
+        self.selection_share = selection_share
+        self.blocks = blocks
+        self.method = method
+        self.schema = schema
+        self.x_bound = x_bound
+        self.x_norm = x_norm
+        self.row_norm = row_norm
+        self.fit_intercept = fit_intercept
+        self.proposals = proposals
+        self.rows = rows
+        self.ledger = ledger
+        self.noise = noise
+        self.random_state = random_state
+        self.progress = progress
+        self.neighbours = neighbours
+
+    def fit(self, X: Any, y: Any = None) -> SparseLogisticRegression:
+        """Pay, choose columns, fit on them: release or refuse.
+
+        X as in ``SparseLinearRegression.fit``; y: labels. What is public is checked before anything is charged.
+
+        Guarantee: that of the class; ``guarantee_`` states it.
+        """
+        classes = self._declared()
+        signs = None
+        if y is not None:
+            second = labels_of(y, classes.tolist()) == 1
+            signs = np.where(second, 1.0, 0.0 if self.schema is not None else -1.0)
+        fitted: SparseLogisticRegression = self._fitted(X, signs, y, classes=classes)
+        fitted.classes_ = classes
+        return fitted
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The log-odds of the second class, for every row. Rows are read as in the fit."""
+        return self._linear(X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probabilities of both classes, for every row."""
+        odds = self._linear(X)
+        second = 0.5 * (1.0 + np.tanh(0.5 * odds))
+        return np.stack([1.0 - second, second], axis=1)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of the probabilities of both classes."""
+        odds = self._linear(X)
+        return -np.stack([np.logaddexp(0.0, odds), np.logaddexp(0.0, -odds)], axis=1)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more probable class of every row."""
+        second = (self._linear(X) > 0).astype(np.int64)
+        chosen: NDArray[Any] = self.classes_[second]
+        return chosen
+
+    def _declared(self) -> NDArray[Any]:
+        if self.schema is not None and self.classes is None:
+            return np.array([False, True])
+        classes = declared(self.classes)
+        if len(classes) != 2:
+            raise ValueError("classes must be two labels: a sparse logistic regression tells two classes apart")
+        return classes
+
+    def _bounds(self) -> BoxBounds:
+        require_truth(self.schema)
+        return BoxBounds(self.schema, self.x_bound, 1 if self.schema is None else None, self.fit_intercept)
+
+    def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
+        self._recipe(LABEL_METHODS)
+        if self.method == "auto" and first.mu_squared and not first.epsilon:
+            return LabelsBeside(design, budget, loss=Logistic(), beside=first.mu_squared)
+        return self._beside(LABEL_METHODS, design, budget, first)
+
+    def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:
+        linear, (middle, half) = layout.coefficients(fit.theta), layout.target_units
+        return self._dense(linear.values / half)[None], np.array([(linear.intercept - middle) / half])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # noise on the few rows of scikit-learn's checks
+        return tags

@@ -1,0 +1,1 @@
+"""Linear regression from noisy statistics, ridge solutions and posterior samples."""

@@ -1,0 +1,108 @@
+"""What all ways to fit a line have in common: the public design, the released fit, and the face of a method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.core.outcome import Outcome
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.base import row_map
+from snugdp.tables.rowmap import RowMap
+from snugdp.tables.rows import Rows
+from snugdp.tables.schema.schema import Schema
+
+_BITS = 60
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is public about the rows of a regression: their number of entries and their bounds, as they are enforced.
+
+    Rows and targets are those of the row map: whole numbers of cells, times ``unit``.
+    """
+
+    row_map: RowMap
+
+    @classmethod
+    def of(cls, schema: Schema, bits: int | None = None) -> Design:
+        """The design of a schema with a target."""
+        if schema.target is None:
+            raise ValueError("a regression needs a target: name one in the schema")
+        return cls(row_map(schema, bits))
+
+    @property
+    def entries(self) -> int:
+        """The number of coefficients, with the intercept."""
+        return self.row_map.entries
+
+    @property
+    def unit(self) -> Fraction:
+        """One cell. Entries of X'X and X'y are in units of its square."""
+        return self.row_map.unit
+
+    @property
+    def x_squared(self) -> Fraction:
+        """B squared, exactly: no row has a larger squared norm, the constant included."""
+        return self.row_map.limits.norm_squared * self.unit**2
+
+    @property
+    def x_bound(self) -> Fraction:
+        """B, rounded up."""
+        square = self.x_squared
+        return Fraction(math.isqrt(math.ceil(square * 4**_BITS)) + 1, 2**_BITS)
+
+    @property
+    def y_bound(self) -> Fraction:
+        """The bound on a target, exactly."""
+        return self.row_map.target_limit * self.unit
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a method released: coefficients on a public grid, one for each entry of the row map, and how noisy they are.
+
+    ``noise``: the standard deviation of the noise of a coefficient (root of the mean square over the coefficients), as
+    far as released numbers tell; ``None`` where they do not. ``released``: every other number that was released or
+    chosen from released numbers, such as the regulariser.
+    """
+
+    theta: NDArray[np.float64]
+    noise: float | None = None
+    released: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What to expect, from public quantities alone, in the units of the scaled rows.
+
+    ``noise``: standard deviation of the noise of a coefficient. ``excess``: mean squared error of predictions beyond
+    that of the same model without noise.
+    """
+
+    noise: float
+    excess: float
+
+
+class Method(Protocol):
+    """One way to fit: made from the design, the budget and proposals; all of it public and checked when it is made."""
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        ...
+
+    def forecast(self, rows: int) -> Forecast:
+        """What to expect for a table of about so many rows whose entries are spread evenly over all directions."""
+        ...
+
+    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+        """Pay, test, release or refuse."""
+        ...

@@ -1,0 +1,185 @@
+"""Exact sums over rows with Gaussian noise: the Gram matrix, X'y, and a gradient. Proof: ``sufficient.proof.md``.
+
+The sums are whole numbers of cells, the noise is rounded to whole cells, and sensitivities are exact integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from snugdp.accounting import gaussian
+from snugdp.core.guarantee import Budget, Neighbours
+from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.noise import Gaussian, Noise
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.losses.losses import Huber
+from snugdp.tables.passes.base import row_map
+from snugdp.tables.passes.glm import GradientPass
+from snugdp.tables.passes.moments import Moments
+from snugdp.tables.rowmap import Floats
+from snugdp.tables.rows import Rows
+from snugdp.tables.schema.schema import Layout
+
+GRAM_PROOF = "mechanisms/linear/sufficient.proof.md#lemma-1"
+SUM_PROOF = "mechanisms/linear/sufficient.proof.md#lemma-2"
+
+_RELATION = Neighbours.ADD_REMOVE
+_PRECISE = 48  # bits of a standard deviation: it is rounded up to so many
+
+
+def affordable(design: Design, budget: Budget) -> Fraction:
+    """The Gaussian part mu that a budget affords, rounded down; bad proposals are refused here, in public."""
+    if budget.neighbours is not _RELATION:
+        raise ValueError('this method is proved for neighbours="add_remove" only: give the budget that relation')
+    if design.row_map.target_limit < 1:
+        raise ValueError("a regression needs a target with a bound above one cell: give a target, or more bits")
+    mu = Fraction(gaussian.mu(budget.epsilon, budget.delta))
+    if mu <= 0:
+        raise ValueError("Gaussian noise needs a delta above 0; 1e-6 is typical")
+    return mu
+
+
+def root_above(square: Fraction) -> Fraction:
+    """A rational that is not below the root of a positive rational, and above it by less than 2**-46 of it.
+
+    >>> root_above(Fraction(4)) - 2 < Fraction(1, 2**46), root_above(Fraction(2)) ** 2 >= 2
+    (True, True)
+    """
+    size = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    unit = Fraction(2) ** (size - _PRECISE)
+    return (math.isqrt(math.ceil(square / unit**2) - 1) + 1) * unit
+
+
+def law_for(sensitivity_squared: int, mu_squared: Fraction) -> Gaussian:
+    """Noise for a vector of sums: sigma**2 >= sensitivity**2 / mu**2, in cells.
+
+    Guarantee: mu-Gaussian DP when every entry of the vector gets noise of its own (``sufficient.proof.md``, Lemma 2).
+    """
+    return Gaussian(root_above(sensitivity_squared / mu_squared))
+
+
+def off_diagonal(law: Gaussian) -> Gaussian:
+    """The noise of an entry off the diagonal, which stands for two entries: 2 sigma_off**2 >= sigma**2."""
+    return Gaussian(root_above(law.sigma**2 / 2))
+
+
+def gram_law(design: Design, mu_squared: Fraction) -> Gaussian:
+    """The noise of the diagonal of X'X."""
+    return law_for(design.row_map.limits.sensitivity(_RELATION).gram_squared, mu_squared)
+
+
+def cross_law(design: Design, mu_squared: Fraction) -> Gaussian:
+    """The noise of X'y."""
+    return law_for(design.row_map.limits.sensitivity(_RELATION).cross_squared, mu_squared)
+
+
+def gradient_law(work: GradientPass, mu_squared: Fraction) -> Gaussian:
+    """The noise of a gradient, in its own cells: the same whatever the point and the clip."""
+    return law_for(work.limits.sensitivity(_RELATION).cross_squared, mu_squared)
+
+
+def noisy_gram(rows: Secret[Rows], design: Design, mu_squared: Fraction, noise: Noise) -> list[list[int]]:
+    """X'X in cells squared, every entry of the upper triangle with noise of its own.
+
+    Guarantee: mu-Gaussian DP under add/remove, for all tables (``sufficient.proof.md``, Lemma 1).
+    """
+    law, d = gram_law(design, mu_squared), design.entries
+    gram = rows.map(lambda table: _moments(table, design).gram())  # line 1
+    diagonal = noise.add_integers(gram.map(_diagonal), law)  # line 2
+    upper = iter(noise.add_integers(gram.map(_upper), off_diagonal(law)) if d > 1 else [])  # line 3
+    noisy = [[0] * d for _ in range(d)]
+    for i in range(d):
+        noisy[i][i] = diagonal[i]
+        for j in range(i + 1, d):
+            noisy[i][j] = noisy[j][i] = next(upper)
+    return noisy
+
+
+def noisy_cross(rows: Secret[Rows], design: Design, mu_squared: Fraction, noise: Noise) -> list[int]:
+    """X'y in cells squared, with noise.
+
+    Guarantee: mu-Gaussian DP under add/remove, for all tables (``sufficient.proof.md``, Lemma 2).
+    """
+    cross = rows.map(lambda table: _moments(table, design).cross())
+    return noise.add_integers(cross, cross_law(design, mu_squared))  # line 4
+
+
+def noisy_gradient(rows: Secret[Rows], work: GradientPass, mu_squared: Fraction, noise: Noise) -> list[int]:
+    """The summed gradient at a public point, in units of ``work.gradient_unit``, with noise.
+
+    Guarantee: mu-Gaussian DP under add/remove, for all tables and all points (``sufficient.proof.md``, Lemma 2).
+    """
+    sums = rows.map(lambda table: table.state(work).cross())
+    return noise.add_integers(sums, gradient_law(work, mu_squared))  # line 7
+
+
+def hold(rows: Secret[Rows]) -> None:
+    """Keep the rows in memory where they fit: they are going to be read often. It changes time, and nothing else."""
+    rows.map(lambda table: table.images())
+
+
+def _moments(table: Rows, design: Design) -> Moments:
+    moments = table.moments()
+    if moments.limits != design.row_map.limits:
+        raise ValueError("the table has other bounds than the design")
+    return moments
+
+
+def _diagonal(gram: list[list[int]]) -> list[int]:
+    return [gram[i][i] for i in range(len(gram))]
+
+
+def _upper(gram: list[list[int]]) -> list[int]:
+    return [gram[i][j] for i in range(len(gram)) for j in range(i + 1, len(gram))]
+
+
+@dataclass(frozen=True)
+class HeldGradientPass(GradientPass):
+    """The same sums, also from rows that are kept in memory as the row map leaves them."""
+
+    def add(self, state: Moments, V: Floats, w: Floats) -> None:
+        """Add the rows of a block, however long it is."""
+        for start in range(0, len(V), self.limits.block):
+            part = slice(start, start + self.limits.block)
+            slopes, _ = self._derivatives(V[part], w[part])
+            state.add(None, V[part], slopes)
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The gradients of a table with clipped residuals: what is public about them."""
+
+    schema: Layout
+    bits: int | None
+
+    @classmethod
+    def of(cls, rows: Secret[Rows], design: Design, noise: Noise) -> Gradients:
+        """Of this table. Its schema is public, the same on all neighbours; it must be that of the design."""
+        schema, bits = noise.reveal(rows.map(lambda table: (table.schema, table.bits)))
+        if row_map(schema, bits) != design.row_map:
+            raise ValueError("the design was made from another schema or grid than the table: make it from the same")
+        return cls(schema, bits)
+
+    def at(self, theta: Sequence[float], clip: Fraction) -> GradientPass:
+        """The sum of clip(x . theta - y) x."""
+        return HeldGradientPass(self.schema, theta, Huber(clip), self.bits)
+
+
+def check_gradients(design: Design) -> None:
+    """Refuse a grid on which x . theta would not be exact for every theta: it must not show after the charge."""
+    if design.row_map.limits.norm_squared * design.entries > 1 << 56:  # limbs are at most 2**25, products 2**53
+        raise ValueError("the grid is too fine for x . theta to be exact: give fewer bits")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A way to draw a fit, as the spine wants it."""
+
+    function: Callable[[Secret[Rows], Noise], Fit]
+
+    def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
+        """One draw."""
+        return self.function(data, noise)

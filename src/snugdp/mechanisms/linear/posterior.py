@@ -1,0 +1,168 @@
+"""One posterior sample of a ridge regression, as sharp as the data are certified to allow.
+
+The paper's OPS-PTR with corrected constants. Its noise is that of the least curved direction, so other methods are
+better on most tables. Proof: ``posterior.proof.md``, whose line numbers the comments carry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from snugdp.accounting.output.posterior import leverages
+from snugdp.accounting.output.posterior_search import rho_guess, rho_max
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.ridge_rules import Setting, rule
+from snugdp.mechanisms.linear.ridge_test import LARGEST, SHARES, RidgeCertificate, RidgeTest, Split, moments_of
+from snugdp.noise import Noise, grid_below
+from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.context import Purse
+from snugdp.release.spine import certify_and_release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.moments import Moments
+from snugdp.tables.rows import Rows
+
+_DIGITS = 12  # of the strength: a four-thousandth of the noise buys a quick proof
+
+PROOF = "mechanisms/linear/posterior.proof.md#theorem-1"
+
+_BITS = 60  # of gamma: rounded down
+_FINER = 12  # bits of the grid beyond the usual: directions with more rows have less noise than the bound says
+
+
+class PosteriorSampling:
+    """theta ~ N(theta*, (gamma H)^-1), H = X'X + ridge I, theta* = H^-1 X'y; a ``Method``.
+
+    ``gamma``: ``None`` for the largest that the certificate allows; a number is tested, and refused if it is too large.
+    ``ridge``: a number; ``None`` for one at which the test says something; ``"adaptive"`` for the least forecast error
+    at the released curvature; ``"balanced"`` for that without a test of the curvature, from ``rows``, a public guess of
+    their number; or a sequence of numbers, of which the one with the least forecast error is taken.
+    ``test_shares``: parts of the budget (of mu squared) for the curvature and for the residual.
+    The ``noise`` of the fit is an upper bound, 1/sqrt(gamma (ridge + curvature)): curved directions have less.
+
+    Guarantee: (epsilon, delta) of the budget, for one row more or less, with certificate, gamma, ridge and theta all
+    released (``posterior.proof.md``, Theorem 1).
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        budget: Budget,
+        *,
+        ridge: Real | str | Sequence[Real] | None = None,
+        gamma: Real | None = None,
+        test_shares: tuple[Real, Real] = SHARES,
+        rows: int | None = None,
+    ) -> None:
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            raise ValueError("rows, a public guess of the number of rows, must be a whole number above 0")
+        first, second = test_shares
+        self.design, self.budget, self.rows = design, budget, rows
+        split = Split.of(budget, (0 if isinstance(ridge, str) and ridge == "balanced" else first, second), slack=True)
+        self.gamma = None if gamma is None else rational(gamma, "gamma")
+        if self.gamma is not None and self.gamma <= 0:
+            raise ValueError("gamma must be above 0, or None for the largest that the data allow")
+        self._test = RidgeTest(design, split, rule(ridge, Setting(design, split, rows)))
+        self._sampler = Sampler(design, split, self.gamma)
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        how = "release a sample of the posterior, or refuse" if self.gamma else "release a sample of the posterior"
+        release = Step("release", how, self._test.split.costs()[2])
+        return Plan(
+            what="linear regression by posterior sampling",
+            proof=PROOF,
+            proposal={} if self.gamma is None else {"gamma": float(self.gamma)},
+            steps=(*self._test.steps(), release),
+            forecast=() if self.rows is None else (_told(self.forecast(self.rows), self.rows),),
+            budget=self.budget,
+        )
+
+    def forecast(self, rows: int) -> Forecast:
+        """What to expect for about so many rows, spread evenly over all directions; infinite where it is a refusal."""
+        found = self._test.expected(rows)
+        gamma = self._sampler.likely(found)
+        if not gamma:
+            return Forecast(math.inf, math.inf)
+        square = float(self.design.x_bound**2)
+        variance = 1 / (gamma * (found.ridge + rows * square / self.design.entries))
+        return Forecast(math.sqrt(variance), square * variance)
+
+    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+        """Pay, test, release or refuse. The outcome's certificate is a ``RidgeCertificate``."""
+        data = moments_of(self.design, rows)
+        return certify_and_release(self.plan(), self._test, self._sampler, data, purse)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """The release: the largest gamma that the certificate allows, or the proposed one if it does."""
+
+    design: Design
+    split: Split
+    gamma: Fraction | None
+
+    def allowed(self, certificate: RidgeCertificate) -> Fraction | None:
+        """The precision to sample with, from released numbers alone; None to refuse."""
+        if not certificate.residual < LARGEST:
+            return None
+        curvature, ridge, residual = certificate.exact()
+        sides = leverages(self.design.x_bound**2, ridge, curvature)
+        rho = rho_max(*sides, self.split.mu_release_squared, self.split.slack, _DIGITS)  # 4.
+        most = _down((rho / residual) ** 2)
+        if self.gamma is None:
+            return most or None  # 5.
+        return self.gamma if self.gamma <= most else None
+
+    def draw(self, data: Secret[Moments], certificate: RidgeCertificate, noise: Noise) -> Fit | None:
+        """One sample, rounded to a public grid."""
+        gamma = self.allowed(certificate)
+        if gamma is None:
+            return None
+        curvature, ridge, _ = certificate.exact()
+        size = 1 / math.sqrt(gamma * (ridge + curvature))
+        theta = noise.posterior(  # 6.
+            data.map(Moments.gram),
+            data.map(Moments.cross),
+            unit=self.design.unit**2,
+            ridge=ridge,
+            precision=gamma,
+            grid=grid_below(Fraction(size)) - _FINER,
+        )
+        released = {
+            "ridge": certificate.ridge,
+            "gamma": float(gamma),
+            "curvature": certificate.curvature,
+            "residual": certificate.residual,
+        }
+        return Fit(np.array([float(value) for value in theta]), size, released)
+
+    def likely(self, certificate: RidgeCertificate) -> float:
+        """About what ``allowed`` says, quickly and in floats; 0 to refuse."""
+        if not certificate.residual < LARGEST:
+            return 0.0
+        sides = leverages(self.design.x_bound**2, certificate.ridge, certificate.curvature)
+        mu, slack = math.sqrt(self.split.mu_release_squared), float(self.split.slack)
+        most = (rho_guess(float(sides[0]), float(sides[1]), mu, slack) / certificate.residual) ** 2
+        if self.gamma is None:
+            return most
+        return float(self.gamma) if self.gamma <= most else 0.0
+
+
+def _down(value: Fraction) -> Fraction:
+    """The number rounded down to some sixty bits."""
+    shift = value.denominator.bit_length() - value.numerator.bit_length() + _BITS
+    return Fraction(math.floor(value * Fraction(2) ** shift)) / Fraction(2) ** shift
+
+
+def _told(forecast: Forecast, rows: int) -> str:
+    if math.isinf(forecast.noise):
+        return f"a refusal for {rows} rows: give a larger ridge, more budget or more rows"
+    return f"noise of {forecast.noise:.3g} on each coefficient of scaled rows, for {rows} rows"

@@ -1,0 +1,1 @@
+"""Objective perturbation: linear models, GLMs and softmax."""

@@ -1,0 +1,297 @@
+"""Robust objective perturbation: minimise a robust loss plus a random linear term. Proof: ``robust.proof.md``.
+
+One or two runs (``perturbation.py``) and, if asked for, a private scale (``scale.py``). The numbers in the comments are
+those of the proof's Theorem 2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from snugdp.accounting import gaussian
+from snugdp.accounting.objective import linear as accounting
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.objective.perturbation import (
+    Perturbation,
+    Point,
+    Robust,
+    affordable,
+    fit_of,
+    least_ridges,
+    m_squared,
+    shared,
+)
+from snugdp.mechanisms.objective.scale import MeanSize
+from snugdp.noise import Noise
+from snugdp.numerics.rationals import Real, rational, typed_up
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.context import Purse
+from snugdp.release.spine import certify_and_release, release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
+from snugdp.tables.rows import Rows
+
+__all__ = ["ObjectivePerturbation", "Perturbation", "Rule", "Scale", "affordable", "least_ridges", "m_squared"]
+
+PROOF = "mechanisms/objective/robust.proof.md#theorem-2"
+
+Rule: TypeAlias = Literal["fixed", "scale", "two_stage"]
+
+LOSSES: dict[str, type[Robust]] = {"logcosh": LogCosh, "pseudo_huber": PseudoHuber, "huber": Huber}
+_STEPS = 4096  # tau is chosen in so many steps of the bound on a target
+_CURVED = 0.6  # forecasts are for residuals of about tau: the mean second derivative of the loss
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What is released before the last run: a private scale, and the point that it is about."""
+
+    scale: Fraction
+    centre: Point | None = None
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a rule shares M squared between its runs and its scale; its kappas in parts of epsilon, if not the limit."""
+
+    runs: tuple[Fraction, ...]
+    scale: Fraction
+    kappas: tuple[Fraction, ...] | None
+    guess: Fraction
+
+
+_LAYOUTS: dict[str, _Layout] = {
+    "fixed": _Layout((Fraction(1),), Fraction(0), None, Fraction(22, 100)),
+    "scale": _Layout((Fraction(99, 100),), Fraction(1, 100), None, Fraction(22, 100)),
+    "two_stage": _Layout(
+        (Fraction(15, 100), Fraction(83, 100)),
+        Fraction(2, 100),
+        (Fraction(1, 24), Fraction(1, 6)),
+        Fraction(15, 100),
+    ),
+}
+
+
+@dataclass(frozen=True, init=False)
+class ObjectivePerturbation:
+    """Fit a line by robust objective perturbation. Nothing is tested: it is private on all data alike.
+
+    ``rule``: how the scale tau of the loss is chosen. ``"fixed"``: from epsilon and the bound on the target.
+    ``"scale"``: from a private mean of |y|, for loose bounds. ``"two_stage"``: a pilot, the private mean size of its
+    residuals, and a second run around it. ``tau`` and ``ridge`` are in units of the scaled rows and targets; a ridge
+    below the limit of the budget is refused unless ``general`` (always on for Huber) asks for the bound that covers it.
+
+    Guarantee: ``plan().cost``, which fits the budget (``robust.proof.md``, Theorem 2). Add/remove neighbours.
+
+    >>> from snugdp.tables.schema.schema import Number, Schema
+    >>> design = Design.of(Schema({"x": Number(0, 10), "y": Number(0, 1)}, target="y"))
+    >>> plan = ObjectivePerturbation(design, Budget(1, 1e-6)).plan()
+    >>> {name: round(value, 4) for name, value in plan.proposal.items()}
+    {'tau': 0.2, 'ridge': 3.8977, 'm': 0.2291}
+    """
+
+    design: Design
+    budget: Budget
+    rule: Rule
+    loss: str
+    tau: Fraction | None
+    ridge: Fraction | None
+    general: bool
+
+    def __init__(
+        self,
+        design: Design,
+        budget: Budget,
+        *,
+        rule: Rule = "fixed",
+        loss: str = "logcosh",
+        tau: Real | None = None,
+        ridge: Real | None = None,
+        general: bool = False,
+    ) -> None:
+        _check(budget, rule, loss, tau)
+        values = {
+            "design": design,
+            "budget": budget,
+            "rule": rule,
+            "loss": loss,
+            "tau": None if tau is None else gaussian.positive(tau, "tau"),
+            "ridge": None if ridge is None else gaussian.positive(ridge, "ridge"),
+            "general": general or loss == "huber",
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if not self.cost.fits(budget):  # also reads everything that could be wrong
+            raise ValueError(f"a ridge of {float(self._runs[-1].ridge):g} is too small for this budget")
+
+    @cached_property
+    def _layout(self) -> _Layout:
+        return _LAYOUTS[self.rule]
+
+    @cached_property
+    def _sizes(self) -> tuple[tuple[Fraction, ...], Fraction]:
+        """The m of every run and the mu of the scale, rounded down."""
+        layout = self._layout
+        if not self.general:
+            return affordable(self.budget, layout.runs, layout.scale)
+        kappas = [self.design.x_squared / ridge for ridge in self._general_ridges]
+        total = accounting.calibrate_general(
+            self.budget.epsilon, self.budget.delta, kappas, shares=layout.runs, mu_share=layout.scale
+        )
+        if total <= 0:
+            raise ValueError(
+                "no noise is enough for a ridge this small: with the general bound log(1 + x_bound**2 / ridge) must be "
+                f"below epsilon, so give a ridge well above {self._no_ridge:.6g}"
+            )
+        return shared(total, layout.runs, layout.scale)
+
+    @property
+    def _no_ridge(self) -> float:
+        """A ridge that the general bound certainly cannot take."""
+        return float(self.design.x_squared) / math.expm1(min(float(self.budget.epsilon), 600.0))
+
+    @cached_property
+    def _general_ridges(self) -> tuple[Fraction, ...]:
+        """The ridges when they do not follow from the noise."""
+        parts = self._layout.kappas or (Fraction(1, 4),)
+        if self.ridge is not None:
+            return tuple(self.ridge * parts[-1] / part for part in parts)
+        return tuple(accounting.smallest_ridge(self.design.x_squared, self.budget.epsilon * part) for part in parts)
+
+    @cached_property
+    def _ridges(self) -> tuple[Fraction, ...]:
+        """The ridge of every run: as asked for, or the smallest that costs nothing."""
+        if self.general:
+            return self._general_ridges
+        parts, (sizes, mu) = self._layout.kappas or (Fraction(1),), self._sizes
+        smallest = least_ridges(self.design, self.budget, sizes, mu, parts)[-1]
+        if self.ridge is not None and self.ridge < smallest:
+            raise ValueError(
+                f"ridge must be at least {typed_up(smallest)!r} for this budget and rule: below that the noise does "
+                "not cover the curvature of the loss. Give a larger ridge, or general=True for more noise instead"
+            )
+        if self.ridge is None and self._layout.kappas is not None:
+            smallest = max(smallest, self._general_ridges[-1])
+        last = smallest if self.ridge is None else self.ridge
+        return tuple(last * parts[-1] / part for part in parts)
+
+    @cached_property
+    def _runs(self) -> tuple[Perturbation, ...]:
+        """All runs, with the tau that is planned."""
+        loss = LOSSES[self.loss](self._first_tau)
+        (sizes, _), ridges = self._sizes, self._ridges
+        return tuple(
+            Perturbation(self.design, loss, m, ridge, self.general) for m, ridge in zip(sizes, ridges, strict=True)
+        )
+
+    @cached_property
+    def _scale(self) -> MeanSize | None:
+        mu = self._sizes[1]
+        return MeanSize(self.design, mu, self._layout.guess) if mu else None
+
+    @property
+    def _first_tau(self) -> Fraction:
+        """The scale of the loss without knowledge of the data."""
+        return self.tau or _steps(0.2 * float(self.budget.epsilon) ** 0.25, 0.05, 1.0) * self.design.y_bound
+
+    def _last_tau(self, scale: Fraction) -> Fraction:
+        """The scale of the loss once a private scale is known."""
+        epsilon = float(self.budget.epsilon)
+        factor = min(1.5, 1.2 * epsilon**0.4) if self.rule == "scale" else min(2.0, 1.5 * epsilon**0.15)
+        return _steps(factor * float(scale), 1 / _STEPS, 2.0) * self.design.y_bound
+
+    @property
+    def cost(self) -> Cost:
+        """What all parts cost together."""
+        cost = sum((run.cost for run in self._runs[1:]), self._runs[0].cost)
+        return cost if self._scale is None else cost + self._scale.cost
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        last = self._last(self._layout.guess) if self._scale else self._runs[-1]
+        proposal = {"tau": float(last.loss.slope), "ridge": float(last.ridge), "m": float(last.m)}
+        return Plan(
+            f"regression by objective perturbation ({self.loss}, rule {self.rule!r})",
+            PROOF,
+            proposal,
+            tuple(self._steps_of_plan()),
+            (f"noise of a coefficient below {last.noise_at_most:.3g} in scaled units, far below with many rows",),
+            self.budget,
+        )
+
+    def _steps_of_plan(self) -> list[Step]:
+        how = f"minimise the loss with a Gaussian linear term, m = {float(self._runs[-1].m):.4g}"
+        steps = [Step("release", how, self._runs[-1].cost)]
+        if self._scale:
+            what = "targets" if len(self._runs) == 1 else "residuals of the pilot"
+            steps.insert(0, Step("scale", f"mean size of the {what}, with Gaussian noise", self._scale.cost))
+        if len(self._runs) == 2:
+            pilot = self._runs[0]
+            steps.insert(0, Step("pilot", f"the same with m = {float(pilot.m):.4g}", pilot.cost))
+        return steps
+
+    def forecast(self, rows: int) -> Forecast:
+        """For rows spread evenly, and residuals of about the scale that the rule expects."""
+        last = self._last(self._layout.guess) if self._scale else self._runs[-1]
+        square = float(self.design.x_squared)
+        curvature = float(last.ridge) + _CURVED * rows * square / self.design.entries
+        noise = float(last.sigma) / curvature
+        return Forecast(noise, noise**2 * square)
+
+    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+        """Pay, run, release."""
+        if self._scale is None:
+            return release(self.plan(), _Once(self._runs[0]), rows, purse)
+        return certify_and_release(self.plan(), self, self, rows, purse)
+
+    def certify(self, data: Secret[Rows], noise: Noise) -> Scale:
+        """The private scale, after a pilot if the rule has one."""
+        centre = self._runs[0].draw(data, noise) if len(self._runs) == 2 else None  # 1
+        return Scale(self._scale.draw(data, noise, centre), centre) if self._scale else Scale(self._layout.guess)  # 2
+
+    def draw(self, data: Secret[Rows], certificate: Scale, noise: Noise) -> Fit:
+        """The last run, at the scale that was released."""
+        last = self._last(certificate.scale)
+        theta = last.draw(data, noise, certificate.centre)  # 3
+        return fit_of(last, theta, {"scale": float(certificate.scale * self.design.y_bound)})
+
+    def _last(self, scale: Fraction) -> Perturbation:
+        return replace(self._runs[-1], loss=LOSSES[self.loss](self._last_tau(scale)))
+
+
+@dataclass(frozen=True)
+class _Once:
+    """The fixed rule as a mechanism."""
+
+    run: Perturbation
+
+    def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
+        """One run."""
+        return fit_of(self.run, self.run.draw(data, noise))
+
+
+def _steps(part: float, least: float, most: float) -> Fraction:
+    return Fraction(round(min(max(part, least), most) * _STEPS), _STEPS)
+
+
+def _check(budget: Budget, rule: str, loss: str, tau: Real | None) -> None:
+    if budget.neighbours is not Neighbours.ADD_REMOVE:
+        raise ValueError(
+            'objective perturbation is proved for neighbours="add_remove" only: give the budget that relation'
+        )
+    if not budget.delta:
+        raise ValueError("objective perturbation has Gaussian noise and needs delta > 0, such as 1e-6")
+    if rule not in _LAYOUTS:
+        raise ValueError(f"rule must be one of {', '.join(map(repr, _LAYOUTS))}")
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}")
+    if tau is not None and rule != "fixed":
+        raise ValueError(f'the rule "{rule}" chooses tau itself: leave tau out, or use rule="fixed"')
+    if tau is not None and not Fraction(1, 10**6) <= rational(tau, "tau") <= 10**6:
+        raise ValueError("tau must be between 1e-6 and 1e6; targets are scaled to [-1, 1]")

@@ -1,0 +1,1 @@
+"""Median, quantile and trimmed mean by propose, test, release."""

@@ -1,0 +1,118 @@
+"""Classic propose–test–release for an integer statistic: if nearby data cannot move it much, release it.
+
+Proof: ``stable.proof.md``. What is special to a query is its value and its distance; all else is here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from snugdp.certify.distance import DistanceTest, integer_laplace
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.noise import DiscreteLaplace, Noise
+from snugdp.propose.plan import Step
+from snugdp.secrecy.secret import Secret
+
+Data = TypeVar("Data")
+PROOF = "mechanisms/order_statistics/stable.proof.md#theorem-1"
+BOUNDED_PROOF = "mechanisms/order_statistics/stable.proof.md#lemma-1"
+_OFTEN = 20  # forecasts are for 19 cases in 20
+
+
+@dataclass(frozen=True)
+class Stable(Generic[Data]):
+    """Release ``value`` with noise for ``sensitivity`` when ``distance`` is safely above 0.
+
+    Guarantee: epsilon_test + epsilon_release, and failure delta (``stable.proof.md``, Theorem 1), for values that
+    move by at most ``sensitivity`` between neighbours wherever the distance is at least 1. Sensitivity 0 releases
+    the value as it is.
+    """
+
+    value: Callable[[Data], int]
+    distance: Callable[[Data], int | float]
+    sensitivity: int
+    budget: Budget
+    share: Fraction
+
+    @property
+    def epsilon_test(self) -> Fraction:
+        """All of epsilon when the release itself is free."""
+        return self.budget.epsilon * self.share if self.sensitivity else self.budget.epsilon
+
+    @property
+    def epsilon_release(self) -> Fraction:
+        """What the test leaves."""
+        return self.budget.epsilon - self.epsilon_test
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the discrete Laplace noise on the value."""
+        return self.sensitivity / self.epsilon_release if self.sensitivity else Fraction(0)
+
+    def test(self) -> DistanceTest[Data]:
+        """The private test."""
+        return integer_laplace(
+            self.distance,
+            epsilon=self.epsilon_test,
+            delta=self.budget.delta,
+            neighbours=self.budget.neighbours,
+        )
+
+    def draw(self, data: Secret[Data], noise: Noise) -> int:
+        """The release, after the test has passed."""
+        value = data.map(self.value)
+        return int(noise.add(value, DiscreteLaplace(self.scale))) if self.sensitivity else noise.reveal(value)
+
+    def safe_distance(self) -> int:
+        """A distance at which the test passes in at least 19 of 20 cases."""
+        test = self.test()
+        return math.ceil(test.threshold + Fraction(math.log(_OFTEN)) / self.epsilon_test)
+
+    def steps(self) -> tuple[Step, Step]:
+        """The two lines of the plan."""
+        test = self.test()
+        release = Cost(epsilon=self.epsilon_release, neighbours=self.budget.neighbours)
+        how = "add discrete Laplace noise" if self.sensitivity else "as it is: no neighbour has another value"
+        return (
+            Step("test", f"pass if distance + discrete Laplace >= {test.threshold}", test.cost),
+            Step("release", how, release),
+        )
+
+
+@dataclass(frozen=True)
+class Bounded(Generic[Data]):
+    """Release an integer that no pair of neighbours can move by more than ``sensitivity``. No test, no delta.
+
+    Guarantee: pure epsilon (the discrete Laplace mechanism; ``stable.proof.md``, Lemma 1).
+    """
+
+    value: Callable[[Data], int]
+    sensitivity: int
+    budget: Budget
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the discrete Laplace noise on the value."""
+        return self.sensitivity / self.budget.epsilon
+
+    def passes(self, data: Secret[Data], noise: Noise) -> bool:
+        """There is nothing to test."""
+        return True
+
+    def draw(self, data: Secret[Data], noise: Noise) -> int:
+        """The release."""
+        return int(noise.add(data.map(self.value), DiscreteLaplace(self.scale)))
+
+    def steps(self) -> tuple[Step]:
+        """The one line of the plan."""
+        cost = Cost(epsilon=self.budget.epsilon, neighbours=self.budget.neighbours)
+        return (Step("release", "no test needed: add discrete Laplace noise for the whole range", cost),)
+
+
+def usual_error(scale: Fraction) -> float:
+    """The size that discrete Laplace noise stays below in 19 of 20 cases."""
+    return float(scale) * math.log(_OFTEN)

@@ -1,0 +1,1 @@
+"""Output perturbation of generalised linear models."""

@@ -1,0 +1,339 @@
+"""Generalised linear models: the minimiser plus noise, as little as the data are certified to need (GLM-PTR).
+
+A private test bounds the smallest eigenvalue of the Hessian from below, for one ridge or a few; then the minimiser is
+released with noise that is the same in all directions, or shaped by the Hessian. It never refuses. Proof:
+``glm.proof.md``; the numbers in the comments are those of its algorithm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from operator import itemgetter
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from snugdp.accounting.gaussian import positive
+from snugdp.accounting.output.glm import Constants, LossConstants
+from snugdp.accounting.output.glm_budget import TestedRelease
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.objective.glm_run import as_ridge, check_budget, check_glm
+from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
+from snugdp.mechanisms.objective.scale import of_design
+from snugdp.mechanisms.output.glm_point import Settled, settled
+from snugdp.noise import Gaussian, Noise, grid_below
+from snugdp.numerics.rationals import Real, float_down
+from snugdp.numerics.ridge import smallest_eigenvalue
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.context import Purse
+from snugdp.release.spine import certify_and_release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.losses.losses import Loss
+from snugdp.tables.rows import Rows
+
+PROOF = "mechanisms/output/glm.proof.md#theorem-1"
+
+Shape: TypeAlias = Literal["iso", "hessian"]
+
+_CLOSE = Fraction(1, 1 << 20)  # errors, as parts of what they are errors of
+_MOST = 4  # ridges to choose from: more cost more than they bring
+_ROWS, _LENGTH = 10_000, 3.0  # guesses: of the number of rows, and of |theta| times the bound on a row
+_FINER = 12  # bits of the grid beyond the usual: directions with more curvature have less noise
+_WEIGHT_BITS = 200  # the public unit of a Hessian: finer than any level that is reached
+_FINE = 190  # bits of a point, and some more for steep losses: enough for 2**75 rows
+_WIDEST = 10**15
+_CURVED = 0.6  # forecasts: the mean second derivative, as a part of the largest
+
+
+@dataclass(frozen=True)
+class CurvatureCertificate:
+    """What the test released: for each of the ``ridges`` a lower bound on the smallest eigenvalue of the Hessian.
+
+    All of them hold together, but for the failure probability of the test. ``place``: the ridge that was chosen.
+    """
+
+    ridges: tuple[float, ...]
+    curvatures: tuple[float, ...]
+    place: int
+
+    @property
+    def ridge(self) -> float:
+        """The ridge that was chosen."""
+        return self.ridges[self.place]
+
+    @property
+    def curvature(self) -> float:
+        """The bound at the ridge that was chosen."""
+        return self.curvatures[self.place]
+
+
+@dataclass(frozen=True, init=False)
+class OutputGLM:
+    """The minimiser of the losses + ridge/2 |theta|**2, plus noise as small as a private test allows; a ``Method``.
+
+    ``ridge``: a number, or up to four to choose from by what the test says of each; ``None`` for three made from
+    ``rows``, a public guess of their number. ``shape``: ``"iso"`` for noise that is the same in all directions,
+    ``"hessian"`` for noise shaped by the Hessian where that is proved. ``test_share``: the test's part of mu squared.
+
+    Guarantee: (epsilon, delta) of the budget for one row more or less, with the certificate, the ridge and theta all
+    released (``glm.proof.md``, Theorem 1). ``plan().cost`` is that; for ``"iso"`` it is a Gaussian cost.
+    """
+
+    design: Design
+    budget: Budget
+    loss: Loss
+    ridges: tuple[Fraction, ...]
+    shape: Shape
+    rows: int
+
+    def __init__(
+        self,
+        design: Design,
+        budget: Budget,
+        *,
+        loss: Loss,
+        ridge: Real | Sequence[Real] | None = None,
+        shape: Shape = "iso",
+        test_share: Real = Fraction(3, 20),
+        rows: int | None = None,
+    ) -> None:
+        check_budget(budget)
+        check_glm(design)
+        if loss.log_lipschitz is None:
+            raise ValueError("output perturbation needs a loss with a smooth second derivative: not Huber")
+        if shape not in ("iso", "hessian"):
+            raise ValueError('shape must be "iso" or "hessian"')
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            raise ValueError("rows, a public guess of the number of rows, must be a whole number above 0")
+        values = {"design": design, "budget": budget, "loss": loss, "shape": shape, "rows": rows or _ROWS}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_split", TestedRelease.of(budget.epsilon, budget.delta, test_share=test_share))
+        object.__setattr__(self, "ridges", self._proposed(ridge))
+        for one in self.ridges:
+            check_objective(design, loss, one, (Fraction(0),) * design.entries)
+        if shape == "hessian" and self._plan.divergence <= 0:
+            raise ValueError('this budget leaves nothing for shaped noise: use shape="iso", or a larger delta')
+        assert self.plan().cost.fits(budget)
+
+    @property
+    def _plan(self) -> TestedRelease:
+        split: TestedRelease = self.__dict__["_split"]
+        return split
+
+    def _proposed(self, ridge: Real | Sequence[Real] | None) -> tuple[Fraction, ...]:
+        """The ridges to choose from."""
+        if ridge is None:
+            low = as_ridge(self.design, self.loss, self.budget.epsilon)
+            step = float(self._exact.gradient) / (self._plan.release_mu * self._length)
+            high = max(low, Fraction(round((2 * self._trace * step**2) ** (1 / 3) * 256), 256))  # best without a test
+            return tuple(sorted({low, Fraction(round(math.sqrt(low * high) * 256) + 1, 256), high}))
+        given = list(ridge) if isinstance(ridge, Sequence) and not isinstance(ridge, str) else [ridge]
+        if not 1 <= len(given) <= _MOST:
+            raise ValueError(f"give one ridge, or up to {_MOST} to choose from")
+        ridges = tuple(positive(one, "ridge") for one in given)
+        if not all(Fraction(1, _WIDEST) < one < _WIDEST for one in ridges):
+            raise ValueError("a ridge must be between 1e-15 and 1e15")
+        return ridges
+
+    @property
+    def _trace(self) -> float:
+        """About the largest trace of the Hessian, for as many rows as are guessed."""
+        return self.rows * float(self._exact.curvature)
+
+    @property
+    def _length(self) -> float:
+        """About |theta|."""
+        return _LENGTH / float(self.design.x_bound)
+
+    @cached_property
+    def _exact(self) -> Constants:
+        """G, beta, R, Delta of exact minimisers."""
+        loss = self.loss
+        assert loss.log_lipschitz is not None
+        assert loss.curvature_bound is not None
+        constants = LossConstants(loss.slope, loss.curvature, loss.log_lipschitz, loss.curvature_bound)
+        return constants.at(self.design.x_bound)
+
+    @property
+    def tolerance(self) -> Fraction:
+        """No gradient at a point that is used is larger."""
+        return self._exact.gradient * _CLOSE
+
+    @cached_property
+    def constants(self) -> Constants:
+        """The same for points with a gradient of at most ``tolerance``."""
+        return self._exact.with_tolerance(self.tolerance)  # 1
+
+    @cached_property
+    def close(self) -> Fraction:
+        """The error of a Hessian in the Frobenius norm, at most."""
+        return min(self._exact.change, *self.ridges) * _CLOSE
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far one row moves a computed smallest eigenvalue at most, errors included."""
+        return self.constants.change + 4 * self.close
+
+    @property
+    def fine(self) -> int:
+        """Points are multiples of 2**-fine."""
+        beta = self._exact.curvature
+        wide = max(Fraction(1), beta / min(self.ridges))
+        steep = wide * beta * (math.isqrt(self.design.entries) + 1) / self._exact.gradient
+        return _FINE + max(0, steep.numerator.bit_length() - steep.denominator.bit_length() + 1)
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        split, count = self._plan, len(self.ridges)
+        deviation, margin = split.test_noise(self.sensitivity, count), split.margin(self.sensitivity, count)
+        test = f"smallest eigenvalue of the Hessian + Gaussian noise of {deviation:.4g}, less {margin:.4g}"
+        if self.shape == "iso":
+            costs = Cost(mu_squared=split.test_squared, delta=split.failure), Cost(mu_squared=split.release_squared)
+        else:  # one divergence for all outcomes, which is no Gaussian cost: charged as a whole
+            costs = Cost(epsilon=split.epsilon, delta=split.delta), Cost()
+        return Plan(
+            f"generalised linear model by output perturbation ({self.shape})",
+            PROOF,
+            {"ridge": float(self.ridges[0])} if count == 1 else {},
+            (
+                Step("test", test if count == 1 else f"{test}; at {count} ridges", costs[0]),
+                Step("release", "add Gaussian noise to the minimiser", costs[1]),
+            ),
+            (),
+            self.budget,
+        )
+
+    def forecast(self, rows: int) -> Forecast:
+        """For rows spread evenly over all directions."""
+        square = float(self.design.x_squared)
+        curvature = _CURVED * float(self.loss.curvature) * rows * square / self.design.entries
+        margin = self._plan.margin(self.sensitivity, len(self.ridges))
+        found = [max(0.0, curvature - margin)] * len(self.ridges)
+        noise = self._deviation(self.ridges[self._choose(found)], Fraction(found[0]))
+        return Forecast(noise, noise**2 * square)
+
+    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+        """Pay, test, release. The outcome's certificate is a ``CurvatureCertificate``."""
+        once = _Settling(self)
+        return certify_and_release(self.plan(), once, once, rows, purse)
+
+    def settle(self, rows: Secret[Rows]) -> Secret[list[Settled]]:
+        """The minimiser for every ridge, and its curvature. Private."""
+        return rows.map(lambda table: [self._settled(of_design(table, self.design), one) for one in self.ridges])
+
+    def _settled(self, rows: Rows, ridge: Fraction) -> Settled:
+        problem = PerturbedLoss(rows, self.design, self.loss, ridge)
+        return settled(problem, self.tolerance, self.close, self.fine)  # 2
+
+    def certify(self, data: Secret[list[Settled]], noise: Noise) -> CurvatureCertificate:
+        """One draw of the bounds, and the ridge that they recommend."""
+        count, close = len(self.ridges), self.close
+        law = Gaussian(Fraction(self._plan.test_noise(self.sensitivity, count)))
+        grid = grid_below(law.sigma)
+        margin = Fraction(self._plan.margin(self.sensitivity, count)) + Fraction(2) ** (grid - 1) + 2 * close
+        bounds = []
+        for place in range(count):
+            point = data.map(itemgetter(place))
+            value = point.map(lambda found: smallest_eigenvalue(found.gram, found.unit, close))
+            noisy = noise.add(value, law, grid=grid)  # 3
+            bounds.append(max(0.0, float_down(noisy - margin)))
+        ridges = tuple(float(one) for one in self.ridges)
+        return CurvatureCertificate(ridges, tuple(bounds), self._choose(bounds))  # 4
+
+    def _choose(self, curvatures: Sequence[float]) -> int:
+        """The ridge with the least forecast of noise and shrinkage: a function of released and public numbers."""
+
+        def excess(place: int) -> float:
+            ridge, curvature = self.ridges[place], Fraction(curvatures[place])
+            gamma = self._gamma(ridge, curvature) if self.shape == "hessian" else None
+            flat = self._trace * self._deviation(ridge, curvature) ** 2 / 2
+            return (self.design.entries / (2 * gamma) if gamma else flat) + float(ridge) * self._length**2 / 2
+
+        return min(range(len(curvatures)), key=excess)
+
+    def _deviation(self, ridge: Fraction, curvature: Fraction) -> float:
+        """Of noise that is the same in all directions."""
+        make = self._plan.isotropic if self.shape == "iso" else self._plan.fallback
+        return make(self.constants, ridge, curvature)
+
+    def _gamma(self, ridge: Fraction, curvature: Fraction) -> float | None:
+        """Of shaped noise, for a Hessian with its error."""
+        part = self.close / ridge
+        wider = Constants(
+            self.constants.gradient * (1 + part),
+            self.constants.curvature,
+            self.constants.ratio,
+            (self.constants.change + 2 * self.close) / (1 - part),
+        )
+        return self._plan.gamma(wider, ridge, curvature)
+
+    def draw(self, data: Secret[list[Settled]], certificate: CurvatureCertificate, noise: Noise) -> Fit:
+        """The minimiser at the chosen ridge, with noise."""
+        ridge, curvature = self.ridges[certificate.place], Fraction(certificate.curvature)
+        point = data.map(itemgetter(certificate.place))
+        released = {"ridge": certificate.ridge, "curvature": certificate.curvature}
+        gamma = self._gamma(ridge, curvature) if self.shape == "hessian" else None
+        if gamma is not None:
+            return self._shaped(point, ridge, Fraction(gamma), released, noise)
+        sigma = Fraction(self._deviation(ridge, curvature))
+        law, grid = Gaussian(sigma), grid_below(sigma)
+        theta = point.map(lambda found: found.theta)
+        entries = [noise.add(theta.map(itemgetter(j)), law, grid=grid) for j in range(self.design.entries)]  # 5
+        return Fit(np.array([float(value) for value in entries]), float(sigma), {**released, "sigma": float(sigma)})
+
+    def _shaped(
+        self, point: Secret[Settled], ridge: Fraction, gamma: Fraction, released: dict[str, float], noise: Noise
+    ) -> Fit:
+        """Normal around the point, with gamma times the Hessian (and the ridge) as its precision."""
+        size = 1 / math.sqrt(gamma * (ridge + Fraction(released["curvature"])))
+        cell = self.loss.curvature * self.design.unit**2 / 2**_WEIGHT_BITS
+        unit = cell / 2**self.fine / (ridge / cell).denominator
+        theta = noise.posterior(  # 6
+            point.map(lambda found: _gram(found, unit)),
+            point.map(lambda found: _cross(found, unit, ridge)),
+            unit=unit,
+            ridge=ridge,
+            precision=gamma,
+            grid=grid_below(Fraction(size)) - _FINER,
+        )
+        return Fit(np.array([float(value) for value in theta]), size, {**released, "gamma": float(gamma)})
+
+
+def _gram(found: Settled, unit: Fraction) -> list[list[int]]:
+    """The Hessian of the losses in cells of a public unit, exactly."""
+    ratio = found.unit / unit
+    assert ratio.denominator == 1  # levels stop long before the public unit does
+    return [[value * ratio.numerator for value in row] for row in found.gram]
+
+
+def _cross(found: Settled, unit: Fraction, ridge: Fraction) -> list[int]:
+    """(Hessian + ridge) theta in the same cells, exactly: what makes theta the middle of the law."""
+    images = [
+        found.unit * sum(value * entry for value, entry in zip(row, found.theta, strict=True)) for row in found.gram
+    ]
+    whole = [(image + ridge * entry) / unit for image, entry in zip(images, found.theta, strict=True)]
+    assert all(value.denominator == 1 for value in whole)
+    return [value.numerator for value in whole]
+
+
+class _Settling:
+    """The method on rows: minimisers are looked for after the charge, once, and serve the test and the release."""
+
+    def __init__(self, method: OutputGLM) -> None:
+        self._method = method
+        self._points: Secret[list[Settled]] | None = None
+
+    def certify(self, data: Secret[Rows], noise: Noise) -> CurvatureCertificate:
+        self._points = self._method.settle(data)
+        return self._method.certify(self._points, noise)
+
+    def draw(self, data: Secret[Rows], certificate: CurvatureCertificate, noise: Noise) -> Fit:
+        points = self._method.settle(data) if self._points is None else self._points
+        return self._method.draw(points, certificate, noise)

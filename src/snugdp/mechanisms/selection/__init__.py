@@ -1,0 +1,1 @@
+"""The best of many private runs, for the price of a few."""

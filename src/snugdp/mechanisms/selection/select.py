@@ -1,0 +1,314 @@
+"""Try many proposals in private, keep the best, pay once. Proof: ``select.proof.md``, whose line numbers the code has.
+
+Keeping the best of many runs tells more about the data than a single run does. So their number is random and hidden,
+or every proposal is tried once and all of it is paid for. What a run may spend then is decided in ``routes.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+from snugdp.accounting.selection import Law
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
+from snugdp.ledger.inner import RunLedger
+from snugdp.ledger.question import question
+from snugdp.mechanisms.selection.plan import planned
+from snugdp.mechanisms.selection.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
+from snugdp.noise import Noise
+from snugdp.noise.number import number
+from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
+from snugdp.release.progress import waiting
+from snugdp.secrecy.silence import quietly
+from snugdp.serial.codec import Kept
+
+_LARGEST = Fraction(sys.float_info.max)
+
+Proposal = TypeVar("Proposal")
+Proposal_co = TypeVar("Proposal_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Selected(Generic[Proposal_co]):
+    """The best of the runs: what was proposed, what its run released, and its score."""
+
+    proposal: Proposal_co
+    release: Any
+    score: float
+
+
+@dataclass(frozen=True)
+class Selection(Generic[Proposal]):
+    """The best of many runs, for one price.
+
+    ``proposals``: public. ``run(proposal, budget, ledger)``: a release of ours, charged to this ledger within this
+    budget; it returns the outcome or the fitted estimator. With an attribute ``plan(proposal, budget)``, the plan of
+    the run, it may spend more, for its cost is known; without one it is taken for any (epsilon, delta)-DP release. A
+    run that takes ``noise=`` as well can be rehearsed; the ledger is then ``None``. Rehearse before you release: what
+    goes wrong inside a run or a score, a mistake of yours too, is a refusal, gives no reason and is paid for.
+    ``score(release)``: a number of any type, larger is better; from the release and public data alone.
+    ``score_share``: the part of a run's budget that the score spends if it looks at private data;
+    ``score(release, budget, ledger)`` is then a release like a run, with ``plan(budget)`` if that is known.
+    ``law``, ``mean_runs``: the law of the hidden number of runs, and its mean; by default geometric, and as many as
+    there are proposals. ``most_runs``: where the number is cut off, and the selection refused; by default where that
+    is next to impossible.
+    ``route``: "stop" for a random number of runs, "compose" for every proposal once; by default the second if it leaves
+    a run no less to spend.
+    ``shared_test(budget, ledger)``: a release before all runs, for ``test_share`` of the budget, with ``plan(budget)``
+    if that is known; every run is given its outcome as ``certificate=``. If it refuses, so does the selection.
+
+    Guarantee: (epsilon, delta) of the budget in all, for the winner with its proposal and score (``select.proof.md``,
+    Theorems 1 to 3). A refused or failed run is the worst; if there is no other, the selection is refused. The number
+    of runs is not told; the time they take tells about it and is not covered. Nor is what ``run`` and ``score`` do
+    beside their releases: printing, or scoring on private rows as if they were public.
+
+    >>> import snugdp
+    >>> ages = [30 + i % 7 for i in range(5000)]
+    >>> def run(beta, budget, ledger):
+    ...     query = snugdp.TrimmedMean(epsilon=budget.epsilon, delta=budget.delta, bounds=(0, 100), beta=beta)
+    ...     return query.release(ages, ledger=ledger)
+    >>> budget = snugdp.Budget(2, 1e-6, "replace")
+    >>> choice = Selection([0.1, 0.2], run, lambda release: -abs(release.value - 33), budget=budget)
+    >>> print(choice.plan().what)
+    the best of 2 proposals
+    """
+
+    proposals: Sequence[Proposal]
+    run: Callable[..., Any]
+    score: Callable[..., Any]
+    _: KW_ONLY
+    budget: Budget
+    law: str | Law = "geometric"
+    mean_runs: Real | None = None
+    most_runs: int | None = None
+    route: str | None = None
+    score_share: Real | None = None
+    shared_test: Callable[..., Any] | None = None
+    test_share: Real = 0.2
+    _plan: Plan = field(init=False, repr=False, compare=False)
+    _runs: Runs = field(init=False, repr=False, compare=False)
+    _ask: Ask = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Everything that can be refused is refused here: all proposals are planned, none is run."""
+        self._check()
+        ask = Ask(
+            proposals=tuple(self.proposals),
+            budget=self.budget,
+            law=law_of(self.law, self.mean_runs, len(self.proposals)),
+            most=self.most_runs,
+            run_plan=getattr(self.run, "plan", None),
+            score_plan=getattr(self.score, "plan", None),
+            score_share=Fraction(0) if self.score_share is None else _part(self.score_share, "score_share"),
+            test=self._test(),
+        )
+        chosen, other = cheapest(ask, self.route)
+        made = {"_ask": ask, "_runs": chosen, "_plan": planned(ask, chosen, other)}
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs, which route it takes and what the other leaves. No data are read."""
+        return self._plan
+
+    @property
+    def run_budget(self) -> Budget:
+        """What a run is given to spend."""
+        return self._ask.split(self._runs.whole)[0]
+
+    def release(
+        self, *, ledger: LedgerLike | None = None, noise: Noise | None = None, progress: bool | None = None
+    ) -> Outcome[Selected[Proposal]]:
+        """Pay once, run, keep the best.
+
+        ``ledger``: what is charged, a ledger or the path or URL of one; without it the selection has a budget of its
+        own and nothing is being summed up. One that keeps outcomes keeps the winner if its proposal and release are
+        numbers, text, arrays, lists, dicts or outcomes of ours; a fitted estimator is shown once, and a retry refused.
+        ``progress``: a sign of life on the terminal, by default where there is one; it shows the time and nothing else.
+
+        Guarantee: that of the class.
+        """
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        return self.paid_from(
+            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.what, **given)), progress
+        )
+
+    def paid_from(self, purse: Purse, progress: bool | None = None, **more: Any) -> Outcome[Selected[Proposal]]:
+        """``release`` with the money and the randomness of a purse. ``more``: given to every run.
+
+        Guarantee: that of the class.
+        """
+        if progress not in (None, True, False):
+            raise TypeError("progress must be True, False or None")
+        if not purse.noise.private and not _names(self.run, "noise"):
+            raise TypeError("a rehearsal needs a run that takes noise=... and gives it to its release")
+
+        def walk(_: object) -> Kept:
+            best = self._best(purse.noise, more)
+            return Kept(refused=True) if best is None else Kept(refused=False, value=best)  # 5.
+
+        with waiting("selecting", progress):
+            return purse.pay(self._plan, walk)  # 1.
+
+    def _best(self, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
+        if self.shared_test is not None and self._ask.test is not None:
+            test, asked = self.shared_test, self._ask.test
+            own = RunLedger(asked.whole, asked.limit, label="the test of a selection") if noise.private else None
+            given = {"noise": noise} if _names(test, "noise") else {}
+            certificate = _attempt(lambda: _released(test(asked.whole, own, **given), own), own)
+            if certificate is None:
+                return None
+            more = {**more, "certificate": certificate}
+        best: Selected[Proposal] | None = None
+        for proposal in self._tries(noise):
+            found = self._once(proposal, noise, more)  # 3.
+            if found is not None and (best is None or found.score > best.score):  # 4.
+                best = found
+        return best
+
+    def _tries(self, noise: Noise) -> Iterator[Proposal]:
+        """What to run, one after the other. How many there are is hidden, unless it is every proposal once."""
+        if self._runs.law is None:
+            yield from self.proposals
+            return
+        for _ in range(noise.stopping(self._runs.law, self._runs.most)):  # 2.
+            yield self.proposals[noise.choice(len(self.proposals))]
+
+    def _once(self, proposal: Proposal, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
+        """One run and its score, charged to a ledger of their own; nothing if it was refused or failed."""
+        run_budget, score_budget = self._ask.split(self._runs.whole)
+        parts = (run_budget,) if score_budget is None else (run_budget, score_budget)
+        own = RunLedger(self._runs.whole, self._runs.limit, parts=parts) if noise.private else None
+        to_run, to_score = (({"noise": noise} if _names(what, "noise") else {}) for what in (self.run, self.score))
+
+        def attempt() -> Selected[Proposal] | None:
+            release = _released(self.run(proposal, run_budget, own, **to_run, **more), own)
+            if release is None:
+                return None
+            if score_budget is None:
+                return Selected(proposal, release, _number(self.score(release)))
+            scored = _released(self.score(release, score_budget, own, **to_score), own)
+            return None if scored is None else Selected(proposal, release, _number(_outcome(scored).value))
+
+        found: Selected[Proposal] | None = _attempt(attempt, own)
+        return found
+
+    def _test(self) -> Test | None:
+        if self.shared_test is None:
+            return None
+        return Test.of(scaled(self.budget, _part(self.test_share)), getattr(self.shared_test, "plan", None))
+
+    def _check(self) -> None:
+        proposals = self.proposals
+        if isinstance(proposals, str | bytes | Mapping) or not hasattr(proposals, "__len__") or not len(proposals):
+            raise ValueError("proposals must be a list of at least one")
+        object.__setattr__(self, "proposals", tuple(proposals))
+        if not isinstance(self.budget, Budget):
+            raise TypeError("budget must be a snugdp.Budget(epsilon, delta)")
+        if self.route not in (None, *ROUTES):
+            raise ValueError('route must be "stop" or "compose", or None for the cheaper one')
+        most = self.most_runs
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise ValueError("most_runs must be a whole number of at least 1")
+        more = {} if self.shared_test is None else {"certificate": None}
+        _takes(self.run, "run", ("proposal", "budget", "ledger"), more)
+        _takes(self.score, "score", ("release",) if self.score_share is None else ("release", "budget", "ledger"))
+        if self.shared_test is not None:
+            _takes(self.shared_test, "shared_test", ("budget", "ledger"))
+
+
+def select(
+    proposals: Sequence[Proposal],
+    run: Callable[..., Any],
+    score: Callable[..., Any],
+    *,
+    budget: Budget,
+    law: str | Law = "geometric",
+    mean_runs: Real | None = None,
+    route: str | None = None,
+    ledger: LedgerLike | None = None,
+    noise: Noise | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Outcome[Selected[Proposal]]:
+    """The best of many private runs, for one price: ``Selection(...).release(...)``, where all of it is explained.
+
+    ``options``: ``most_runs``, ``score_share``, ``shared_test``, ``test_share``.
+
+    Guarantee: that of ``Selection``.
+    """
+    made = Selection(proposals, run, score, budget=budget, law=law, mean_runs=mean_runs, route=route, **options)
+    return made.release(ledger=ledger, noise=noise, progress=progress)
+
+
+def _attempt(work: Callable[[], Any], own: RunLedger | None) -> Any:
+    """What came of it. In a release whatever goes wrong is a refusal, and quiet; a rehearsal shows the mistake."""
+    if own is None:
+        return work()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the same warning again and again would count the runs
+            return quietly(work)[1]
+    finally:
+        own.close()
+
+
+def _released(result: Any, own: RunLedger | None) -> Any:
+    """The result of a release, or nothing if it was refused. What was not charged to its ledger is no release."""
+    outcome = _outcome(result)
+    if isinstance(outcome, Refused) or (own is None and isinstance(outcome, NotPrivate) and outcome.refused):
+        return None
+    paid = isinstance(outcome, Released) and own is not None and own.gave(outcome.receipt)
+    if not paid and not (own is None and isinstance(outcome, NotPrivate)):
+        raise TypeError("a run must return the outcome, or the fitted estimator, that was charged to the ledger given")
+    return result
+
+
+def _outcome(result: Any) -> Any:
+    return getattr(result, "outcome_", result)
+
+
+def _number(score: Any) -> float:
+    """A score to compare, a number of any type; what is no number is the worst of those that were released."""
+    value = number(score)
+    if isinstance(value, Fraction):
+        return float(max(-_LARGEST, min(value, _LARGEST)))
+    return -math.inf if math.isnan(value) else value
+
+
+def _takes(function: Any, name: str, arguments: tuple[str, ...], more: dict[str, None] | None = None) -> None:
+    """Refuse a function that cannot be called as it will be, before anything is charged."""
+    if not callable(function):
+        raise TypeError(f"{name} must be a function of ({', '.join(arguments)})")
+    also = {"noise": None} if _names(function, "noise") else {}
+    try:
+        inspect.signature(function).bind(*arguments, **(more or {}), **also)
+    except TypeError:
+        extra = "".join(f", {key}=..." for key in more or {})
+        raise TypeError(f"{name} must be a function of ({', '.join(arguments)}{extra})") from None
+    except ValueError:  # a built-in without a signature
+        pass
+
+
+def _names(function: Any, argument: str) -> bool:
+    """Whether the function takes an argument of this name."""
+    try:
+        return argument in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _part(share: Real, name: str = "test_share") -> Fraction:
+    value = rational(share, name)
+    if not 0 < value < 1:
+        raise ValueError(f"{name} is a part of the budget, between 0 and 1")
+    return value

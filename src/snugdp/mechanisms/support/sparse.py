@@ -1,0 +1,180 @@
+"""A model on few of many entries: choose them in private, then fit on their rows. Proof: ``sparse.proof.md``.
+
+Any way to choose (``peeling.py``, ``block_votes.py``) goes with any way to fit (a ``Method``): the second stage gets
+what the first one leaves of the budget, and only the entries that were released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from snugdp.accounting import gaussian
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.linear.base import Fit, Forecast, Method
+from snugdp.mechanisms.support.block_votes import VotedSupport
+from snugdp.mechanisms.support.peeling import NoisyScores, NoisySupport, Support, TopScores
+from snugdp.noise import Noise
+from snugdp.numerics.rationals import Real
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.context import Purse
+from snugdp.release.stages import in_two_stages
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.candidates import Candidates
+
+PROOF = "mechanisms/support/sparse.proof.md#theorem-1"
+
+_CENTRE = Fraction(1, 100)  # of mu squared
+_SMALLER = Fraction(99, 100)
+_JUST = 1 - Fraction(1, 1 << 20)
+_TRIES = 200
+_MOST = 1 << 30  # a cap on public mu, for budgets that protect nobody
+
+
+class Chooser(Protocol):
+    """A way to choose entries: what it costs, how it is told, and the choice itself."""
+
+    @property
+    def cost(self) -> Cost:
+        """What the choice costs, whatever is chosen."""
+        ...
+
+    def steps(self) -> tuple[Step, ...]:
+        """The lines of a plan."""
+        ...
+
+    def needed(self, width: int) -> float:
+        """The lead that is usually found, in rows or in votes."""
+        ...
+
+    def certify(self, data: Secret[Candidates], noise: Noise) -> Support | None:
+        """The entries, or a refusal."""
+        ...
+
+
+def noisy_support(size: int, budget: Budget, share: Fraction, *, centred: bool) -> NoisySupport:
+    """Gumbel noise for a share of the budget's mu squared; in the pure form where that needs less noise.
+
+    ``centred``: one hundredth of mu squared, or a tenth of the share, goes to a private mean of the targets.
+    """
+    mu_squared = _mu_squared(budget.epsilon, budget.delta)
+    spent = share * mu_squared
+    centre = _root(min(_CENTRE * mu_squared, spent / 10)) if centred else Fraction(0)
+    top = TopScores.gaussian(size, spent - centre**2)
+    pure = _left_alike(budget, mu_squared - spent + centre**2)
+    if pure / (2 * size) > top.rate:
+        top = TopScores.pure(size, pure)
+    return NoisySupport(top, centre)
+
+
+def noisy_scores(size: int, budget: Budget, share: Fraction, *, row_norm: Fraction, centred: bool) -> NoisyScores:
+    """Gaussian noise on all scores, for a share of the budget's mu squared."""
+    mu_squared = _mu_squared(budget.epsilon, budget.delta)
+    spent = share * mu_squared
+    centre = _root(min(_CENTRE * mu_squared, spent / 10)) if centred else Fraction(0)
+    return NoisyScores(size, _root(spent - centre**2), row_norm, centre)
+
+
+def voted_support(size: int, budget: Budget, share: Fraction, *, blocks: int, centred: bool) -> VotedSupport:
+    """Votes of blocks, for a share of epsilon and of delta."""
+    return VotedSupport(size, blocks, Budget(budget.epsilon * share, budget.delta * share, budget.neighbours), centred)
+
+
+def beside(budget: Budget, first: Cost, make: Callable[[Budget], Method]) -> Method:
+    """The second stage with nearly the largest epsilon that fits into the budget beside the first.
+
+    A pure first stage is subtracted. Otherwise guesses are as for Gaussian parts, and the sum of the costs decides.
+    """
+    delta = budget.delta - first.delta
+    if not first.mu_squared:
+        return make(Budget(budget.epsilon - first.epsilon, delta, budget.neighbours))
+    for epsilon in _guesses(budget.epsilon - first.epsilon, delta, first.mu_squared):
+        method = make(Budget(epsilon, delta, budget.neighbours))
+        if (first + method.plan().cost).fits(budget):
+            return method
+    raise ValueError("the budget affords nothing beside the selection: give a larger epsilon, or a smaller share")
+
+
+class SparseMethod:
+    """Choose entries, then fit on them; the face of a ``Method``, on ``Candidates``.
+
+    ``width``: how many entries there are to choose from. ``x_norm``: longer rows of chosen entries are shortened to it.
+
+    Guarantee: ``plan().cost``, which fits the budget (``sparse.proof.md``, Theorem 1). Add/remove neighbours.
+    """
+
+    def __init__(self, chooser: Chooser, method: Method, budget: Budget, *, width: int, x_norm: Real) -> None:
+        self.chooser, self.method, self.budget = chooser, method, budget
+        self._width, self._x_norm = width, x_norm
+        self._second = method.plan()
+        if not self.plan().cost.fits(budget):
+            raise ValueError("the selection and the fit do not fit into the budget together")
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        unit = "votes" if isinstance(self.chooser, VotedSupport) else "rows of full size"
+        lead = f"an entry is usually chosen when its score leads by {self.chooser.needed(self._width):.3g} {unit}"
+        return Plan(
+            f"choose entries among {self._width:,}, then {self._second.what}",
+            PROOF,
+            self._second.proposal,
+            (*self.chooser.steps(), *self._second.steps),
+            (lead, *self._second.forecast),
+            self.budget,
+        )
+
+    def forecast(self, rows: int) -> Forecast:
+        """That of the fit, if the right entries were chosen."""
+        return self.method.forecast(rows)
+
+    def fit(self, data: Secret[Candidates], purse: Purse) -> Outcome[tuple[Support, Fit]]:
+        """Pay, choose, fit."""
+        second = _Restricted(self.method, self._x_norm)
+        return in_two_stages(self.plan(), self.chooser, second, data, purse, limit=self._second.cost)
+
+
+@dataclass(frozen=True)
+class _Restricted:
+    """The second stage: the method on the rows of the chosen entries."""
+
+    method: Method
+    x_norm: Real
+
+    def fit(self, data: Secret[Candidates], found: Support, purse: Purse) -> Outcome[Fit]:
+        """Pay, test, release or refuse."""
+        places = tuple(sorted(found.places))
+        rows = data.map(lambda candidates: candidates.rows(places, self.x_norm))
+        return self.method.fit(rows, purse)
+
+
+def _guesses(epsilon: Fraction, delta: Fraction, mu_squared: Fraction) -> list[Fraction]:
+    """What may be left of epsilon: twice from Gaussian curves, then less and less."""
+    found = []
+    for part in (delta, delta / 2):
+        left = _mu_squared(epsilon, part) - mu_squared
+        if left > 0:
+            found.append(Fraction(gaussian.epsilon(_root(left), part)) * _JUST)
+    least = min(found, default=epsilon)
+    return [guess for guess in (*found, *(least * _SMALLER**k for k in range(1, _TRIES))) if 0 < guess <= epsilon]
+
+
+def _left_alike(budget: Budget, mu_squared: Fraction) -> Fraction:
+    """The pure epsilon beside which the rest has this mu squared, as it has beside a Gaussian part; at least 0."""
+    if mu_squared <= 0:
+        return Fraction(0)
+    return max(budget.epsilon - Fraction(gaussian.epsilon(_root(mu_squared), budget.delta)), Fraction(0))
+
+
+def _mu_squared(epsilon: Fraction, delta: Fraction) -> Fraction:
+    return Fraction(min(gaussian.mu(epsilon, delta), float(_MOST))) ** 2
+
+
+def _root(square: Fraction) -> Fraction:
+    """The root, rounded down to a float."""
+    root = Fraction(float(square) ** 0.5)
+    while root**2 > square:
+        root *= 1 - Fraction(1, 1 << 50)
+    return root

@@ -1,0 +1,178 @@
+"""From public numbers to a proposal: how much noise for the labels, and which table for the test.
+
+The value of a proposal is the number of labels that are expected to be the plurality, a refusal counting as none. The
+plain Gaussian mechanism is one of the proposals, and it never refuses: the test has to beat it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from snugdp.core.guarantee import Budget
+from snugdp.mechanisms.teachers.confident import ConfidentLosses
+from snugdp.mechanisms.teachers.design import Design, even
+from snugdp.mechanisms.teachers.distance_test import RenyiProfile, labelling_for
+from snugdp.mechanisms.teachers.passing import PassTable, PrivacyProfile, best_table
+from snugdp.numerics.rationals import float_down
+
+_QUICK, _THOROUGH = 10, 44  # halvings of a table's bisections
+_LIKELY = 0.9
+_LEAST = 2.0
+_ALIKE = 0.01
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A table for the test, and what the belief says of it."""
+
+    table: PassTable
+    chance: float  # to pass, if the belief is right
+    moves: int  # that the ballots of the belief may change by
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for the best table at given noise. ``profile(belief, moves)`` is what the labels give away."""
+
+    budget: Budget
+    teachers: int
+    queries: int
+    classes: int
+    profile: Callable[[Design, int], PrivacyProfile]
+
+    def for_belief(self, ballots: Design) -> Tested:
+        """The table with which such ballots pass most often."""
+        most = self._most_moves(ballots)
+        if most < 0:
+            return Tested(PassTable((self.budget.delta / 2,)), 0.0, -1)
+
+        def chance(moves: int) -> float:
+            return float(self._table(ballots, moves, _QUICK).at(moves + 1))
+
+        place = _climb(chance, 0, most)
+        table = self._table(ballots, place, _THOROUGH)
+        return Tested(table, float(table.at(place + 1)), place)
+
+    def for_both(self, belief: Design, doubt: Design) -> Tested:
+        """The table for the doubtful version of a belief, if the belief itself loses nothing by it."""
+        best, careful = self.for_belief(belief), self.for_belief(doubt)
+        chance = self._chance(belief, careful.table) if careful.moves >= 0 else 0.0
+        return Tested(careful.table, chance, careful.moves) if chance >= best.chance - _ALIKE else best
+
+    def for_nobody(self) -> Tested:
+        """The table that asks for the smallest lead, if all queries had the same one."""
+        least = self._least_lead(lambda profile: self._alone(profile) < 0.98 * self._delta)
+        if least is None:
+            return Tested(PassTable((self.budget.delta / 2,)), 0.0, -1)
+
+        def spared(lead: int) -> float:
+            likely = self._table(self._even(lead), 0, _QUICK).reaches(_LIKELY)
+            return -float("inf") if likely is None else -(lead + 2.0 * likely)
+
+        lead = _climb(spared, least, self.teachers)
+        return Tested(self._table(self._even(lead), 0, _THOROUGH), 0.0, 0)
+
+    def lead_for(self, table: PassTable) -> int | None:
+        """The lead in every query, the same for all, with which the test passes in 9 of 10 cases; None if none does."""
+        needed = table.reaches(_LIKELY)
+        if needed is None:
+            return None
+        moves = max(needed - 1, 0)
+        slack = 2.25 * moves + 1.25
+        return self._least_lead(lambda found: table.worst(found, self._epsilon, slack) <= self._delta, moves)
+
+    def _chance(self, belief: Design, table: PassTable) -> float:
+        """How likely such ballots pass with this table."""
+
+        def exceeds(moves: int) -> bool:
+            return not table.worst(self.profile(belief, moves), self._epsilon, 2.25 * moves + 1) <= self._delta
+
+        return float(table.at(bisect_left(range(self.teachers + 1), True, key=exceeds)))
+
+    def _table(self, ballots: Design, moves: int, halvings: int) -> PassTable:
+        profile = self.profile(ballots, moves)
+        slack = 2.25 * moves + 1.25
+        return best_table(profile, self._epsilon, self._delta, self.teachers + 1, slack=slack, halvings=halvings)
+
+    def _most_moves(self, ballots: Design) -> int:
+        """The most moves after which the labels alone keep within the budget; -1 if none."""
+        low, high = -1, self.teachers
+        while low < high:
+            middle = (low + high + 1) // 2
+            good = self._alone(self.profile(ballots, middle)) < 0.98 * self._delta
+            low, high = (middle, high) if good else (low, middle - 1)
+        return low
+
+    def _least_lead(self, good: Callable[[PrivacyProfile], bool], moves: int = 0) -> int | None:
+        low, high = 0, self.teachers + 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if good(self.profile(self._even(middle), moves)) else (middle + 1, high)
+        return None if low > self.teachers else low
+
+    def _even(self, lead: int) -> Design:
+        return even(np.array([lead]), np.array([float(self.queries)]), self.teachers, self.classes)
+
+    def _alone(self, profile: PrivacyProfile) -> float:
+        return float(profile.delta(np.array([self._epsilon]))[0])
+
+    @property
+    def _epsilon(self) -> float:
+        return float_down(self.budget.epsilon)
+
+    @property
+    def _delta(self) -> float:
+        return float_down(self.budget.delta)
+
+
+def plain_search(budget: Budget, *, teachers: int, queries: int, classes: int, sigma: Fraction) -> Search:
+    """The search for plain noisy labels."""
+    labelling = labelling_for(sigma, queries, budget)
+    return Search(budget, teachers, queries, classes, lambda belief, moves: labelling.profile(belief.ballots, moves))
+
+
+def confident_search(budget: Budget, losses: ConfidentLosses, *, queries: int, classes: int) -> Search:
+    """The search for labels behind a threshold."""
+
+    def profile(belief: Design, moves: int) -> PrivacyProfile:
+        return RenyiProfile.of(losses, belief.votes(), moves)
+
+    return Search(budget, losses.teachers, queries, classes, profile)
+
+
+def best_sigmas(value: Callable[[float], float], largest: float, without: float, coarse: int) -> dict[float, float]:
+    """The noises whose value is nearly the greatest, and their values; none if ``without`` a test nothing is lost.
+
+    From ``largest`` on no test is needed: there the value is ``without``.
+    """
+    least = min(_LEAST, largest / 2)
+    tried: dict[float, float] = {s: value(s) for s in np.geomspace(least, largest, coarse)[:-1].tolist()}
+    tried[largest] = without
+    for _ in range(2):
+        order = sorted(tried)
+        place = order.index(max(tried, key=lambda sigma: tried[sigma]))
+        for one, other in pairwise(order[max(place - 1, 0) : place + 2]):
+            middle = math.sqrt(one * other)
+            tried[middle] = value(middle)
+    best = max(tried.values())
+    return {sigma: found for sigma, found in sorted(tried.items()) if found >= max(best, without + 2 * _ALIKE) - _ALIKE}
+
+
+def _climb(value: Callable[[int], float], low: int, high: int) -> int:
+    """The place of the greatest value between two whole numbers: a coarse scan, then ever smaller steps."""
+    tried: dict[int, float] = {place: value(place) for place in {round(x) for x in np.linspace(low, high, 6).tolist()}}
+    step = max((high - low) // 8, 1)
+    while True:
+        best = max(tried, key=lambda place: (tried[place], place))
+        fresh = [place for place in (best - step, best + step) if low <= place <= high and place not in tried]
+        tried |= {place: value(place) for place in fresh}
+        if not fresh and step == 1:
+            return best
+        step = step if any(tried[place] > tried[best] for place in fresh) else max(step // 2, 1)

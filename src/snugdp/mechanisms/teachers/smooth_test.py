@@ -1,0 +1,233 @@
+"""The test by smooth sensitivity for noisy labels, refusing, with one conversion for everything.
+
+Proof: ``smooth_test.proof.md``. Usually the test by distance is far cheaper: this one is the paper's, made honest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.accounting import renyi
+from snugdp.accounting.gaussian import positive, threshold
+from snugdp.certify.bound import BoundTest
+from snugdp.certify.smooth import SmoothBound
+from snugdp.core.guarantee import Cost, Neighbours
+from snugdp.mechanisms.teachers.loss import ceiling
+from snugdp.mechanisms.teachers.smooth import local_sums, smooth_sensitivity, total_loss
+from snugdp.mechanisms.teachers.table import UNIT
+from snugdp.mechanisms.teachers.tails import conversion
+from snugdp.noise import Noise
+from snugdp.numerics.rationals import Real, rational
+from snugdp.secrecy.secret import Secret
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+PROOF = "mechanisms/teachers/smooth_test.proof.md#theorem-1"
+ORDERS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 24.0, 28.0, 34.0, 40.0)
+_SHRINK = 1 - 2.0**-20  # of beta, so that S as computed is beta-smooth
+_GROW = 1 + 2.0**-30  # of S, for the floats in it
+_REST = 2.0**-38  # of the largest loss, added to S for the floats in the loss
+
+
+@dataclass(frozen=True)
+class SmoothTest:
+    """Pass iff a private upper bound on the labels' loss at ``order`` is at most ``limit``. All fields are public.
+
+    The loss gets Gaussian noise of ``sigma_loss`` times its beta-smooth sensitivity, the logarithm of which gets
+    Gaussian noise of ``sigma_scale`` times beta. The bound is too small with probability at most ``failure``.
+
+    Guarantee: the labels, if this test passes, and nothing otherwise, cost ``cost`` altogether
+    (``smooth_test.proof.md``, Theorem 1).
+    """
+
+    sigma: Fraction
+    order: Fraction
+    beta: Fraction
+    sigma_loss: Fraction
+    sigma_scale: Fraction
+    limit: Fraction
+    delta: Fraction
+    failure: Fraction
+    teachers: int
+    queries: int
+    classes: int
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        for name in ("sigma", "order", "beta", "sigma_loss", "sigma_scale", "limit", "delta", "failure"):
+            object.__setattr__(self, name, positive(getattr(self, name), name))
+        if not self.failure < self.delta < 1:
+            raise ValueError("failure must be below delta, and delta below 1: a tenth of delta is typical")
+        if min(self.teachers, self.queries) < 1 or self.classes < 2:
+            raise ValueError("a test of labels needs at least one teacher, one query and two classes")
+        assert self._bound.order == self.order  # refuses an order that is too high for beta
+
+    @property
+    def release(self) -> Fraction:
+        """The Renyi divergence of the test's own two numbers, rounded up."""
+        loss = renyi.smooth_gaussian(self.order, self.beta, self.sigma_loss)
+        return rational(loss, "rho") + self.order / (2 * self.sigma_scale**2)
+
+    @property
+    def epsilon(self) -> float:
+        """Of the whole release at ``delta``: the limit, the test, and one conversion; rounded up."""
+        return renyi.epsilon(self.order, self.limit + self.release, self.delta - self.failure)
+
+    @property
+    def cost(self) -> Cost:
+        """What test and labels cost together."""
+        return Cost(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
+
+    def passes(self, data: Secret[Integers], noise: Noise) -> bool:
+        """One draw of the test."""
+        return BoundTest(self._bound, lambda bound: bound, self.limit).passes(data, noise)
+
+    def loss(self, votes: Integers) -> float:
+        """The labels' loss, a little above. It is private."""
+        return total_loss(votes, float(self.sigma), float(self.order), self.teachers) + self.queries * UNIT
+
+    def sensitivity(self, votes: Integers) -> float:
+        """The smooth sensitivity of the loss, a little above. It is private."""
+        sums = local_sums(votes, float(self.sigma), float(self.order), self.teachers)
+        found = smooth_sensitivity(sums, float(self.beta) * _SHRINK)
+        return float(found) * _GROW + self._largest * _REST
+
+    @property
+    def _largest(self) -> float:
+        return self.queries * float(ceiling(float(self.sigma), float(self.order)))
+
+    @property
+    def _bound(self) -> SmoothBound[Integers]:
+        return SmoothBound(
+            loss=self.loss,
+            sensitivity=self.sensitivity,
+            beta=self.beta,
+            sigma=self.sigma_loss,
+            sigma_scale=self.sigma_scale,
+            order=self.order,
+            conversion=self.delta - self.failure,
+            failure=self.failure,
+            floor=self._largest * _REST,
+            ceiling=self._largest * (1 + 2.0**-20),
+            neighbours=self.neighbours,
+        )
+
+
+def smooth_plan(
+    profile: Integers,
+    *,
+    sigma: Real,
+    delta: Real,
+    teachers: int,
+    chance: float = 0.9,
+    orders: tuple[float, ...] = ORDERS,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+) -> SmoothTest:
+    """The test whose whole release is cheapest among those that public votes like ``profile`` pass with this chance.
+
+    ``profile`` has one public histogram for every query: a belief, or the votes of a public proxy, never the votes
+    themselves. The numbers are searched on two grids; each is rounded to a few digits, so that it can be read.
+    """
+    votes = np.asarray(profile, dtype=np.int64)
+    spread, failure = float(positive(sigma, "sigma")), float(positive(delta, "delta"))
+
+    def cheapest(candidates: Sequence[float], knots: int) -> _Choice:
+        found = (_best_at(order, votes, teachers, spread, failure, chance=chance, knots=knots) for order in candidates)
+        return min(found, key=lambda choice: choice.epsilon)
+
+    first = cheapest(orders, 14).order
+    best = cheapest([order for order in (first * np.linspace(0.85, 1.15, 5)).tolist() if order > 1.2], 36)
+    return SmoothTest(
+        sigma=rational(sigma, "sigma"),
+        order=_short(best.order),
+        beta=_short(best.beta),
+        sigma_loss=_short(best.sigma_loss),
+        sigma_scale=_short(best.sigma_scale),
+        limit=_short(best.limit * 1.0005),
+        delta=rational(delta, "delta"),
+        failure=_short(best.failure),
+        teachers=teachers,
+        queries=len(votes),
+        classes=votes.shape[-1],
+        neighbours=neighbours,
+    )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    epsilon: float
+    order: float
+    beta: float
+    sigma_loss: float
+    sigma_scale: float
+    failure: float
+    limit: float
+
+
+def _best_at(
+    order: float, votes: Integers, teachers: int, sigma: float, delta: float, *, chance: float, knots: int
+) -> _Choice:
+    """The best numbers at one order, on a grid of beta, both noises and the failure probability."""
+    loss = total_loss(votes, sigma, order, teachers)
+    sums = local_sums(votes, sigma, order, teachers)
+    farthest = -math.log1p(-1 / order) / 2
+    beta = (farthest * np.geomspace(0.03, 0.97, knots))[:, None, None, None]
+    scale = np.geomspace(0.7, 40, knots)[:, None, None] * math.sqrt(order)
+    spread = np.geomspace(0.5, 40, knots)[:, None] * math.sqrt(order)
+    share = np.array([0.03, 0.1, 0.2, 0.4])
+    sensitivity = smooth_sensitivity(sums, beta)
+    over = _quantiles(beta * scale, share, delta, chance)
+    limit = loss + sensitivity * spread * over
+    room = 1 - order * -np.expm1(-2 * beta)
+    own = order * np.exp(-2 * beta) / (2 * spread**2 * room) + (-2 * order * beta - np.log(room)) / (2 * (order - 1))
+    left = np.array([float(conversion(order, delta * (1 - part))) for part in share])
+    total = limit + own + order / (2 * scale**2) + np.maximum(left, 0.0)
+    at = np.unravel_index(int(np.argmin(total)), total.shape)
+    return _Choice(
+        epsilon=float(total[at]),
+        order=order,
+        beta=float(beta[at[0], 0, 0, 0]),
+        sigma_loss=float(spread[at[2], 0]),
+        sigma_scale=float(scale[at[1], 0, 0]),
+        failure=delta * float(share[at[3]]),
+        limit=float(limit[at]),
+    )
+
+
+def _quantiles(widths: Floats, shares: Floats, delta: float, chance: float) -> Floats:
+    """How far above the loss the bound is, in deviations of its noise, with this chance; by interpolation."""
+    knots = np.linspace(math.log(1e-4), math.log(20.0), 120)
+    at = np.clip(np.log(widths), knots[0], knots[-1])
+    found = [np.interp(at, knots, _knots(float(share * delta), chance)) for share in shares]
+    return np.concatenate(found, axis=-1)
+
+
+@lru_cache(maxsize=64)
+def _knots(failure: float, chance: float) -> Floats:
+    """Quantiles of N + k exp(a (N' + k)) at the knots of log a."""
+    from scipy.special import ndtr
+
+    k = threshold(1, rational(failure, "failure") / 2)
+    width = np.exp(np.linspace(math.log(1e-4), math.log(20.0), 120))[:, None]
+    normal = np.linspace(-8, 8, 401)
+    weight = np.exp(-(normal**2) / 2)
+    centre = k * np.exp(np.minimum(width * (normal + k), 300.0))
+    low, high = np.zeros(len(width)), centre[:, -1] + 9
+    for _ in range(200):
+        middle = (low + high) / 2
+        reached = (ndtr(middle[:, None] - centre) * weight).sum(axis=1) / weight.sum() >= chance
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return high
+
+
+def _short(value: float) -> Fraction:
+    """A number near by with six digits: proposals are public and meant to be read."""
+    return Fraction(f"{value:.6g}")

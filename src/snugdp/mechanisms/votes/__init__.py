@@ -1,0 +1,1 @@
+"""The most frequent label, and votes between candidates."""

@@ -1,0 +1,314 @@
+"""A source of noise that writes down what it was asked and what it said, and one that says it again on other data.
+
+For audits alone. A mechanism draws through ``Noise`` and nothing else, so these two see all that it releases: the
+witness runs on one data set, the replay gives the same answers on a neighbour and writes down what was private there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.accounting.selection import Law as Stopping
+from snugdp.core.guarantee import Cost
+from snugdp.noise.checks import opened
+from snugdp.noise.exact.minimiser import Problem
+from snugdp.noise.exact.source import Noise
+from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
+from snugdp.noise.simulation import Simulation
+from snugdp.numerics.rationals import Real, rational
+from snugdp.secrecy.secret import Secret
+
+T = TypeVar("T")
+Public = tuple[tuple[str, Any], ...]
+HIDDEN = ("scatter",)  # where rows are sent is never released, and how many rows there are is private
+
+
+class Impossible(BaseException):
+    """On these data the recorded answers cannot come about: the walk differs in what is public.
+
+    No ``Exception``, so that nothing between the source and the audit takes it for a failed computation.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One draw: the method, the law that was asked for and the one that was drawn, public numbers, and the answer.
+
+    What is private is kept as it came, and opened by ``private_inputs`` alone; no repr shows it or the answer.
+    """
+
+    method: str
+    law: Law | None
+    drawn: Law | None
+    public: Public
+    answer: Any = field(repr=False)
+    inputs: tuple[Secret[Any], ...] = field(repr=False)
+
+    def number(self, name: str) -> Any:
+        """The public number of this name."""
+        return dict(self.public)[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """All draws of a run, in order; ``lots`` are those that scatter rows, which stay inside.
+
+    ``plans``: what was paid, step by step, and how many draws came before.
+    """
+
+    sites: tuple[Site, ...]
+    lots: tuple[Site, ...] = ()
+    plans: tuple[tuple[int, tuple[Cost, ...]], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.sites)
+
+    def __iter__(self) -> Iterator[Site]:
+        return iter(self.sites)
+
+
+def private_inputs(site: Site) -> tuple[Any, ...]:
+    """What was private at a draw. For audits of made-up data."""
+    return tuple(opened(secret) for secret in site.inputs)
+
+
+class _Recorder:
+    """The interface of ``Noise``, with one place through which every draw goes."""
+
+    private = False
+
+    def __init__(self) -> None:
+        self._sites: list[Site] = []
+        self._lots: list[Site] = []
+        self._plans: list[tuple[int, tuple[Cost, ...]]] = []
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()}, NOT PRIVATE>"
+
+    def __copy__(self: T) -> T:
+        return self
+
+    def __deepcopy__(self: T, memo: object) -> T:
+        return self  # estimators and scikit-learn copy their parameters; a copy would have seen nothing
+
+    def transcript(self) -> Transcript:
+        """What has been drawn up to now."""
+        return Transcript(tuple(self._sites), tuple(self._lots), tuple(self._plans))
+
+    def told(self, steps: Iterable[Cost]) -> None:
+        """Write down what the draws that follow are paid with: the costs of the steps of a plan."""
+        self._plans.append((len(self._sites), tuple(steps)))
+
+    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
+        raise NotImplementedError
+
+    def _write(self, site: Site) -> Any:
+        (self._lots if site.method in HIDDEN else self._sites).append(site)
+        return _copied(site.answer)
+
+    def add(
+        self,
+        value: Secret[int | Fraction],
+        law: Law,
+        *,
+        grid: int = 0,
+        stretch: Secret[int | Fraction] | None = None,
+    ) -> Fraction:
+        """As ``Noise.add``."""
+        inputs = (value,) if stretch is None else (value, stretch)
+        return cast(Fraction, self._draw("add", law, (("grid", grid),), inputs))
+
+    def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
+        """As ``Noise.add_integers``."""
+        return cast(list[int], self._draw("add_integers", law, (), (values,)))
+
+    def at_least(self, value: Secret[int | Fraction | float], law: Law, threshold: Real) -> bool:
+        """As ``Noise.at_least``."""
+        at = rational(threshold, "threshold")
+        return cast(bool, self._draw("at_least", law, (("threshold", at),), (value,)))
+
+    def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
+        """As ``Noise.argmax``."""
+        return cast(int, self._draw("argmax", law, (), (scores,)))
+
+    def argmaxes(self, scores: Secret[NDArray[np.int64]], law: Continuous) -> NDArray[np.int64]:
+        """As ``Noise.argmaxes``."""
+        return cast("NDArray[np.int64]", self._draw("argmaxes", law, (), (scores,)))
+
+    def reach(self, values: Secret[NDArray[np.int64]], law: Continuous, threshold: Real) -> NDArray[np.bool_]:
+        """As ``Noise.reach``."""
+        at = rational(threshold, "threshold")
+        return cast("NDArray[np.bool_]", self._draw("reach", law, (("threshold", at),), (values,)))
+
+    def posterior(
+        self,
+        gram: Secret[list[list[int]]],
+        cross: Secret[list[int]],
+        *,
+        unit: Fraction,
+        ridge: Fraction,
+        precision: Fraction,
+        grid: int,
+    ) -> list[Fraction]:
+        """As ``Noise.posterior``."""
+        public = (("unit", unit), ("ridge", ridge), ("precision", precision), ("grid", grid))
+        return cast(list[Fraction], self._draw("posterior", None, public, (gram, cross)))
+
+    def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
+        """As ``Noise.minimiser``."""
+        return cast(list[Fraction], self._draw("minimiser", law, (("grid", grid),), (problem,)))
+
+    def choice(self, n: int) -> int:
+        """As ``Noise.choice``."""
+        return cast(int, self._draw("choice", None, (("n", n),), ()))
+
+    def scatter(self, n: int, parts: int) -> NDArray[np.int64]:
+        """As ``Noise.scatter``."""
+        return cast("NDArray[np.int64]", self._draw("scatter", None, (("parts", parts),), (Secret(n),)))
+
+    def chance(self, probability: Secret[Fraction]) -> bool:
+        """As ``Noise.chance``."""
+        return cast(bool, self._draw("chance", None, (), (probability,)))
+
+    def stopping(self, law: Stopping, most: int) -> int:
+        """As ``Noise.stopping``."""
+        return cast(int, self._draw("stopping", None, (("law", law), ("most", most)), ()))
+
+    def reveal(self, value: Secret[T]) -> T:
+        """As ``Noise.reveal``."""
+        return cast(T, self._draw("reveal", None, (), (value,)))
+
+
+class Witness(_Recorder):
+    """A simulation that writes down every draw. NOT PRIVATE.
+
+    ``shrink``: the noise is drawn so many times as wide as it was asked for, and written down with the law that it has:
+    a faulty source, to see whether an audit finds it. ``source``: another source to watch instead of a simulation.
+
+    >>> witness = Witness(1)
+    >>> answer = witness.add(Secret(5), Gaussian(2))
+    >>> [(site.method, site.law) for site in witness.transcript()]
+    [('add', Gaussian(sigma=Fraction(2, 1)))]
+    >>> witness
+    <witness, NOT PRIVATE>
+    """
+
+    def __init__(self, seed: int = 0, *, shrink: Real = 1, source: Noise | None = None) -> None:
+        super().__init__()
+        self._shrink = rational(shrink, "shrink")
+        self._source: Noise = Simulation(seed) if source is None else source
+
+    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
+        kept = tuple(_kept(secret) for secret in inputs)
+        drawn = None if law is None else scaled(law, self._shrink)
+        answer = _ask(self._source, method, drawn, _as_drawn(method, public, self._shrink), kept)
+        return self._write(Site(method, law, drawn, _as_drawn(method, public, self._shrink), answer, kept))
+
+
+class Replay(_Recorder):
+    """The answers of a transcript again, on other data, with what is private there.
+
+    Where the walk asks for something else than it did (another method, law, or public number), or for more, it stops
+    with ``Impossible``; ``finished`` is False as long as answers are left. Rows that are scattered go where they went
+    before, by their position; rows that were not there are scattered anew. ``apart``: the place of the one row that
+    one of the two tables has more; the last by default.
+    """
+
+    def __init__(self, transcript: Transcript, seed: int = 0, *, shrink: Real = 1, apart: int | None = None) -> None:
+        super().__init__()
+        self._apart = apart
+        self._given, self._shrink, self._fresh = transcript, rational(shrink, "shrink"), Simulation(seed)
+        self.impossible = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether every answer has been given, and nothing else was asked for."""
+        return not self.impossible and len(self._sites) == len(self._given)
+
+    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
+        kept = tuple(_kept(secret) for secret in inputs)
+        if method in HIDDEN:
+            return self._write(Site(method, None, None, public, self._lot(public, kept), kept))
+        place = len(self._sites)
+        given = self._given.sites[place] if place < len(self._given) and not self.impossible else None
+        asked = (method, law, _as_drawn(method, public, self._shrink))
+        if given is None or asked != (given.method, given.law, given.public) or not _alike(given, kept):
+            self.impossible = True
+            raise Impossible("the walk on these data differs in what is public")
+        return self._write(Site(method, law, given.drawn, given.public, given.answer, kept))
+
+    def _lot(self, public: Public, inputs: tuple[Secret[Any], ...]) -> NDArray[np.int64]:
+        n, parts, place = int(opened(inputs[0])), dict(public)["parts"], len(self._lots)
+        known = self._given.lots[place] if place < len(self._given.lots) else None
+        if known is None or known.public != public:
+            return self._fresh.scatter(n, parts)
+        if self._apart is not None and n == len(known.answer) - 1:
+            return np.delete(known.answer, self._apart)
+        if self._apart is not None and n == len(known.answer) + 1:
+            return np.insert(known.answer, self._apart, self._fresh.scatter(1, parts))
+        before: NDArray[np.int64] = known.answer[:n]
+        return np.concatenate([before, self._fresh.scatter(n - len(before), parts)])
+
+
+def scaled(law: Law, factor: Fraction) -> Law:
+    """The same law, so many times as wide.
+
+    >>> scaled(DiscreteGaussian(4), Fraction(1, 2)).variance
+    Fraction(1, 1)
+    """
+    if isinstance(law, Gaussian):
+        return Gaussian(law.sigma * factor)
+    if isinstance(law, DiscreteGaussian):
+        return DiscreteGaussian(law.variance * factor**2)
+    kind: type[Laplace] | type[Gumbel] | type[DiscreteLaplace] = type(law)
+    return kind(law.scale * factor)
+
+
+def _as_drawn(method: str, public: Public, shrink: Fraction) -> Public:
+    """The public numbers of a draw; a posterior has its spread among them."""
+    if method != "posterior":
+        return public
+    return tuple((name, value / shrink**2 if name == "precision" else value) for name, value in public)
+
+
+def _ask(source: Noise, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
+    named, draw = dict(public), cast(Callable[..., Any], getattr(source, method))
+    if method == "scatter":
+        return draw(opened(inputs[0]), named["parts"])
+    if method == "add":
+        return draw(inputs[0], law, grid=named["grid"], stretch=inputs[1] if len(inputs) > 1 else None)
+    if method == "stopping":
+        return draw(named["law"], named["most"])
+    return draw(*inputs, *(() if law is None else (law,)), **named)
+
+
+def _kept(secret: Secret[Any]) -> Secret[Any]:
+    """The same value, safe from changes in place."""
+    return secret.map(_copied)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, list):
+        return [list(row) if isinstance(row, list) else row for row in value]
+    return value
+
+
+def _alike(given: Site, inputs: tuple[Secret[Any], ...]) -> bool:
+    """Whether as many numbers were asked about: their number is public."""
+    if given.method in ("reveal", "minimiser"):
+        return True
+    if len(given.inputs) != len(inputs):
+        return False
+    return all(_shape(opened(a)) == _shape(opened(b)) for a, b in zip(given.inputs, inputs, strict=True))
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(np.shape(value)) if isinstance(value, np.ndarray | list | tuple) else ()

@@ -1,0 +1,1 @@
+"""Exact and certified numbers: rationals, balls, roots, matrices, eigenvalues."""

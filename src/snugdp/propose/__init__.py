@@ -1,0 +1,1 @@
+"""Propose: the plan of a release, public and made before any row is read."""

@@ -1,0 +1,272 @@
+"""From a data-dependent privacy analysis to a private algorithm: the entry point for researchers.
+
+You bring a mechanism, a bound on its privacy loss *on the data at hand*, and a budget. You get an algorithm that
+pays, tests and releases or refuses. The worked example is in ``docs/your-own-mechanism.md``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from snugdp.certify.bound import BoundTest
+from snugdp.certify.distance import Distance, integer_laplace
+from snugdp.certify.statistics import Statistic, gaussian_bounds
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.ledger.question import question
+from snugdp.noise import Noise
+from snugdp.numerics.printed import printed_up
+from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.plan import Plan, Step, share_of
+from snugdp.release.context import Purse
+from snugdp.release.spine import Certifier, PrivateTest, certify_and_release, release_or_refuse
+from snugdp.secrecy.secret import Secret
+
+Data = TypeVar("Data")
+Data_contra = TypeVar("Data_contra", contravariant=True)
+Output = TypeVar("Output")
+Draw = Callable[[Secret[Data], Noise], Output]
+Measure = Literal["epsilon", "mu"]
+PROOF = "recipe.proof.md#theorem-1"
+
+
+class UpperBound(Certifier[Data_contra, float], Protocol[Data_contra]):
+    """A certifier that releases an upper bound on the loss, and says what that costs."""
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the bound, its failure included."""
+        ...
+
+
+@dataclass(frozen=True)
+class PrivateAlgorithm(Generic[Data, Output]):
+    """A test, a mechanism and the plan that pays for both. Call it on data; print ``plan`` for free.
+
+    Guarantee: the plan's cost (``release/spine.proof.md``, Theorem A1), if your loss or distance is what it claims.
+    """
+
+    plan: Plan
+    limit: Fraction
+    _run: Callable[[Plan, Secret[Data], Purse], Outcome[Output]] = field(repr=False)
+    asked: Mapping[str, Any] = field(default_factory=dict, repr=False)  # for the key of a ledger; functions by name
+
+    def __call__(self, data: Data, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Output]:
+        """Pay, test, release or refuse.
+
+        ``ledger``: what is charged, a ledger or the path or URL of one; without it the call has a budget of its own and
+        nothing is being summed up, but for the ``cost`` of the outcome.
+        """
+        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(self.plan.what, asked=self.asked))
+        return self._run(self.plan, Secret(data), purse)
+
+
+def from_statistics(
+    *,
+    loss: Callable[..., float],
+    statistics: tuple[Statistic[Data], ...],
+    draw: Draw[Data, Output],
+    budget: Budget,
+    measure: Measure = "epsilon",
+    test_share: Real = 0.5,
+    what: str = "your mechanism",
+) -> PrivateAlgorithm[Data, Output]:
+    """Private algorithm from a loss that is a monotone function of statistics of known sensitivity.
+
+    ``loss(**bounds)`` bounds, in both orders, the privacy loss of ``draw`` on data with these statistics: pure
+    epsilon or Gaussian mu, as ``measure`` says. Half of delta pays for the test's failure.
+    """
+    share, failure = share_of(test_share), _half(budget)
+    mu, limit = _split(budget, failure, measure, share)
+    _called_with(draw, "draw", "data", "noise")
+    for statistic in statistics:
+        _called_with(statistic.of, f"the statistic {statistic.name}", "data")
+    certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    _takes(loss, statistics)
+    test = BoundTest(certifier, lambda bounds: loss(**bounds), limit)
+    steps = (
+        Step(
+            "test",
+            f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {printed_up(limit, 4)}",
+            certifier.cost,
+        ),
+        Step("release", "your draw", _spent(measure, limit, budget)),
+    )
+    asked = {"loss": loss, "statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure}
+    plan = Plan(what, PROOF, {f"{measure}_limit": limit}, steps, budget=budget)
+    return _refusing(plan, limit, test, draw, asked)
+
+
+def from_distance(
+    *,
+    distance: Distance[Data],
+    draw: Draw[Data, Output],
+    budget: Budget,
+    test_share: Real = 0.5,
+    what: str = "your mechanism",
+) -> PrivateAlgorithm[Data, Output]:
+    """Private algorithm from an integer distance to the data sets on which the mechanism is not private enough.
+
+    ``draw`` must be ``algorithm.limit``-DP, in both orders, on every data set with distance at least 1: with
+    ``limit = (1 - test_share) * epsilon``. ``distance`` must change by at most 1 between neighbours.
+    """
+    share = share_of(test_share)
+    limit = (1 - share) * budget.epsilon
+    _called_with(distance, "distance", "data")
+    _called_with(draw, "draw", "data", "noise")
+    test = integer_laplace(distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
+    steps = (
+        Step("test", f"distance + discrete Laplace >= {test.threshold}", test.cost),
+        Step("release", "your draw", _spent("epsilon", limit, budget)),
+    )
+    asked = {"distance": distance, "draw": draw, "budget": budget, "share": share}
+    return _refusing(Plan(what, PROOF, {"epsilon_limit": limit}, steps, budget=budget), limit, test, draw, asked)
+
+
+def from_upper_bound(
+    *,
+    certifier: UpperBound[Data],
+    draw: Draw[Data, Output],
+    limit: Real,
+    release: Cost,
+    what: str = "your mechanism",
+) -> PrivateAlgorithm[Data, Output]:
+    """Private algorithm from any private upper bound on the loss, such as ``snugdp.certify.smooth.smooth_bound``.
+
+    ``draw`` must cost at most ``release``, in both orders, on every data set whose loss is at most ``limit``. The plan
+    costs the bound and the release; choose both to fit your budget.
+    """
+    most = rational(limit, "limit")
+    _called_with(draw, "draw", "data", "noise")
+    test = BoundTest(certifier, lambda bound: bound, most)
+    steps = (
+        Step("test", f"a private upper bound on the loss; pass if it is at most {printed_up(most, 4)}", certifier.cost),
+        Step("release", "your draw", release),
+    )
+    asked = {"certifier": type(certifier), "draw": draw, "limit": most, "release": release}
+    return _refusing(Plan(what, PROOF, {"limit": most}, steps), most, test, draw, asked)
+
+
+def calibrated(
+    *,
+    statistics: tuple[Statistic[Data], ...],
+    draw: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None],
+    budget: Budget,
+    measure: Measure = "epsilon",
+    test_share: Real = 0.5,
+    what: str = "your mechanism",
+) -> PrivateAlgorithm[Data, Output]:
+    """Private algorithm that chooses its noise from private bounds, and so never needs to refuse.
+
+    ``draw(data, bounds, noise)`` must cost at most ``algorithm.limit`` (pure epsilon or Gaussian mu, as ``measure``
+    says) whenever the bounds hold for the data; it may return ``None`` to refuse. The bounds are released too.
+    """
+    share, failure = share_of(test_share), _half(budget)
+    mu, limit = _split(budget, failure, measure, share)
+    _called_with(draw, "draw", "data", "bounds", "noise")
+    for statistic in statistics:
+        _called_with(statistic.of, f"the statistic {statistic.name}", "data")
+    certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    steps = (
+        Step("certify", f"Gaussian bounds on {_names(statistics)}, released", certifier.cost),
+        Step("release", "your draw, scaled by the bounds", _spent(measure, limit, budget)),
+    )
+    plan = Plan(what, PROOF, {f"{measure}_limit": limit}, steps, budget=budget)
+    return PrivateAlgorithm(
+        plan,
+        limit,
+        lambda plan, data, purse: certify_and_release(plan, certifier, _Calibrated(draw), data, purse),
+        {"statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure},
+    )
+
+
+@dataclass(frozen=True)
+class _Drawn(Generic[Data, Output]):
+    draw: Draw[Data, Output]
+
+
+@dataclass(frozen=True)
+class _Calibrated(Generic[Data, Output]):
+    draw: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None]
+
+
+def _refusing(
+    plan: Plan, limit: Fraction, test: PrivateTest[Data], draw: Draw[Data, Output], asked: Mapping[str, Any]
+) -> PrivateAlgorithm[Data, Output]:
+    return PrivateAlgorithm(
+        plan, limit, lambda plan, data, purse: release_or_refuse(plan, test, _Drawn(draw), data, purse), asked
+    )
+
+
+def _split(budget: Budget, failure: Fraction, measure: Measure, share: Fraction) -> tuple[Fraction, Fraction]:
+    """The largest Gaussian part for the test, and the limit on the mechanism's loss, that the budget affords."""
+    if measure not in ("epsilon", "mu"):
+        raise ValueError('measure must be "epsilon" (pure loss) or "mu" (Gaussian loss)')
+    if measure == "epsilon":
+        limit = (1 - share) * budget.epsilon
+        return _largest(
+            lambda mu: Cost(mu=mu, epsilon=limit, delta=failure, neighbours=budget.neighbours), budget
+        ), limit
+    total = _largest(lambda mu: Cost(mu=mu, delta=failure, neighbours=budget.neighbours), budget)
+    return _root(share) * total, _root(1 - share) * total
+
+
+def _root(share: Fraction) -> Fraction:
+    """The square root of a share, from below: at least 1 - 2^-60 of it, however small it is."""
+    bits = 61 + max(0, share.denominator.bit_length() - share.numerator.bit_length() + 1) // 2 + 1
+    return Fraction(math.isqrt(share.numerator * 4**bits // share.denominator), 2**bits)
+
+
+def _largest(cost: Callable[[Fraction], Cost], budget: Budget) -> Fraction:
+    """Bisection for the largest part (a multiple of 2^-30 of epsilon) whose cost still fits."""
+    low, high = 0, 2**34
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if cost(budget.epsilon * middle / 2**30).fits(budget) else (low, middle)
+    return budget.epsilon * low / 2**30
+
+
+def _spent(measure: Measure, limit: Fraction, budget: Budget) -> Cost:
+    if measure == "epsilon":
+        return Cost(epsilon=limit, neighbours=budget.neighbours)
+    return Cost(mu=limit, neighbours=budget.neighbours)
+
+
+def _names(statistics: tuple[Statistic[Data], ...]) -> str:
+    return ", ".join(statistic.name for statistic in statistics)
+
+
+def _called_with(function: object, name: str, *arguments: str) -> None:
+    """Refuse what cannot be called as it will be, before anything is charged."""
+    wanted = f"{name} must be a function of ({', '.join(arguments)})"
+    if not callable(function):
+        raise TypeError(wanted)
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        raise TypeError(wanted) from None
+    except ValueError:  # a built-in without a signature
+        pass
+
+
+def _takes(loss: Callable[..., float], statistics: tuple[Statistic[Data], ...]) -> None:
+    """Refuse a loss that does not take the statistics by name, before anything is charged."""
+    try:
+        inspect.signature(loss).bind(**{statistic.name: 0.0 for statistic in statistics})
+    except TypeError:
+        raise ValueError(f"loss must take these arguments by name: {_names(statistics)}") from None
+    except ValueError:  # a built-in without a signature
+        pass
+
+
+def _half(budget: Budget) -> Fraction:
+    if not isinstance(budget, Budget):
+        raise TypeError("budget must be a snugdp.Budget(epsilon, delta)")
+    if budget.delta == 0:
+        raise ValueError("a test by statistics needs delta > 0 in the budget; 1e-6 is typical")
+    return budget.delta / 2

@@ -1,0 +1,1 @@
+"""Release: pay first, test in private, then release or refuse."""

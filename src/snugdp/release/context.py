@@ -1,0 +1,112 @@
+"""Paying before drawing: where the money and the randomness of a release come from, and the only maker of outcomes.
+
+What happens between the charge and the outcome is in ``once.py``.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released
+from snugdp.ledger import MemoryLedger
+from snugdp.ledger.address import opened
+from snugdp.ledger.question import ASKS
+from snugdp.noise import Exact, Noise
+from snugdp.propose.plan import Plan
+from snugdp.release.once import Keeper, Purchase, checked
+from snugdp.serial.codec import Kept
+
+
+class Purse:
+    """Where the money and the randomness come from: a ledger for releases, a seed for rehearsals, never both.
+
+    ``ledger``: a ledger, or the path or URL of one that exists. A release without one has the budget of its own plan.
+    """
+
+    _question: Callable[[], str] | None = None
+
+    def __init__(
+        self, noise: Noise | None = None, ledger: LedgerLike | None = None, budget: Budget | None = None
+    ) -> None:
+        self.noise = Exact() if noise is None else noise
+        if isinstance(noise, type) or not hasattr(self.noise, "private"):
+            raise TypeError(
+                "noise must be a source of noise, such as snugdp.Simulation(seed=1); leave it out to release"
+            )
+        if ledger is not None and not self.noise.private:
+            raise ValueError("a simulation is NOT PRIVATE and cannot be charged: leave out the ledger")
+        self._account = None if ledger is None else account(ledger)
+        if self._account is None and self.noise.private:
+            if budget is None:
+                raise ValueError("a release needs a ledger to charge; give one, such as snugdp.MemoryLedger(...)")
+            self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
+
+    def asking(self, question: Callable[[], str]) -> Self:
+        """The same purse for one question (``ledger.question``), which is written beside the plan where that is kept.
+
+        A key is then good for this very question: of other columns, with other parameters, it is refused.
+        """
+        asked = copy.copy(self)
+        asked._question = question
+        return asked
+
+    def known(self, plan: Plan) -> bool:
+        """Whether this very release was charged before; a key of another one is refused. For what takes long to draw.
+
+        Nothing is charged. An account without keys knows nothing.
+        """
+        asked = getattr(self._account, "knows", None)
+        return asked is not None and bool(asked(plan.cost, plan.what, plan=self._text(plan)))
+
+    def pay(self, plan: Plan, walk: Callable[[Receipt | None], Kept]) -> Outcome[Any]:
+        """Charge the plan, then walk: the only way to an outcome. What a rehearsal would cost is only noted.
+
+        ``walk``: tests and draws, with the receipt (nothing in a rehearsal), and says what came of it. In a release
+        nothing else leaves it: whatever it raises is a refusal, and a user's interrupt goes on as a new one after that
+        is stored. A rehearsal shows the mistake. Where the account keeps outcomes, what is shown is the stored one.
+        """
+        if not self.noise.private:
+            self._charged(plan)
+            shown = checked(walk(None))
+            return NotPrivate(shown.value, shown.refused, plan.cost, shown.certificate, plan.unit)
+        kept, receipt = Purchase(lambda: self._charged(plan), self._keeper, walk).outcome()
+        if kept.refused:
+            return Refused(plan.cost, receipt, plan.unit)
+        return Released(kept.value, plan.cost, receipt, kept.certificate, plan.unit)
+
+    def _charged(self, plan: Plan) -> Receipt | None:
+        """The receipt of the account; none in a rehearsal."""
+        if self._account is None:
+            if (told := getattr(self.noise, "told", None)) is not None:  # the witness of an audit
+                told([step.cost for step in plan.steps])
+            return None
+        if self._keeper is None:
+            return self._account.charge(plan.cost, plan.what)
+        return self._keeper.charge(plan.cost, plan.what, plan=self._text(plan))
+
+    @property
+    def _keeper(self) -> Keeper | None:
+        return self._account if isinstance(self._account, Keeper) else None
+
+    def affords(self, plan: Plan) -> bool:
+        """Whether the ledger has enough left, as far as it tells. Only ``pay`` decides."""
+        asked = getattr(self._account, "affords", None)
+        return asked is None or bool(asked(plan.cost))
+
+    def _text(self, plan: Plan) -> str:
+        return str(plan) if self._question is None else f"{plan}{ASKS}{self._question()}"
+
+
+def account(ledger: LedgerLike) -> Account:
+    """The ledger itself, or the one at this path or URL."""
+    if isinstance(ledger, str | os.PathLike):
+        return opened(ledger)
+    if isinstance(ledger, type) or not hasattr(ledger, "charge"):
+        raise TypeError(
+            "ledger must be a ledger, such as snugdp.MemoryLedger(epsilon=1, delta=1e-6), or the path or URL of one"
+        )
+    return ledger

@@ -1,0 +1,105 @@
+"""Propose, test, release: the two forms of the paper's framework. Proof: ``spine.proof.md``.
+
+The proposal is public and was made before (``Plan``). Both forms pay first, test in private, then release: the purse
+takes the private part (``walk``) and lets nothing out of it but its outcome. A charge has one outcome: where a ledger
+keeps it, a retry is shown that one (``once.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from snugdp.core.outcome import Outcome
+from snugdp.noise import Noise
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret
+from snugdp.serial.codec import Kept
+
+Data = TypeVar("Data")
+Data_contra = TypeVar("Data_contra", contravariant=True)
+Output = TypeVar("Output")
+Output_co = TypeVar("Output_co", covariant=True)
+Certificate = TypeVar("Certificate")
+Certificate_co = TypeVar("Certificate_co", covariant=True)
+Certificate_contra = TypeVar("Certificate_contra", contravariant=True)
+
+
+class PrivateTest(Protocol[Data_contra]):
+    """A private bit that says yes on uncertified data with probability at most its failure delta."""
+
+    def passes(self, data: Secret[Data_contra], noise: Noise) -> bool:
+        """One draw of the test."""
+        ...
+
+
+class Certifier(Protocol[Data_contra, Certificate_co]):
+    """Releases a bound on the data-dependent loss that is wrong with probability at most its failure delta."""
+
+    def certify(self, data: Secret[Data_contra], noise: Noise) -> Certificate_co:
+        """One draw of the bound."""
+        ...
+
+
+class Mechanism(Protocol[Data_contra, Output_co]):
+    """What is released once its privacy on these data is certified."""
+
+    def draw(self, data: Secret[Data_contra], noise: Noise) -> Output_co:
+        """One draw, with fresh randomness."""
+        ...
+
+
+class Calibrated(Protocol[Data_contra, Certificate_contra, Output_co]):
+    """A mechanism whose proposal is a public function of the certificate; ``None`` stands for refusal."""
+
+    def draw(self, data: Secret[Data_contra], certificate: Certificate_contra, noise: Noise) -> Output_co | None:
+        """One draw of the mechanism that the certificate permits."""
+        ...
+
+
+def release(plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], purse: Purse) -> Outcome[Output]:
+    """What is private on all data alike: nothing to test.
+
+    Guarantee: the plan's cost, which is the mechanism's own.
+    """
+
+    def walk(_: object) -> Kept:
+        return Kept(refused=False, value=mechanism.draw(data, purse.noise))  # 4. release
+
+    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+
+
+def release_or_refuse(
+    plan: Plan, test: PrivateTest[Data], mechanism: Mechanism[Data, Output], data: Secret[Data], purse: Purse
+) -> Outcome[Output]:
+    """The refusing form. Only the bit of the test is seen.
+
+    Guarantee: the plan's cost, for every pair of neighbours (``spine.proof.md``, Theorem A1).
+    """
+
+    def walk(_: object) -> Kept:
+        if not test.passes(data, purse.noise):  # 3. test
+            return Kept(refused=True)
+        return Kept(refused=False, value=mechanism.draw(data, purse.noise))  # 4. release
+
+    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+
+
+def certify_and_release(
+    plan: Plan,
+    certifier: Certifier[Data, Certificate],
+    mechanism: Calibrated[Data, Certificate, Output],
+    data: Secret[Data],
+    purse: Purse,
+) -> Outcome[Output]:
+    """The calibrating form. The certificate is released as well, and decides the proposal.
+
+    Guarantee: the plan's cost, for every pair of neighbours (``spine.proof.md``, Theorem A2).
+    """
+
+    def walk(_: object) -> Kept:
+        certificate = certifier.certify(data, purse.noise)  # 3. test
+        output = mechanism.draw(data, certificate, purse.noise)  # 4. release
+        return Kept(refused=True) if output is None else Kept(refused=False, value=output, certificate=certificate)
+
+    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one

@@ -1,0 +1,75 @@
+"""Two stages: what the first one releases decides what the second one works on. Proof: ``stages.proof.md``."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol, TypeVar
+
+from snugdp.core.guarantee import Cost
+from snugdp.core.outcome import Outcome, Receipt
+from snugdp.ledger import BudgetExceededError
+from snugdp.ledger.inner import within
+from snugdp.noise import Noise
+from snugdp.propose.plan import Plan
+from snugdp.release.context import Purse
+from snugdp.release.spine import Certifier
+from snugdp.secrecy.secret import Secret
+from snugdp.serial.codec import Kept
+
+Data = TypeVar("Data")
+Data_contra = TypeVar("Data_contra", contravariant=True)
+Found = TypeVar("Found")
+Found_contra = TypeVar("Found_contra", contravariant=True)
+Output = TypeVar("Output")
+Output_co = TypeVar("Output_co", covariant=True)
+
+
+class Second(Protocol[Data_contra, Found_contra, Output_co]):
+    """The second stage: a release of its own, paid from the purse that it is given."""
+
+    def fit(self, data: Secret[Data_contra], found: Found_contra, purse: Purse) -> Outcome[Output_co]:
+        """Pay, test, release or refuse."""
+        ...
+
+
+class Advance(Purse):
+    """The purse of one stage of a plan that has been paid as a whole: it pays once, and no more than was planned."""
+
+    def __init__(self, noise: Noise, limit: Cost, receipt: Receipt | None) -> None:
+        self.noise, self._account = noise, None
+        self._limit, self._receipt = limit, receipt
+        self._unused = threading.Semaphore()  # of all copies together
+
+    def _charged(self, plan: Plan) -> Receipt | None:
+        """The receipt of the whole, for a part of it."""
+        if not within(plan.cost, self._limit) or not self._unused.acquire(blocking=False):
+            raise BudgetExceededError("a stage may not spend more than was planned for it, and only once")
+        return self._receipt
+
+
+def in_two_stages(
+    plan: Plan,
+    first: Certifier[Data, Found | None],
+    second: Second[Data, Found, Output],
+    data: Secret[Data],
+    purse: Purse,
+    *,
+    limit: Cost,
+) -> Outcome[tuple[Found, Output]]:
+    """Pay for both, run the first, and the second on what was found. If either refuses, the whole does.
+
+    ``limit``: the cost of the second stage, whatever the first one finds; the plan holds both.
+
+    Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
+    """
+
+    def walk(receipt: Receipt | None) -> Kept:
+        found = first.certify(data, purse.noise)  # 3. first stage
+        if found is None:
+            return Kept(refused=True)
+        outcome = second.fit(data, found, Advance(purse.noise, limit, receipt))  # 4. second stage
+        if outcome.refused or outcome.value is None:
+            return Kept(refused=True)
+        return Kept(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
+
+    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one

@@ -1,0 +1,147 @@
+"""Private values that cannot be shown, stored or branched on by accident.
+
+Everything computed from the rows travels as a ``Secret``. Pure functions reach inside with ``map``;
+only the noise room may unwrap (``tests/test_layers.py`` checks it), and what it returns is a release.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, NoReturn, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+
+class PrivateComputationError(RuntimeError):
+    """A computation on private values failed. The message never says which values."""
+
+
+class _Hush:
+    """No warning leaves the block, not even one that the code inside insists on, or that a filter makes an error.
+
+    Filters of warnings belong to the whole process and not to a thread, so those of other threads are lost meanwhile.
+    Blocks that overlap in several threads share one change of the filters, and the last one undoes it: a change each
+    would leave them as another thread had found them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._held: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._depth:
+                held = warnings.catch_warnings(record=True)
+                held.__enter__()
+                self._held = held
+                warnings.simplefilter("ignore")
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth <= 0:
+                self._end()
+
+    def _end(self) -> None:
+        held, self._held, self._depth = self._held, None, 0
+        if held is not None:
+            held.__exit__(None, None, None)
+
+    def after_fork(self) -> None:
+        """In a child: another thread of the parent may have held the lock, or been inside a block."""
+        self._lock = threading.RLock()
+        self._end()
+
+
+_HUSH = _Hush()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_HUSH.after_fork)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """No warning leaves the block, of Python or of numpy: it might be about private values."""
+    with _HUSH, np.errstate(all="ignore"):
+        yield
+
+
+class Secret(Generic[T_co]):
+    """A private value. Compute on it with ``map``; release it through noise.
+
+    >>> from snugdp.secrecy.secret import Secret
+    >>> total = Secret([1, 2, 3]).map(sum)
+    >>> total
+    <secret>
+    >>> bool(total)
+    Traceback (most recent call last):
+        ...
+    TypeError: a private value cannot decide a branch: release it through a mechanism first
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: T_co) -> None:
+        self._value = value
+
+    def map(self, function: Callable[[T_co], U]) -> Secret[U]:
+        """Apply a pure function; the result is as private as the argument.
+
+        What it warns of is dropped, and what it raises becomes a ``PrivateComputationError`` without a cause, for both
+        may depend on the value. That holds for every exception, ``SystemExit`` and panics of native libraries too;
+        only an interrupt by the user goes on, as a new one. What it prints, logs or writes is not covered.
+        """
+        interrupted = False
+        try:
+            with _HUSH, np.errstate(all="ignore"):
+                return Secret(function(self._value))
+        except KeyboardInterrupt:
+            interrupted = True
+        except BaseException as error:
+            if not isinstance(error, Exception) and str(type(error).__module__).startswith("snugdp."):
+                raise  # the end of an audit's replay, which knows the rows
+        # Raised outside the handler, so that no traceback, cause or context carries private values.
+        if interrupted:
+            raise KeyboardInterrupt
+        raise PrivateComputationError(
+            "a computation on private values failed; the cause is withheld because it may depend on them. "
+            "Test the function on made-up data"
+        )
+
+    def __repr__(self) -> str:
+        return "<secret>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return "<secret>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError("a private value cannot decide a branch: release it through a mechanism first")
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __len__ = __iter__ = __float__ = __int__ = __index__ = __contains__ = _refuse
+
+    def __eq__(self, other: object) -> bool:
+        self._refuse()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a private value cannot be pickled or copied: release it through a mechanism first")
+
+    __copy__ = __deepcopy__ = __getstate__ = __reduce__
+
+
+def unwrap(secret: Secret[T]) -> T:
+    """The value itself. Only the noise room imports this."""
+    return secret._value

@@ -1,0 +1,7 @@
+"""How cells are read: one rule for one cell, and columns, names and rows that apply it in every container."""
+
+from snugdp.tables.cells.columns import declared, groups, inferred, labelled, numbers, numeric, truths
+from snugdp.tables.cells.names import Names
+from snugdp.tables.cells.rows import grid, matrix
+
+__all__ = ["Names", "declared", "grid", "groups", "inferred", "labelled", "matrix", "numbers", "numeric", "truths"]

@@ -1,0 +1,102 @@
+"""A public grid of powers of two on which one-dimensional data become exact integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.numerics.rationals import Real, rational
+
+_BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
+_LEAST = 1 << 10  # cells between the bounds
+_BITS = 52  # the largest bound has this many bits on the grid: float resolution, and exact as a float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Integers ``lower..upper`` in units of 2**exponent: the public image of the interval [lo, hi]."""
+
+    exponent: int
+    lower: int
+    upper: int
+
+    @classmethod
+    def between(cls, bounds: tuple[Real, Real] | None) -> Grid:
+        """The grid for public bounds. They must come from outside the data.
+
+        >>> Grid.between((0, 1)).upper == 2**52
+        True
+        """
+        low, high = _bounds(bounds)
+        largest = max(abs(low), abs(high))
+        exponent = _exponent_above(largest) - _BITS
+        unit = Fraction(2) ** exponent
+        grid = cls(exponent, math.ceil(low / unit), math.floor(high / unit))
+        if grid.width < _LEAST:
+            raise ValueError("the bounds are too close together for their size: subtract a public constant first")
+        return grid
+
+    @property
+    def unit(self) -> Fraction:
+        """The size of one cell."""
+        return Fraction(2) ** self.exponent
+
+    @property
+    def width(self) -> int:
+        """The length of the interval, in cells."""
+        return self.upper - self.lower
+
+    def integers(self, values: NDArray[np.float64], missing: int) -> NDArray[np.int64]:
+        """Row by row: scale (exactly), round to even, clip to the bounds; what is not a number becomes ``missing``."""
+        cells = np.empty(values.shape, dtype=np.int64)
+        scale = math.ldexp(1.0, -self.exponent)
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            for start in range(0, len(values), _BLOCK):
+                block = values[start : start + _BLOCK] * scale
+                if missing != self.lower:
+                    np.copyto(block, float(missing), where=np.isnan(block))
+                np.rint(block, out=block)
+                np.fmin(np.fmax(block, self.lower, out=block), self.upper, out=block)  # not a number: the lower end
+                cells[start : start + _BLOCK] = block
+        return cells
+
+    def nearest(self, value: Real, name: str) -> int:
+        """The cell of a public number inside the bounds."""
+        cell = round(rational(value, name) / self.unit)
+        if not self.lower <= cell <= self.upper:
+            raise ValueError(f"{name} must lie within the bounds")
+        return cell
+
+    def number(self, cells: int | Fraction) -> float:
+        """Back to the user's units, clipped to the bounds."""
+        return float(min(max(Fraction(cells), Fraction(self.lower)), Fraction(self.upper)) * self.unit)
+
+
+def _bounds(bounds: tuple[Real, Real] | None) -> tuple[Fraction, Fraction]:
+    advice = "give public bounds such as bounds=(0, 120), from outside the data"
+    if bounds is None:
+        raise ValueError(f"bounds are required: {advice}; the minimum and maximum of the data are private")
+    try:
+        lower, upper = bounds
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds must be a pair (lower, upper): {advice}") from None
+    low, high = rational(lower, "the lower bound"), rational(upper, "the upper bound")
+    if low >= high:
+        raise ValueError(f"the lower bound must be less than the upper bound: {advice}")
+    if not Fraction(1, 10**290) < max(abs(low), abs(high)) < Fraction(10**290):
+        raise ValueError("bounds must be between 1e-290 and 1e290 in size")
+    return low, high
+
+
+def _exponent_above(value: Fraction) -> int:
+    """The smallest e with value <= 2**e."""
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    while Fraction(2) ** exponent < value:
+        exponent += 1
+    while Fraction(2) ** (exponent - 1) >= value:
+        exponent -= 1
+    return exponent

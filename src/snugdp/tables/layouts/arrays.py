@@ -1,0 +1,223 @@
+"""A matrix and its targets as a table: rows without column names, under a bound on their norm instead of a schema.
+
+Every row has an image that depends on that row alone, as in ``cells/``: rows of objects and of lists are read cell
+by cell, never by what all cells have in common. Arrays of numbers are read in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from snugdp.numerics.rationals import Real, rational
+from snugdp.secrecy.private_state import Hidden
+from snugdp.tables.cells import matrix, numbers
+from snugdp.tables.cells.rows import is_sparse
+from snugdp.tables.schema.kinds import Column, DType, Number, type_name
+from snugdp.tables.schema.scaling import Affine, Floats, floats, scale_for
+from snugdp.tables.schema.schema import Coefficients
+from snugdp.tables.sources.base import Batch, Frame, Partition, Source, step
+
+_CELLS = 1 << 20  # numbers in a block
+_HUGE = Fraction(10**290)
+
+
+class Block(Hidden):
+    """Some rows of a matrix and their targets. Private."""
+
+    __slots__ = ("X", "y")
+
+    def __init__(self, X: NDArray[Any], y: Floats | None) -> None:
+        self.X, self.y = X, y
+
+    def __len__(self) -> int:  # type: ignore[override]  # passes count rows
+        return len(self.X)
+
+
+@dataclass(frozen=True)
+class ArraySchema:
+    """What is public about a matrix: its columns, a bound on the norm of a row, and bounds on the target.
+
+    ``x_norm``: rows are divided by it, and longer ones are shortened to norm 1 when statistics are taken. ``y_bound``:
+    b for targets in [-b, b], or (low, high); the target is scaled to [-1, 1]. What is no number counts as 0 in a row
+    and as the middle in a target.
+
+    >>> ArraySchema(("x0", "x1"), x_norm=5, y_bound=10).features
+    ('x0', 'x1', 'intercept')
+    """
+
+    names: tuple[str, ...]
+    x_norm: Real
+    y_bound: Real | tuple[Real, ...]
+    intercept: bool = True
+    norm = 1
+    target_bound = 1
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise ValueError("the rows have no entries: 0 features, while a minimum of 1 is required")
+        if not isinstance(self.intercept, bool | np.bool_):
+            raise TypeError("fit_intercept must be True or False")
+        if not 1 / _HUGE < rational(self.x_norm, "x_norm") < _HUGE:
+            raise ValueError("x_norm, the bound on the norm of a row, must be greater than 0 and at most 1e290")
+        assert self.aim  # bounds that are none are refused here
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the entries of a vector, in order; the constant comes last."""
+        return (*self.names, "intercept") if self.intercept else self.names
+
+    @cached_property
+    def target(self) -> str:
+        """A name for the target that no column has."""
+        name = "y"
+        while name in self.names:
+            name += "_"
+        return name
+
+    @cached_property
+    def aim(self) -> Number:
+        """The bounds of the target."""
+        if isinstance(self.y_bound, tuple | list | np.ndarray):
+            if len(self.y_bound) != 2:
+                raise ValueError("y_bound must be a number b, for targets in [-b, b], or a pair (low, high)")
+            return Number(*self.y_bound)
+        bound = rational(self.y_bound, "y_bound")
+        if bound <= 0:
+            raise ValueError("y_bound must be greater than 0, or a pair (low, high)")
+        return Number(-bound, bound)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """All columns, the target last: no entry of a row exceeds the norm."""
+        bound = rational(self.x_norm, "x_norm")
+        return {**dict.fromkeys(self.names, Number(-bound, bound)), self.target: self.aim}
+
+    @property
+    def target_units(self) -> tuple[float, float]:
+        """The middle of the target, and how many of its units a scaled target of 1 is."""
+        return float(self.aim.middle), float(self.aim.half)
+
+    @cached_property
+    def _factor(self) -> float:
+        return float(1 / rational(self.x_norm, "x_norm"))
+
+    @cached_property
+    def _scale(self) -> Affine:
+        return cast(Affine, scale_for(self.aim, 1))
+
+    def check(self, types: Mapping[str, DType]) -> None:
+        """Whether all columns hold numbers, by their declared types."""
+        for name, column in self.columns.items():
+            if name in types and not column.fits(types[name]):
+                raise TypeError(
+                    f'column "{name}" must hold numbers, not {type_name(types[name])}; convert it, or describe the '
+                    "table by a schema"
+                )
+
+    def blocks(self, frame: Any) -> Iterator[tuple[Floats, Floats | None]]:
+        """The scaled rows of a block of a matrix, or of a frame, some at a time; overwritten by the next ones."""
+        raw: NDArray[Any] | list[Floats]
+        if isinstance(frame, Block):
+            raw, y, size = frame.X, frame.y, len(frame.X)
+        else:
+            raw, size = [floats(frame.get_column(name)) for name in self.names], len(frame)
+            y = floats(frame.get_column(self.target)) if self.target in frame.columns else None
+        width = len(self.names)
+        rows = min(size, max(1024, _CELLS // (width + 1)))
+        buffer = np.empty((rows, width + self.intercept), order="F")  # by column: faster in the row map
+        buffer[:, width:] = 1.0
+        answers = np.empty((1, rows))
+        for start in range(0, size, max(rows, 1)):
+            part = slice(start, min(start + rows, size))
+            out, aims = buffer[: part.stop - start], answers[:, : part.stop - start]
+            with np.errstate(all="ignore"):  # a warning would depend on private values
+                self._write(raw, part, out[:, :width])
+                if y is not None:
+                    self._scale.write(y[part], aims)
+            yield out, None if y is None else aims[0]
+
+    def _write(self, raw: NDArray[Any] | list[Floats], part: slice, out: Floats) -> None:
+        if isinstance(raw, list):
+            for place, column in enumerate(raw):
+                np.multiply(column[part], self._factor, out=out[:, place], dtype=np.float64)
+        else:
+            np.multiply(raw[part], self._factor, out=out, dtype=np.float64)
+
+    def coefficients(self, theta: ArrayLike) -> Coefficients:
+        """A linear function of scaled rows (one coefficient for every name in ``features``) in the user's units.
+
+        >>> ArraySchema(("x0",), x_norm=5, y_bound=(0, 20)).coefficients([0.5, 0.1])
+        Coefficients(names=('x0',), values=array([1.]), intercept=11.0)
+        """
+        given = np.asarray(theta, dtype=np.float64)
+        if given.shape != (len(self.features),):
+            raise ValueError(f"theta must have {len(self.features)} entries, one for each of the features")
+        middle, half = self.target_units
+        constant = half * given[-1] if self.intercept else 0.0
+        return Coefficients(self.names, half * self._factor * given[: len(self.names)], float(middle + constant))
+
+
+class ArraySource(Source, Partition):
+    """A matrix and its targets in memory, in blocks of rows that share its memory.
+
+    Guarantee: what is raised depends on shapes and declared types alone; that X and y have different lengths is a
+    mistake of the program, and public.
+    """
+
+    def __init__(self, X: object, y: object, schema: ArraySchema) -> None:
+        self._X = matrix(X)
+        self._y = vector(y)
+        self._schema = schema
+        if self._X.shape[1] != len(schema.names):
+            raise ValueError(f"the rows have {self._X.shape[1]} entries, but {len(schema.names)} are expected")
+        same_length(self._X, self._y)
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """Numbers, whatever their width."""
+        return dict.fromkeys(self._schema.columns, nw.Float64())
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "the array"
+
+    def partitions(self) -> Sequence[Partition]:
+        """One."""
+        return (self,)
+
+    def is_empty(self) -> bool:
+        """Whether there are no rows. Private, except in a rehearsal."""
+        return not len(self._X)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Blocks of rows. Engines hand them on; only ``ArraySchema`` looks inside."""
+        size = step(len(self._schema.names))
+        for start in range(0, len(self._X), size):
+            block = Block(self._X[start : start + size], self._y[start : start + size])
+            yield Batch(cast(Frame, block))
+
+
+def same_length(X: Sized, y: Sized) -> None:
+    """An error that names no length."""
+    if len(X) != len(y):
+        raise ValueError("X and y have inconsistent numbers of rows: give one target for every row")
+
+
+def vector(y: object) -> Floats:
+    """The targets as floats; what is not a number is NaN."""
+    if is_sparse(y):
+        raise TypeError("a sparse target is not supported: give a dense array, as y.toarray() makes it")
+    if not (isinstance(y, list | tuple) or hasattr(y, "dtype") or hasattr(y, "type")) and hasattr(y, "__array__"):
+        y = np.asarray(y)
+    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
+        raise ValueError("Complex data not supported: give real numbers")
+    return numbers(y)

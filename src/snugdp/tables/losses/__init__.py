@@ -1,0 +1,1 @@
+"""Losses of linear models, and enclosures of their derivatives."""

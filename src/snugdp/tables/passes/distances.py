@@ -1,0 +1,161 @@
+"""How far targets lie from a public prediction: the sum of their distances, and a histogram on a logarithmic scale.
+
+Each row is one integer or one bin, computed from that row alone; the sensitivities are those of whole numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.numerics.blas import require_exact_products
+from snugdp.tables.passes.base import Counting, row_map
+from snugdp.tables.passes.counts import Counts
+from snugdp.tables.rowmap import Floats, RowMap
+from snugdp.tables.schema.schema import Layout
+
+PROOF = "tables/passes/distances.proof.md#theorem-1"
+
+_EXACT = 1 << 53
+_FINEST, _FARTHEST = 60, Fraction(2) ** 100
+
+
+@dataclass(frozen=True)
+class _Residuals(Counting):
+    """What both passes have in common: |y - x . theta| in cells, row by row, theta public (zero if left out)."""
+
+    schema: Layout
+    theta: Sequence[float | Fraction] | None = None
+    bits: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.schema.target is None:
+            raise ValueError("a residual needs a target: name one in the schema")
+        given = [0] * self.row_map.entries if self.theta is None else self.theta
+        theta = tuple(Fraction(value) for value in given)
+        if len(theta) != self.row_map.entries:
+            raise ValueError(f"theta must have {self.row_map.entries} entries, one for each of the features")
+        if any(abs(value) > _FARTHEST for value in theta):
+            raise ValueError("the entries of theta must be at most 2**100")
+        object.__setattr__(self, "theta", theta)
+
+    @cached_property
+    def row_map(self) -> RowMap:
+        """How rows become integers."""
+        return row_map(self.schema, self.bits)
+
+    @cached_property
+    def _point(self) -> tuple[NDArray[np.float64], int]:
+        """Theta in whole multiples of 2**-s, as fine as keeps every x . theta exact in floats; and s."""
+        theta = [Fraction(value) for value in self.theta or ()]
+        s = _FINEST
+        while self.row_map.limits.norm_squared * sum(round(v * Fraction(2) ** s) ** 2 for v in theta) > _EXACT**2:
+            s -= 1
+        return np.array([float(round(v * Fraction(2) ** s)) for v in theta]), s
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the schema."""
+        return tuple(self.schema.columns)
+
+    def _sizes(self, V: Floats, w: Floats) -> Floats:
+        """|y - x . theta| in cells: one exact product, one rounded difference, so a function of the row alone."""
+        point, s = self._point
+        sizes: Floats = np.abs(w - np.dot(V, point) * math.ldexp(1.0, -s))  # 1
+        return sizes
+
+    def fold(self, state: Counts, frame: nw.DataFrame[Any]) -> Counts:
+        """Add the rows of a frame."""
+        for X, y in self.schema.blocks(frame):
+            for V, w in self.row_map.blocks(X, y):
+                self.add(state, V, w)
+        return state
+
+    def add(self, state: Counts, V: Floats, w: Floats) -> None:
+        """Add the rows of one block, as whole numbers of the row map."""
+        raise NotImplementedError
+
+    def empty(self) -> Counts:
+        """Nothing seen yet."""
+        require_exact_products((self.row_map.limits.block, self.row_map.entries, 1))
+        return super().empty()
+
+
+@dataclass(frozen=True)
+class ScalePass(_Residuals):
+    """The sum of the residuals' sizes, each at most the bound T on a target, and the sum of what they lack to T.
+
+    Both in cells; together they are T times the number of rows.
+
+    Guarantee: a row adds whole numbers (w, T - w) with 0 <= w <= T, so the pair moves by at most T in Euclidean norm
+    when a row comes or goes (``distances.proof.md``, Theorem 1); the number of rows and the sum, released as they
+    are, would move by up to the root of 2 times as much.
+
+    >>> import pandas as pd
+    >>> from snugdp.tables.schema.schema import Number, Schema
+    >>> work = ScalePass(Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y"), bits=4)
+    >>> frame = nw.from_native(pd.DataFrame({"x": [0.0, 0.0], "y": [-0.5, 0.25]}), eager_only=True)
+    >>> work.fold(work.empty(), frame).values()
+    [12, 20]
+    """
+
+    @property
+    def bins(self) -> int:
+        """Two."""
+        return 2
+
+    def add(self, state: Counts, V: Floats, w: Floats) -> None:
+        """Add the rows of one block, as whole numbers of the row map."""
+        limit = self.row_map.target_limit
+        whole = np.minimum(np.floor(self._sizes(V, w)), float(limit)).astype(np.int64)  # 2
+        total = int(whole.sum())
+        state.add([total, limit * len(whole) - total])
+
+
+@dataclass(frozen=True)
+class ResidualHistogramPass(_Residuals):
+    """Rows by the size of their residual: bin k holds T 2**(-(k+1)/2) <= size < T 2**(-k/2), T the bound on a target.
+
+    Larger ones count in the first bin, smaller ones in the last, so that every row counts once.
+
+    Guarantee: one row moves one count by one (``distances.proof.md``, Theorem 2): Gaussian noise of deviation s on
+    every bin costs mu = 1/s when a row comes or goes, however many bins there are.
+
+    >>> import pandas as pd
+    >>> from snugdp.tables.schema.schema import Number, Schema
+    >>> work = ResidualHistogramPass(Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y"), count=4)
+    >>> frame = nw.from_native(pd.DataFrame({"x": [0.0] * 4, "y": [1.0, -0.6, 0.5, 0.001]}), eager_only=True)
+    >>> work.fold(work.empty(), frame).values()
+    [1, 2, 0, 1]
+    """
+
+    count: int = 24
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.count, int) or not 2 <= self.count <= 80:
+            raise ValueError("count, the number of bins, must be a whole number from 2 to 80")
+
+    @property
+    def bins(self) -> int:
+        """How many bins there are."""
+        return self.count
+
+    @cached_property
+    def edges(self) -> tuple[float, ...]:
+        """The lower ends of all bins but the last, in cells, from the largest down."""
+        top = float(self.row_map.target_limit)
+        return tuple(math.ldexp(top * (math.sqrt(0.5) if k % 2 else 1.0), -(k // 2)) for k in range(1, self.count))
+
+    def add(self, state: Counts, V: Floats, w: Floats) -> None:
+        """Count the rows of one block."""
+        places = self.count - 1 - np.searchsorted(np.array(self.edges[::-1]), self._sizes(V, w), side="right")  # 3
+        state.add(np.bincount(places, minlength=self.count).tolist())

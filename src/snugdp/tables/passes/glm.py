@@ -1,0 +1,161 @@
+"""Gradient and Hessian of a generalised linear model at a public point: exact sums of row-wise integers.
+
+The line numbers in the comments are those of ``moments.proof.md``, Theorem 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.numerics.blas import require_exact_products
+from snugdp.tables.limits import Limits
+from snugdp.tables.losses.losses import Loss, counts, labels, shares
+from snugdp.tables.passes.base import row_map
+from snugdp.tables.passes.moments import Moments
+from snugdp.tables.rowmap import Floats, RowMap
+from snugdp.tables.schema.schema import Layout
+
+PROOF = "tables/passes/moments.proof.md#theorem-5"
+
+_SLOPE_BITS = 20  # first derivatives are kept to a millionth of their bound
+_POINT_BITS, _LIMB_BITS = 50, 25  # of the largest coefficient; in two limbs, so that x . theta is exact in floats
+_FARTHEST = 2.0**100
+
+
+@dataclass(frozen=True)
+class GradientPass:
+    """The gradient of the summed loss at a public point ``theta``, one coefficient per entry of ``schema.features``.
+
+    The state is ``Moments``: ``cross()`` is the gradient in units of ``gradient_unit``; ``gradient`` converts it.
+    ``point`` is theta as it is used, to 50 bits of its largest entry.
+
+    Guarantee: whole numbers, equal for every order and partition of the rows and on every machine; one row moves them
+    by at most ``limits.sensitivity(...)`` (``moments.proof.md``, Theorem 5).
+    """
+
+    schema: Layout
+    theta: Sequence[float]
+    loss: Loss
+    bits: int | None = None
+    with_hessian = False
+
+    def __post_init__(self) -> None:
+        if self.schema.target is None:
+            raise ValueError("a loss needs a target: name one in the schema")
+        theta = tuple(float(value) for value in self.theta)
+        if len(theta) != len(self.schema.features):
+            raise ValueError(f"theta must have {len(self.schema.features)} entries, one for each of the features")
+        if not all(abs(value) <= _FARTHEST for value in theta):
+            raise ValueError("theta must be finite, and its entries at most 2**100")
+        object.__setattr__(self, "theta", theta)
+        if any(self.limits.norm_squared * sum(n * n for n in limb) > 1 << 106 for limb in self._limbs):
+            raise ValueError("the grid is too fine for x . theta to be exact: give fewer bits")
+
+    @cached_property
+    def row_map(self) -> RowMap:
+        """How rows become integers."""
+        return row_map(self.schema, self.bits)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What the integers of every row obey: those of the row map, with the slope in place of the target."""
+        return Limits(self.row_map.entries, self.row_map.limits.norm_squared, 1 << _SLOPE_BITS)
+
+    @cached_property
+    def _point_bits(self) -> int:
+        largest = max(abs(value) for value in self.theta)
+        return _POINT_BITS - math.frexp(largest)[1] if largest else 0
+
+    @cached_property
+    def _limbs(self) -> tuple[list[int], list[int]]:
+        """The point is (high * 2**25 + low) * 2**-_point_bits, with 0 <= low < 2**25."""
+        whole = [round(Fraction(value) * Fraction(2) ** self._point_bits) for value in self.theta]
+        return [n >> _LIMB_BITS for n in whole], [n & ((1 << _LIMB_BITS) - 1) for n in whole]
+
+    @property
+    def point(self) -> tuple[float, ...]:
+        """Where the gradient is taken: theta, rounded to 50 bits of its largest entry."""
+        unit = Fraction(2) ** -self._point_bits
+        return tuple(float((high * 2**_LIMB_BITS + low) * unit) for high, low in zip(*self._limbs, strict=True))
+
+    @property
+    def gradient_unit(self) -> Fraction:
+        """The size of one cell of the gradient."""
+        return self.loss.slope * self.row_map.unit * Fraction(1, 2**_SLOPE_BITS)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the schema."""
+        return tuple(self.schema.columns)
+
+    def empty(self) -> Moments:
+        """The sums over no rows."""
+        require_exact_products((self.limits.block, self.limits.entries, 2))
+        return Moments(self.limits)
+
+    def fold(self, state: Moments, frame: nw.DataFrame[Any]) -> Moments:
+        """Add the rows of a frame."""
+        for X, y in self.schema.blocks(frame):
+            for V, w in self.row_map.blocks(X, y, self.limits.block):
+                slopes, roots = self._derivatives(V, w)
+                state.add(np.trunc(V * roots[:, None]) if self.with_hessian else None, V, slopes)  # line 14
+        return state
+
+    def _derivatives(self, V: Floats, w: Floats) -> tuple[Floats, Floats]:
+        high, low = np.dot(V, np.array(self._limbs, dtype=np.float64).T).T  # line 11
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            u = (high * 2.0**_LIMB_BITS + low) * math.ldexp(1.0, -self._point_bits - self.row_map.bits)
+            label = labels(self.loss, w, self.row_map.target_limit) if self.loss.classifies else np.ones_like(w)
+            apart = 0.0 if self.loss.classifies or counts(self.loss) else w * float(self.row_map.unit)
+            slope, root = self.loss.parts(u * label - apart)  # line 12
+            slope = slope * label - shares(self.loss, w, self.row_map.target_limit)
+            slope = np.trunc(slope * 2.0**_SLOPE_BITS)  # line 13
+        limit = 2.0**_SLOPE_BITS
+        return np.minimum(np.maximum(slope, -limit), limit), np.minimum(np.maximum(root, 0.0), 1.0)
+
+    def gradient(self, state: Moments) -> NDArray[np.float64]:
+        """The gradient as floats, each the nearest to its exact value. As private as the state."""
+        return np.array([float(n * self.gradient_unit) for n in state.cross()])
+
+    def merge(self, one: Moments, other: Moments) -> Moments:
+        """Add exactly."""
+        return one.merge(other)
+
+    def pack(self, state: Moments) -> bytes:
+        """Whole numbers, in a public number of bytes."""
+        return state.to_bytes()
+
+    def unpack(self, packed: bytes) -> Moments:
+        """The sums that were packed."""
+        return Moments.from_bytes(packed, self.limits)
+
+
+@dataclass(frozen=True)
+class HessianPass(GradientPass):
+    """The gradient, and the Hessian as an exact Gram matrix of weighted rows: ``gram()`` in units of ``hessian_unit``.
+
+    Each row adds z z' with z its integer row times the root of the second derivative (over its bound), truncated: the
+    matrix is positive semidefinite, and a row adds at most ``curvature * norm**2`` to it.
+
+    Guarantee: as for the gradient (``moments.proof.md``, Theorem 5).
+    """
+
+    with_hessian = True
+
+    @property
+    def hessian_unit(self) -> Fraction:
+        """The size of one cell of the Hessian."""
+        return self.loss.curvature * self.row_map.unit**2
+
+    def hessian(self, state: Moments) -> NDArray[np.float64]:
+        """The Hessian as floats, each the nearest to its exact value. As private as the state."""
+        return np.array([[float(n * self.hessian_unit) for n in row] for row in state.gram()])

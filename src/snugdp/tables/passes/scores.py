@@ -1,0 +1,236 @@
+"""How every entry goes with the target: exact sums of x_j y and of x_j, for choosing columns in private.
+
+Entries and targets are rounded to whole numbers of cells, row by row, and clipped there; all sums are of whole numbers.
+Proof: ``scores.proof.md``; the numbers in the comments are those of its algorithm.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.numerics.blas import require_exact_products
+from snugdp.secrecy.private_state import Hidden, sealed, unsealed
+from snugdp.tables.layouts.boxes import Box, BoxSchema
+from snugdp.tables.schema.scaling import Floats
+from snugdp.tables.sources import Source, wanted
+from snugdp.tables.sources.sparse import SparseBlock
+
+PROOF = "tables/passes/scores.proof.md#theorem-1"
+
+BITS = 16
+CELLS = 1 << BITS  # the bound on an entry, and on a target, in cells
+_ROWS = 1 << 20  # in a block: its sums stay below 2**53
+_TRIED, _CELLS_TRIED = 1 << 10, 1 << 18  # columns and cells in a trial of the product
+_ENTRIES = 1 << 20  # of a row whose squares are added exactly
+_SAFE = 1 - 2.0**-40  # far more than three roundings, far less than a cell
+_HEADER = struct.Struct("<8sI")
+_NAME = b"scores01"
+_WIDTH = 24  # bytes of one number
+
+Integers = NDArray[np.int64]
+
+
+class Scores(Hidden):
+    """Sums over rows: x_j y and x_j for every entry j, y, and the number of rows; in cells. Private."""
+
+    __slots__ = ("_sums", "width")
+
+    def __init__(self, width: int) -> None:
+        columns = min(width, _TRIED)  # of many
+        require_exact_products((2, max(256, _CELLS_TRIED // columns), columns))
+        self.width = width
+        self._sums: NDArray[Any] = np.zeros(2 * width + 2, dtype=object)
+
+    def add(self, products: NDArray[Any], entries: NDArray[Any], target: float, rows: int) -> None:
+        """The sums of some more rows, whole numbers in floats."""
+        self._sums += np.concatenate([products, entries, [target, rows]]).astype(np.int64).astype(object)  # 4
+
+    def merge(self, other: Scores) -> Scores:
+        """Add the sums of other rows to these."""
+        if self.width != other.width:
+            raise ValueError("scores of different widths cannot be merged")
+        self._sums += other._sums
+        return self
+
+    def centred(self, centre: int) -> Integers:
+        """|sum of x_j (y - centre)| for every j, in squares of a cell; the centre is in cells. At most 2**62."""
+        scores: Integers = np.minimum(np.abs(self._signed(centre)), 1 << 62).astype(np.int64)  # 5
+        return scores
+
+    def signed(self, centre: int) -> list[int]:
+        """The same without the absolute value and without a limit."""
+        return [int(total) for total in self._signed(centre)]
+
+    def _signed(self, centre: int) -> NDArray[Any]:
+        totals: NDArray[Any] = self._sums[: self.width] - centre * self._sums[self.width : -2]
+        return totals
+
+    def totals(self) -> list[int]:
+        """The sum of the targets in cells, and the number of rows times ``CELLS``."""
+        return [int(self._sums[-2]), int(self._sums[-1]) * CELLS]
+
+    def to_bytes(self) -> bytes:
+        """All sums exactly, in a public number of bytes."""
+        body = b"".join(int(n).to_bytes(_WIDTH, "little", signed=True) for n in self._sums)
+        return sealed(_HEADER.pack(_NAME, self.width) + body)
+
+    @classmethod
+    def from_bytes(cls, packed: bytes, width: int) -> Scores:
+        """The sums that ``to_bytes`` packed."""
+        header, scores, packed = _HEADER.pack(_NAME, width), cls(width), unsealed(packed)
+        if packed[: len(header)] != header or len(packed) != len(header) + _WIDTH * (2 * width + 2):
+            raise ValueError("these bytes are not scores of this version and width")
+        body = packed[len(header) :]
+        for place in range(2 * width + 2):
+            cut = body[place * _WIDTH : (place + 1) * _WIDTH]
+            scores._sums[place] = int.from_bytes(cut, "little", signed=True)
+        return scores
+
+
+@dataclass(frozen=True)
+class ScorePass:
+    """Exact sums of x_j y, x_j and y, with entries and targets as whole numbers of at most ``CELLS``.
+
+    Guarantee: whole numbers, equal for every order and partition of the rows; one row moves every ``centred(c)`` by at
+    most ``CELLS * (CELLS + |c|)`` (``scores.proof.md``, Theorem 1). With a ``row_norm`` longer rows are
+    shortened to it: one row moves ``signed(c)`` by at most ``row_limit * (CELLS + |c|)`` in norm (Theorem 3).
+
+    >>> from snugdp.tables.layouts.arrays import Block
+    >>> work = ScorePass(BoxSchema(("a", "b"), x_bound=1, y_bound=1))
+    >>> state = work.fold(work.empty(), Block(np.array([[1.0, -9.0], [0.5, np.nan]]), np.array([1.0, -1.0])))
+    >>> (state.centred(0) / CELLS**2).tolist()
+    [0.5, 1.0]
+    """
+
+    schema: Box
+    row_norm: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.row_norm is not None and len(self.schema.names) > _ENTRIES:
+            raise ValueError(f"a bound on the norm of whole rows is for at most {_ENTRIES:,} columns")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns."""
+        return tuple(self.schema.columns)
+
+    @property
+    def row_limit(self) -> int:
+        """The bound on the norm of a row, in cells."""
+        assert self.row_norm is not None
+        return math.floor(self.row_norm * CELLS)
+
+    def empty(self) -> Scores:
+        """The scores of no rows."""
+        return Scores(len(self.schema.names))
+
+    def fold(self, state: Scores, frame: Any) -> Scores:
+        """Add the rows of a frame, or of a block of a matrix."""
+        if isinstance(frame, SparseBlock) and isinstance(self.schema, BoxSchema):
+            row, place, V, w = self.stored(self.schema, frame)
+            products = np.bincount(place, V * w[row], minlength=state.width)  # 3
+            state.add(products, np.bincount(place, V, minlength=state.width), float(w.sum()), len(frame))
+            return state
+        for V, w in self.images(frame):
+            products, entries = np.dot(np.stack([w, np.ones(len(w))]), V)  # 3
+            state.add(products, entries, float(w.sum()), len(w))
+        return state
+
+    def merge(self, one: Scores, other: Scores) -> Scores:
+        """Add exactly."""
+        return one.merge(other)
+
+    def pack(self, state: Scores) -> bytes:
+        """Whole numbers, in a public number of bytes."""
+        return state.to_bytes()
+
+    def unpack(self, packed: bytes) -> Scores:
+        """The scores that were packed."""
+        return Scores.from_bytes(packed, len(self.schema.names))
+
+    def images(self, frame: Any) -> Iterator[tuple[Floats, Floats]]:
+        """Entries and targets as whole numbers of cells, some rows at a time."""
+        width = len(self.schema.names)
+        for X, y in self.schema.blocks(frame):
+            assert y is not None
+            assert len(X) <= _ROWS
+            V = _whole(X[:, :width])
+            if self.row_norm is not None:
+                factor = self._factors(np.einsum("ij,ij->i", V, V))
+                np.trunc(V * factor[:, None], out=V)  # 7
+                V[np.einsum("ij,ij->i", V, V) > self.row_limit**2] = 0.0  # 8
+            yield V, _whole(y)
+
+    def stored(self, schema: BoxSchema, block: SparseBlock) -> tuple[Integers, NDArray[Any], Floats, Floats]:
+        """The numbers stored in a sparse block: their rows, columns and images, and the targets of all rows."""
+        assert block.y is not None
+        row, places, size = block.rows(), block.indices, len(block)
+        V = _whole(schema.scaled(block.data, places))
+        if self.row_norm is not None:
+            factor = self._factors(np.bincount(row, V * V, minlength=size))
+            np.trunc(V * factor[row], out=V)  # 7
+            V[(np.bincount(row, V * V, minlength=size) > self.row_limit**2)[row]] = 0.0  # 8
+        return row, places, V, _whole(schema.aims(block.y))
+
+    def _factors(self, squares: NDArray[Any]) -> Floats:
+        """What rows are multiplied with so that their sums of squares keep the limit."""
+        limit = float(self.row_limit)
+        return np.where(squares > limit**2, limit * _SAFE / np.sqrt(np.maximum(squares, 1.0)), 1.0)  # 6
+
+
+def block_sums(
+    source: Source, work: ScorePass, parts: int, lots: Callable[[int, int], Integers]
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """The same sums for each of ``parts`` blocks of rows: products and entries (parts by width), targets, counts.
+
+    ``lots(n, parts)`` says which block each of n rows goes to. Rows are read in order, in this thread. Sums are modulo
+    2**64, so what a block gets depends on its own rows alone, however they are read.
+    """
+    width = len(work.schema.names)
+    products, entries = np.zeros(parts * width, np.int64), np.zeros(parts * width, np.int64)
+    targets, counts = np.zeros(parts, np.int64), np.zeros(parts, np.int64)
+    columns = wanted(work, source.types)
+    for partition in source.partitions():
+        for batch in partition.batches(columns):
+            frame: Any = batch.frame
+            if isinstance(frame, SparseBlock) and isinstance(work.schema, BoxSchema):
+                row, place, V, w = work.stored(work.schema, frame)
+                block = lots(len(w), parts)
+                key = block[row] * width + place
+                products += np.bincount(key, V * w[row], minlength=parts * width).astype(np.int64)
+                entries += np.bincount(key, V, minlength=parts * width).astype(np.int64)
+                _tally(block, w, targets, counts)
+                continue
+            for V, w in work.images(frame):
+                block = lots(len(w), parts)
+                order = np.argsort(block, kind="stable")
+                present, first = np.unique(block[order], return_index=True)
+                ordered = V[order]
+                entries.reshape(parts, width)[present] += np.add.reduceat(ordered, first, axis=0).astype(np.int64)
+                ordered *= w[order][:, None]
+                products.reshape(parts, width)[present] += np.add.reduceat(ordered, first, axis=0).astype(np.int64)
+                _tally(block, w, targets, counts)
+    return products.reshape(parts, width), entries.reshape(parts, width), targets, counts
+
+
+def _tally(block: Integers, w: Floats, targets: Integers, counts: Integers) -> None:
+    targets += np.bincount(block, w, minlength=len(targets)).astype(np.int64)
+    counts += np.bincount(block, minlength=len(counts))
+
+
+def _whole(values: Floats) -> Floats:
+    """Whole numbers of cells, at most ``CELLS``; what is no number is 0."""
+    with np.errstate(all="ignore"):
+        out = values * float(CELLS)
+        np.rint(out, out=out)  # 1
+        np.clip(out, -float(CELLS), float(CELLS), out=out)  # 2
+        np.copyto(out, 0.0, where=np.isnan(out))
+    return out

@@ -1,0 +1,208 @@
+"""The row map: every row, whatever it holds, becomes a row of integers that obeys its bounds as integers.
+
+The image of a row depends on that row alone. Float norms would not do: their last bit depends on the order of
+summation, hence on the block and the memory layout, and then one row more could move *other* rows. So entries are
+truncated first, and only whole numbers are summed. Line numbers in comments: those of ``passes/moments.proof.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.numerics.blas import require_exact_products
+from snugdp.numerics.rationals import Real, rational
+from snugdp.tables.limits import Limits
+
+PROOF = "tables/passes/moments.proof.md#lemma-1"
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_BITS = 20  # of the bound: the grid is about a millionth of it
+_TARGET_BITS = 22
+_MANY = 4  # a block with more than one long row in so many is shortened as a whole
+_WIDE = 64  # entries from which on numpy's row-wise product is fastest; numpy 2 has it
+_SAFE = 1 - 2.0**-40  # far more than three roundings, far less than a cell
+
+_vecdot: Any = getattr(np, "vecdot", None)
+
+
+@dataclass(frozen=True)
+class RowMap:
+    """From floats to integers in units of 2**-bits: public, and the same for every row.
+
+    ``entries`` per row; ``feature_bound`` on the Euclidean norm of the features, ``target_bound`` on the target.
+    With ``constant``, the last entry is an intercept: always 1, not part of the norm, never shortened. Rows that are
+    too long are shortened to the bound; infinities count as very large, and what is not a number counts as 0. A target
+    bound of 0 says that there is no target.
+
+    Guarantee: the image satisfies ``limits`` as integers and is a function of the row alone
+    (``passes/moments.proof.md``, Lemma 1).
+
+    >>> row_map = RowMap(entries=2, feature_bound=1)
+    >>> rows, target = row_map.integers([[0.5, float("nan")], [3, 4]], [2.0, -0.25])
+    >>> rows.tolist(), target.tolist()
+    ([[524288, 0], [629145, 838860]], [1048576, -262144])
+    """
+
+    entries: int
+    feature_bound: Fraction
+    target_bound: Fraction
+    bits: int
+    constant: bool
+
+    def __init__(
+        self,
+        entries: int,
+        feature_bound: Real,
+        target_bound: Real = 1,
+        bits: int | None = None,
+        constant: bool = False,
+    ) -> None:
+        features, target = rational(feature_bound, "the feature bound"), rational(target_bound, "the target bound")
+        for bound in (features, target or features):
+            if not Fraction(1, 10**250) < bound < Fraction(10**250):
+                raise ValueError("bounds must be positive, between 1e-250 and 1e250")
+        if bits is None:
+            bits = _default_bits(features**2 + constant, target)
+        values = {"entries": entries, "feature_bound": features, "target_bound": target, "bits": bits}
+        for name, value in {**values, "constant": constant}.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        if self.entries < 1:
+            raise ValueError("a row needs at least one entry")
+        if abs(self.bits) > 900:
+            raise ValueError("bits must be between -900 and 900")
+        if self.constant and self.bits < 0:
+            raise ValueError("the grid is too coarse for an intercept of 1: give a smaller feature bound, or bits >= 0")
+        if self.entry_limit**2 < self.norm_squared:
+            raise ValueError(f"{self.bits} bits are too many for {self.entries} entries: give fewer bits")
+        assert self.limits.entries == self.entries  # the limits check themselves
+
+    @property
+    def unit(self) -> Fraction:
+        """The size of one cell; products of two entries are in units of its square."""
+        return Fraction(2) ** -self.bits
+
+    @cached_property
+    def norm_squared(self) -> int:
+        """The bound on the sum of squares of the features, in cells."""
+        return math.floor((self.feature_bound / self.unit) ** 2)
+
+    @cached_property
+    def target_limit(self) -> int:
+        """The bound on the target, in cells."""
+        return math.floor(self.target_bound / self.unit)
+
+    @property
+    def entry_limit(self) -> int:
+        """Where single entries are clipped, so that their squares add up exactly."""
+        return math.isqrt((1 << 53) // self.entries)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What every image obeys, and what follows from it in public."""
+        return Limits(self.entries, self.norm_squared + (4**self.bits if self.constant else 0), self.target_limit)
+
+    def integers(self, X: Any, y: Any = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The images of all rows at once, to look at the map itself; statistics use ``blocks``."""
+        rows, target = np.asarray(X, dtype=np.float64), None if y is None else np.asarray(y, dtype=np.float64)
+        mapped = [(V.astype(np.int64), w.astype(np.int64)) for V, w in self.blocks(rows, target)]
+        if not mapped:
+            return np.empty((0, self.entries), np.int64), np.empty(0, np.int64)
+        return np.concatenate([V for V, _ in mapped]), np.concatenate([w for _, w in mapped])
+
+    def blocks(
+        self, X: NDArray[Any], y: NDArray[Any] | None, rows: int | None = None
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Images of consecutive rows, as whole numbers in floats; each block is overwritten by the next."""
+        self._check_shapes(X, y)
+        require_exact_products((self.limits.block, self.entries, 1), (1, self.entries, 1))  # for line 2
+        size = max(1, min(len(X), rows or self.limits.block))
+        by_column = abs(X.strides[0]) < abs(X.strides[1])
+        work = [np.empty((size, self.entries), order="F" if by_column else "C") for _ in range(2)]
+        target = np.zeros(size)
+        for start in range(0, len(X), size):
+            stop = min(start + size, len(X))
+            V, W, w = work[0][: stop - start], work[1][: stop - start], target[: stop - start]
+            # A warning would depend on private values. Ended before the caller goes on: it is a setting of the thread.
+            with np.errstate(all="ignore"):
+                self._map_features(X[start:stop], V, W)
+                if y is not None:
+                    self._map_target(y[start:stop], w)
+            yield V, w
+
+    def _check_shapes(self, X: NDArray[Any], y: NDArray[Any] | None) -> None:
+        if X.ndim != 2 or X.shape[1] != self.entries:
+            raise ValueError(f"the features must be a matrix of {self.entries} columns")
+        if y is not None and y.shape != X.shape[:1]:
+            raise ValueError("the target must be a vector with one number per row")
+        for array in (X, y):
+            if array is not None and array.dtype.kind not in "biuf":
+                raise TypeError(f"features and target must be arrays of numbers, not of {array.dtype}")
+
+    def _map_features(self, X: NDArray[Any], V: Floats, W: Floats) -> None:
+        np.multiply(X, math.ldexp(1.0, self.bits), out=V, dtype=np.float64)  # line 1
+        np.trunc(V, out=V)
+        norms = self._norms(V, W)  # line 2
+        if not norms.max() <= self.norm_squared:  # also when one of them is not a number
+            long = ~(norms <= self.norm_squared)
+            if _MANY * np.count_nonzero(long) > len(V):
+                self._shorten(V, W, norms)
+            else:
+                few = V[long]
+                self._shorten(few, np.empty_like(few), norms[long])
+                V[long] = few
+        if self.constant:
+            V[:, -1] = math.ldexp(1.0, self.bits)  # line 6
+
+    def _shorten(self, V: Floats, W: Floats, norms: Floats) -> None:
+        if not norms.max() <= self.entry_limit**2:  # otherwise line 3 changes nothing
+            np.clip(V, -float(self.entry_limit), float(self.entry_limit), out=V)  # line 3
+            np.copyto(V, 0.0, where=np.isnan(V))
+            norms = self._norms(V, W)
+        root = math.sqrt(self.norm_squared) * _SAFE
+        factor = np.where(norms > self.norm_squared, root / np.sqrt(norms), 1.0)  # line 4
+        V *= factor[:, None]
+        np.trunc(V, out=V)
+        V[self._norms(V, W) > self.norm_squared] = 0.0  # line 5
+
+    def _norms(self, V: Floats, W: Floats) -> Floats:
+        """Sums of squares by rows: exact where they matter (Lemma 1), in whichever way is fastest."""
+        features = V[:, :-1] if self.constant else V
+        width = features.shape[1]
+        norms: Floats
+        if width >= _WIDE and V.strides[1] == V.itemsize and _vecdot is not None:
+            norms = _vecdot(features, features)
+        else:
+            norms = np.dot(np.multiply(features, features, out=W[:, :width]), np.ones(width))
+        return norms
+
+    def _map_target(self, y: NDArray[Any], w: Floats) -> None:
+        np.multiply(y, math.ldexp(1.0, self.bits), out=w, dtype=np.float64)  # line 7
+        np.trunc(w, out=w)
+        np.clip(w, -float(self.target_limit), float(self.target_limit), out=w)
+        np.copyto(w, 0.0, where=np.isnan(w))
+
+
+def _default_bits(norm_squared: Fraction, target: Fraction) -> int:
+    """20 bits for the bound of a row; fewer where the target would have more than 22."""
+    bits = _BITS - _exponent(norm_squared, 2)
+    return min(bits, _TARGET_BITS - _exponent(target, 1)) if target else bits
+
+
+def _exponent(value: Fraction, power: int) -> int:
+    """The smallest e with value <= 2**(power * e)."""
+    e = (value.numerator.bit_length() - value.denominator.bit_length()) // power - 1
+    while Fraction(2) ** (power * e) < value:
+        e += 1
+    return e

@@ -1,0 +1,153 @@
+"""A table on a Spark cluster. Only its names and declared types come to the driver."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from snugdp.secrecy.silence import quietly
+from snugdp.tables.schema.kinds import DType
+from snugdp.tables.sources.base import Partition, Source, TableError, listed
+
+if TYPE_CHECKING:
+    from snugdp.tables.passes.base import Pass
+
+_SKIPPING = ("ignoreCorruptFiles", "ignoreMissingFiles")
+_VARIABLE, _DEFAULT = "PYSPARK_PYTHON", "python3"  # where Spark looks for the interpreter of its workers
+_ready: set[str] = set()  # Spark applications whose workers were asked
+
+
+class SparkSource(Source):
+    """A Spark DataFrame. Its rows stay on the cluster: the Spark engine sends the pass to them."""
+
+    inferred = True
+
+    def __init__(self, table: Any) -> None:
+        if "connect" in type(table).__module__:
+            raise TableError(
+                "a table of Spark Connect cannot be read: it does not tell how many partitions there are, so that a "
+                "lost one would go unseen. Open it in a classic session (local, standalone, YARN, Kubernetes)"
+            )
+        names = [name.lower() for name in table.columns]
+        doubled = [name for name in table.columns if names.count(name.lower()) > 1]
+        if doubled:
+            raise TableError(f"Spark cannot tell these columns apart: {listed(doubled)}; rename one")
+        worked, types = quietly(lambda: dict(nw.from_native(table).collect_schema()))
+        if not worked or types is None:
+            raise TableError("the Spark table cannot be planned: look at its schema")
+        kinds = dict(table.dtypes)
+        odd = {name for name, dtype in types.items() if dtype == nw.Unknown() and kinds[name] != "void"}
+        self.table = table
+        self._types = {name: nw.Struct({}) if name in odd else dtype for name, dtype in types.items()}
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """The declared types. What has no type elsewhere (maps, intervals) is a struct here: it fits nothing."""
+        return self._types
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "the Spark table"
+
+    def partitions(self) -> Sequence[Partition]:
+        """None here: the rows are never read on the driver."""
+        raise TableError("a Spark table is read by the Spark engine: use measure(table, pass)")
+
+    def check(self, work: Pass[Any]) -> None:
+        """As for every source; and the cluster must skip no file, and its workers must have this library."""
+        super().check(work)
+        session = self.table.sparkSession
+        for setting in (f"{prefix}.{option}" for prefix in ("spark.sql.files", "spark.files") for option in _SKIPPING):
+            if session.conf.get(setting, "false") != "false":
+                raise TableError(f"{setting} is on: rows could be lost silently. Set it to false")
+        worked, options = quietly(lambda: list(_options(self.table._jdf.queryExecution().analyzed())))
+        if not worked or options is None:
+            raise TableError("the plan of the Spark table cannot be inspected: rows could be lost silently")
+        for option in _SKIPPING:
+            if any(name.lower() == option.lower() and value.lower() != "false" for name, value in options):
+                raise TableError(f"the Spark table is read with {option}: rows could be lost silently. Leave it out")
+        application = session.sparkContext.applicationId
+        if application not in _ready:
+            _ask_workers(session)
+            _ready.add(application)
+
+
+def _options(plan: Any) -> Iterator[tuple[str, str]]:
+    """With which options the files of a plan are read, wherever in the plan they are; they overrule the session's."""
+    kind = _class(plan)
+    if kind == "LogicalRelation" and _class(plan.relation()) == "HadoopFsRelation":
+        yield from _pairs(plan.relation().options())
+    elif kind == "DataSourceV2Relation":
+        yield from ((str(name), str(value)) for name, value in plan.options().asCaseSensitiveMap().items())
+    elif kind == "HiveTableRelation":
+        yield from _pairs(plan.tableMeta().storage().properties())
+    for below in (plan.children(), plan.subqueries()):
+        for place in range(below.size()):
+            yield from _options(below.apply(place))
+
+
+def _class(thing: Any) -> str:
+    return str(thing.getClass().getName()).rpartition(".")[2]
+
+
+def _pairs(options: Any) -> Iterator[tuple[str, str]]:
+    """The entries of a Scala map."""
+    entries = options.iterator()
+    while entries.hasNext():
+        entry = entries.next()
+        yield str(entry._1()), str(entry._2())
+
+
+@contextmanager
+def interpreter(session: Any) -> Iterator[None]:
+    """Jobs that are made meanwhile run this Python, where workers share this machine and nobody named another one.
+
+    Spark would start whichever ``python3`` comes first, which in an environment that was not activated is not ours.
+    """
+    context = session.sparkContext
+    named = context.pythonExec
+    chosen = named != _DEFAULT or _VARIABLE in os.environ or context.getConf().contains("spark.pyspark.python")
+    if context.master.startswith("local") and not chosen:
+        context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = named
+
+
+def _ask_workers(session: Any) -> None:
+    """A job without rows: whether a worker can import this library, in this version."""
+    with interpreter(session):
+        job = session.range(1).coalesce(1).mapInArrow(_version, "version string")
+    worked, rows = quietly(lambda: [row["version"] for row in job.collect()])
+    if not worked:
+        raise TableError(
+            "the Spark workers cannot run this library: install snugdp (and pyarrow) on every worker, for "
+            f"Python {sys.version_info[0]}.{sys.version_info[1]} as here, and name that interpreter in the environment "
+            f"variable {_VARIABLE} before the session starts. It is {_named()}"
+        )
+    if rows != [_installed()]:
+        raise TableError(f"the Spark workers have another version of snugdp: install {_installed()} on every worker")
+
+
+def _named() -> str:
+    return f'set to "{os.environ[_VARIABLE]}"' if _VARIABLE in os.environ else "not set"
+
+
+def _version(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"version": [_installed()]})
+
+
+def _installed() -> str:
+    import snugdp
+
+    return snugdp.__version__

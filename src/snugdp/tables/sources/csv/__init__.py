@@ -1,0 +1,1 @@
+"""CSV files: records from bytes, cells from records."""

@@ -1,0 +1,100 @@
+"""Tables in memory, in slices that share its memory; and polars queries, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from snugdp.secrecy.silence import quietly
+from snugdp.tables.cells import declared
+from snugdp.tables.schema.kinds import DType
+from snugdp.tables.sources.base import Batch, Frame, Partition, Source, TableError, guarded, listed, step
+
+
+class FrameSource(Source, Partition):
+    """A table in memory."""
+
+    inferred = True
+
+    def __init__(self, frame: Frame) -> None:
+        names = list(frame.columns)
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise TableError(f"two columns of the table are called {listed(doubled)}; rename one")
+        self._frame = frame
+        self._types = {name: declared(frame.get_column(name)) for name in names}
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """The declared types. A pandas column of objects is one, whatever its rows look like."""
+        return self._types
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "the table"
+
+    def partitions(self) -> Sequence[Partition]:
+        """One."""
+        return (self,)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Slices; the columns are chosen slice by slice, so that no container copies the whole table."""
+        explain = "a column of the table cannot be read: convert it to numbers or text"
+        return guarded(self._slices(columns), lambda: explain)
+
+    def _slices(self, columns: Sequence[str]) -> Iterator[Batch]:
+        rows, size = len(self._frame), step(len(columns))
+        for start in range(0, rows, size):
+            yield Batch(self._frame[start : min(start + size, rows)].select(*columns))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LazySource(Source, Partition):
+    """A polars query that was not run yet. It is run once, in batches."""
+
+    inferred = True
+    query: pl.LazyFrame
+    _types: Mapping[str, DType] = field(init=False)
+
+    def __post_init__(self) -> None:
+        worked, types = quietly(lambda: dict(nw.from_native(self.query).collect_schema()))
+        if not worked or types is None:
+            raise TableError("the polars query cannot be planned: look at query.collect_schema()")
+        plan = quietly(lambda: self.query.explain(optimized=False).lower())[1] or ""
+        if "csv scan" in plan or "ndjson scan" in plan:
+            raise TableError(
+                "a polars query on a CSV or JSON file takes its types from the first rows, and a later cell that does "
+                "not fit makes it fail: give the path of the CSV file, or write it to Parquet first"
+            )
+        object.__setattr__(self, "_types", types)
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """The types that the query declares."""
+        return self._types
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "the polars query"
+
+    def partitions(self) -> Sequence[Partition]:
+        """One."""
+        return (self,)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The rows, streamed."""
+        explain = "the polars query failed while it ran; the cause is withheld because it may quote rows"
+        return guarded(streamed(self.query.select(columns), len(columns)), lambda: explain)
+
+
+def streamed(query: pl.LazyFrame, columns: int) -> Iterator[Batch]:
+    """The result of a query in batches of bounded size, in any order; what is not wanted any more is not computed."""
+    batches: Any = query.collect_batches(chunk_size=step(columns), maintain_order=False, lazy=True)
+    for frame in batches:
+        yield Batch(nw.from_native(frame, eager_only=True))

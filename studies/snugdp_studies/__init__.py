@@ -1,0 +1,1 @@
+"""Studies of snugdp: the experiments of the paper, and benchmarks beside peers."""

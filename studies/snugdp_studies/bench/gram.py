@@ -1,0 +1,233 @@
+"""How much exactness costs: whole-number moments beside ``X.T @ X`` on the same rows, in one run.
+
+Set OPENBLAS_NUM_THREADS=1 before the program starts, as ``make bench`` does: numpy reads it once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.tables.passes.base import GramPass
+from snugdp.tables.passes.moments import Moments
+from snugdp.tables.rowmap import RowMap
+from snugdp.tables.schema.kinds import DType
+from snugdp.tables.schema.schema import Number, Schema
+from snugdp.tables.sources.base import Batch, Partition, Source
+
+Floats = NDArray[np.float64]
+Jobs = Mapping[str, Callable[[], object]]
+
+IN_MEMORY = ((1_000_000, 20), (200_000, 100))
+STREAMED = (5_000_000, 20)
+GENERATED = (5_000_000, 50_000_000)
+_STEP = 100_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender: seconds, the median multiple of the group's first in the same turn, peak memory if measured."""
+
+    group: str
+    name: str
+    min_s: float
+    median_s: float
+    relative: float
+    peak_mb: float | None = None
+
+
+def run(parts: Sequence[str] = ("memory", "stream", "growth"), repeats: int = 7) -> list[Row]:
+    """The contenders of every part, in turn, ``repeats`` times over, so that a busy moment hits all of them alike."""
+    measured: dict[str, Callable[[], list[Row]]] = {
+        "memory": lambda: in_memory(repeats),
+        "stream": lambda: streamed(repeats),
+        "growth": lambda: growth(),
+    }
+    unknown = [part for part in parts if part not in measured]
+    if unknown:
+        raise ValueError(f"parts are {', '.join(measured)}")
+    return [row for part in parts for row in measured[part]()]
+
+
+def threads() -> str:
+    """The BLAS setting under which the numbers were taken."""
+    return f"OPENBLAS_NUM_THREADS={os.environ.get('OPENBLAS_NUM_THREADS', 'not set')}"
+
+
+def in_memory(repeats: int = 7, sizes: Sequence[tuple[int, int]] = IN_MEMORY) -> list[Row]:
+    """A float64 matrix in memory: rows within bounds, and rows nearly all of which are shortened."""
+    return [row for n, d in sizes for row in timed(f"{n:,} x {d} in memory", _memory_jobs(n, d), repeats)]
+
+
+def _memory_jobs(n: int, d: int) -> Jobs:
+    X, y = numbers(n, d) / d**0.5, numbers(n, 1)[:, 0]
+    far = X * 10
+    alone, with_target = RowMap(d, 1, target_bound=0), RowMap(d, 1)
+    return {
+        "X'X in floats": lambda: X.T @ X,
+        "X'X exactly": lambda: exact(alone, X, None),
+        "X'X exactly, rows shortened": lambda: exact(alone, far, None),
+        "X'X, X'y, y'y in floats": lambda: (X.T @ X, X.T @ y, y @ y),
+        "X'X, X'y, y'y exactly": lambda: exact(with_target, X, y),
+        "X'X, X'y, y'y exactly, rows shortened": lambda: exact(with_target, far, y),
+        **_ridge(X, y),
+    }
+
+
+def _ridge(X: Floats, y: Floats) -> Jobs:
+    try:
+        linear: Any = importlib.import_module("sklearn.linear_model")
+    except ImportError:
+        return {}
+    return {
+        "scikit-learn Ridge": lambda: linear.Ridge(fit_intercept=False).fit(X, y),
+        "scikit-learn Ridge with intercept": lambda: linear.Ridge().fit(X, y),
+    }
+
+
+def exact(row_map: RowMap, X: Floats, y: Floats | None) -> Moments:
+    """The exact moments of a matrix in memory."""
+    moments = Moments(row_map.limits)
+    for V, w in row_map.blocks(X, y):
+        moments.add(V, V, w)
+    return moments
+
+
+def numbers(n: int, d: int, start: int = 0) -> Floats:
+    """Made-up numbers, evenly spread over [-1, 1] and out of order."""
+    spread: Floats = (np.arange(start * d, (start + n) * d, dtype=np.float64) * 0.6180339887498949) % 1.0
+    return (spread * 2 - 1).reshape(n, d)
+
+
+def streamed(repeats: int = 3, rows: int = STREAMED[0], d: int = STREAMED[1]) -> list[Row]:
+    """A Parquet file read by Polars in batches: decoded only, multiplied in floats, and exactly."""
+    import polars as pl
+
+    from snugdp.tables.engines.base import measure
+    from snugdp.tables.engines.local import Local
+    from snugdp.tables.sources import open_source
+
+    work = GramPass(schema(d))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        parts = (table(min(_STEP, rows - start), d, start).lazy() for start in range(0, rows, _STEP))
+        pl.concat(parts).sink_parquet(path)
+        jobs: Jobs = {
+            "Polars and X'X in floats": lambda: _float_stream(path, d),
+            "exactly, one thread": lambda: Local(threads=1, progress=False).run(open_source(path), work),
+            "exactly, every core": lambda: measure(path, work, progress=False),
+        }
+        return timed(f"{rows:,} x {d} streamed from Parquet", jobs, repeats)
+
+
+def _float_stream(path: Path, d: int) -> Floats:
+    import polars as pl
+
+    gram = np.zeros((d, d))
+    for batch in pl.scan_parquet(path).collect_batches(maintain_order=False, lazy=True):
+        X = batch.to_numpy()
+        gram += X.T @ X
+    return gram
+
+
+def growth(rows: Sequence[int] = GENERATED, d: int = STREAMED[1]) -> list[Row]:
+    """Time and peak memory of a pass over generated rows, each in a process of its own."""
+    found: list[Row] = []
+    for n in rows:
+        code = f"import snugdp_studies.bench.gram as g; g.report_generated({n}, {d})"
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        seconds, peak = (float(part) for part in ran.stdout.split())
+        base = found[0].median_s if found else seconds
+        found.append(Row(f"generated rows x {d}", f"{n:,} rows", seconds, seconds, seconds / base, peak))
+    return found
+
+
+def report_generated(rows: int, d: int) -> None:
+    """Print the seconds and the peak megabytes of one pass over generated rows: the inside of ``growth``."""
+    from snugdp.tables.engines.base import measure
+
+    source, work = Generated(rows, d), GramPass(schema(d))
+    measure(Generated(_STEP, d), work, progress=False)
+    start = perf_counter()
+    measure(source, work, progress=False)
+    seconds = perf_counter() - start
+    kilobytes = _peak_kilobytes()
+    sys.stdout.write(f"{seconds} {kilobytes / 1024}\n")
+
+
+def _peak_kilobytes() -> float:
+    """The largest resident size of this process. Linux's rusage would report its parent's, if that was larger."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return float(next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM")))
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "darwin" else 1)
+
+
+class Generated(Source, Partition):
+    """Rows made up as they are read: slices of one table at different places, so that making them costs nothing."""
+
+    def __init__(self, rows: int, d: int) -> None:
+        self._rows, self._table = rows, nw.from_native(table(2 * _STEP, d, 0), eager_only=True)
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """All floats."""
+        return dict(self._table.schema)
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "the generated table"
+
+    def partitions(self) -> Sequence[Partition]:
+        """One."""
+        return (self,)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The rows."""
+        for start in range(0, self._rows, _STEP):
+            first = start // 7 % _STEP
+            yield Batch(self._table[first : first + min(_STEP, self._rows - start)].select(*columns))
+
+
+def schema(d: int) -> Schema:
+    """Columns x0, x1, ... between -1 and 1."""
+    return Schema({f"x{j}": Number(-1, 1) for j in range(d)}, intercept=False)
+
+
+def table(n: int, d: int, start: int) -> Any:
+    """Made-up rows, the same for the same ``start``."""
+    import polars as pl
+
+    return pl.DataFrame(numbers(n, d, start), schema=[f"x{j}" for j in range(d)], orient="row")
+
+
+def timed(group: str, jobs: Jobs, repeats: int) -> list[Row]:
+    """Every job in turn, ``repeats`` times over, after one turn to warm up."""
+    times: dict[str, list[float]] = {name: [] for name in jobs}
+    for turn in range(repeats + 1):
+        for name, job in jobs.items():
+            start = perf_counter()
+            job()
+            if turn:  # the first turn only warms up
+                times[name].append(perf_counter() - start)
+    first = next(iter(times.values()))
+    return [
+        Row(group, name, min(taken), median(taken), median(t / unit for t, unit in zip(taken, first, strict=True)))
+        for name, taken in times.items()
+    ]

@@ -1,0 +1,1 @@
+"""PATE beside peers."""

@@ -1,0 +1,1 @@
+"""The commands `snugdp bench` and `snugdp paper`."""

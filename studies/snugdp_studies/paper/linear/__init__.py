@@ -1,0 +1,1 @@
+"""The linear regression experiments of the paper."""

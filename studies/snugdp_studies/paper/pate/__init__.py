@@ -1,0 +1,1 @@
+"""The PATE experiments of the paper."""

@@ -1,0 +1,144 @@
+"""Several classes: exact laws in two dimensions against the atoms of softmax, and products of exact pairs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from snugdp import Budget, Cost
+from snugdp.accounting import composition, gaussian
+from snugdp.accounting.composition import Atom, Branch
+from snugdp.accounting.objective import multiclass
+from snugdp.accounting.objective.glm import SharpRun
+from snugdp.accounting.objective.multiclass import SoftmaxRun
+from tests.accounting.objective.glm_laws import Classifier
+from tests.accounting.objective.perturbed import Array, loss
+
+NONE = Fraction(0)
+BASIS = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2.0], [6.0]])  # orthogonal to equal coefficients
+
+
+def exact(number: float) -> Fraction:
+    return Fraction(repr(number))
+
+
+def claimed(epsilon: float, branches: tuple[Branch, ...]) -> float:
+    atoms, level = (Atom(branches, branches),), exact(epsilon)
+    return composition.delta(mu_squared=NONE, pure=NONE, failure=NONE, variation=NONE, atoms=atoms, epsilon=level)
+
+
+def log_density(rows: list[tuple[float, int]], grid: Array, centre: Array, ridge: float, sigma: float) -> Array:
+    """Of the softmax minimiser, three classes and one feature, on a grid of coefficients in the basis."""
+    b = -ridge * (grid - centre)
+    curve = np.tile(ridge * np.eye(2), (len(grid), 1, 1))
+    for x, label in rows:
+        scores = np.exp(x * (grid @ BASIS) - np.max(x * (grid @ BASIS), axis=1, keepdims=True))
+        p = scores / scores.sum(axis=1, keepdims=True)
+        b += x * (np.eye(3)[label] - p) @ BASIS.T
+        spread = np.einsum("ni,ij->nij", p, np.eye(3)) - np.einsum("ni,nj->nij", p, p)
+        curve += x * x * np.einsum("ai,nij,bj->nab", BASIS, spread, BASIS)
+    found: Array = (
+        -(b**2).sum(axis=1) / (2 * sigma**2) + np.log(np.linalg.det(curve)) - math.log(2 * math.pi * sigma**2)
+    )
+    return found
+
+
+@pytest.mark.parametrize(("m", "kappa"), [(0.6, 0.3), (1.0, 1.5), (0.3, 0.4), (1.5, 0.5)])
+def test_softmax_by_quadrature(m: float, kappa: float) -> None:
+    rng = np.random.default_rng(int(10 * m))
+    ridge, sigma = 1 / kappa, math.sqrt(2) / m
+    run = SoftmaxRun(exact(m) ** 2, exact(kappa), 3)
+    largest = 0.0
+    for trial in range(4):
+        centre = rng.normal(size=2) * sigma / ridge * (0 if trial == 0 else 2)
+        others = [(float(rng.uniform(-1, 1)), int(rng.integers(3))) for _ in range(trial % 3)]
+        side = np.linspace(-9, 9, 201) * sigma / ridge
+        grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) + centre
+        cell = (side[1] - side[0]) ** 2
+        small, big = (
+            np.exp(log_density(rows, grid, centre, ridge, sigma)) * cell for rows in (others, [*others, (1.0, 0)])
+        )
+        assert small.sum() == pytest.approx(1, abs=1e-3)
+        for e in (-1.0, -0.2, 0.0, 0.3, 1.0, 2.0):
+            for p, q, branches in ((small, big, run.atom.add), (big, small, run.atom.remove)):
+                found = float(np.maximum(p - math.exp(e) * q, 0).sum())
+                assert found <= claimed(e, branches) * 1.002 + 1e-6
+                if e > 0:
+                    largest = max(largest, found / claimed(e, branches))
+    assert largest > 0.3
+
+
+def test_softmax_additions_reach_the_number_of_other_classes() -> None:
+    """Far out, each other class leaks its own Gaussian delta: a claim without the factor would be false."""
+    m, kappa, e = 1.0, 0.05, 4.0
+    ridge, sigma = 1 / kappa, math.sqrt(2) / m
+    side = np.linspace(-9, 9, 401) * sigma / ridge
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    cell, nobody = (side[1] - side[0]) ** 2, np.zeros(2)
+    far = 400.0  # a large coefficient of a tiny row would do the same: p is at a vertex wherever b points
+    small = np.exp(log_density([], grid, nobody, ridge, sigma)) * cell
+    b = -ridge * grid
+    scores = far * (b @ BASIS)
+    p = np.eye(3)[np.argmax(-scores, axis=1)]
+    moved = b + (np.eye(3)[0] - p) @ BASIS.T
+    big = np.exp(-(moved**2).sum(axis=1) / (2 * sigma**2)) * ridge**2 / (2 * math.pi * sigma**2) * cell
+    found = float(np.maximum(small - math.exp(e) * big, 0).sum())
+    assert gaussian.delta(m, e) * 1.2 < found <= claimed(e, SoftmaxRun(exact(m) ** 2, exact(kappa), 3).atom.add) * 1.02
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_softmax_calibration(classes: int) -> None:
+    kappa = Fraction(1, 5)
+    for mu in (0, "0.02"):
+        m = multiclass.softmax(1, "1e-6", classes, kappa, mu=mu)
+        cost = Cost(mu=mu) + Cost(atoms=(SoftmaxRun(exact(m) ** 2, kappa, classes).atom,))
+        assert cost.fits(Budget(1, "1e-6"))
+        more = Cost(mu=mu) + Cost(atoms=(SoftmaxRun((exact(m) * Fraction(102, 100)) ** 2, kappa, classes).atom,))
+        assert not more.fits(Budget(1, "1e-6"))
+    assert multiclass.softmax(1, "1e-6", classes, 10) == 0  # the determinant alone is too much
+    assert SoftmaxRun(Fraction(1), Fraction(1, 4), classes).shift == 0
+
+
+def test_several_classes_by_quadrature() -> None:
+    """The sum of the losses of three exact runs against the Gaussian cost of three."""
+    m, kappa, epsilon, classes = 0.4, 1.2, 2.0, 3
+    run = SharpRun(exact(m) ** 2, exact(kappa))
+    mu = math.sqrt(classes * run.gaussian_squared)
+    t = np.linspace(-8, 8, 161)
+    weights = np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
+    for centre in (-12.0, -6.0, -2.0, 0.0):
+        nobody = Classifier([], [], "logistic", 1.0, 1 / kappa, 1 / m, centre)
+        one = nobody.more(1.0)
+        for p, q in ((one, nobody), (nobody, one)):
+            losses = loss(p, q, p.points(t))
+            sums = np.add.outer(np.add.outer(losses, losses), losses)
+            leak = np.maximum(-np.expm1(np.minimum(epsilon - sums, 0.0)), 0.0)
+            found = float(np.einsum("ijk,i,j,k->", leak, weights, weights, weights))
+            assert found <= gaussian.delta(mu, epsilon) * 1.01
+
+
+def test_the_corollary_for_one_run_does_not_compose() -> None:
+    """Ten runs at the limit for one: the total is far above what the noise of a Gaussian release would give."""
+    classes, epsilon, delta = 10, Fraction(1), Fraction(1, 10**6)
+    m = exact(multiclass.one_vs_rest(epsilon, delta, classes))
+    runs = Cost(atoms=(SharpRun(m**2, epsilon + m**2 / 2, levels=8).atom,) * classes)
+    assert not runs.fits(Budget(epsilon, delta))
+    assert Cost(mu_squared=classes * SharpRun(m**2, m).gaussian_squared).fits(Budget(epsilon, delta))
+
+
+def test_one_versus_rest() -> None:
+    whole = multiclass.one_vs_rest(1, "1e-6", 10)
+    assert whole == pytest.approx(gaussian.mu(1, "1e-6") / math.sqrt(10), rel=1e-12)
+    smaller = multiclass.one_vs_rest(1, "1e-6", 10, kappa=2 * whole)
+    assert 0.85 * whole < smaller < 0.92 * whole  # Theorem 2 alone would say one half
+    cost = Cost(mu_squared=10 * SharpRun(exact(smaller) ** 2, exact(2 * whole)).gaussian_squared)
+    assert cost.fits(Budget(1.0, 1.001e-6))
+    kappa = multiclass.one_vs_rest_kappa(1, "1e-6", 10, smaller)
+    assert float(kappa) == pytest.approx(2 * whole, rel=0.02)
+    assert multiclass.one_vs_rest_kappa(1, "1e-6", 10, 1) == 0
+    assert multiclass.one_vs_rest(1, "1e-6", 10, mu=1) == 0
+    with pytest.raises(ValueError, match="classes"):
+        multiclass.one_vs_rest(1, "1e-6", 1)

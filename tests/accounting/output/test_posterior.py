@@ -1,0 +1,299 @@
+"""What a posterior sample leaks: the pair, its corners, the certified search; each attacked with exact densities."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from snugdp.accounting.output import posterior
+from snugdp.accounting.output.posterior_search import certified, rho_guess, rho_max
+
+Array = NDArray[np.float64]
+# Reference values, computed with 40 digits elsewhere; the names of the columns stand behind each table.
+PAIRS = [
+    ("add", 0.01, 2.0, 1.0, 0.19801980198019803, 0.9900990099009901, 2.242899138664316e-07),
+    ("remove", 0.01, 2.0, 1.0, 0.20202020202020202, 1.0101010101010102, 1.5469101348110884e-10),
+    ("add_corner", 0.01, 2.0, 1.0, 0.19900743804199783, 0.9900990099009901, 2.463708833028658e-07),
+    ("add", 0.5, 1.0, 0.3, 0.4714045207910317, 0.6666666666666666, 0.15180592981160382),
+    ("remove", 0.5, 1.0, 0.3, 1.414213562373095, 2.0, 0.34483295515864926),
+    ("add_corner", 2.0, 1.0, -0.5, 0.816496580927726, 0.3333333333333333, 0.5251118082798342),
+]  # direction, leverage, rho, eps, m, s2, delta
+RENYI = [
+    ("add", 8.0, 0.01, 2.0, 0.17054807009681186),
+    ("remove", 8.0, 0.01, 2.0, 0.15123554901882555),
+    ("add", 1.5, 0.7, 0.5, 0.2842470711043555),
+    ("remove", 32.0, 0.3, 1.0, 0.806464272817989),
+]  # direction, alpha, leverage, rho, rdp
+CLOSED = [
+    ("add", 0.5, 10.0, 90.0, 2.0, 1.0, 1e-06, 0.8864653680220362),
+    ("remove", 0.5, 10.0, 90.0, 2.0, 1.0, 1e-06, 0.7585106157977285),
+    ("add", 0.2, 5.0, 0.0, 1.5, 2.0, 1e-05, 11.895562586837972),
+    ("remove", 0.2, 5.0, 0.0, 1.5, 2.0, 1e-05, 2.6198593587404067),
+]  # direction, gamma, lam, lambda_min, rbar, B, delta, eps
+LOGS = [
+    (1.0, 1.0, 0.0, 0.6931471805599453, 0.6931471805599453),
+    (1.0, 1.0, 3.0, 0.22314355131420976, 0.28768207245178096),
+    (2.0, 10.0, 50.0, 0.06453852113757118, 0.06899287148695145),
+    (1.0, 0.5, 0.5, 0.6931471805599453, 1.0986122886681098),
+]  # B, lam, lambda_min, add_only, add_remove
+STRENGTHS = [
+    (100.0, 0.0, 1.0, 0.2, 1e-07, 0.01, 0.009900990099009901, 1.8067052778622892),
+    (20.0, 0.0, 1.0, 0.2, 1e-07, 0.05, 0.047619047619047616, 0.4255198491219674),
+    (10.0, 900.0, 1.0, 0.2, 1e-07, 0.001098901098901099, 0.001098901098901099, 5.975188133732473),
+    (1000.0, 0.0, 1.0, 0.02, 1e-07, 0.001, 0.000999000999000999, 0.58066045862513),
+    (3.0, 0.0, 1.0, 0.8, 1e-07, 0.3333333333333333, 0.25, 0.14121280456309596),
+]  # lam, lambda_tilde, B, mu3, d0, leverage_add, leverage_remove, rho
+OUTPUTS = [
+    (1.0, 100.0, 0.0, 2.0, 0.2, 0.02, 0.09999999999999999),
+    (2.0, 10.0, 200.0, 3.0, 0.15, 0.02912621359223301, 0.19417475728155342),
+]  # B, lam, lambda_tilde, rbar, mu3, sensitivity, sd
+
+
+def typed(number: float) -> Fraction:
+    return Fraction(repr(number))
+
+
+@pytest.mark.parametrize(("name", "leverage", "rho", "epsilon", "m", "s2", "delta"), PAIRS)
+def test_pairs(*, name: str, leverage: float, rho: float, epsilon: float, m: float, s2: float, delta: float) -> None:
+    square = typed(rho) ** 2
+    if name == "add_corner":
+        found = posterior.corner("add", leverage, square)
+    else:
+        found = posterior.pair("add" if name == "add" else "remove", leverage, square)
+    assert float(found.mean) == pytest.approx(m, rel=1e-12)
+    assert float(found.variance) == pytest.approx(s2, rel=1e-12)
+    assert found.delta(epsilon) == pytest.approx(delta, rel=1e-7, abs=1e-13)
+
+
+@pytest.mark.parametrize(("direction", "alpha", "leverage", "rho", "expected"), RENYI)
+def test_renyi(direction: posterior.Direction, alpha: float, leverage: float, rho: float, expected: float) -> None:
+    assert posterior.renyi(direction, alpha, leverage, rho) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("direction", "gamma", "ridge", "least", "size", "bound", "delta", "expected"), CLOSED)
+def test_closed_form(
+    *,
+    direction: posterior.Direction,
+    gamma: float,
+    ridge: float,
+    least: float,
+    size: float,
+    bound: float,
+    delta: float,
+    expected: float,
+) -> None:
+    found = posterior.closed_form(
+        direction, gamma=gamma, ridge=ridge, curvature=least, residual=size, x_bound=bound, delta=delta
+    )
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("bound", "ridge", "least", "alone", "both"), LOGS)
+def test_log_lipschitz_sensitivity(bound: float, ridge: float, least: float, alone: float, both: float) -> None:
+    square = typed(bound) ** 2
+    assert float(posterior.log_lipschitz_sensitivity(square, ridge, least)) == pytest.approx(both, rel=1e-9)
+    added = posterior.log_lipschitz_sensitivity(square, ridge, least, removal=False)
+    assert float(added) == pytest.approx(alone, rel=1e-9)
+
+
+@pytest.mark.parametrize(("ridge", "least", "bound", "mu", "slack", "added", "removed", "rho"), STRENGTHS)
+def test_rho_max(
+    *,
+    ridge: float,
+    least: float,
+    bound: float,
+    mu: float,
+    slack: float,
+    added: float,
+    removed: float,
+    rho: float,
+) -> None:
+    sides = posterior.leverages(typed(bound) ** 2, ridge, least)
+    assert [float(side) for side in sides] == pytest.approx([added, removed], rel=1e-12)
+    assert float(rho_max(*sides, typed(mu) ** 2, typed(slack))) == pytest.approx(rho, rel=1e-6)
+
+
+@pytest.mark.parametrize(("bound", "ridge", "least", "size", "mu", "sensitivity", "deviation"), OUTPUTS)
+def test_output_sensitivity(
+    *, bound: float, ridge: float, least: float, size: float, mu: float, sensitivity: float, deviation: float
+) -> None:
+    found = float(posterior.output_sensitivity(bound, ridge, least, size))
+    assert [found, found / mu] == pytest.approx([sensitivity, deviation], rel=1e-12)
+
+
+def hockey(m: Array, s2: Array, e: Array) -> Array:
+    """N(0, 1) against N(m, s2) at e, all broadcast; nothing here comes from the library."""
+    m, s = np.abs(m), np.sqrt(s2)
+    a, b, c = (1 / s2 - 1) / 2, -m / s2, m**2 / (2 * s2) + np.log(s) - e
+    discriminant = b * b - 4 * a * c
+    q = (-b + np.sqrt(np.maximum(discriminant, 0))) / 2
+    with np.errstate(all="ignore"):
+        one, other = c / q, q / a
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        inside = mass(low, high) - np.exp(e) * mass((low - m) / s, (high - m) / s)
+        outside = ndtr(low) + ndtr(-high) - np.exp(e) * (ndtr((low - m) / s) + ndtr(-(high - m) / s))
+    floor = np.maximum(0.0, -np.expm1(e))
+    value = np.where(s2 > 1, inside, outside)
+    return np.asarray(np.where(discriminant > 0, np.maximum(value, floor), np.where(s2 > 1, 0.0, floor)))
+
+
+def mass(low: Array, high: Array) -> Array:
+    return np.asarray(np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))
+
+
+def gauss(mu: float, e: Array) -> Array:
+    value = ndtr(mu / 2 - e / mu) - np.exp(e) * ndtr(-mu / 2 - e / mu)
+    return np.asarray(np.maximum(value, np.maximum(0.0, -np.expm1(e))))
+
+
+LEVELS = np.linspace(-6, 6, 49)
+
+
+def neighbours(n: int, seed: int) -> list[tuple[float, float, float, float, float, float]]:
+    """Random data sets with one row more or less, in 1 to 4 dimensions: leverage, rho and the true law's 1-D pair.
+
+    In the direction H^-1 x all of the difference between the two posteriors lies; the pair is read off there from
+    the two data sets by themselves, without any formula for updates.
+    """
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        d, rows = int(rng.integers(1, 5)), int(rng.integers(0, 9))
+        lam, gamma = float(10 ** rng.uniform(-1.5, 2)), float(10 ** rng.uniform(-2, 1.5))
+        X = rng.normal(size=(rows + 1, d))
+        X /= np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True)) * rng.choice([1.0, 3.0], size=(rows + 1, 1))
+        y = rng.choice([-1.0, 1.0], rows + 1)
+        sets = [(X[:-1], y[:-1]), (X, y)]
+        laws = []
+        for A, b in sets:
+            H = A.T @ A + lam * np.eye(d)
+            laws.append((np.linalg.solve(H, A.T @ b), H))
+        for held, direction in ((0, 1.0), (1, -1.0)):
+            (mean, H), (other, K) = laws[held], laws[1 - held]
+            v = np.linalg.solve(H, X[-1])
+            spread, wide = v @ H @ v, v @ H @ np.linalg.solve(K, H @ v)
+            m = math.sqrt(gamma) * (v @ H @ (other - mean)) / math.sqrt(spread)
+            least = float(np.linalg.eigvalsh(sets[held][0].T @ sets[held][0])[0])
+            size = math.sqrt(gamma) * (1 + float(np.linalg.norm(mean)))
+            found.append((direction, float(m), float(wide / spread), lam, max(least, 0.0), size))
+    return found
+
+
+def corners_of(lam: Array, least: Array, size: Array, added: NDArray[np.bool_]) -> tuple[Array, Array]:
+    a = 1 / (lam + least)
+    r = np.minimum(a, 1 / (lam + 1))
+    m = np.where(added, size * np.sqrt(a / (1 + a)), size * np.sqrt(r) / (1 - r))
+    return m, np.where(added, 1 / (1 + a), 1 / (1 - r))
+
+
+def test_thousands_of_neighbours_are_below_their_corners() -> None:
+    direction, m, s2, lam, least, size = np.array(neighbours(2500, 5)).T[:, :, None]
+    added = direction > 0
+    bound = hockey(*corners_of(lam, least, size, added), LEVELS)
+    true = hockey(m, s2, LEVELS)
+    assert float((true - bound).max()) < 1e-12
+    assert float((true / np.maximum(bound, 1e-9))[bound > 1e-6].max()) > 0.8  # and not far below
+    short = hockey(*corners_of(lam, least, 0.9 * size, added), LEVELS)
+    assert float((true - short).max()) > 1e-3
+
+
+def test_the_plain_corner_of_an_added_row_does_not_dominate() -> None:
+    """With sqrt(l)/(1 + l) in place of sqrt(l/(1 + l)), smaller leverages leak more at some epsilons below zero."""
+    mu, rho = np.array([(mu, rho) for mu in (0.5, 1.0, 3.0) for rho in (0.1, 1.0, 3.0)]).T[:, :, None]
+    below = hockey(np.sqrt(mu / 2) * rho / (1 + mu / 2), 1 / (1 + mu / 2), LEVELS)
+    assert float((below - hockey(np.sqrt(mu) * rho / (1 + mu), 1 / (1 + mu), LEVELS)).max()) > 1e-4
+
+
+def test_corners_dominate_the_pairs_below_them() -> None:
+    rng = np.random.default_rng(9)
+    top, size = 10 ** rng.uniform(-3, 0.5, (20_000, 1)), 10 ** rng.uniform(-1.5, 1, (20_000, 1))
+    mu, rho = top * rng.uniform(size=top.shape), size * rng.uniform(size=size.shape)
+    added = hockey(np.sqrt(mu) * rho / (1 + mu), 1 / (1 + mu), LEVELS)
+    assert float((added - hockey(size * np.sqrt(top / (1 + top)), 1 / (1 + top), LEVELS)).max()) < 1e-12
+    top, mu = top / (1 + top), mu / (1 + top)
+    removed = hockey(np.sqrt(mu) * rho / (1 - mu), 1 / (1 - mu), LEVELS)
+    assert float((removed - hockey(size * np.sqrt(top) / (1 - top), 1 / (1 - top), LEVELS)).max()) < 1e-12
+
+
+SETTINGS = [
+    (1 / 100, 0.2, 1e-7),
+    (1 / 20, 0.2, 1e-7),
+    (1 / 3, 0.8, 1e-7),
+    (1e-3, 0.02, 1e-10),
+    (1e-4, 0.2, 1e-6),
+    (1e-2, 3.0, 1e-3),
+    (1e-5, 0.5, 1e-9),
+    (0.3, 2.0, 1e-2),
+]
+
+
+@pytest.mark.parametrize(("leverage", "mu", "slack"), SETTINGS)
+def test_the_certified_strength_holds_everywhere_and_is_nearly_the_largest(
+    leverage: float, mu: float, slack: float
+) -> None:
+    added = typed(leverage)
+    removed = added / (1 + added)
+    rho = rho_max(added, removed, typed(mu) ** 2, typed(slack))
+    assert rho > 0
+    reach = 3 * mu * math.sqrt(2 * math.log(4 / slack)) + 3 * mu**2 + 40 * leverage
+    levels = np.linspace(-reach, reach, 200_001)
+
+    def excess(size: float) -> float:
+        a, b = float(added), float(removed)
+        narrow = hockey(np.array(size * math.sqrt(a / (1 + a))), np.array(1 / (1 + a)), levels)
+        wide = hockey(np.array(size * math.sqrt(b) / (1 - b)), np.array(1 / (1 - b)), levels)
+        return float((np.maximum(narrow, wide) - gauss(mu, levels)).max()) - slack
+
+    assert excess(float(rho)) <= 1e-15
+    assert excess(1.005 * float(rho)) > 0
+
+
+def test_what_is_too_strong_is_never_certified() -> None:
+    """Slightly above the crossing there is no certificate; where the variance alone is too much, none at all."""
+    for leverage, mu, slack in SETTINGS[:4]:
+        added = typed(leverage)
+        guess = rho_guess(leverage, leverage / (1 + leverage), mu, slack)
+        too_much = Fraction(guess * (1 + 2.0**-18)) ** 2
+        sides = [posterior.corner("add", added, too_much), posterior.corner("remove", added / (1 + added), too_much)]
+        assert not all(certified(side, typed(mu) ** 2, typed(slack)) for side in sides)
+    assert rho_max(Fraction(1), Fraction(1, 2), Fraction(1, 100), Fraction(1, 10**7)) == 0
+
+
+def test_extreme_leverages_end_on_the_safe_side() -> None:
+    tiny = Fraction(1, 2**75)
+    rho = rho_max(tiny, tiny, Fraction(1, 25), Fraction(1, 10**7))
+    assert 0.99 < float(rho) * math.sqrt(tiny) / 0.2 < 1.0001
+    assert rho_max(Fraction(10**40), 1 - Fraction(1, 10**40), Fraction(1, 25), Fraction(1, 10**7)) == 0
+
+
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_closed_form_holds_for_the_pair(direction: posterior.Direction) -> None:
+    for gamma, ridge, size in ((0.5, 10, 2.0), (5.0, 100, 1.0), (0.1, 2, 3.0)):
+        epsilon = posterior.closed_form(
+            direction, gamma=gamma, ridge=ridge, curvature=3, residual=size, x_bound=1, delta=1e-5
+        )
+        added, removed = posterior.leverages(1, ridge, 3)
+        true = posterior.pair(direction, added if direction == "add" else removed, typed(gamma) * typed(size) ** 2)
+        assert true.delta(epsilon) <= 1e-5
+        assert direction == "remove" or true.delta(epsilon / 2) > 1e-5  # and not by far
+
+
+def test_bad_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="direction"):
+        posterior.pair("both", 1, 1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="below 1"):
+        posterior.pair("remove", 1, 1)
+    with pytest.raises(ValueError, match="ridge must be above 0"):
+        posterior.leverages(1, 0, 0)
+    with pytest.raises(ValueError, match="alpha"):
+        posterior.renyi("add", 1, "0.1", 1)
+    with pytest.raises(ValueError, match=r"exp\(-1/2\)"):
+        posterior.closed_form("add", gamma=1, ridge=1, curvature=0, residual=1, x_bound=1, delta="0.7")
+    with pytest.raises(ValueError, match="above 0"):
+        rho_max(Fraction(0), Fraction(1, 2), Fraction(1), Fraction(1, 2))
+    assert posterior.renyi("add", 3, "0.5", 1) == math.inf

@@ -1,0 +1,74 @@
+"""Two results are the same or not, whatever they are made of: also what carries its numbers inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from snugdp.audit.equality import alike
+
+
+class Plain:
+    def __init__(self, inside: Any) -> None:
+        self.inside = inside
+
+    def method(self) -> Any:
+        return self.inside
+
+
+class Slotted:
+    __slots__ = ("inside",)
+
+    def __init__(self, inside: Any) -> None:
+        self.inside = inside
+
+
+def closure(inside: int) -> Callable[[int], int]:
+    return lambda x: x + inside
+
+
+def with_default(inside: int) -> Callable[..., int]:
+    def function(x: int, y: int = inside) -> int:
+        return x + y
+
+    return function
+
+
+MAKERS: list[Callable[[int], Any]] = [
+    lambda n: [n, float("nan")],
+    lambda n: np.array([n, 1]),
+    lambda n: {"a": {"b": n}},
+    lambda n: {n},
+    Plain,
+    Slotted,
+    closure,
+    with_default,
+    lambda n: partial(closure, n),
+    lambda n: Plain(n).method,
+    lambda n: pd.DataFrame({"a": [n]}),
+    lambda n: pd.Series([n]),
+    lambda n: pl.DataFrame({"a": [n]}),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_same_and_another(make: Callable[[int], Any]) -> None:
+    assert alike(make(1), make(1))
+    assert not alike(make(1), make(2))
+
+
+def test_what_cannot_be_compared_is_not_alike() -> None:
+    assert not alike(iter([]), iter([]))
+    assert not alike((x for x in "a"), (x for x in "a"))
+    ring: list[Any] = []
+    ring.append(ring)
+    other: list[Any] = []
+    other.append(other)
+    assert not alike(ring, other)
+    assert alike(ring, ring)

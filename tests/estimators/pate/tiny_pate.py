@@ -1,0 +1,86 @@
+"""Labels by a plain noisy vote: what the classifier does around them is tested without the accounting, and fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snugdp import Budget, Cost, Outcome, Plan
+from snugdp.noise.laws import Gaussian
+from snugdp.pate import face
+from snugdp.pate.proposals import Size
+from snugdp.pate.votes import Panel
+from snugdp.propose.plan import Step
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import Secret, unwrap
+from snugdp.serial.codec import Kept
+
+__all__ = ["Tiny", "plain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    labels: Any
+    answered: Any
+
+
+@dataclass(frozen=True)
+class Proposed:
+    plan: Plan
+    sigma: Any
+    gap: Any
+
+
+class Tiny:
+    """The face of ``snugdp.pate``; it remembers what it was given. ``gap``: "refuse", "one" class, or "none"."""
+
+    votes: Any = None
+    calls: int = 0
+    plans: int = 0
+
+    @staticmethod
+    def propose(budget: Budget, size: Size, _test: Any, given: Any) -> Proposed:
+        if given.sigma is not None and given.sigma <= 0:
+            raise ValueError("sigma must be greater than 0")
+        Tiny.plans += 1
+        cost = Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
+        told = f"{size.queries} queries, {size.teachers} teachers, {size.classes} classes"
+        plan = Plan(
+            "tiny", "mechanisms/linear/sufficient.proof.md#theorem-1", {}, (Step("all", "noise", cost),), (told,)
+        )
+        return Proposed(plan, given.sigma, given.gap)
+
+    @staticmethod
+    def run(proposal: Proposed, panel: Panel, secret: Secret[Any], purse: Purse) -> Outcome[Labels]:
+        votes = unwrap(secret)
+        assert votes.dtype == np.int64
+        assert votes.shape == (panel.queries, len(panel.classes))
+        assert votes.min() >= 0
+        assert votes.sum(axis=1).max() <= panel.teachers
+        Tiny.votes, Tiny.calls = votes.copy(), Tiny.calls + 1
+
+        def walk(_: object) -> Kept:
+            if proposal.gap == "refuse":
+                return Kept(refused=True)
+            found = purse.noise.argmaxes(secret, Gaussian(proposal.sigma or 1))
+            answered = np.full(len(votes), proposal.gap != "none")
+            if proposal.gap == "half":
+                answered[::2] = False
+            if proposal.gap == "one":
+                found[:] = 1
+            return Kept(refused=False, value=Labels(np.array(panel.classes)[found], answered))
+
+        return purse.pay(proposal.plan, walk)
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> type[Tiny]:
+    """In place of the real labels."""
+    monkeypatch.setattr(face, "propose", Tiny.propose)
+    monkeypatch.setattr(face, "run", Tiny.run)
+    monkeypatch.setattr(Tiny, "calls", 0)
+    monkeypatch.setattr(Tiny, "plans", 0)
+    return Tiny

@@ -1,0 +1,274 @@
+"""Softmax by objective perturbation: sums with proved errors, exact minimisers, exact deltas, refusals."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import pytest
+from flint import arb, fmpq
+from sklearn.linear_model import LogisticRegression
+
+from snugdp import Budget, MemoryLedger, Simulation
+from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.objective.softmax import AdaptiveSoftmax, Softmax, SoftmaxLoss, SoftmaxModel, recommended
+from snugdp.noise import Exact
+from snugdp.numerics.balls import precision
+from snugdp.release.context import Purse
+from snugdp.secrecy.secret import PrivateComputationError, Secret
+from snugdp.tables.passes.softmax import SoftmaxPass, softmax
+from snugdp.tables.rows import Rows
+from snugdp.tables.schema.schema import Number, Schema
+from tests.mechanisms.glm_laws import Law, leak
+
+SCHEMA = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-1, 1)}, target="y")
+LINE = Schema({"a": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)
+DESIGN, LINE_DESIGN = Design.of(SCHEMA), Design.of(LINE)
+BUDGET = Budget(1, 1e-6)
+LIMIT = 1 << 20
+
+
+def frame(n: int, seed: int = 0, strange: bool = False) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(-1, 1, (2, n))
+    scores = np.stack([3 * a, 3 * b, -3 * a - 3 * b]) + rng.gumbel(size=(3, n))
+    table = pd.DataFrame({"a": a, "b": b, "y": np.argmax(scores, axis=0) - 1.0})
+    if strange:
+        table.iloc[:4] = [[math.nan, 1.0, 0.3], [math.inf, -math.inf, math.nan], [1e308, 5e-324, 7.0], [0, 0, -0.4]]
+    return table
+
+
+def folded(work: SoftmaxPass, table: pd.DataFrame) -> Any:
+    return work.fold(work.empty(), nw.from_native(table, eager_only=True))
+
+
+def distance(one: list[Fraction], other: list[Fraction]) -> Fraction:
+    square = sum(((a - b) ** 2 for a, b in zip(one, other, strict=True)), Fraction(0))
+    return Fraction(math.isqrt(math.ceil(square * 4**200)), 2**200)
+
+
+# --- the pass ---
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("size", [1, 40, 20_000])
+def test_every_row_is_within_the_proved_error(level: int, size: int) -> None:
+    rng = np.random.default_rng(size)
+    for _ in range(4):
+        theta = [Fraction(int(v), 2**20) for v in rng.integers(-size * 2**20, size * 2**20 + 1, 5)]
+        theta[1] = theta[0] + Fraction(1, 2**19)  # two classes that are hard to tell apart
+        work = SoftmaxPass(LINE, theta, 5, level)
+        for t, w in rng.integers(-LIMIT, LIMIT + 1, (40 if level == 0 else 8, 2)).tolist():
+            state = work.empty()
+            work.add(state, np.array([[float(t)]]), np.array([float(w)]))
+            found, error = work.gradient(state)
+            mine = round((w / LIMIT + 1) * 2)
+            with precision(400):
+                u = [arb(fmpq(*(value * Fraction(t, LIMIT)).as_integer_ratio())) for value in theta]
+                total = sum(((v - max(u, key=float)).exp() for v in u), arb(0))
+                square = arb(0)
+                for k, (v, value) in enumerate(zip(u, found, strict=True)):
+                    true = ((v - max(u, key=float)).exp() / total - (k == mine)) * arb(fmpq(t, LIMIT))
+                    off = true - arb(fmpq(*value.as_integer_ratio()))
+                    square += off * off
+                assert square.upper().sqrt() <= arb(fmpq(*error.as_integer_ratio())), (theta, t, w)
+
+
+def test_levels_agree_and_errors_shrink_also_for_points_that_floats_cannot_hold() -> None:
+    rng, table = np.random.default_rng(3), frame(60, 1, strange=True)
+    theta = [Fraction(int(v), 2**70) for v in rng.integers(-(2**62), 2**62, 9)]
+    results = [(w := SoftmaxPass(SCHEMA, theta, 3, level)).gradient(folded(w, table)) for level in range(3)]
+    for (rough, error), (fine, small) in pairwise(results):
+        assert small < error / 2**40
+        assert distance(rough, fine) <= error + small
+    far = SoftmaxPass(SCHEMA, [value * 2**40 for value in theta], 3)
+    assert far.slope_bits == 100
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_every_order_and_partition_gives_the_same_sums(level: int, tmp_path: Path) -> None:
+    table = frame(400, 2, strange=True)
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=90)
+    theta = [Fraction(k - 4, 8) for k in range(9)]
+    work = pickle.loads(pickle.dumps(SoftmaxPass(SCHEMA, theta, 3, level, hessian=True)))
+    whole = folded(work, table)
+    parts = [folded(work, table[i::3]) for i in (1, 2, 0)]
+    merged = work.merge(work.merge(parts[0], parts[1]), work.unpack(work.pack(parts[2])))
+    assert merged.sums == whole.sums == Rows(str(tmp_path / "rows.parquet"), SCHEMA).state(work).sums
+    assert np.allclose(merged.second, whole.second, rtol=1e-9, atol=1e-3)
+    held = Rows(table, SCHEMA)
+    assert held.images() is not None
+    assert held.state(work).sums == whole.sums
+    with pytest.raises(ValueError, match="not sums"):
+        SoftmaxPass(SCHEMA, theta, 3, level + 2).unpack(work.pack(whole))
+
+
+def test_the_hessian_is_the_derivative_of_the_gradient() -> None:
+    table, step = frame(50, 4), Fraction(1, 2**12)
+    theta = [Fraction(k - 4, 8) for k in range(9)]
+    at = SoftmaxPass(SCHEMA, theta, 3, 0, hessian=True)
+    second = at.second(folded(at, table))
+    for j in range(9):
+        ends = []
+        for sign in (1, -1):
+            work = SoftmaxPass(SCHEMA, [v + sign * step * (i == j) for i, v in enumerate(theta)], 3)
+            ends.append(np.array([float(v) for v in work.gradient(folded(work, table))[0]]))
+        assert np.allclose((ends[0] - ends[1]) / (2 * float(step)), second[j], atol=1e-4)
+    assert softmax(np.array([[800.0, 0.0, -800.0]])).sum() == 1.0
+
+
+# --- the minimiser and its law ---
+
+
+def test_without_noise_it_is_the_minimiser_of_scikit_learn() -> None:
+    table = frame(500, 5)
+    held = Rows(table, SCHEMA).images()
+    assert held is not None
+    V, w = held.sample(10**9)
+    model = SoftmaxModel(DESIGN, 3, Fraction(10**9), Fraction(2))
+    found = np.array([float(v) for v in model.draw(Secret(Rows(table, SCHEMA)), Exact())]).reshape(3, 3)
+    true = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(V * float(DESIGN.unit), w)
+    assert np.allclose(found, true.coef_, atol=5e-5)
+
+
+def test_what_comes_out_has_the_law_of_the_theorem() -> None:
+    """With two classes the difference of coefficients is a logistic model of rows that are sqrt(2) times as long."""
+    table = pd.DataFrame({"a": [1.0, -1.0, 0.5], "y": [1.0, 1.0, -1.0]})
+    model = SoftmaxModel(LINE_DESIGN, 2, Fraction(1, 2), Fraction(2))
+    law = Law([math.sqrt(2), -math.sqrt(2), math.sqrt(0.5)], [1.0, 1.0, -1.0], 2.0, float(model.sigma))
+    noise = Simulation(5)
+    drawn = np.array([[float(v) for v in model.draw(Secret(Rows(table, LINE)), noise)] for _ in range(100)])
+    tilts = law.tilt((drawn[:, 1] - drawn[:, 0]) / math.sqrt(2))
+    assert abs(tilts.mean()) < 0.35
+    assert 0.65 < (tilts**2).mean() < 1.5
+    across = (drawn[:, 1] + drawn[:, 0]) / math.sqrt(2) * 2 / float(model.sigma)
+    assert 0.65 < (across**2).mean() < 1.5
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2])
+def test_two_classes_leak_no_more_than_the_budget(epsilon: float) -> None:
+    model = Softmax(LINE_DESIGN, Budget(epsilon, 1e-5), classes=2).model
+    found = []
+    for force in np.linspace(-30, 30, 31):
+        less = Law([], [], float(model.ridge), float(model.sigma), force=float(force))
+        more = Law([math.sqrt(2)], [1.0], float(model.ridge), float(model.sigma), force=float(force))
+        found += [leak(less, more, epsilon), leak(more, less, epsilon)]
+    assert 1e-7 < max(found) <= 1e-5
+
+
+def density(rows: list[int], theta: np.ndarray, ridge: float, sigma: float) -> np.ndarray:
+    """Of three classes and one entry, rows x = 1 of these classes, in the plane orthogonal to (1, 1, 1)."""
+    basis = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
+    u = theta @ basis
+    p = np.exp(u - u.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    counts = np.bincount(rows, minlength=3)
+    b = -((len(rows) * p - counts) @ basis.T + ridge * theta)
+    middle = np.einsum("...k,jk,lk->...jl", p, basis, basis)
+    mean = p @ basis.T
+    jacobian = len(rows) * (middle - mean[..., :, None] * mean[..., None, :]) + ridge * np.eye(2)
+    found: np.ndarray = np.exp(-(b**2).sum(-1) / (2 * sigma**2)) * np.linalg.det(jacobian) / (2 * math.pi * sigma**2)
+    return found
+
+
+def test_three_classes_leak_no_more_than_the_budget() -> None:
+    model = Softmax(LINE_DESIGN, Budget(1, 1e-3), classes=3).model
+    ridge, sigma = float(model.ridge), float(model.sigma)
+    reach = (6 * sigma + 8) / ridge
+    axis = np.linspace(-reach, reach, 401)
+    theta = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    area, found = (axis[1] - axis[0]) ** 2, []
+    for rows in ([], [0, 0, 0], [0, 1, 2], [1] * 6):
+        less, more = density(rows, theta, ridge, sigma), density([*rows, 0], theta, ridge, sigma)
+        assert less.sum() * area == pytest.approx(1, abs=1e-4)
+        found += [
+            float(np.maximum(one - math.e * other, 0).sum() * area) for one, other in ((less, more), (more, less))
+        ]
+    assert 1e-6 < max(found) <= 1e-3
+
+
+# --- the methods ---
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 4])
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_plans_fit_and_use_up_the_budget(epsilon: float, classes: int) -> None:
+    budget = Budget(epsilon, 1e-6)
+    for method in (Softmax(DESIGN, budget, classes=classes), AdaptiveSoftmax(DESIGN, budget, classes=classes)):
+        assert method.plan().cost.fits(budget)
+        assert method.cost == method.plan().cost
+        assert method.cost.delta_at(epsilon) > 0.95e-6
+        assert method.forecast(10_000).noise < method.forecast(10).noise
+    model = Softmax(DESIGN, budget, classes=classes).model
+    assert model.run.m_squared * model.sigma**2 == 2 * DESIGN.x_squared
+    assert model.run.kappa * model.ridge == DESIGN.x_squared
+
+
+def test_fits_tell_classes_apart_and_are_charged() -> None:
+    budget, table = Budget(4, 1e-6), frame(3000, 6)
+    held = Rows(table, SCHEMA).images()
+    assert held is not None
+    V, w = held.sample(10**9)
+    for method in (Softmax(DESIGN, budget, classes=3), AdaptiveSoftmax(DESIGN, budget, classes=3)):
+        fit = method.fit(Secret(Rows(table, SCHEMA)), Purse(Simulation(1))).value
+        assert fit is not None
+        assert fit.theta.shape == (3, 3)
+        right = np.argmax(V * float(DESIGN.unit) @ fit.theta.T, axis=1) == np.rint(w * float(DESIGN.unit)) + 1
+        assert right.mean() > 0.7
+        ledger = MemoryLedger(4, 1e-6)
+        assert not method.fit(Secret(Rows(frame(0, 6), SCHEMA)), Purse(ledger=ledger)).refused
+        with pytest.raises(Exception, match="budget"):
+            method.fit(Secret(Rows(table, SCHEMA)), Purse(ledger=ledger))
+
+
+def test_a_start_that_is_of_no_use_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, rows = SoftmaxModel(DESIGN, 3, Fraction(10**9), Fraction(4)), Rows(frame(40), SCHEMA)
+    good = model.draw(Secret(rows), Exact())
+    monkeypatch.setattr(SoftmaxLoss, "solve", lambda self, b: np.array([math.nan]))
+    assert all(
+        abs(a - b) <= 2 * Fraction(2) ** model.grid
+        for a, b in zip(model.draw(Secret(rows), Exact()), good, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Softmax(DESIGN, Budget(1), classes=3), "delta > 0"),
+        (lambda: Softmax(DESIGN, BUDGET, classes=1), "2 to 1000"),
+        (lambda: Softmax(DESIGN, BUDGET, classes=3, ridge=0), "ridge must be"),
+        (lambda: Softmax(DESIGN, BUDGET, classes=3, ridge="0.001"), "affords nothing"),
+        (lambda: AdaptiveSoftmax(DESIGN, Budget(1, 1e-6, "replace"), classes=3), "add_remove"),
+        (lambda: SoftmaxPass(SCHEMA, [Fraction(1)] * 8, 3), "9 entries"),
+        (lambda: SoftmaxPass(SCHEMA, [Fraction(1, 3)] * 9, 3), "dyadic"),
+        (lambda: SoftmaxPass(Schema({"x": Number(0, 1)}), [Fraction(1)] * 6, 3), "target"),
+    ],
+)
+def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("classes", "rows", "name"),
+    [(2, None, "AdaptiveGLM"), (2, 5, "GLMObjective"), (3, None, "AdaptiveSoftmax"), (3, 5, "Softmax")],
+)
+def test_what_is_recommended_depends_on_public_numbers(classes: int, rows: int | None, name: str) -> None:
+    method = recommended(DESIGN, BUDGET, classes=classes, rows=rows)
+    assert type(method).__name__ == name
+    assert method.plan().cost.fits(BUDGET)
+
+
+def test_rows_of_another_design_are_a_private_failure() -> None:
+    for method in (Softmax(LINE_DESIGN, BUDGET, classes=3), AdaptiveSoftmax(LINE_DESIGN, BUDGET, classes=3)):
+        assert method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(budget=BUDGET)).refused
+        with pytest.raises(PrivateComputationError):
+            method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(Simulation(1)))

@@ -1,0 +1,109 @@
+"""The hidden number of runs has exactly its law, with and without a cut, and a wrong law is noticed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import pytest
+from scipy import special, stats
+
+from snugdp.accounting import selection
+from snugdp.noise import Exact, Noise, Simulation
+from snugdp.noise.exact.stopping import cut_off, stopping
+from snugdp.numerics.balls import ball
+
+ALPHA = 1e-8
+LAWS: dict[str, Any] = {
+    "geometric": selection.geometric(5),
+    "logarithmic": selection.logarithmic(5),
+    "eta": selection.truncated_negative_binomial(Fraction(-1, 2), 5),
+    "poisson": selection.poisson(5),
+    "binomial": selection.binomial(5),
+}
+
+
+def by_hand(law: Any, k: int) -> float:
+    """P(K = k) from the books: nothing here comes from the sampler or the accounting."""
+    name = type(law).__name__
+    if name == "Poisson":
+        return float(stats.poisson.pmf(k, 5))
+    if name == "Binomial":
+        return float(stats.binom.pmf(k, law.n, float(law.p)))
+    g, eta = float(law.gamma), float(law.eta)
+    if k == 0:
+        return 0.0
+    if eta == 0:
+        return float(stats.logser.pmf(k, 1 - g))
+    full = math.exp(special.gammaln(k + eta) - special.gammaln(k + 1)) / special.gamma(eta)
+    return float((1 - g) ** k * full / (g**-eta - 1))
+
+
+def p_value(drawn: list[int], chance: Callable[[int], float], cells: int = 12) -> float:
+    """Chi-square, with everything from ``cells`` on in one cell."""
+    counted = Counter(min(k, cells) for k in drawn)
+    chances = [chance(k) for k in range(cells)]
+    chances.append(1 - sum(chances))
+    kept = [k for k, value in enumerate(chances) if value * len(drawn) > 4]
+    if any(counted[k] and chances[k] <= 0 for k in counted):
+        return 0.0
+    seen = [counted[k] for k in kept]
+    want = [chances[k] * sum(seen) / sum(chances[k] for k in kept) for k in kept]
+    return float(stats.chisquare(seen, want).pvalue)
+
+
+@pytest.mark.parametrize("noise", [Exact(), Simulation(3)], ids=lambda noise: type(noise).__name__)
+@pytest.mark.parametrize("name", LAWS)
+def test_the_law_and_no_other(noise: Noise, name: str) -> None:
+    law = LAWS[name]
+    drawn = [noise.stopping(law, 10**6) for _ in range(3000)]
+    assert p_value(drawn, lambda k: by_hand(law, k)) > ALPHA
+    for other in LAWS.values():
+        if other is not law:
+            assert p_value(drawn, lambda k, other=other: by_hand(other, k)) < 1e-3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_what_is_above_the_cut_is_no_run_at_all(name: str) -> None:
+    law, noise = LAWS[name], Exact()
+    drawn = [noise.stopping(law, 4) for _ in range(3000)]
+    assert max(drawn) <= 4
+    rest = 1 - sum(by_hand(law, k) for k in range(5))
+    assert p_value(drawn, lambda k: by_hand(law, k) + (rest if k == 0 else 0) if k <= 4 else 0.0, 5) > ALPHA
+
+
+def test_every_uniform_number_finds_its_cell() -> None:
+    """Next to the borders of the cells, on both sides, at distances that floats cannot see."""
+    law, tiny = selection.geometric(3), Fraction(1, 10**60)
+    sums = list(accumulate(Fraction(1, 3) * Fraction(2, 3) ** k for k in range(8)))  # P(K <= k + 1)
+    for k, border in enumerate(sums, start=1):
+        for most in (k, 50):
+            assert stopping(law, most, lambda p, u=border - tiny: ball(u)) == k  # type: ignore[misc]
+        assert stopping(law, 50, lambda p, u=border + tiny: ball(u)) == k + 1  # type: ignore[misc]
+        assert stopping(law, k, lambda p, u=border + tiny: ball(u)) == 0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_cut_off_is_next_to_never_exceeded(name: str) -> None:
+    law = LAWS[name]
+    most = cut_off(law)
+    assert selection.beyond(law, most) <= 1e-9 < selection.beyond(law, most // 2)
+
+
+@pytest.mark.parametrize("noise", [Exact(), Simulation(3)], ids=lambda noise: type(noise).__name__)
+def test_bad_input_is_refused(noise: Noise) -> None:
+    for most in (0, -1, True, 2.5):
+        with pytest.raises(ValueError, match="whole number"):
+            noise.stopping(LAWS["geometric"], most)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="law"):
+        noise.stopping("geometric", 5)  # type: ignore[arg-type]
+
+
+def test_a_seed_repeats() -> None:
+    law = LAWS["poisson"]
+    first, second = Simulation(8), Simulation(8)
+    assert [first.stopping(law, 99) for _ in range(20)] == [second.stopping(law, 99) for _ in range(20)]

@@ -1,0 +1,352 @@
+"""Many noisy comparisons at once: both routes on the same bits, the laws, and nothing private that raises."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import tracemalloc
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from snugdp.noise import Continuous, DiscreteGaussian, Exact, Gaussian, Gumbel, Laplace, Noise, Simulation, tail
+from snugdp.noise.exact import entropy, vectorised
+from snugdp.noise.exact.coins import PROVED, Margins
+from snugdp.noise.exact.deviate import Deviate
+from snugdp.noise.exact.filtered import Batch
+from snugdp.noise.exact.refine import Bits, precision
+from snugdp.noise.exact.sums import ball_of
+from snugdp.secrecy.secret import Secret
+from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, scaled, spread
+
+SLOW = Margins(window=2.0**200)  # balls settle everything
+SOURCES: list[Noise] = [Exact(), Simulation(7)]
+rng = np.random.default_rng(66)
+laws = pytest.mark.parametrize("law", CONTINUOUS, ids=lambda law: type(law).__name__)
+sources = pytest.mark.parametrize("noise", SOURCES, ids=lambda noise: type(noise).__name__)
+factors = pytest.mark.parametrize("factor", [Fraction(1), *WRONG], ids=str)
+
+
+def rescaled(law: Continuous, factor: Fraction) -> Continuous:
+    used = scaled(law, factor)
+    assert isinstance(used, Continuous)
+    return used
+
+
+def replay(monkeypatch: pytest.MonkeyPatch, seen: dict[int, NDArray[np.uint64]]) -> None:
+    """Let every call for words give what the same call gave the time before."""
+    position = itertools.count()
+
+    def words(n: int) -> NDArray[np.uint64]:
+        turn = next(position)
+        if turn not in seen or len(seen[turn]) != n:
+            seen[turn] = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+        return seen[turn]
+
+    monkeypatch.setattr(entropy, "words", words)
+
+
+@laws
+@pytest.mark.parametrize("factor", ["1/1000000", "1/5", "1", "10", "1e30"])
+def test_floats_and_balls_agree_on_the_same_bits(law: Continuous, factor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    used, seen = rescaled(law, Fraction(factor)), dict[int, NDArray[np.uint64]]()
+    scores = rng.integers(0, 12, (400, 4))
+    answers = []
+    for margins in (PROVED, SLOW):
+        replay(monkeypatch, seen)
+        at = Fraction(17, 3)
+        answers.append((vectorised.argmaxes(scores, used, margins), vectorised.reach(scores[:, 0], used, at, margins)))
+    assert (answers[0][0] == answers[1][0]).all()
+    assert (answers[0][1] == answers[1][1]).all()
+
+
+def lanes(rows: list[tuple[bool, int, int]]) -> Batch:
+    negative, whole, fraction = zip(*rows, strict=True)
+    return Batch(np.array(negative), np.array(whole, dtype=np.int64), np.array(fraction, dtype=np.uint64))
+
+
+@laws
+@pytest.mark.parametrize("scale", ["1/4", "1/12", "1e-60", "1e60", "33333333/7"])
+def test_the_window_holds_every_continuation(law: Continuous, scale: str) -> None:
+    """Also with six tenths of the window: the proof leaves that much room."""
+    used = rescaled(law, Fraction(scale))
+    edges = [0, 1, 2**11 - 1, 2**11, 2**24, 2**40, 2**63, 2**64 - 1, *rng.integers(0, 2**63, 150).tolist()]
+    drawn = lanes([(bool(i % 2), k, edge) for i, edge in enumerate(edges) for k in (0, 1, 2, 5, 40)])
+    noise, window = vectorised._enclosed(used, drawn, PROVED)
+    assert np.isfinite(window).mean() > 0.9
+    with precision(300):
+        for lane in range(len(drawn)):
+            for end in (0, 2**200 - 1):  # the smallest and the largest continuation
+                bits = Bits(int(drawn.fraction[lane]) << 200 | end, 264)
+                exactly = ball_of(used, Deviate(bool(drawn.negative[lane]), int(drawn.whole[lane]), bits), 264)
+                if math.isfinite(window[lane]):
+                    assert abs(exactly - arb(float(noise[lane]))) <= arb(0.6 * float(window[lane]))
+
+
+def test_the_logarithm_is_better_than_proved() -> None:
+    halves = 2.0 ** np.arange(-39, 40) * math.sqrt(0.5)  # where the reduction changes its mind
+    x = np.concatenate([np.exp(rng.uniform(-27, 27, 4000)), 1 + rng.uniform(-1, 1, 4000) * 1e-3, halves])
+    x = np.concatenate([x, np.nextafter(halves, 0), np.nextafter(halves, 9e99), [1.0, 2.0**-40, 2.0**62]])
+    with precision(140):
+        for at, value in zip(x.tolist(), vectorised.logarithm(x).tolist(), strict=True):
+            truth = arb(at).log()
+            assert abs(arb(value) - truth) < arb((1, -50)) * (1 + abs(truth))
+
+
+def rigged(monkeypatch: pytest.MonkeyPatch, rows: list[tuple[bool, int, int]]) -> None:
+    monkeypatch.setattr(vectorised, "draw", lambda *_: lanes(rows))
+
+
+@laws
+def test_rows_that_look_the_same_are_settled_by_the_next_bits(law: Continuous, monkeypatch: pytest.MonkeyPatch) -> None:
+    winners = Counter[int]()
+    twin = (False, 1, 1 << 60)
+    loser = (False, 1 << 20, 1 << 60) if isinstance(law, Gumbel) else (True, 3, 5)
+    for _ in range(60):
+        rigged(monkeypatch, [twin, twin, loser, twin])
+        winners[int(vectorised.argmaxes(np.array([[4, 4, 4, 4]]), law)[0])] += 1
+    assert set(winners) == {0, 1, 3}
+
+
+@laws
+def test_a_lead_beyond_floats_decides(law: Continuous, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two draws that differ in their 62nd bit, which no float of this size can see."""
+    for place in (0, 1):
+        high, low = (False, 3, (1 << 60) + 4), (False, 3, 1 << 60)
+        rigged(monkeypatch, [high, low] if (place == 0) != isinstance(law, Gumbel) else [low, high])
+        assert vectorised.argmaxes(np.array([[7, 7]]), law).tolist() == [place]
+
+
+def test_a_threshold_beyond_floats_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    law, unit = Laplace(1), Fraction(1, 1 << 64)
+    for negative, at in itertools.product((False, True), (Fraction(10**15) + Fraction(1, 3), Fraction(1, 7))):
+        value = math.floor(at)
+        within = at - value if not negative else value + 1 - at
+        cell = math.floor(within / unit)
+        for shift in (-2, -1, 1, 2):
+            rigged(monkeypatch, [(negative, 0, cell + shift)])
+            answer = vectorised.reach(np.array([value + negative]), law, at)
+            assert bool(answer[0]) == ((shift > 0) != negative)
+
+
+def winning(law: Continuous, lead: float) -> float:
+    """P(the first of two scores wins) when it leads by ``lead``."""
+    t = lead / spread(law)
+    if isinstance(law, Gumbel):
+        return 1 / (1 + math.exp(-t))
+    if isinstance(law, Gaussian):
+        return (1 + math.erf(t / 2)) / 2
+    return 1 - math.exp(-t) * (2 + t) / 4
+
+
+@sources
+@laws
+@factors
+def test_argmaxes(noise: Noise, law: Continuous, factor: Fraction) -> None:
+    lead, n = round(2 * spread(law)), 20_000
+    won = noise.argmaxes(Secret(np.tile([-3, lead - 3], (n, 1))), rescaled(law, factor))
+    assert won.dtype == np.int64
+    assert (rate_p(int(won.sum()), n, winning(law, lead)) < ALPHA) == (factor != 1)
+
+
+@pytest.mark.parametrize("margins", [PROVED, SLOW], ids=["floats", "balls"])
+def test_argmaxes_over_four_classes(margins: Margins) -> None:
+    """Against quadrature: P(i wins) is the integral of phi(z) times the others' distribution functions."""
+    votes, sigma, n = np.array([9, 7, 7, 1]), 3.0, 40_000 if margins is PROVED else 3000
+    z, weight = np.polynomial.hermite_e.hermegauss(120)
+    lead = (votes[:, None, None] - votes[None, :, None]) / sigma + z
+    below = special.ndtr(lead)
+    below[range(4), range(4)] = 1
+    chances = (below.prod(axis=1) * weight).sum(axis=1) / math.sqrt(2 * math.pi)
+    assert chances.sum() == pytest.approx(1, abs=1e-9)
+    won = np.bincount(vectorised.argmaxes(np.tile(votes, (n, 1)), Gaussian(3), margins), minlength=4)
+    assert chi2_p(won.tolist(), (chances * n).tolist()) > ALPHA
+
+
+def test_rows_and_blocks_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also across the borders of blocks, and wherever in a row the winner stands."""
+    monkeypatch.setattr(vectorised, "CELLS", 31)
+    won = vectorised.argmaxes(np.zeros((12_000, 3), dtype=np.int64), Gaussian(1)).reshape(-1, 3)
+    seen = np.bincount(won @ [9, 3, 1], minlength=27)
+    assert chi2_p(seen.tolist(), [len(won) / 27] * 27) > ALPHA
+
+
+@sources
+@laws
+@factors
+def test_reach(noise: Noise, law: Continuous, factor: Fraction) -> None:
+    distance, n = math.ceil(1.4 * spread(law)), 25_000
+    values = np.repeat([5, 5 + distance], n)
+    reached = noise.reach(Secret(values), rescaled(law, factor), 5 + Fraction(distance, 2))
+    assert reached.dtype == np.bool_
+    high, low = (stats.binomtest(int(part.sum()), n, p).pvalue for part, p in (
+        (reached[n:], tail(law, -Fraction(distance, 2))), (reached[:n], tail(law, Fraction(distance, 2)))
+    ))  # fmt: skip
+    assert (min(high, low) < ALPHA) == (factor != 1)
+
+
+@sources
+@pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 2), Fraction(10**40 + 1, 10**41)], ids=float)
+def test_chance(noise: Noise, chance: Fraction) -> None:
+    n = 20_000
+    heads = sum(noise.chance(Secret(chance)) for _ in range(n))
+    assert rate_p(heads, n, float(chance)) > ALPHA
+    assert rate_p(heads, n, float(chance) * 0.8) < ALPHA
+
+
+@sources
+def test_chances_that_are_none(noise: Noise) -> None:
+    for chance, answer in ((0, False), (1, True), (Fraction(-7, 3), False), (Fraction(10**50), True)):
+        assert {noise.chance(Secret(Fraction(chance))) for _ in range(200)} == {answer}
+
+
+def test_chance_reads_on_only_at_the_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    def coin(chance: Fraction, *words: int) -> tuple[bool, int]:
+        script = iter(words)
+        monkeypatch.setattr(entropy, "bits", lambda n: next(script))
+        return vectorised.chance(chance), len(list(script))
+
+    third = (1 << 64) // 3  # 0101...01
+    assert coin(Fraction(1, 3), third - 1, 9) == (True, 1)
+    assert coin(Fraction(1, 3), third + 1, 9) == (False, 1)
+    assert coin(Fraction(1, 3), third, third - 1, 9) == (True, 1)
+    assert coin(Fraction(1, 3), third, third, third + 1, 9) == (False, 1)
+    half = 1 << 63
+    assert coin(Fraction(1, 2), half, 9) == (False, 1)
+    assert coin(Fraction(1, 2), half - 1, 9) == (True, 1)
+    assert coin(Fraction(1), (1 << 64) - 1, 9) == (True, 1)
+    assert coin(Fraction(0), 0, 9) == (False, 1)
+
+
+@sources
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 400])
+def test_scatter(noise: Noise, parts: int) -> None:
+    n = 150_001
+    places = noise.scatter(n, parts)
+    assert places.dtype == np.int64
+    counts = np.bincount(places, minlength=parts)
+    assert len(counts) == parts
+    if parts > 1:
+        assert chi2_p(counts.tolist(), [n / parts] * parts) > ALPHA
+        pairs = np.bincount(places[:-1:2][:70_000] % 2 * 2 + places[1::2][:70_000] % 2, minlength=4)
+        odd = (parts // 2) / parts
+        expected = [70_000 * p * q for p in (1 - odd, odd) for q in (1 - odd, odd)]
+        assert chi2_p(pairs.tolist(), expected) > ALPHA
+
+
+def test_scatter_drops_the_words_beyond_the_last_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    top = (1 << 64) - 1
+    script = [[top, 5, top - 1], [top], [4]]  # 2**64 is 1 modulo 3: only the last word is beyond
+    monkeypatch.setattr(entropy, "words", lambda n: np.array(script.pop(0), dtype=np.uint64))
+    assert vectorised.scatter(3, 3).tolist() == [2, (top - 1) % 3, 1]
+    script = [[top, 1 << 63, 3]]
+    assert vectorised.scatter(3, 4).tolist() == [3, 0, 3]
+
+
+def test_scatter_among_very_many() -> None:
+    """Here a ninth of the words is dropped; without that the lower half would be too full."""
+    parts = (1 << 65) // 9
+    places = Exact().scatter(20_000, parts)
+    assert stats.kstest(places / parts, "uniform").pvalue > ALPHA
+    assert stats.kstest((entropy.words(20_000) % np.uint64(parts)) / parts, "uniform").pvalue < ALPHA
+    assert Exact().scatter(0, 9).tolist() == []
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "uint64", "int64", "bool"])
+@sources
+def test_every_width_at_its_limits(noise: Noise, kind: str) -> None:
+    low, high = (0, 1) if kind == "bool" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    scores = np.array([[low, high, low], [high, low, low], [low, low, high]], dtype=kind)
+    law = Gaussian("1/100")
+    for table in (scores, np.asfortranarray(scores), scores[::-1, ::-1][::-1, ::-1]):
+        assert noise.argmaxes(Secret(table), law).tolist() == [1, 0, 2]
+    middle = (Fraction(int(low)) + int(high)) / 2
+    assert noise.reach(Secret(scores[0]), law, middle).tolist() == [False, True, False]
+    assert noise.argmaxes(Secret(scores[:0]), law).tolist() == []
+    assert noise.argmaxes(Secret(scores[:, :1]), law).tolist() == [0, 0, 0]
+    assert noise.reach(Secret(scores[0, :0]), law, 3).tolist() == []
+
+
+@laws
+@pytest.mark.parametrize("exponent", [-400, -250, -20, 20, 250, 400])
+def test_scales_far_out(law: Continuous, exponent: int) -> None:
+    used, noise = rescaled(law, Fraction(10) ** exponent), Exact()
+    ends = np.array([[-(2**63), 2**63 - 1], [0, 0], [5, 4]] * 40)
+    won = noise.argmaxes(Secret(ends), used)
+    assert 0 < won[1::3].sum() < 40
+    assert set(won[::3].tolist()) == ({1} if exponent < 0 else {0, 1} if exponent > 20 else set(won[::3].tolist()))
+    assert set(won[2::3].tolist()) == ({0} if exponent < 0 else {0, 1})
+    for at in (Fraction(10**400), Fraction(-(10**400)), Fraction(1, 3), Fraction(10**18)):
+        reached = noise.reach(Secret(ends[:, 0]), used, at)
+        if exponent < 0:
+            assert reached.tolist() == [bool(value >= at) for value in ends[:, 0].tolist()]
+    assert not noise.reach(Secret(ends[:, 0]), used, Fraction(1, 10**400)).all() or exponent > 0
+
+
+def test_memory_stays_bounded() -> None:
+    scores: NDArray[Any] = np.zeros((200_000, 10), dtype=np.int16)
+    tracemalloc.start()
+    try:
+        Exact().argmaxes(Secret(scores), Gaussian(1))
+        assert tracemalloc.get_traced_memory()[1] < 40e6  # all noise at once would be several times that
+    finally:
+        tracemalloc.stop()
+
+
+def test_public_mistakes_are_named_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(n: int) -> bytes:
+        raise AssertionError("drew before checking")
+
+    monkeypatch.setattr("os.urandom", refuse)
+    table = Secret(np.zeros((2, 2), dtype=np.int64))
+    for source in (Exact(), Simulation(1)):
+        noise: Any = source
+        for bad in (Secret([[1, 2]]), Secret(None), Secret(3)):
+            with pytest.raises(TypeError, match="whole numbers"):
+                noise.argmaxes(bad, Gaussian(1))
+            with pytest.raises(TypeError, match="whole numbers"):
+                noise.reach(bad, Gaussian(1), 0)
+        with pytest.raises(ValueError, match="dimension"):
+            noise.argmaxes(Secret(np.zeros(3, dtype=np.int64)), Gaussian(1))
+        with pytest.raises(ValueError, match="dimension"):
+            noise.reach(table, Gaussian(1), 0)
+        with pytest.raises(ValueError, match="at least one score"):
+            noise.argmaxes(Secret(np.zeros((3, 0), dtype=np.int64)), Gaussian(1))
+        with pytest.raises(TypeError, match="law must be one of Laplace, Gaussian, Gumbel"):
+            noise.argmaxes(table, DiscreteGaussian(1))
+        with pytest.raises(TypeError, match="law must be one of"):
+            noise.reach(table.map(np.ravel), DiscreteGaussian(1), 0)
+        with pytest.raises(ValueError, match="threshold"):
+            noise.reach(table.map(np.ravel), Gaussian(1), math.inf)
+        for n, parts in ((-1, 3), (3, 0), (3, -2), (1 << 62, 3)):
+            with pytest.raises(ValueError, match="must be at least"):
+                noise.scatter(n, parts)
+        for pair in ((2.0, 3), (True, 3), (3, "4")):
+            with pytest.raises(TypeError, match="whole number"):
+                noise.scatter(*pair)
+
+
+def test_library_functions_that_are_not_proved_stay_out() -> None:
+    used = set(re.findall(r"np\.(\w+)", Path(vectorised.__file__).read_text()))
+    assert not used & {"exp", "log", "expm1", "log1p", "log2", "sqrt", "power", "arctanh", "random"}
+
+
+def test_a_seed_repeats() -> None:
+    def drawn(seed: int) -> list[Any]:
+        noise = Simulation(seed)
+        table = Secret(np.zeros((50, 6), dtype=np.int64))
+        coins = [noise.chance(Secret(Fraction(1, 2))) for _ in range(40)]
+        reached = noise.reach(table.map(lambda votes: votes[:, 0]), Laplace(3), 0)
+        return [*noise.argmaxes(table, Gumbel(2)), *reached, *noise.scatter(30, 9), *coins]
+
+    assert drawn(4) == drawn(4)
+    assert drawn(4) != drawn(5)

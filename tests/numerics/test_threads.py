@@ -1,0 +1,35 @@
+"""BLAS has one thread during a fit, and as many as before after it, however it ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
+
+from snugdp import LogisticRegression, Simulation
+from snugdp.numerics.threads import one_blas_thread
+
+
+def threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_limits_are_set_and_given_back() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with one_blas_thread():
+            assert threads() == {1}
+            with one_blas_thread():
+                assert threads() == {1}
+            assert threads() == {1}  # another fit is still under way
+        assert threads() == before
+        with pytest.raises(ValueError, match="stopped"), one_blas_thread():
+            raise ValueError("stopped")
+        assert threads() == before
+
+
+def test_a_fit_leaves_them_as_they_were() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        LogisticRegression(method="objective", classes=[0, 1], x_norm=1, noise=Simulation(1)).fit(np.eye(2), [0, 1])
+        assert threads() == before

@@ -1,0 +1,227 @@
+"""The spine: pays before it draws, stamps rehearsals, and keeps its theorems on random finite mechanisms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import snugdp
+from snugdp import (
+    BudgetExceededError,
+    Cost,
+    Exact,
+    MemoryLedger,
+    NotPrivate,
+    Receipt,
+    Refused,
+    Released,
+    Simulation,
+)
+from snugdp.propose.plan import Plan, Step
+from snugdp.release.context import Purse
+from snugdp.release.spine import certify_and_release, release_or_refuse
+from snugdp.secrecy.secret import PrivateComputationError, Secret
+
+PLAN = Plan("a test of the spine", "release/spine.proof.md#theorem-a1", {}, (Step("test", "", Cost(epsilon=1)),))
+
+
+class Diary:
+    """A ledger, a test and a mechanism that write down in which order they are called."""
+
+    def __init__(self, passing: bool = True) -> None:
+        self.lines: list[str] = []
+        self.passing = passing
+
+    def charge(self, cost: Cost, what: str) -> Receipt:
+        self.lines.append("charge")
+        return Receipt("diary", 1, what, cost)
+
+    def passes(self, data: Secret[int], noise: Any) -> bool:
+        self.lines.append("test")
+        return self.passing
+
+    def certify(self, data: Secret[int], noise: Any) -> float:
+        self.lines.append("certify")
+        return 2.5
+
+    def draw(self, data: Secret[int], *certificate_and_noise: Any) -> str | None:
+        self.lines.append("draw")
+        return "value" if self.passing else None
+
+
+def test_refusing_form_pays_tests_releases() -> None:
+    diary = Diary()
+    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), diary))
+    assert diary.lines == ["charge", "test", "draw"]
+    assert isinstance(outcome, Released)
+    assert (outcome.value, outcome.cost, outcome.receipt.what) == ("value", Cost(epsilon=1), PLAN.what)
+    assert outcome
+
+
+def test_refusing_form_refuses_without_drawing() -> None:
+    diary = Diary(passing=False)
+    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), diary))
+    assert diary.lines == ["charge", "test"]
+    assert isinstance(outcome, Refused)
+    assert outcome.cost == Cost(epsilon=1)
+    assert not outcome
+
+
+@pytest.mark.parametrize("passing", [True, False])
+def test_calibrating_form_releases_its_certificate(passing: bool) -> None:
+    diary = Diary(passing)
+    outcome = certify_and_release(PLAN, diary, diary, Secret(0), Purse(Exact(), diary))
+    assert diary.lines == ["charge", "certify", "draw"]
+    assert outcome.refused is not passing
+    if isinstance(outcome, Released):
+        assert outcome.certificate == 2.5
+
+
+def test_nothing_is_drawn_when_the_budget_is_short() -> None:
+    diary, ledger = Diary(), MemoryLedger(0.5)
+    with pytest.raises(BudgetExceededError):
+        release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger))
+    assert diary.lines == []
+    assert ledger.spent == Cost()
+
+
+def test_a_rehearsal_has_no_receipt_and_no_ledger() -> None:
+    diary = Diary()
+    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Simulation(1)))
+    assert isinstance(outcome, NotPrivate)
+    assert "NOT PRIVATE" in repr(outcome)
+    assert not hasattr(outcome, "receipt")
+    with pytest.raises(ValueError, match="NOT PRIVATE"):
+        Purse(Simulation(1), MemoryLedger(1))
+    with pytest.raises(ValueError, match="ledger"):
+        Purse(Exact())
+    for wrong in (Simulation, 1):
+        with pytest.raises(TypeError, match="source of noise"):
+            Purse(wrong)  # type: ignore[arg-type]
+    for other in (snugdp.Budget(1), MemoryLedger):
+        with pytest.raises(TypeError, match="must be a ledger"):
+            Purse(Exact(), other)  # type: ignore[arg-type]
+
+
+class Empty(list[str]):
+    """A ledger that is false until something is written, and one that gives no receipt."""
+
+    receipts = True
+
+    def charge(self, cost: Cost, what: str) -> Receipt:
+        self.append(what)
+        return Receipt("empty", len(self), what, cost) if self.receipts else None  # type: ignore[return-value]
+
+
+def test_an_empty_ledger_is_a_ledger() -> None:
+    diary, ledger = Diary(), Empty()
+    assert isinstance(release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger)), Released)
+    assert ledger == [PLAN.what]
+
+
+def test_without_a_receipt_nothing_is_drawn() -> None:
+    diary, ledger = Diary(), Empty()
+    ledger.receipts = False
+    with pytest.raises(TypeError, match="no receipt"):
+        release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger))
+    assert diary.lines == []
+
+
+class Broken(Diary):
+    """A test and a mechanism whose private computation fails on some data."""
+
+    def passes(self, data: Secret[int], noise: Any) -> bool:
+        data.map(lambda value: 1 // value)
+        return True
+
+    def certify(self, data: Secret[int], noise: Any) -> float:
+        data.map(lambda value: 1 // value)
+        return 1.0
+
+
+@pytest.mark.parametrize("form", [release_or_refuse, certify_and_release])
+def test_a_failed_private_computation_is_a_refusal(form: Any) -> None:
+    ledger = MemoryLedger(1)
+    assert isinstance(form(PLAN, Broken(), Broken(), Secret(0), Purse(Exact(), ledger)), Refused)
+    assert ledger.spent == PLAN.cost
+    with pytest.raises(PrivateComputationError):
+        form(PLAN, Broken(), Broken(), Secret(0), Purse(Simulation(1)))
+
+
+def test_a_secret_is_not_a_release() -> None:
+    class Careless(Diary):
+        def draw(self, data: Secret[int], *rest: Any) -> Any:
+            return data
+
+    outcome = release_or_refuse(PLAN, Careless(), Careless(), Secret(5), Purse(Exact(), MemoryLedger(1)))
+    assert isinstance(outcome, Refused)
+    with pytest.raises(TypeError, match="private value"):
+        release_or_refuse(PLAN, Careless(), Careless(), Secret(5), Purse(Simulation(1)))
+
+
+def hockey_stick(p: Any, q: Any, epsilon: float) -> float:
+    return float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
+
+
+def response(loss: float) -> tuple[Any, Any]:
+    """Randomised response with this loss: the extreme pair of laws."""
+    w = np.exp(loss) / (1 + np.exp(loss))
+    return np.array([w, 1 - w]), np.array([1 - w, w])
+
+
+def blurred(generator: np.random.Generator, loss: float) -> tuple[Any, Any]:
+    """A random pair of laws within the loss: randomised response through a random channel, or as it is."""
+    p, q = response(loss)
+    if generator.uniform() < 0.5:
+        return p, q
+    channel = generator.dirichlet(np.full(4, 0.3), size=2)
+    return p @ channel, q @ channel
+
+
+def refusing_laws(generator: np.random.Generator, good: bool, e_test: float, e_mech: float, failure: float) -> Any:
+    """The laws of the refusing form on two neighbours; the first is good, or neither is."""
+    if good:
+        (t, *_), (s, *_) = blurred(generator, e_test)
+        m, n = blurred(generator, e_mech)
+    else:
+        t, s = failure * generator.choice([0, 1, generator.uniform()], 2)
+        m, n = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    return np.append(t * m, 1 - t), np.append(s * n, 1 - s)
+
+
+def worst_excess(claim: Cost, e_test: float, e_mech: float, failure: float, alone: bool) -> float:
+    """How far the exact delta of random refusing algorithms rises above what the cost says."""
+    generator, worst = np.random.default_rng(7), -1.0
+    claims = {e: claim.delta_at(e) for e in (0.0, 0.3, 0.6, 0.7, 0.9, 1.2)}
+    if alone:
+        claims = {e: max(Cost(epsilon=claim.epsilon).delta_at(e), failure) for e in claims}
+    for trial in range(4000):
+        p, q = refusing_laws(generator, trial % 3 > 0, e_test, e_mech, failure)
+        for epsilon, delta in claims.items():
+            worst = max(worst, hockey_stick(p, q, epsilon) - delta, hockey_stick(q, p, epsilon) - delta)
+    return worst
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_theorem_a1_on_random_finite_mechanisms(alone: bool) -> None:
+    claim = Cost(epsilon=0.3) + Cost(epsilon=0.6) + Cost(delta=0.05)
+    assert worst_excess(claim, 0.3, 0.6, 0.05, alone) <= 1e-9
+
+
+def test_theorem_a1_would_notice_a_missing_part() -> None:
+    assert worst_excess(Cost(epsilon=0.6, delta=0.05), 0.3, 0.6, 0.05, alone=False) > 0.01
+    assert worst_excess(Cost(epsilon=0.9, delta=0.03), 0.3, 0.6, 0.05, alone=False) > 0.01
+
+
+def test_theorem_a2_needs_the_sum() -> None:
+    """Two certificates; the second is false on X with probability 0.05, and then everything is revealed."""
+    failure, e_mech = 0.05, 0.6
+    w = np.exp(e_mech) / (1 + np.exp(e_mech))
+    p = np.array([(1 - failure) * w, (1 - failure) * (1 - w), failure, 0])
+    q = np.array([(1 - failure) * (1 - w), (1 - failure) * w, 0, failure])
+    claim = Cost(epsilon=e_mech, delta=failure)
+    for epsilon in (-0.5, 0.0, 0.3, 0.6, 1.0):
+        assert hockey_stick(p, q, epsilon) <= claim.delta_at(epsilon) + 1e-12
+    assert hockey_stick(p, q, 0.3) > max(Cost(epsilon=e_mech).delta_at(0.3), failure) + 0.01

@@ -1,0 +1,175 @@
+"""The benchmark of PATE: what its plans may know, how refusals are counted, and its command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.studies.paper.test_pate import pictures, write_idx
+from typer.testing import CliRunner
+
+from snugdp import Simulation
+from snugdp import pate as votes_of
+from snugdp.cli.main import app
+from snugdp_studies.bench.pate import speed, students, times
+from snugdp_studies.bench.pate.students import CONFIDENT, DISTANCE, GAUSSIAN, Job, Setting
+
+DELTA = 1e-5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pictures")
+    for name, count, shift in (("train", 800, 0), ("t10k", 240, 5)):
+        pixels, labels = pictures(count, shift=shift)
+        write_idx(path / f"{name}-images-idx3-ubyte", pixels)
+        write_idx(path / f"{name}-labels-idx1-ubyte.gz", labels)
+    return path
+
+
+@pytest.fixture(scope="module")
+def setting(folder: Path) -> Setting:
+    return students.prepare(folder, teachers=80)
+
+
+def cell(setting: Setting, job: Job, seeds: int = 3) -> students.Cell:
+    (found,) = students.fill(setting, [job], 20, DELTA, seeds)
+    return found
+
+
+def test_parts_are_apart(setting: Setting) -> None:
+    assert setting.votes.shape == (len(setting.pool), 3)
+    assert set(setting.votes.sum(axis=1).tolist()) == {80}
+    assert len(setting.proxy.whole) == len(setting.pool)
+    assert len(setting.pool) + len(setting.public) + len(setting.test) == 240
+
+
+def test_plans_do_not_know_the_votes(setting: Setting) -> None:
+    other = replace(setting, votes=setting.votes[::-1, ::-1])
+    for kind in ("random", "proxy"):
+        for method in (GAUSSIAN, DISTANCE):
+            one, two = (students._proposal(s, Job(kind, method, 2.0), 20, DELTA) for s in (setting, other))
+            assert str(one.plan) == str(two.plan)
+        assert setting.asked(kind, 10, 1).tolist() == other.asked(kind, 10, 1).tolist()
+    assert setting.inside("votes").tolist() != other.inside("votes").tolist()  # which is why that kind is not private
+
+
+def test_the_half_that_chose_is_not_believed(setting: Setting) -> None:
+    chosen = setting.inside("proxy")
+    first = setting.proxy.first[chosen]
+    assert (first.max(axis=1) > students.PROXY_SURE * first[0].sum()).all()
+    assert setting.believed("proxy").tolist() == setting.proxy.second[chosen].tolist()
+
+
+def test_gaussian_noise_never_refuses_and_teaches(setting: Setting) -> None:
+    found = cell(setting, Job("random", GAUSSIAN, 8.0))
+    assert (found.refused, found.tested, found.answers) == (0.0, False, 20.0)
+    assert found.student is not None
+    assert found.student > 0.6
+    assert found == cell(setting, Job("random", GAUSSIAN, 8.0))  # the same noise for the same job
+
+
+def test_refusals_are_counted(setting: Setting) -> None:
+    agreed, tied = np.array([[80, 0, 0]]), np.array([[40, 40, 0]])
+    proxy = replace(setting.proxy, whole=np.repeat(agreed, len(setting.pool), axis=0))
+    alike = replace(setting, proxy=proxy, votes=np.repeat(tied, len(setting.pool), axis=0))
+    found = cell(alike, Job("random", DISTANCE, 1.0))
+    assert found.tested  # the belief is wrong, and the test finds out
+    assert (found.refused, found.student, found.right, found.answers) == (1.0, None, None, None)
+    good = replace(alike, votes=proxy.whole)
+    found = cell(good, Job("random", DISTANCE, 1.0))
+    assert (found.refused, found.answers) == (0.0, 20.0)
+
+
+def test_confident_answers_are_fewer(setting: Setting) -> None:
+    proposal = students._proposal(setting, Job("random", CONFIDENT, 50.0), 20, DELTA)
+    assert proposal.plan.proposal["threshold"] == round(0.7 * 80)
+    run = students._run(setting, Job("random", CONFIDENT, 50.0), proposal, 20, 1)
+    assert run is None or run.answers < 20
+
+
+def test_equal_noise(setting: Setting) -> None:
+    jobs = students.equal_noise(setting, [12.0], ["random"], 20, DELTA)
+    assert [job.method for job in jobs] == [GAUSSIAN, DISTANCE]
+    assert jobs[1].epsilon <= jobs[0].epsilon
+    assert {cell(setting, job, 1).sigma for job in jobs} == {12.0}
+
+
+def test_too_few_queries(setting: Setting) -> None:
+    with pytest.raises(ValueError, match="there are only"):
+        setting.asked("random", 10_000, 1)
+
+
+def test_votes_that_are_too_few(folder: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", votes=np.array([[3, 1, 0]]))
+    with pytest.raises(ValueError, match="the first 60 test images"):
+        students.prepare(folder, tmp_path / "v.npz")
+
+
+def test_votes_as_labels() -> None:
+    histograms = times.agreeing(30, 50, 4)
+    ballots = times.cast(histograms)
+    assert ballots.shape == (30, 50)
+    counts = [np.bincount(row, minlength=4).tolist() for row in ballots]
+    assert counts == histograms.tolist()
+    assert (histograms.max(axis=1) >= 40).all()
+    assert len(set(histograms.argmax(axis=1).tolist())) == 4
+
+
+def test_times() -> None:
+    votes = speed.made_up(200, 400, 10)
+    plan = votes_of.plan(times.BUDGET, n_queries=200, n_teachers=400, n_classes=10, proxy=votes)
+    assert [step.name for step in plan.steps] == ["test", "release"]  # otherwise nothing is timed
+    rows = list(times.run(1, (300, 50), Simulation(1), confident=False))
+    assert [row.median for row in rows] == [None] * len(rows)
+    assert "300 queries" in rows[-1].name
+    assert all(row.first > 0 for row in rows)
+
+
+def invoke(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["bench", "pate", *map(str, arguments)])
+
+
+def test_the_command(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    result = invoke(
+        "--data", folder, "--teachers", 80, "--queries", 20, "--epsilons", "4", "--sigmas", "12", "--kinds",
+        "random,votes", "--seeds", 2, "--no-speed", "--json", file,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "NOT PRIVATE" in result.output
+    assert "chosen by votes: NOT PRIVATE" in " ".join(result.output.split())
+    content = json.loads(file.read_text())
+    methods = [(one["kind"], one["method"]) for one in content["equal_epsilon"]]
+    assert methods == [
+        ("random", GAUSSIAN),
+        ("random", DISTANCE),
+        ("random", CONFIDENT),
+        ("votes", GAUSSIAN),
+        ("votes", DISTANCE),
+    ]
+    assert {one["sigma"] for one in content["equal_noise"]} == {12.0}
+
+
+def test_the_surrogate(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(json.dumps({"few": [[38, 2]] * 5}))
+    result = invoke(
+        "--surrogate", tmp_path / "s.json", "--surrogate-sigmas", "6", "--no-speed", "--json", tmp_path / "o"
+    )
+    assert result.exit_code == 0, result.output
+    assert "students are left out" in result.output
+    (point,) = json.loads((tmp_path / "o").read_text())["surrogate"]["points"]
+    assert point["epsilons"]["sharp"] <= point["epsilons"]["gaussian"] * 1.3
+
+
+def test_what_the_command_refuses(folder: Path, tmp_path: Path) -> None:
+    result = invoke("--data", folder, "--kinds", "lucky")
+    assert (result.exit_code, "no kind lucky" in result.output) == (1, True)
+    result = invoke("--votes", tmp_path / "v.npz")
+    assert (result.exit_code, "--data" in result.output) == (1, True)
+    result = invoke("--json", tmp_path / "no" / "where.json")
+    assert (result.exit_code, "Error" in result.output) == (1, True)

@@ -1,0 +1,35 @@
+"""The benchmark of selection: its table, its peer and its picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from snugdp.cli.main import app
+from snugdp_studies.bench import selection
+
+
+def test_the_table_is_in_order() -> None:
+    pytest.importorskip("dp_accounting")
+    rows = {row.name: row.mu[0] for row in selection.run(epsilons=(1.0,))}
+    ranked = ["one run, no selection", "C2, logarithmic", "C2, geometric", "C1, geometric", "Renyi, geometric"]
+    assert sorted(ranked, key=lambda name: -rows[name]) == ranked
+    assert rows["C2, geometric"] >= 0.1414
+    assert rows["Liu-Talwar as the paper quotes it"] < rows["all composed"]
+    assert rows["dp-accounting, geometric"] == pytest.approx(rows["Renyi, geometric"], rel=5e-3)
+
+
+def test_the_picture_is_the_same_every_time(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.svg", "b.svg")]
+    for file in files:
+        selection.plot(file, counts=(30,))
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert b"C2, geometric" in files[0].read_bytes()
+
+
+def test_a_file_that_cannot_be_written_is_found_first() -> None:
+    result = CliRunner().invoke(app, ["bench", "selection", "--plot", "nowhere/at/all.svg"])
+    assert result.exit_code == 1
+    assert "Error" in result.output

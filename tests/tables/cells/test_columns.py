@@ -1,0 +1,203 @@
+"""A row's image depends on that row alone, and no row can make a column raise: the ground every guarantee stands on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snugdp.tables.cells import Names, groups, numbers, truths
+from snugdp.tables.cells import cell as one
+from tests.effort import often, repeated
+from tests.tables.cells.loaders import LOADERS, load, objects
+from tests.tables.cells.odd import HOSTILE, ODD, cells
+
+NAMES = Names([1, 0, 0.1, 2**53 + 1, "a", "b", 0.5, "2020-01-01"])
+
+
+def hostile(row: Any) -> bool:
+    """Whether polars itself fails on it, or asks it something."""
+    return any(row is cell for cell in HOSTILE)
+
+
+UNTYPED: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "objects": objects,
+    "pandas": lambda rows: pd.Series(objects(rows), dtype=object),
+    "polars": lambda rows: pl.Series("count", rows, dtype=pl.Object),
+}
+BASES: dict[str, list[Any]] = {
+    "whole": [1, 0, 7, 1],
+    "large": [2**53 + 1, 2**53 + 3, 1],
+    "real": [0.1, 0.5, 1.0, 2.5],
+    "single": [np.float32(0.1), np.float32(0.5), np.float32(3)],
+    "truth": [True, False, True],
+    "text": ["a", "b", "a"],
+    "spelled": ["1", "0", "0.1"],
+    "dates": ["2020-01-01", "2020-01-02"],
+}
+READERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "numbers": (numbers, one.number),
+    "truths": (truths, one.truth),
+    "names": (NAMES.indices, NAMES.index),
+}
+odd = st.lists(cells, max_size=12)
+
+
+def quiet(read: Callable[[Any], Any], column: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return read(column)
+
+
+def refused(read: Callable[[Any], Any], column: Any) -> bool:
+    try:
+        quiet(read, column)
+    except TypeError as problem:
+        return problem.__context__ is None and "must" in str(problem)
+    return False
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("container", UNTYPED)
+@given(rows=odd)
+def test_rows_of_untyped_columns_do_not_see_each_other(reader: str, container: str, rows: list[Any]) -> None:
+    read, image = READERS[reader]
+    rows = [row for row in rows if container != "polars" or not hostile(row)]
+    assert np.array_equal(quiet(read, UNTYPED[container](rows)), [image(row) for row in rows], equal_nan=True)
+
+
+@repeated
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask hostile cells
+@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize("base", BASES)
+def test_one_odd_cell_does_not_change_the_others(base: str, loader: str) -> None:
+    """A loader may give the column another type because of it. That type is refused, or nothing else changes."""
+    plain, turn = LOADERS[loader](BASES[base]), sum(map(ord, base + loader))
+    for more in ODD[turn % often(8, 1) :: often(8, 1)]:
+        column = load(loader, [*BASES[base], more])
+        if column is None or len(column) != len(plain) + 1 or getattr(column, "ndim", 1) != 1:
+            continue  # this library cannot hold the cells, or makes a matrix of them
+        for name, (read, _) in READERS.items():
+            if refused(read, column[:0]):  # then whatever a column of this type holds
+                assert refused(read, column)
+            elif not refused(read, plain):
+                same = np.array_equal(quiet(read, column)[:-1], quiet(read, plain), equal_nan=True)
+                assert same or (base, name) == ("single", "numbers"), (base, loader, name, more)
+
+
+@given(rows=odd, more=cells)
+def test_one_more_row_adds_one_image(rows: list[Any], more: Any) -> None:
+    before, after = numbers([*rows, 7]), numbers([7, more, *rows])
+    assert np.array_equal(np.sort(after[np.r_[0, 2 : len(after)]]), np.sort(before), equal_nan=True)
+    difference = NAMES.counts([*rows, more]) - NAMES.counts(rows)
+    assert set(difference.tolist()) <= {0, 1}
+    assert difference.sum() <= 1
+
+
+@given(rows=odd)
+def test_groups_are_told_apart_one_by_one(rows: list[Any]) -> None:
+    found, keys = groups(rows), [one.label(row) for row in rows]
+    for i, key in enumerate(keys):
+        assert (found[i] == -1) == (key is None)
+        assert all((found[i] == found[j]) == (key == keys[j]) for j in range(i) if key is not None)
+    assert groups(pd.Series([2.0, None, 1.0])).tolist() == groups([2, None, 1]).tolist() == [0, -1, 1]
+
+
+def test_columns_beyond_a_million_hostile_cells_are_read() -> None:
+    rows = [HOSTILE[i % len(HOSTILE)] for i in range(20_000)]
+    alone = [one.number(row) for row in HOSTILE]
+    assert np.array_equal(numbers(rows), [alone[i % len(HOSTILE)] for i in range(20_000)], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0, 2**30], pa.date32()),
+        pl.Series([2**61], dtype=pl.Datetime("us")),
+        pl.Series([2**30], dtype=pl.Date),
+        pa.array([2**62], pa.timestamp("s")),
+        pa.array([b"x"]),
+        np.array([(1, "a")], dtype=[("n", int), ("o", object)]),
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        np.array([1 + 0j]),
+        np.array(["1"]),
+        pl.Series([[1, 2]]),
+        pd.Series(pd.period_range("2020", periods=2)),
+        pd.Series(pd.interval_range(0, 2)),
+        pa.array([b"a", None], pa.large_binary()),
+    ],
+    ids=lambda column: f"{type(column).__module__} {getattr(column, 'dtype', getattr(column, 'type', ''))}",
+)
+def test_types_that_are_not_numbers_are_refused_by_type_alone(column: Any) -> None:
+    for read in (numbers, truths):
+        with pytest.raises(TypeError, match=r"convert|give a list") as caught:
+            read(column)
+        assert "2020" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", "m8[D]", "float16"])
+def test_arrays_in_which_numpy_changes_labels_are_refused(kind: str) -> None:
+    for rows in ([], [1], [1, 2]):
+        with pytest.raises(TypeError, match="give a list"):
+            NAMES.indices(np.array(rows).astype(kind))
+
+
+def test_a_message_names_no_label_and_no_length() -> None:
+    for column in (np.array(["alice", "bob"]), np.ma.array(["alice", "bob"], mask=[True, False])):
+        with pytest.raises(TypeError, match="not text") as caught:
+            numbers(column)
+        assert "alice" not in str(caught.value)
+        assert "5" not in str(caught.value)
+    for data, words in (
+        (5, "cannot read a column"),
+        (pd.DataFrame({"a": [1]}), "take one column"),
+        (np.eye(2), "one-"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            numbers(data)
+
+
+def test_masked_rows_are_missing() -> None:
+    assert np.isnan(numbers(np.ma.array([1, 2], mask=[True, False]))).tolist() == [True, False]
+    assert NAMES.indices(np.ma.array([1, 0], mask=[False, True])).tolist() == [0, -1]
+
+
+@pytest.mark.parametrize(
+    "column", [pa.nulls(2), pl.Series([None, None]), pd.Series([None, None], dtype="null[pyarrow]")]
+)
+def test_a_column_of_nothing_is_missing(column: Any) -> None:
+    assert np.isnan(numbers(column)).all()
+    assert NAMES.counts(column).sum() == 0
+
+
+def test_pandas_sparse_columns() -> None:
+    assert numbers(pd.Series([1.0, np.nan, 3.0], dtype="Sparse[float]")).tolist()[::2] == [1.0, 3.0]
+    assert NAMES.indices(pd.Series([1, 0, 0], dtype="Sparse[int]")).tolist() == [0, 1, 1]
+
+
+def test_decimals_are_rounded_alike_by_every_backend() -> None:
+    cents = [Decimal(i) / 100 for i in range(2000)]
+    for column in (
+        cents,
+        pa.array(cents),
+        pl.Series(cents),
+        pd.Series(pa.array(cents), dtype=pd.ArrowDtype(pa.decimal128(10, 2))),
+    ):
+        assert numbers(column).tolist() == [float(cent) for cent in cents]
+
+
+def test_numbers_of_a_declared_type_are_not_copied() -> None:
+    plain = np.arange(5.0)
+    assert np.shares_memory(numbers(plain), plain)

@@ -1,0 +1,114 @@
+"""Labels become numbers row by row, by a public list, from any container; nothing that they hold raises."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from snugdp.tables.losses import losses
+from snugdp.tables.passes.base import GramPass, row_map
+from snugdp.tables.rows import Rows
+from snugdp.tables.schema.labels import MOST_CLASSES, Coded, classes_in, codes, target_scale, with_classes
+from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
+
+VALUES = ["red", "green", "blue"]
+SCHEMA = Schema({"x": Number(-1, 1), "colour": Category(VALUES)}, target="colour")
+ROWS = ["red", "blue", "green", "pink", None, "red"]
+CODES = [-1.0, 1.0, 0.0, -1.0, -1.0, -1.0]
+
+
+def targets(schema: Schema, frame: Any) -> list[float]:
+    found = schema.vectors(nw.from_native(frame, eager_only=True))[1]
+    assert found is not None
+    return [float(value) for value in found]
+
+
+def test_every_container_has_the_same_codes() -> None:
+    table: dict[str, Any] = {"x": [0.0] * 6, "colour": ROWS}
+    for frame in (
+        pd.DataFrame(table),
+        pd.DataFrame(table).astype({"colour": "category"}),
+        pl.DataFrame(table),
+        pl.DataFrame(table).with_columns(pl.col("colour").cast(pl.Categorical)),
+        pa.table(table),
+    ):
+        assert targets(SCHEMA, frame) == CODES
+
+
+@pytest.mark.parametrize("strange", [float("nan"), b"red", {"a": 1}, ["red"], object(), 10**400, pd.NaT, 1j])
+def test_no_label_raises_warns_or_moves_another(strange: Any) -> None:
+    cells = pd.Series([*ROWS[:5], strange], dtype=object)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert targets(SCHEMA, pd.DataFrame({"x": [0.0] * 6, "colour": cells})) == CODES
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 10, 99, MOST_CLASSES])
+def test_codes_survive_the_row_map(count: int) -> None:
+    """What a loss makes of a code is the class it came from, and what is none of them is the first."""
+    places = np.array([*range(count), -1])
+    for schema in (
+        Schema({"x": Number(-1, 1), "y": Category(list(range(count)))}, target="y"),
+        Schema({**{f"x{j}": Number(-1, 1) for j in range(9)}, "y": Category(list(range(count)))}, target="y"),
+    ):
+        mapped = row_map(schema)
+        _, w = mapped.integers(np.zeros((count + 1, len(schema.features))), codes(places, count))
+        found = losses.codes(w.astype(np.float64), mapped.target_limit, count)
+        assert found.tolist() == [*range(count), 0]
+        for place in (0, count // 2, count - 1):
+            loss = losses.OneAgainst(losses.Logistic(), place, count)
+            signs = losses.labels(loss, w.astype(np.float64), mapped.target_limit)
+            assert (signs == 1).tolist() == [max(each, 0) == place for each in places.tolist()]
+    if count == 2:
+        assert losses.labels(losses.Logistic(), w.astype(np.float64), mapped.target_limit).tolist() == [-1, 1, -1]
+
+
+def test_a_boolean_stays_what_it_was() -> None:
+    schema = Schema({"x": Number(-1, 1), "y": Boolean()}, target="y")
+    frame = pd.DataFrame({"x": [0.0] * 4, "y": pd.Series([True, False, None, "x"], dtype=object)})
+    assert targets(schema, frame) == [1.0, -1.0, 0.0, 0.0]
+    assert classes_in(schema) == (False, True)
+    assert with_classes(schema, (0, 1)) is schema
+
+
+def test_scales_of_targets() -> None:
+    assert isinstance(target_scale(Category(["a", "b"])), Coded)
+    assert target_scale(Category(["a", "b"])).width == 1
+    assert not isinstance(target_scale(Number(0, 1)), Coded)
+    assert SCHEMA.target_units == (0.0, 1.0)
+    assert SCHEMA.coefficients([2.0, 0.5]).intercept == 0.5
+
+
+def test_a_category_is_still_a_category_among_the_features() -> None:
+    schema = Schema({"colour": Category(VALUES), "y": Category(["no", "yes"])}, target="y")
+    assert schema.features == ("colour=red", "colour=green", "colour=blue", "intercept")
+    assert with_classes(schema, ("yes", "no")).columns["y"] == Category(["yes", "no"])
+    assert Schema.from_toml(schema.to_toml()) == schema
+
+
+def test_files_are_read_as_frames_are(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"x": [0.5, -0.5, 0.25, 0.0, 1.0, -1.0], "colour": ROWS})
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_csv(tmp_path / "t.csv")
+    answer = Rows(frame, SCHEMA, progress=False).moments()
+    for name in ("t.parquet", "t.csv"):
+        found = Rows(tmp_path / name, SCHEMA, progress=False).state(GramPass(SCHEMA))
+        assert (found.gram(), found.cross()) == (answer.gram(), answer.cross())
+
+
+def test_what_cannot_be_learned_is_refused_in_public() -> None:
+    for values in (["a"], list(range(MOST_CLASSES + 1))):
+        with pytest.raises(TypeError, match=f"2 to {MOST_CLASSES} listed values"):
+            Schema({"x": Number(0, 1), "y": Category(values)}, target="y")
+    with pytest.raises(TypeError, match="Boolean or a Category"):
+        classes_in(Schema({"x": Number(0, 1), "y": Number(0, 1)}, target="y"))
+    with pytest.raises(TypeError, match="Boolean or a Category"):
+        classes_in(Schema({"x": Number(0, 1)}))

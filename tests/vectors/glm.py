@@ -1,0 +1,170 @@
+"""Adapters for the vectors of generalised linear models: from the inputs of a case to what our functions answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from snugdp import Cost
+from snugdp.accounting import gaussian
+from snugdp.accounting.objective import closed_form, glm, multiclass
+from snugdp.accounting.objective.glm import Kind, SharpRun
+from snugdp.accounting.output import glm as glm_output
+from snugdp.accounting.output.glm import Constants, LossConstants
+from snugdp.accounting.output.glm_budget import TestedRelease
+
+CURVES: Mapping[str, Kind] = {
+    "logistic": "logistic",
+    "linear": "class_c",
+    "quadratic": "log_cosh",
+    "pseudo_huber": "pseudo_huber",
+}
+LOSSES: Mapping[str, Callable[..., LossConstants]] = {
+    "logistic": LossConstants.logistic,
+    "softplus_hinge": LossConstants.softplus_hinge,
+    "pseudo_huber": LossConstants.pseudo_huber,
+    "log_cosh": LossConstants.log_cosh,
+    "tamed_poisson": lambda U, Y: LossConstants.tamed_poisson(Y, U),
+}
+
+
+def exact(number: float) -> Fraction:
+    return Fraction(repr(number))
+
+
+def _constants(loss: str, B: float, **rest: float) -> dict[str, float]:
+    found = LOSSES[loss](**rest).at(B)
+    names = {"G": found.gradient, "beta": found.curvature, "R": found.ratio, "Delta": found.change}
+    return {name: float(value) for name, value in names.items()}
+
+
+def _plan(eps: float, delta: float, fail_fraction: float, test_fraction: float, order: float | None) -> TestedRelease:
+    return TestedRelease.of(eps, delta, test_share=test_fraction, failure_share=fail_fraction, order=order)
+
+
+def _model(G: float, R: float, Delta: float) -> Constants:
+    return Constants(exact(G), Fraction(1), exact(R), exact(Delta))
+
+
+def _isotropic(
+    *, eps: float, delta: float, fail_fraction: float, test_fraction: float, lam: float, mu_certified: float,
+    **model: float,
+) -> dict[str, float]:  # fmt: skip
+    plan, constants = _plan(eps, delta, fail_fraction, test_fraction, None), _model(**model)
+    return {
+        "mu_test": plan.test_mu,
+        "mu_release": plan.release_mu,
+        "test_noise_std": plan.test_noise(constants.change, 1),
+        "test_margin": plan.margin(constants.change),
+        "sigma": plan.isotropic(constants, lam, mu_certified),
+    }
+
+
+def _shaped(
+    *, eps: float, delta: float, fail_fraction: float, test_fraction: float, lam: float, mu_certified: float,
+    order: float, **model: float,
+) -> dict[str, float | None]:  # fmt: skip
+    plan = _plan(eps, delta, fail_fraction, test_fraction, order)
+    return {"rdp_budget": float(plan.divergence), "gamma": plan.gamma(_model(**model), lam, mu_certified)}
+
+
+def _kind(constant_sign: bool) -> Kind:
+    return "constant_sign" if constant_sign else "sign_changing"
+
+
+def _sigma(*, eps: float, delta: float, lam: float, G: float, beta: float, constant_sign: bool) -> float | None:
+    m = glm.calibrate(eps, delta, _kind(constant_sign), kappa=exact(beta) / exact(lam))
+    return G / m if m else None
+
+
+def _delta(*, eps: float, sigma: float, lam: float, G: float, beta: float, constant_sign: bool) -> float:
+    run = SharpRun((exact(G) / exact(sigma)) ** 2, exact(beta) / exact(lam), _kind(constant_sign))
+    if run.critical_loss > exact(eps):  # the older theorem says nothing here
+        return 1.0
+    return Cost(atoms=(run.atom,)).delta_at(eps)
+
+
+def _limit(m: float, kappa: float) -> float:
+    return float(glm.critical_loss("logistic", exact(m) ** 2, exact(kappa)))
+
+
+def _profile(m: float, kappa: float, e: float) -> dict[str, float]:
+    return {
+        "e_c": _limit(m, kappa),
+        "add": closed_form.add_profile(m, kappa, e),
+        "remove": closed_form.remove_profile(m, kappa, e),
+    }
+
+
+def _composition(m: float, kappa: float, mu: float, eps: float) -> dict[str, float]:
+    add, remove = closed_form.beside(m, kappa, mu, eps)
+    return {"e_c": _limit(m, kappa), "add": add, "remove": remove, "delta": max(add, remove)}
+
+
+def _renyi(m: float, kappa: float, order: float) -> dict[str, float]:
+    add, remove = closed_form.renyi(order, m, kappa)
+    return {"e_c": _limit(m, kappa), "add": add, "remove": remove}
+
+
+def _calibration(eps: float, delta: float, B: float, L0: float, c0: float) -> dict[str, float]:
+    m, scale = glm.calibrate(eps, delta), exact(c0) * exact(B) ** 2
+    return {
+        "m": m,
+        "sigma": B * L0 / m,
+        "lam_min": float(scale / glm.free_kappa(exact(eps), Fraction(m) ** 2)),
+        "lam_default": float(scale / exact(eps)),
+        "lam_gdp": float(scale / Fraction(m)),
+    }
+
+
+def _one_vs_rest(eps: float, delta: float, B: float, classes: int) -> dict[str, float]:
+    m = multiclass.one_vs_rest(eps, delta, classes)
+    return {"m": m, "sigma": B / m, "lam_gdp": B**2 / m}
+
+
+def _softmax(eps: float, delta: float, B: float, classes: int, lam: float) -> dict[str, float]:
+    kappa = exact(B) ** 2 / exact(lam)
+    m = multiclass.softmax(eps, delta, classes, kappa)
+    return {"beta": float(multiclass.softmax_log_det(kappa, classes)), "m": m, "sigma": math.sqrt(2) * B / m}
+
+
+def _minimiser(X: list[list[float]], y: list[float], lam: float, b: list[float]) -> dict[str, list[float]]:
+    """By Newton's method: the objective of the accounting, as it is written."""
+    rows, tilt = np.array(X) * np.array(y)[:, None], np.array(b)
+    theta = np.zeros(rows.shape[1])
+    for _ in range(100):
+        p = 1 / (1 + np.exp(rows @ theta))
+        gradient = -p @ rows + lam * theta + tilt
+        theta -= np.linalg.solve((rows.T * (p * (1 - p))) @ rows + lam * np.eye(len(theta)), gradient)
+    return {"theta": theta.tolist()}
+
+
+GLM: Mapping[str, Callable[..., Any]] = {
+    "displacement_s": lambda mu, lam, G, R: glm_output.displacement(mu, lam, G, R),
+    "loss_constants": _constants,
+    "rdp_hessian_shaped": lambda order, gamma, mu, lam, G, R, Delta: glm_output.hessian_rdp(
+        order, gamma, mu=mu, ridge=lam, gradient=G, ratio=R, change=Delta
+    ),
+    "gdp_mu": lambda eps, delta: gaussian.mu(eps, delta),
+    "ptr_iso_plan": _isotropic,
+    "ptr_hessian_gamma_at_order": _shaped,
+    "objpert_sigma": _sigma,
+    "objpert_delta": _delta,
+}
+
+OBJECTIVE_GLM: Mapping[str, Callable[..., Any]] = {
+    "objglm_profile": _profile,
+    "objglm_calibration": _calibration,
+    "objglm_one_vs_rest": _one_vs_rest,
+    "objglm_softmax": _softmax,
+    "objglm_composition": _composition,
+    "objglm_rdp": _renyi,
+    "objglm_ec_curve": lambda curve, kappa, m: {
+        "e_c": float(glm.critical_loss(CURVES[curve], exact(m) ** 2, exact(kappa)))
+    },
+    "objglm_logistic_minimiser": _minimiser,
+}

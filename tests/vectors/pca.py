@@ -1,0 +1,50 @@
+"""Adapters for the vectors of principal components: from the inputs of a case to what our public functions answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from snugdp import Budget
+from snugdp.mechanisms.components.gap_test import W0, certified_gaps, sensitivity
+from snugdp.mechanisms.components.projector import FAILURE, TEST, numbers
+from snugdp.numerics.eigenvalues import spectrum
+
+RELATION = {"add_remove": "add_remove", "replace_one": "replace"}
+CELLS = 2**30
+
+
+def _sensitivity(gap: float, neighbours: str) -> float | None:
+    return sensitivity(gap, RELATION[neighbours])
+
+
+def _plan(*, eps: float, delta: float, k: int, p: int, noisy_gap: float, noisy_U: float, **shares: float) -> Any:
+    ours = {"fail_fraction": FAILURE, "test_fraction": TEST, "w0": W0}
+    assert {name: Fraction(repr(value)) for name, value in shares.items()} == ours
+    return numbers(Budget(eps, delta), k, p, (noisy_gap, noisy_U))
+
+
+def _gaps(noisy_spectrum: list[float], mu_test: float, fail: float) -> list[float]:
+    noisy = [Fraction(repr(value)) for value in noisy_spectrum]
+    sigma, failure = 1 / Fraction(repr(mu_test)), Fraction(repr(fail))
+    return [float(gap) for gap in certified_gaps(noisy, sigma, failure, len(noisy) - 1, Fraction(0))]
+
+
+def _distance(C: list[list[float]], k: int, x: list[float], sign: int) -> dict[str, float | None]:
+    """By the certified spectrum: matrices as whole numbers, the projectors in 50 bits."""
+    moved = np.array(C) + sign * np.outer(x, x)
+    cells = [[[round(value * CELLS) for value in row] for row in np.array(matrix).tolist()] for matrix in (C, moved)]
+    found = [spectrum(matrix, CELLS) for matrix in cells]
+    one, other = (np.array(each.projector(k, 50), dtype=float) / 2**50 for each in found)
+    return {"distance": float(np.linalg.norm(one - other)), "bound": sensitivity(float(found[0].gap(k)))}
+
+
+PCA: Mapping[str, Callable[..., Any]] = {
+    "projector_sensitivity": _sensitivity,
+    "pca_plan": _plan,
+    "certified_gaps": _gaps,
+    "projector_distance": _distance,
+}
