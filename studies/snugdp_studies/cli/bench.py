@@ -11,7 +11,7 @@ from snugdp.cli.lazy import Verb, lazy
 
 VERBS = {
     "classification": Verb(
-        "snugdp_studies.cli.classification:classification",
+        "snugdp_studies.cli.contest:classification",
         "Log-loss and accuracy of every method on held-out rows of your tables; or, with --speed, fit times.",
     ),
     "gram": Verb(
@@ -35,7 +35,7 @@ VERBS = {
         "snugdp_studies.cli.bench:queries", "Every query on millions of rows, beside numpy's sort of the same column."
     ),
     "regression": Verb(
-        "snugdp_studies.cli.regression:regression",
+        "snugdp_studies.cli.contest:regression",
         "Errors of every method on held-out rows of your tables; or, with --speed, fit times beside scikit-learn's.",
     ),
     "selection": Verb(
@@ -73,7 +73,7 @@ def noise(repeats: Annotated[int, typer.Option(min=1, help="Runs of each contend
     table = Table("5,050 draws", "fastest, ms", "median, ms", "relative to the exact Gaussian")
     with in_plain_words():
         for row in contest.run(repeats):
-            table.add_row(row.name, f"{row.min_ms:.2f}", f"{row.median_ms:.2f}", f"{row.relative:.2f}")
+            table.add_row(row.name, f"{1000 * row.min_s:.2f}", f"{1000 * row.median_s:.2f}", f"{row.relative:.2f}")
     Console().print(table)
 
 

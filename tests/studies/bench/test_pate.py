@@ -120,6 +120,7 @@ def test_votes_as_labels() -> None:
     assert len(set(histograms.argmax(axis=1).tolist())) == 4
 
 
+@pytest.mark.slow
 def test_times() -> None:
     votes = speed.made_up(200, 400, 10)
     plan = votes_of.plan(times.BUDGET, n_queries=200, n_teachers=400, n_classes=10, proxy=votes)
