@@ -87,7 +87,7 @@ def classification(
         if speed:
             times.show(times.run(rows, repeats=repeats, methods=_names(methods)), Console())
             return
-        wish = {"variants": tuple(_names(scalings) or ()), "epsilons": _numbers(epsilons)}
+        wish: dict[str, Any] = {"variants": tuple(_names(scalings) or ()), "epsilons": _numbers(epsilons)}
         wish |= {"delta": delta, "seeds": seeds}
         _run(TASK, (data, _names(datasets), _names(methods)), wish, jobs, file)
 

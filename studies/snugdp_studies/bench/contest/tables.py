@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -38,7 +38,7 @@ class Tables:
     """
 
     last: str
-    target: Callable[[Sequence[Any]], Targets]
+    target: Callable[[Any], Targets]
     made: Mapping[str, Mapping[str, Callable[[], tuple[Floats, Targets]]]]
     instead: str
 
@@ -94,6 +94,7 @@ class Split:
 @lru_cache(maxsize=4)
 def load(tables: Tables, data: str, name: str, scaling: Scaling = "norm") -> tuple[Floats, Targets]:
     """Scaled rows and targets of one table."""
+    last: Any
     made = tables.collection(data)
     if made is not None:
         X, last = made[name]()
