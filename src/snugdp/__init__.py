@@ -6,6 +6,8 @@ Names are loaded when they are first used: importing the package costs next to n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from snugdp.lazy import loader
+
 if TYPE_CHECKING:
     from snugdp import pate as pate
     from snugdp.certify.statistics import Statistic
@@ -130,39 +132,15 @@ _NAMES = {  # where every public name lives
     "snugdp.queries.labels": "Mode Vote mode vote",
     "snugdp.queries.robust": "Median Quantile TrimmedMean",
 }
-_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_ROOMS = (
-    "accounting",
-    "audit",
-    "bench",
-    "data",
-    "estimators",
-    "guarantee",
-    "ledger",
-    "mechanisms",
-    "noise",
-    "outcome",
-    "paper",
-    "pate",
-    "ptr",
-    "queries",
-    "report",
-    "secret",
-)  # read as modules, as in snugdp.pate.label
+_ROOMS = frozenset(
+    {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}
+)
+_load = loader(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), name)
-    elif name in _ROOMS:
-        try:
-            found = import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as missing:
-            if missing.name != f"{__name__}.{name}":
-                raise
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """A public name, or a room read as a module, as in ``snugdp.pate.label``."""
+    found = import_module(f"{__name__}.{name}") if name in _ROOMS else _load(name)
     globals()[name] = found
     return found
 

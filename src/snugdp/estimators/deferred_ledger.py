@@ -9,7 +9,6 @@ from typing import Any
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Receipt
 from snugdp.estimators.base import AbsentLedger
-from snugdp.ledger import Ledger, MemoryLedger, View
 from snugdp.ledger.address import without_password
 
 
@@ -88,6 +87,8 @@ def discreet(ledger: Any) -> Any:
 
 def pickled(ledger: Any) -> Any:
     """What is left of a ledger in a pickle: where it is, wherever that is read. One in memory stays behind."""
+    from snugdp.ledger import Ledger, MemoryLedger, View
+
     if isinstance(ledger, MemoryLedger):
         return AbsentLedger()
     if isinstance(ledger, Ledger | View):

@@ -27,7 +27,6 @@ from snugdp.estimators.inputs import Bounds, Table, read, rows_of, target_of
 from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.linear.base import Design, Fit, Method
-from snugdp.mechanisms.selection.select import Selected
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
@@ -173,6 +172,8 @@ class LinearModel(PrivateEstimator):
         self._name(table.named, [name for name in table.layout.columns if name != table.layout.target])
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout) -> Self:
+        from snugdp.mechanisms.selection.select import Selected
+
         self._layout = layout
         self._record(outcome, plan, Promise(budget, plan.proof))
         winner: Outcome[Any] = outcome

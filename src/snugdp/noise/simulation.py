@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, isqrt
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.selection import Law as Stopping
 from snugdp.noise.checks import (
     check_count,
     check_grid,
@@ -32,6 +31,9 @@ from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gau
 from snugdp.noise.number import finite, number
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.secret import Secret
+
+if TYPE_CHECKING:
+    from snugdp.accounting.selection import Law as Stopping
 
 _WIDE = 1 << 40  # whole noise beyond that has random bits at its end which are drawn apart
 _FAR = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold

@@ -12,7 +12,6 @@ from typing import Any, Self
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released
-from snugdp.ledger import MemoryLedger
 from snugdp.ledger.address import opened
 from snugdp.ledger.question import ASKS
 from snugdp.noise import Exact, Noise
@@ -43,6 +42,8 @@ class Purse:
         if self._account is None and self.noise.private:
             if budget is None:
                 raise ValueError("a release needs a ledger to charge; give one, such as snugdp.MemoryLedger(...)")
+            from snugdp.ledger.memory import MemoryLedger
+
             self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
 
     def asking(self, question: Callable[[], str]) -> Self:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.selection import Law as Stopping
 from snugdp.noise.checks import (
     check_count,
     check_grid,
@@ -36,6 +35,9 @@ from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gau
 from snugdp.noise.number import finite, number
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.secret import Secret
+
+if TYPE_CHECKING:
+    from snugdp.accounting.selection import Law as Stopping
 
 T = TypeVar("T")
 _HALF = Fraction(1, 2)

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from snugdp.secrecy.secret import muted
 from snugdp.secrecy.silence import quietly
 from snugdp.tables.cells import cell as one
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Image = TypeVar("Image", bound=np.generic)
 Floats: TypeAlias = NDArray[np.float64]
@@ -288,14 +290,16 @@ def _present(rows: Declared) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
 def _by_distinct(rows: Rows, image: Callable[[Any], Any], missing: float) -> NDArray[Any]:
     """The images of cells that are not numbers of a declared type."""
-    native: Any = rows.to_native() if isinstance(rows, nw.Series) else None
-    if isinstance(native, pl.Series) and native.dtype == pl.String:
+    native: Any = rows.to_native() if isinstance(rows, nw.Series) and rows.dtype == nw.String else None
+    if nw.dependencies.is_polars_series(native):
         return _parsed(native) if image is one.number else _distinct(native, image, missing)
     return each(_listed(rows), image, missing)
 
 
 def _parsed(rows: pl.Series) -> Floats:
     """The numbers that text spells: by polars, which agrees with ``number`` where it finds one, then one by one."""
+    import polars as pl
+
     values = rows.str.strip_chars().cast(pl.Float64, strict=False)
     left = (values.is_null() & rows.is_not_null()).to_numpy()
     found = values.fill_null(np.nan).to_numpy() + 0.0
@@ -306,6 +310,8 @@ def _parsed(rows: pl.Series) -> Floats:
 
 def _distinct(rows: pl.Series, image: Callable[[Any], Any], missing: float) -> NDArray[Any]:
     """Text by its distinct values."""
+    import polars as pl
+
     kind: Any = pl.Float64 if isinstance(missing, float) else pl.Int64
     values = rows.unique().drop_nulls()
     images = pl.Series([image(cell) for cell in values.to_list()], dtype=kind)
