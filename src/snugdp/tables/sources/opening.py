@@ -47,10 +47,12 @@ def open_source(data: object) -> Source:
 
 
 def _from_frame(data: object) -> Source:
-    native: Any = data.to_native() if isinstance(data, nw.LazyFrame) else data
+    import polars as pl
+
     from snugdp.tables.sources import FrameSource, LazySource, SparkSource
 
-    if nw.dependencies.is_polars_lazyframe(native):
+    native: Any = data.to_native() if isinstance(data, nw.LazyFrame) else data
+    if isinstance(native, pl.LazyFrame):
         return LazySource(native)
     if _is_spark(native):
         return SparkSource(native)
