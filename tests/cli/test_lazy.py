@@ -104,6 +104,15 @@ def test_the_table_says_what_the_commands_say(verbs: dict[str, lazy.Verb]) -> No
         assert " ".join(told.split("\n\n")[0].split()) == verb.help, name
 
 
+@pytest.mark.parametrize("verb", ["bench", "paper"])
+def test_studies_that_are_not_installed_are_told_in_a_sentence(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy, "find_spec", lambda name: None if name == "snugdp_studies" else name)
+    assert run(verb, "noise", code=1).stderr.strip() == (
+        f"`snugdp {verb}` is part of snugdp-studies: pip install snugdp-studies"
+    )
+    assert verb in run("--help").output
+
+
 def test_exit_codes_are_in_the_help_and_mistakes_get_a_hint() -> None:
     assert "Exit codes" in run("--help").output
     assert "fit" in run("fti", code=2).stderr
