@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from snugdp.secrecy.private_state import Hidden
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines.base import gather
 from snugdp.tables.engines.local import cores
 from snugdp.tables.images import MOST, ImagePass, Images, run
-from snugdp.tables.passes.base import GramPass, Pass
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.base import Pass
+from snugdp.tables.passes.moments import GramPass, Moments
 from snugdp.tables.schema.schema import Layout
 from snugdp.tables.sources import Source, SparkSource, open_source
 
 S = TypeVar("S")
 
 
-class Rows(Hidden):
+class Rows(PrivateState):
     """The rows of a table, under a public schema. Private: it travels as a ``Secret``.
 
     Nothing is read before it is asked for; the moments are read once and kept, and so are the rows where a fit that

@@ -31,7 +31,7 @@ from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Logistic, OneAgainst
-from snugdp.tables.passes.softmax import SoftmaxPass
+from snugdp.tables.passes.softmax import SoftmaxGradient
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
@@ -71,7 +71,7 @@ class SoftmaxLoss(PerturbedLoss):
         return self.ridge + (self._count or 0) * self.design.x_squared / 2
 
     def _read(self, theta: tuple[Fraction, ...], level: int, hessian: bool) -> None:
-        work = SoftmaxPass(self.rows.schema, theta, self.classes, level, hessian, self.rows.bits)
+        work = SoftmaxGradient(self.rows.schema, theta, self.classes, level, hessian, self.rows.bits)
         state = self.rows.state(work)
         self.sweeps += 1
         self._count = state.count
