@@ -23,7 +23,7 @@ from snugdp.noise.requests import Request
 from snugdp.numerics import balls, threads
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
-from snugdp.secrecy import secret
+from snugdp.secrecy import silence
 from snugdp.serial.codec import Kept, read
 
 ROOT = str(Path(snugdp.__file__).parent)
@@ -174,7 +174,7 @@ def tidy() -> None:
     sys.settrace(None)
     balls._turn.renew()
     threads._lock, address._LOCK = threading.Lock(), threading.Lock()
-    secret._HUSH.after_fork()
+    silence.WARNINGS_OFF.after_fork()
 
 
 def ended(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:

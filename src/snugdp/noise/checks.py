@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
-from snugdp.noise.number import FARTHEST, finite, number
+from snugdp.noise.number import MAX_SIZE_BITS, finite, number
 from snugdp.secrecy.secret import Secret, unwrap
 
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
@@ -45,7 +45,7 @@ def opened(secret: Secret[Any]) -> Any:
 
 def whole(value: object) -> int:
     """The whole part of any number: what moves by at most a whole number moves by no more of its whole parts."""
-    if type(value) is int and value.bit_length() < FARTHEST:  # the usual case, quickly
+    if type(value) is int and value.bit_length() < MAX_SIZE_BITS:  # the usual case, quickly
         return value
     return floor(finite(value))
 

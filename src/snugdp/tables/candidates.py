@@ -48,10 +48,12 @@ class Candidates(PrivateState):
     def _open(self, table: object) -> Source:
         if self._X is None:
             return open_source(table)
-        assert isinstance(self.box, BoxSchema)
+        if not isinstance(self.box, BoxSchema):
+            raise TypeError("a matrix needs a box schema")
         if isinstance(self._X, np.ndarray):
             return ArraySource(self._X, self._y, cast(ArraySchema, self.box))  # of which it reads names and columns
-        assert self._y is not None
+        if self._y is None:
+            raise ValueError("a sparse matrix needs targets")
         return SparseSource(self._X, self._y, self.box.names, self.box.target)
 
     @property

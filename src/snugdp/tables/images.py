@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import PrivateComputationError
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.passes.base import MappedRows
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
 S = TypeVar("S")
 
-MOST = 500 * 2**20  # bytes
+MAX_BYTES = 500 * 2**20  # bytes
 _SINGLE = 1 << 48  # rows of a smaller squared norm have entries that are whole in single precision
 _FAILED = "the pass over the rows failed; the cause is withheld because it may depend on them. Nothing was released"
 
@@ -77,8 +77,8 @@ class ImagePass(MappedRows):
 
     schema: Layout
     bits: int | None = None
-    most: int = MOST
-    share: int = MOST
+    most: int = MAX_BYTES
+    share: int = MAX_BYTES
 
     @property
     def _type(self) -> type:
@@ -136,7 +136,7 @@ def run(images: Images, work: BlockPass[S], threads: int) -> S:
                 total = work.merge(total, state)
         return total
 
-    worked, total = quietly(together)
+    worked, total = attempt(together)
     if not worked or total is None:
         raise PrivateComputationError(_FAILED)
     return total

@@ -51,7 +51,7 @@ class BoxBounds:
         if self.schema is None:
             if self.y_bound is None:
                 raise ValueError(_NO_BOUND)
-            assert self.box(("x0",) * len(self._columns or ("x0",)))
+            self.box(("x0",) * len(self._columns or ("x0",)))  # refuses invalid bounds
             return
         if not isinstance(self.schema, Schema):
             raise TypeError("schema must be a snugdp.Schema")

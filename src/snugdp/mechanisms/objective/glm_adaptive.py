@@ -132,7 +132,8 @@ class AdaptiveGLM:
             raise ValueError("the curvature of this loss is bounded only: use GLMObjective")
         for name, value in (("design", design), ("budget", budget), ("losses", tuple(losses))):
             object.__setattr__(self, name, value)
-        assert self._parts.runs  # a budget that affords nothing is refused here, in public
+        if not self._parts.runs:  # in public
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
 
     @cached_property
     def _parts(self) -> _Parts:

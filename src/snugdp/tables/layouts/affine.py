@@ -67,9 +67,7 @@ class AffineRows(Rows):
     __slots__ = ()
 
     def __init__(self, rows: Rows, centre: Sequence[float], stretch: float, norm: Real) -> None:
-        self.schema, self.bits = AffineLayout(rows.schema, tuple(centre), stretch, norm), None
-        self._source = rows._source
-        self._moments, self._images, self._progress = None, None, False
+        super().__init__(rows.source, AffineLayout(rows.schema, tuple(centre), stretch, norm), progress=False)
 
 
 def undo_affine(theta: ArrayLike, centre: Sequence[float], stretch: float) -> Floats:

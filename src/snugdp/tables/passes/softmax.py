@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from flint import arb
 
-from snugdp.noise.exact.coins import LARGEST_EXPONENT, exp_neg
+from snugdp.noise.exact.coins import MAX_EXPONENT, exp_neg
 from snugdp.noise.exact.minimiser import norm_above
 from snugdp.tables.losses.losses import codes
 from snugdp.tables.passes.gradient import PointGradient, enclosed, limb_bits
@@ -136,7 +136,7 @@ def softmax(u: Floats) -> Floats:
     [[0.5, 0.5]]
     """
     below = u.max(axis=1, keepdims=True) - u
-    small = exp_neg(np.minimum(below.ravel(), LARGEST_EXPONENT)).reshape(u.shape)
+    small = exp_neg(np.minimum(below.ravel(), MAX_EXPONENT)).reshape(u.shape)
     total = small[:, 0].copy()
     for k in range(1, u.shape[1]):  # in this order, on every machine
         total += small[:, k]
