@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,19 +18,22 @@ import snugdp
 from snugdp import Cost, Receipt, Simulation
 from snugdp.audit.equality import alike
 from snugdp.ledger import address
+from snugdp.noise import Noise
+from snugdp.noise.requests import Request
 from snugdp.numerics import balls, threads
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
-from snugdp.secrecy import secret
+from snugdp.secrecy import silence
 from snugdp.serial.codec import Kept, read
 
 ROOT = str(Path(snugdp.__file__).parent)
 CANARY = "canary 87d1"
 KINDS: tuple[type[BaseException], ...] = (ValueError, SystemExit, GeneratorExit, KeyboardInterrupt, MemoryError)
 Line = tuple[str, int]
+T = TypeVar("T")
 
 
-class Counting:
+class Counting(Noise):
     """A seeded source that has to be private to be charged, and counts what is drawn after the charge."""
 
     private = True
@@ -38,16 +41,9 @@ class Counting:
     def __init__(self, shelf: Shelf, seed: int = 1) -> None:
         self._shelf, self._source = shelf, Simulation(seed)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "told":
-            raise AttributeError(name)
-        method = getattr(self._source, name)
-
-        def draw(*given: Any, **named: Any) -> Any:
-            self._shelf.draws += self._shelf.paid
-            return method(*given, **named)
-
-        return draw
+    def answer(self, request: Request[T]) -> T:
+        self._shelf.draws += self._shelf.paid
+        return self._source.answer(request)
 
 
 class Shelf:
@@ -178,7 +174,7 @@ def tidy() -> None:
     sys.settrace(None)
     balls._turn.renew()
     threads._lock, address._LOCK = threading.Lock(), threading.Lock()
-    secret._HUSH.after_fork()
+    silence.WARNINGS_OFF.after_fork()
 
 
 def ended(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:

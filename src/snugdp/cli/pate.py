@@ -207,11 +207,11 @@ def _loaded(file: Path) -> Any:
     """An array that runs nothing when it is read."""
     import numpy as np
 
-    from snugdp.secrecy.silence import quietly
+    from snugdp.secrecy.silence import attempt
 
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
-    worked, found = quietly(lambda: np.load(file, allow_pickle=False))
+    worked, found = attempt(lambda: np.load(file, allow_pickle=False))
     if not worked or found is None:
         raise ValueError(
             f"{file} is not a whole file of numbers or text: write it again with numpy.save or numpy.savez"

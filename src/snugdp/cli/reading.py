@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import numbers, numeric, truths
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Number, type_name
 from snugdp.tables.schema.schema import Schema
@@ -72,7 +72,7 @@ def gathered(source: Source, columns: Sequence[str]) -> pl.DataFrame:
     parts = [batch.frame.to_native() for part in source.partitions() for batch in part.batches(columns)]
     if not parts:
         return pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64))
-    worked, joined = quietly(lambda: pl.concat(parts))
+    worked, joined = attempt(lambda: pl.concat(parts))
     if not worked or joined is None:
         raise TableError(f"the parts of {source.name} do not fit together: write the table again")
     whole: pl.DataFrame = joined

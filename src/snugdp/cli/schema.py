@@ -57,7 +57,7 @@ def check(
     Example: snugdp schema check people.toml people.parquet
     """
     from snugdp.cli.reading import table
-    from snugdp.tables.passes.base import GramPass
+    from snugdp.tables.passes.moments import GramPass
     from snugdp.tables.schema.schema import Schema
     from snugdp.tables.sources import open_source
 

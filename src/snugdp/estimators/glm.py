@@ -18,10 +18,11 @@ from snugdp.estimators.inputs import Bounds, Table
 from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.model import LinearModel
-from snugdp.estimators.targets import Bare, Counts, LabelBounds, Labels, Numbers, Response
+from snugdp.estimators.targets import ClassTarget, CountTarget, LabelBounds, RealTarget, Response
 from snugdp.mechanisms.linear.base import Fit
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
+from snugdp.tables.layouts.affine import UnitlessLayout
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.tables.schema.schema import Layout, Schema
 
@@ -47,7 +48,7 @@ class GeneralisedModel(LinearModel):
 
     def _as_read(self, layout: Layout) -> dict[str, Any]:
         response = self._response()
-        classes = {"classes": response.classes} if isinstance(response, Labels) else {}
+        classes = {"classes": response.classes} if isinstance(response, ClassTarget) else {}
         return {**super()._as_read(layout), **classes}
 
     def _given(self) -> Mapping[str, Any]:
@@ -61,12 +62,12 @@ class GeneralisedModel(LinearModel):
         return self._response().value
 
     def _shown(self, layout: Layout) -> Layout:
-        return layout if isinstance(self._response(), Numbers) else Bare(layout)
+        return layout if isinstance(self._response(), RealTarget) else UnitlessLayout(layout)
 
     def _keep_coefficients(self, layout: Layout, fit: Fit) -> None:
         response = self._response()
         linear = [layout.coefficients(theta) for theta in np.atleast_2d(fit.theta)]
-        if isinstance(response, Labels):
+        if isinstance(response, ClassTarget):
             self.coef_: Any = np.array([each.values for each in linear])
             self.intercept_: Any = np.array([each.intercept for each in linear])
         else:
@@ -136,9 +137,9 @@ class GLM(GeneralisedModel):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class, rate or number of every row. Rows are read as in the fit."""
         linear, response = self._linear(X), self._response()
-        if isinstance(response, Labels):
+        if isinstance(response, ClassTarget):
             return response.predicted(linear)
-        if isinstance(response, Counts):
+        if isinstance(response, CountTarget):
             return response.rates(linear)
         middle, half = self._layout.target_units
         return np.asarray(middle + half * linear)
@@ -151,7 +152,7 @@ class GLM(GeneralisedModel):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """On public rows: accuracy of labels, explained deviance of counts, R squared of numbers."""
         response, guesses = self._response(), self.predict(X)
-        measure: Any = {Labels: accuracy_score, Counts: _deviance}.get(type(response), r2_score)
+        measure: Any = {ClassTarget: accuracy_score, CountTarget: _deviance}.get(type(response), r2_score)
         return float(measure(y, guesses, sample_weight=sample_weight))
 
     def _response(self) -> Response:
@@ -160,7 +161,7 @@ class GLM(GeneralisedModel):
             self._leave_out("y_bound", "labels have none")
             bound = 1 if self.schema is None else None
             given = LabelBounds(self.schema, self.x_norm, bound, self.fit_intercept, self.classes)
-            return Labels(loss, given, together=isinstance(loss, Logistic))
+            return ClassTarget(loss, given, together=isinstance(loss, Logistic))
         if not isinstance(loss, TamedPoisson | PseudoHuber | LogCosh | Huber):
             raise TypeError(
                 "loss must be one of snugdp.tables.losses.losses: Logistic(), SoftHinge(h), TamedPoisson(most, rate), "
@@ -169,8 +170,8 @@ class GLM(GeneralisedModel):
         self._leave_out("classes", "they are for losses of labels")
         if isinstance(loss, TamedPoisson):
             self._leave_out("y_bound", "the loss has the largest count")
-            return Counts(loss)
-        return Numbers(loss, self.y_bound)
+            return CountTarget(loss)
+        return RealTarget(loss, self.y_bound)
 
     def _leave_out(self, name: str, why: str) -> None:
         if getattr(self, name) is not None:
@@ -178,7 +179,7 @@ class GLM(GeneralisedModel):
 
     def _keep(self, *given: Any) -> Any:
         response = self._response()
-        if isinstance(response, Labels):
+        if isinstance(response, ClassTarget):
             self.classes_ = response.classes
         return super()._keep(*given)
 

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.targets import LabelBounds, Labels
+from snugdp.estimators.targets import ClassTarget, LabelBounds
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.tables.losses.losses import Logistic
@@ -117,12 +117,12 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         linear = self._linear(X)
         return self._response().logarithms(linear)
 
-    def _response(self) -> Labels:
+    def _response(self) -> ClassTarget:
         if self.multi_class not in ("auto", "ovr", "softmax"):
             raise ValueError('multi_class must be "auto", "ovr" (one model for each class) or "softmax"')
         bound = 1 if self.schema is None else None
         given = LabelBounds(self.schema, self.x_norm, bound, self.fit_intercept, self.classes)
-        return Labels(Logistic(), given, together=self.multi_class != "ovr")
+        return ClassTarget(Logistic(), given, together=self.multi_class != "ovr")
 
     def _keep(self, *given: Any) -> Any:
         self.classes_ = self._response().classes

@@ -13,7 +13,7 @@ from sklearn.metrics import d2_tweedie_score
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.targets import Counts
+from snugdp.estimators.targets import CountTarget
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.losses.losses import TamedPoisson
@@ -90,10 +90,10 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
         """The part of the deviance of counts that is explained, on public rows."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
-    def _response(self) -> Counts:
+    def _response(self) -> CountTarget:
         most = self._most()
         rate = most / 2 if self.rate_max is None else rational(self.rate_max, "rate_max")
-        return Counts(TamedPoisson(most, rate))
+        return CountTarget(TamedPoisson(most, rate))
 
     def _most(self) -> Any:
         if self.y_max is not None:

@@ -11,15 +11,15 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from snugdp.estimators.grids import squares
 from snugdp.estimators.inputs import Bounds, Table, read, target_of
 from snugdp.estimators.labels import declared, labels_of
 from snugdp.numerics.rationals import rational
 from snugdp.tables.losses.losses import Logistic, Loss, OneAgainst, SoftHinge, TamedPoisson
-from snugdp.tables.schema.labels import MOST_CLASSES, classes_in, codes, with_classes
-from snugdp.tables.schema.schema import Coefficients, Layout, Number, Schema
+from snugdp.tables.schema.labels import MAX_CLASSES, classes_in, codes, with_classes
+from snugdp.tables.schema.schema import Layout, Number, Schema
 
 Floats = NDArray[np.float64]
 
@@ -57,24 +57,6 @@ class Response(Protocol):
 
 
 @dataclass(frozen=True)
-class Bare:
-    """A layout whose linear functions are shown as they are, without the units of a target."""
-
-    layout: Layout
-    target_units = (0.0, 1.0)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "layout":
-            raise AttributeError(name)
-        return getattr(self.layout, name)
-
-    def coefficients(self, theta: ArrayLike) -> Coefficients:
-        """For entries in the user's units."""
-        linear, (middle, half) = self.layout.coefficients(theta), self.layout.target_units
-        return Coefficients(linear.names, linear.values / half, (linear.intercept - middle) / half)
-
-
-@dataclass(frozen=True)
 class LabelBounds(Bounds):
     """How the user bounds rows with labels: a schema that lists the classes, or classes and a norm."""
 
@@ -87,8 +69,8 @@ class LabelBounds(Bounds):
         if self.schema is None and self.x_norm is None:
             raise ValueError(_NORM)
         super().__post_init__()
-        if len(self.labels) > MOST_CLASSES:
-            raise ValueError(f"there are more than {MOST_CLASSES} classes")
+        if len(self.labels) > MAX_CLASSES:
+            raise ValueError(f"there are more than {MAX_CLASSES} classes")
 
     def _check_target(self) -> None:
         classes_in(self.schema)
@@ -106,7 +88,7 @@ class LabelBounds(Bounds):
 
 
 @dataclass(frozen=True)
-class Labels:
+class ClassTarget:
     """One of two or more classes. What is none of them counts as the first.
 
     ``together``: one softmax model for more than two classes, rather than one model for each against the others.
@@ -140,7 +122,8 @@ class Labels:
 
     def read(self, X: Any, y: Any, bounds: Bounds) -> Table:
         """A table to fit on: labels become places among the classes, or codes between -1 and 1."""
-        assert isinstance(bounds, LabelBounds)
+        if not isinstance(bounds, LabelBounds):
+            raise TypeError("labels need bounds that list the classes")
         if y is None:
             return read(X, None, bounds)
         places = self._places(y)
@@ -180,7 +163,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Counts:
+class CountTarget:
     """Counts from 0 to ``most``, with rates up to ``rate``."""
 
     loss: TamedPoisson
@@ -225,7 +208,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class RealTarget:
     """A number between bounds."""
 
     loss: Loss

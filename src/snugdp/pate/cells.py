@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.pate.blocks import Block, Lines
-from snugdp.secrecy.secret import muted
+from snugdp.secrecy.silence import muted
 from snugdp.tables.cells import Names, numbers
 
 Integers = NDArray[np.int64]

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from snugdp.tables.engines.base import measure
-from snugdp.tables.passes.base import GramPass
+from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.sources import Csv
 from snugdp_studies.bench.contest.speed import Timing, timed
 from snugdp_studies.bench.gram import schema, table

@@ -19,8 +19,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.passes.base import GramPass
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.moments import GramPass, Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.schema import Number, Schema

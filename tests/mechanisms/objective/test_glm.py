@@ -24,9 +24,9 @@ from snugdp.mechanisms.objective.spread import MeanRow, RowRadius
 from snugdp.noise import Exact
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.tables.layouts.affine import Stretched, StretchedRows, unstretched
+from snugdp.tables.layouts.affine import AffineLayout, AffineRows, undo_affine
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, OneAgainst, PseudoHuber, SoftHinge, TamedPoisson
-from snugdp.tables.passes.gradient import FinePass
+from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.mechanisms.glm_laws import Law, leak
@@ -113,10 +113,10 @@ def test_streamed_tables_have_the_same_sums_as_tables_in_memory(tmp_path: Path) 
     for loss in (Logistic(), OneAgainst(Logistic(), 2, 3), TamedPoisson(6, 2)):
         memory, disk = Rows(table, SCHEMA), Rows(str(tmp_path / "rows.parquet"), SCHEMA)
         assert memory.images() is not None
-        work = FinePass(SCHEMA, theta, loss)
+        work = GradientEnclosure(SCHEMA, theta, loss)
         assert memory.state(work).sums == disk.state(work).sums
-    moved = [StretchedRows(rows, (0.125, -0.25), 3.0, 2) for rows in (memory, disk)]
-    work = FinePass(moved[0].schema, theta, Logistic())
+    moved = [AffineRows(rows, (0.125, -0.25), 3.0, 2) for rows in (memory, disk)]
+    work = GradientEnclosure(moved[0].schema, theta, Logistic())
     assert moved[0].state(work).sums == moved[1].state(work).sums
 
 
@@ -257,9 +257,9 @@ def test_few_rows_ask_for_more_ridge() -> None:
         (lambda: AdaptiveGLM(DESIGN, BUDGET, losses=[Logistic(), Logistic()]), "OneAgainst"),
         (lambda: AdaptiveGLM(DESIGN, BUDGET, losses=[Huber(1)]), "GLMObjective"),
         (lambda: AdaptiveGLM(DESIGN, Budget(1), losses=[Logistic()]), "delta > 0"),
-        (lambda: Stretched(SCHEMA, (0.0,), 1.0, 2), "2 entries"),
-        (lambda: Stretched(LINE, (0.5,), 1.0, 2), "constant"),
-        (lambda: Stretched(SCHEMA, (0.0, 0.0), 0.0, 2), "stretch"),
+        (lambda: AffineLayout(SCHEMA, (0.0,), 1.0, 2), "2 entries"),
+        (lambda: AffineLayout(LINE, (0.5,), 1.0, 2), "constant"),
+        (lambda: AffineLayout(SCHEMA, (0.0, 0.0), 0.0, 2), "stretch"),
     ],
 )
 def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) -> None:
@@ -345,10 +345,10 @@ def test_moving_and_stretching_are_undone() -> None:
     theta = rng.normal(size=(4, 3))
     stretched = np.hstack([(X - centre) * 2.5, np.ones((20, 1))])
     plain = np.hstack([X, np.ones((20, 1))])
-    assert np.allclose(stretched @ theta.T, plain @ unstretched(theta, centre, 2.5).T)
-    layout = Stretched(SCHEMA, centre, 2.5, 2)
+    assert np.allclose(stretched @ theta.T, plain @ undo_affine(theta, centre, 2.5).T)
+    layout = AffineLayout(SCHEMA, centre, 2.5, 2)
     assert np.allclose(
-        layout.coefficients(theta[0]).values, SCHEMA.coefficients(unstretched(theta[0], centre, 2.5)).values
+        layout.coefficients(theta[0]).values, SCHEMA.coefficients(undo_affine(theta[0], centre, 2.5)).values
     )
     assert stretched_design(DESIGN).row_map == Design.of(layout).row_map  # type: ignore[arg-type]
 

@@ -22,8 +22,8 @@ from snugdp.noise import Gaussian
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
-from snugdp.tables.passes.counts import Counts
 from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
+from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.accounting.objective.perturbed import Law
@@ -245,7 +245,7 @@ THETA = (Fraction(3, 8), Fraction(-5, 4), Fraction(1, 1024))
 
 
 def counted(work: Any, rows: pd.DataFrame) -> list[int]:
-    state: Counts = work.fold(work.empty(), nw.from_native(rows, eager_only=True))
+    state: Sums = work.fold(work.empty(), nw.from_native(rows, eager_only=True))
     return state.values()
 
 

@@ -24,7 +24,7 @@ from snugdp.noise import Exact
 from snugdp.numerics.balls import precision
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.tables.passes.softmax import SoftmaxPass, softmax
+from snugdp.tables.passes.softmax import SoftmaxGradient, softmax
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.mechanisms.glm_laws import Law, leak
@@ -46,7 +46,7 @@ def frame(n: int, seed: int = 0, strange: bool = False) -> pd.DataFrame:
     return table
 
 
-def folded(work: SoftmaxPass, table: pd.DataFrame) -> Any:
+def folded(work: SoftmaxGradient, table: pd.DataFrame) -> Any:
     return work.fold(work.empty(), nw.from_native(table, eager_only=True))
 
 
@@ -65,7 +65,7 @@ def test_every_row_is_within_the_proved_error(level: int, size: int) -> None:
     for _ in range(4):
         theta = [Fraction(int(v), 2**20) for v in rng.integers(-size * 2**20, size * 2**20 + 1, 5)]
         theta[1] = theta[0] + Fraction(1, 2**19)  # two classes that are hard to tell apart
-        work = SoftmaxPass(LINE, theta, 5, level)
+        work = SoftmaxGradient(LINE, theta, 5, level)
         for t, w in rng.integers(-LIMIT, LIMIT + 1, (40 if level == 0 else 8, 2)).tolist():
             state = work.empty()
             work.add(state, np.array([[float(t)]]), np.array([float(w)]))
@@ -85,11 +85,11 @@ def test_every_row_is_within_the_proved_error(level: int, size: int) -> None:
 def test_levels_agree_and_errors_shrink_also_for_points_that_floats_cannot_hold() -> None:
     rng, table = np.random.default_rng(3), frame(60, 1, strange=True)
     theta = [Fraction(int(v), 2**70) for v in rng.integers(-(2**62), 2**62, 9)]
-    results = [(w := SoftmaxPass(SCHEMA, theta, 3, level)).gradient(folded(w, table)) for level in range(3)]
+    results = [(w := SoftmaxGradient(SCHEMA, theta, 3, level)).gradient(folded(w, table)) for level in range(3)]
     for (rough, error), (fine, small) in pairwise(results):
         assert small < error / 2**40
         assert distance(rough, fine) <= error + small
-    far = SoftmaxPass(SCHEMA, [value * 2**40 for value in theta], 3)
+    far = SoftmaxGradient(SCHEMA, [value * 2**40 for value in theta], 3)
     assert far.slope_bits == 100
 
 
@@ -98,7 +98,7 @@ def test_every_order_and_partition_gives_the_same_sums(level: int, tmp_path: Pat
     table = frame(400, 2, strange=True)
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=90)
     theta = [Fraction(k - 4, 8) for k in range(9)]
-    work = pickle.loads(pickle.dumps(SoftmaxPass(SCHEMA, theta, 3, level, hessian=True)))
+    work = pickle.loads(pickle.dumps(SoftmaxGradient(SCHEMA, theta, 3, level, hessian=True)))
     whole = folded(work, table)
     parts = [folded(work, table[i::3]) for i in (1, 2, 0)]
     merged = work.merge(work.merge(parts[0], parts[1]), work.unpack(work.pack(parts[2])))
@@ -107,19 +107,19 @@ def test_every_order_and_partition_gives_the_same_sums(level: int, tmp_path: Pat
     held = Rows(table, SCHEMA)
     assert held.images() is not None
     assert held.state(work).sums == whole.sums
-    with pytest.raises(ValueError, match="not sums"):
-        SoftmaxPass(SCHEMA, theta, 3, level + 2).unpack(work.pack(whole))
+    with pytest.raises(ValueError, match="not statistics"):
+        SoftmaxGradient(SCHEMA, theta, 3, level + 2).unpack(work.pack(whole))
 
 
 def test_the_hessian_is_the_derivative_of_the_gradient() -> None:
     table, step = frame(50, 4), Fraction(1, 2**12)
     theta = [Fraction(k - 4, 8) for k in range(9)]
-    at = SoftmaxPass(SCHEMA, theta, 3, 0, hessian=True)
+    at = SoftmaxGradient(SCHEMA, theta, 3, 0, hessian=True)
     second = at.second(folded(at, table))
     for j in range(9):
         ends = []
         for sign in (1, -1):
-            work = SoftmaxPass(SCHEMA, [v + sign * step * (i == j) for i, v in enumerate(theta)], 3)
+            work = SoftmaxGradient(SCHEMA, [v + sign * step * (i == j) for i, v in enumerate(theta)], 3)
             ends.append(np.array([float(v) for v in work.gradient(folded(work, table))[0]]))
         assert np.allclose((ends[0] - ends[1]) / (2 * float(step)), second[j], atol=1e-4)
     assert softmax(np.array([[800.0, 0.0, -800.0]])).sum() == 1.0
@@ -247,9 +247,9 @@ def test_a_start_that_is_of_no_use_costs_time_only(monkeypatch: pytest.MonkeyPat
         (lambda: Softmax(DESIGN, BUDGET, classes=3, ridge=0), "ridge must be"),
         (lambda: Softmax(DESIGN, BUDGET, classes=3, ridge="0.001"), "affords nothing"),
         (lambda: AdaptiveSoftmax(DESIGN, Budget(1, 1e-6, "replace"), classes=3), "add_remove"),
-        (lambda: SoftmaxPass(SCHEMA, [Fraction(1)] * 8, 3), "9 entries"),
-        (lambda: SoftmaxPass(SCHEMA, [Fraction(1, 3)] * 9, 3), "dyadic"),
-        (lambda: SoftmaxPass(Schema({"x": Number(0, 1)}), [Fraction(1)] * 6, 3), "target"),
+        (lambda: SoftmaxGradient(SCHEMA, [Fraction(1)] * 8, 3), "9 entries"),
+        (lambda: SoftmaxGradient(SCHEMA, [Fraction(1, 3)] * 9, 3), "dyadic"),
+        (lambda: SoftmaxGradient(Schema({"x": Number(0, 1)}), [Fraction(1)] * 6, 3), "target"),
     ],
 )
 def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) -> None:

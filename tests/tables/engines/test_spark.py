@@ -15,7 +15,8 @@ import pytest
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import Engine, measure
 from snugdp.tables.engines.spark import Spark
-from snugdp.tables.passes.base import CountPass, GramPass, HistogramPass
+from snugdp.tables.passes.histogram import CountPass, HistogramPass
+from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources import Csv, TableError, open_source
 from snugdp.tables.sources.cluster import interpreter
@@ -152,7 +153,7 @@ def test_real_tables_are_the_same_to_the_last_bit(name: str, spark: Any) -> None
 def test_pyspark_is_not_imported_for_tables_elsewhere() -> None:
     code = (
         "import sys, polars as pl; from snugdp.tables.engines import measure\n"
-        "from snugdp.tables.passes.base import CountPass; "
+        "from snugdp.tables.passes.histogram import CountPass; "
         "measure(pl.DataFrame({'a': [1]}), CountPass()); assert 'pyspark' not in sys.modules, 'imported'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -162,7 +163,7 @@ SCRIPT = """
 import os, sys
 from pyspark.sql import SparkSession
 from snugdp.tables.engines import measure
-from snugdp.tables.passes.base import CountPass
+from snugdp.tables.passes.histogram import CountPass
 from snugdp.tables.sources import TableError
 
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")

@@ -16,7 +16,7 @@ from snugdp.queries import robust
 from snugdp.tables import rowmap
 from snugdp.tables.cells import Names, columns
 from snugdp.tables.limits import Limits
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rowmap import Floats, RowMap
 from snugdp.tables.schema.scaling import Affine
 
@@ -146,12 +146,11 @@ def _() -> Changes:
 def _() -> Changes:
     """Sums stay in 64 bits however many rows there are, and wrap around."""
 
-    def add(self: Moments, Z: Any, V: Any, w: Any) -> None:
-        self._rows = -len(V)
-        plain(self, Z, V, w)
+    def reserve(self: Sums, bound: int) -> Any:
+        return plain(self, 0)
 
-    plain = Moments.add
-    return [(Moments, "add", add)]
+    plain = Sums.reserve
+    return [(Sums, "reserve", reserve)]
 
 
 @mutant("rounding for truncation", "N", Near("linear: adassp", 2, 120), known=_HARMLESS)

@@ -20,7 +20,7 @@ from snugdp.release import spine
 from snugdp.release.once import Purchase
 from snugdp.secrecy import silence
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.serial.codec import Kept
 from snugdp.tables.cells import columns
 from snugdp.tables.rowmap import RowMap
@@ -117,7 +117,7 @@ def _() -> Changes:
             raise np.linalg.LinAlgError("Singular matrix")
         return blocks(self, X, y, rows)
 
-    return [*everywhere(silence.quietly, _loud), (RowMap, "blocks", singular), (Purchase, "outcome", _raising)]
+    return [*everywhere(silence.attempt, _loud), (RowMap, "blocks", singular), (Purchase, "outcome", _raising)]
 
 
 def _loud(read: Any) -> Any:
@@ -137,7 +137,7 @@ def _() -> Changes:
     fit = LinearRegression.fit
 
     def warned(self: Any, X: Any, y: Any = None) -> Any:
-        worked, finite = quietly(lambda: bool(np.isfinite(np.asarray(X, dtype=np.float64)).all()))
+        worked, finite = attempt(lambda: bool(np.isfinite(np.asarray(X, dtype=np.float64)).all()))
         if worked and not finite:
             warnings.warn("some cells are no numbers", stacklevel=2)
         return fit(self, X, y)

@@ -230,7 +230,9 @@ def _() -> Changes:
 def _() -> Changes:
     """A noisy whole number that is exactly the threshold does not reach it."""
     at_least = Exact.at_least
-    return [(Exact, "at_least", lambda self, value, law, at: at_least(self, value, law, at + Fraction(1, 2)))]
+    return [
+        (Exact, "at_least", lambda self, value, law, threshold: at_least(self, value, law, threshold + Fraction(1, 2)))
+    ]
 
 
 @mutant("rest of a division", "S", SiteLaw("scatter"))

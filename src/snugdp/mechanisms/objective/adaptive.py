@@ -131,7 +131,8 @@ class Adaptive:
             raise ValueError('this method is proved for neighbours="add_remove" only: give the budget that relation')
         if not self.budget.delta:
             raise ValueError("this method has Gaussian noise and needs delta > 0, such as 1e-6")
-        assert self._parts.m  # a budget that affords nothing is refused here, in public
+        if not self._parts.m:  # in public
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
 
     @cached_property
     def _parts(self) -> _Parts:

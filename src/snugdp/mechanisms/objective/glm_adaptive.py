@@ -30,7 +30,7 @@ from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.layouts.affine import StretchedRows, unstretched
+from snugdp.tables.layouts.affine import AffineRows, undo_affine
 from snugdp.tables.losses.losses import Loss, OneAgainst
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
@@ -132,7 +132,8 @@ class AdaptiveGLM:
             raise ValueError("the curvature of this loss is bounded only: use GLMObjective")
         for name, value in (("design", design), ("budget", budget), ("losses", tuple(losses))):
             object.__setattr__(self, name, value)
-        assert self._parts.runs  # a budget that affords nothing is refused here, in public
+        if not self._parts.runs:  # in public
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
 
     @cached_property
     def _parts(self) -> _Parts:
@@ -188,10 +189,10 @@ class AdaptiveGLM:
     def draw(self, data: Secret[Rows], certificate: Spread, noise: Noise) -> Fit:
         """The runs, on rows around the centre and as long as the radius."""
         centre, stretch = certificate.centre, _RATIO / certificate.radius
-        moved: Secret[Rows] = data.map(lambda rows: StretchedRows(rows, centre, stretch, _RATIO))  # 3
+        moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, stretch, _RATIO))  # 3
         runs = [self._run(run, certificate.rows) for run in self._parts.runs]  # 4
         thetas = np.concatenate([floats(run.draw(moved, noise)).reshape(-1, self.design.entries) for run in runs])  # 5
-        back = unstretched(thetas, centre, stretch)
+        back = undo_affine(thetas, centre, stretch)
         released = {**runs[0].released, "radius": certificate.radius, "rows": certificate.rows}
         return Fit(back if len(back) > 1 else back[0], None, released)
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.mechanisms.linear.base import Design
-from snugdp.secrecy.private_state import Hidden
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.losses.enclosures import float_error
 from snugdp.tables.losses.losses import Loss, counts, labels, shares
-from snugdp.tables.passes.gradient import FinePass, point_bits
+from snugdp.tables.passes.gradient import GradientEnclosure, point_bits
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
@@ -44,7 +44,7 @@ def check_objective(design: Design, loss: Loss, ridge: Fraction, centre: Sequenc
         raise ValueError(f"the centre must have {design.entries} entries, one for each coefficient")
 
 
-class PerturbedLoss(Hidden):
+class PerturbedLoss(PrivateState):
     """The sum of ``loss`` over the rows plus ``ridge`` / 2 times the squared distance to ``centre``: a ``Problem``.
 
     Guarantee: the modulus, the smoothness and the errors of the gradient are as ``Problem`` promises
@@ -89,7 +89,7 @@ class PerturbedLoss(Hidden):
         return self._known[key]
 
     def _read(self, theta: tuple[Fraction, ...], level: int, hessian: bool) -> None:
-        work = FinePass(self.rows.schema, theta, self.loss, level, hessian, self.rows.bits)
+        work = GradientEnclosure(self.rows.schema, theta, self.loss, level, hessian, self.rows.bits)
         state = self.rows.state(work)
         self.sweeps += 1
         self._count = state.count

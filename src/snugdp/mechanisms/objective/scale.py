@@ -12,9 +12,9 @@ from snugdp.mechanisms.linear.base import Design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.base import Pass, row_map
-from snugdp.tables.passes.counts import Counts
 from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
 from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rows import Rows
 
 PROOF = "mechanisms/objective/scale.proof.md#theorem-1"
@@ -129,7 +129,8 @@ class SizeHistogram:
 def _sums(moments: Moments, design: Design) -> list[int]:
     """The sum of the targets in cells, and the number of rows times the bound on a target."""
     total, rest = divmod(moments.cross()[-1], 1 << design.row_map.bits)
-    assert not rest  # the constant is 2**bits in every row
+    if rest:  # the constant is 2**bits in every row
+        raise ValueError("the sum of the targets needs rows with a constant")
     return [total, moments.count() * design.row_map.target_limit]
 
 
@@ -140,5 +141,5 @@ def of_design(rows: Rows, design: Design) -> Rows:
     return rows
 
 
-def _values(rows: Rows, design: Design, work: Pass[Counts]) -> list[int]:
+def _values(rows: Rows, design: Design, work: Pass[Sums]) -> list[int]:
     return of_design(rows, design).state(work).values()

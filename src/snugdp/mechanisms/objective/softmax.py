@@ -31,7 +31,7 @@ from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Logistic, OneAgainst
-from snugdp.tables.passes.softmax import SoftmaxPass
+from snugdp.tables.passes.softmax import SoftmaxGradient
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
@@ -71,7 +71,7 @@ class SoftmaxLoss(PerturbedLoss):
         return self.ridge + (self._count or 0) * self.design.x_squared / 2
 
     def _read(self, theta: tuple[Fraction, ...], level: int, hessian: bool) -> None:
-        work = SoftmaxPass(self.rows.schema, theta, self.classes, level, hessian, self.rows.bits)
+        work = SoftmaxGradient(self.rows.schema, theta, self.classes, level, hessian, self.rows.bits)
         state = self.rows.state(work)
         self.sweeps += 1
         self._count = state.count
@@ -186,7 +186,8 @@ class Softmax:
         values["ridge"] = None if ridge is None else gaussian.positive(ridge, "ridge")
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        assert self.model.m  # a budget that affords nothing is refused here, in public
+        if not self.model.m:  # in public
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
 
     @property
     def model(self) -> SoftmaxModel:
@@ -275,7 +276,8 @@ class AdaptiveSoftmax(AdaptiveGLM):
         losses = tuple(OneAgainst(Logistic(), place, classes) for place in range(classes))
         for name, value in (("design", design), ("budget", budget), ("losses", losses), ("classes", classes)):
             object.__setattr__(self, name, value)
-        assert self._parts.runs  # a budget that affords nothing is refused here, in public
+        if not self._parts.runs:  # in public
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
 
     @cached_property
     def _parts(self) -> _Parts:  # type: ignore[override]

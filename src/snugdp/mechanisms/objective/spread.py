@@ -17,7 +17,7 @@ from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective.scale import of_design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.layouts.affine import Stretched, StretchedRows
+from snugdp.tables.layouts.affine import AffineRows
 from snugdp.tables.passes.norms import NormPass, RowSumPass
 from snugdp.tables.rows import Rows
 
@@ -116,11 +116,10 @@ class RowRadius:
 
 
 def _sums(rows: Rows) -> list[int]:
-    work = RowSumPass(rows.schema, rows.bits)
-    return work.sums(rows.state(work))
+    *sums, _ = rows.state(RowSumPass(rows.schema, rows.bits)).values()
+    return sums
 
 
 def _norms(rows: Rows, centre: Sequence[float], bins: int) -> list[int]:
-    moved = StretchedRows(rows, centre, 1.0, _FARTHEST)
-    assert isinstance(moved.schema, Stretched)
+    moved = AffineRows(rows, centre, 1.0, _FARTHEST)
     return moved.state(NormPass(moved.schema, None, bins)).values()

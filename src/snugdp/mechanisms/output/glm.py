@@ -120,7 +120,8 @@ class OutputGLM:
             check_objective(design, loss, one, (Fraction(0),) * design.entries)
         if shape == "hessian" and self._plan.divergence <= 0:
             raise ValueError('this budget leaves nothing for shaped noise: use shape="iso", or a larger delta')
-        assert self.plan().cost.fits(budget)
+        if not self.plan().cost.fits(budget):
+            raise ValueError("the plan costs more than the budget")
 
     @property
     def _plan(self) -> TestedRelease:
@@ -156,8 +157,8 @@ class OutputGLM:
     def _exact(self) -> Constants:
         """G, beta, R, Delta of exact minimisers."""
         loss = self.loss
-        assert loss.log_lipschitz is not None
-        assert loss.curvature_bound is not None
+        if loss.log_lipschitz is None or loss.curvature_bound is None:
+            raise TypeError("output perturbation needs a loss with a bounded and log-Lipschitz second derivative")
         constants = LossConstants(loss.slope, loss.curvature, loss.log_lipschitz, loss.curvature_bound)
         return constants.at(self.design.x_bound)
 
@@ -309,7 +310,8 @@ class OutputGLM:
 def _gram(found: Settled, unit: Fraction) -> list[list[int]]:
     """The Hessian of the losses in cells of a public unit, exactly."""
     ratio = found.unit / unit
-    assert ratio.denominator == 1  # levels stop long before the public unit does
+    if ratio.denominator != 1:  # levels stop long before the public unit does
+        raise ArithmeticError("the Hessian is finer than the public unit")
     return [[value * ratio.numerator for value in row] for row in found.gram]
 
 
@@ -319,7 +321,8 @@ def _cross(found: Settled, unit: Fraction, ridge: Fraction) -> list[int]:
         found.unit * sum(value * entry for value, entry in zip(row, found.theta, strict=True)) for row in found.gram
     ]
     whole = [(image + ridge * entry) / unit for image, entry in zip(images, found.theta, strict=True)]
-    assert all(value.denominator == 1 for value in whole)
+    if any(value.denominator != 1 for value in whole):
+        raise ArithmeticError("the middle of the law is finer than the public unit")
     return [value.numerator for value in whole]
 
 

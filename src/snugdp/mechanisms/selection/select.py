@@ -28,7 +28,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.release.progress import waiting
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.serial.codec import Kept
 
 _LARGEST = Fraction(sys.float_info.max)
@@ -257,7 +257,7 @@ def _attempt(work: Callable[[], Any], own: RunLedger | None) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the same warning again and again would count the runs
-            return quietly(work)[1]
+            return attempt(work)[1]
     finally:
         own.close()
 

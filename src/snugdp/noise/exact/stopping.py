@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from snugdp.accounting.selection import Law
 
 _RARELY = Fraction(1, 10**9)  # how often a selection may end for nothing by its cut
-_FARTHEST = 10**7  # runs
+_MAX_RUNS = 10**7  # runs
 _WORKING = 128  # bits, where only the size of a tail is asked for
 
 
@@ -49,7 +49,7 @@ def cut_off(law: Law) -> int:
         left, rarely = arb(1), ball(_RARELY)
         for k, chance in enumerate(law.masses()):
             left -= chance
-            if k and (left < rarely or k == _FARTHEST):
+            if k and (left < rarely or k == _MAX_RUNS):
                 break
     return k
 

@@ -19,8 +19,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.secrecy.secret import muted
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt, muted
 from snugdp.tables.cells import cell as one
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ def listed_numbers(cells: Sequence[Any]) -> Floats:
     kinds = set(map(id, map(type, cells)))
     if kinds <= _OPTIONAL:  # then numpy converts one by one, as ``number`` does
         full = cells if kinds <= _FLOATS else [np.nan if cell is None else cell for cell in cells]
-        worked, found = quietly(lambda: np.array(full, dtype=np.float64))
+        worked, found = attempt(lambda: np.array(full, dtype=np.float64))
         if worked and found is not None:
             return found + 0.0
     return each(cells, one.number, np.nan)
@@ -220,10 +219,10 @@ def cells_of(series: nw.Series[Any]) -> list[Any]:
     """The cells of a column. One that its library cannot hand out is missing, and the others are not."""
     native: Any = series.to_native()
     text = type(getattr(native, "dtype", None)).__name__ == "StringDtype"  # of pandas, whose missing cells are slow
-    worked, cells = quietly(lambda: _text_cells(native) if text else series.to_list())
+    worked, cells = attempt(lambda: _text_cells(native) if text else series.to_list())
     if worked and cells is not None:
         return cells
-    return [quietly(lambda index=index: series[index])[1] for index in range(len(series))]  # type: ignore[misc]
+    return [attempt(lambda index=index: series[index])[1] for index in range(len(series))]  # type: ignore[misc]
 
 
 def _text_cells(native: Any) -> list[Any]:
@@ -329,7 +328,7 @@ def _listed(rows: Rows) -> list[Any]:
 def _read(rows: Rows, read: Callable[[], NDArray[Image]]) -> NDArray[Image]:
     """The images, or an error about the declared type alone."""
     with muted():
-        worked, images = quietly(read)
+        worked, images = attempt(read)
     if not worked or images is None:
         kind = "objects" if isinstance(rows, list) else type_name(rows)
         raise TypeError(f"a column of type {kind} could not be read; convert it to floats or text first")

@@ -19,7 +19,7 @@ HOW_TO_GET_BOUNDS = (
     "snugdp.private_bounds(...) or the command 'snugdp bounds FILE', which spends budget; "
     "the minimum and maximum of the data are private"
 )
-_TINY, _HUGE = Fraction(1, 10**290), Fraction(10**290)
+_MIN_WIDTH, _MAX_BOUND = Fraction(1, 10**290), Fraction(10**290)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Number:
         low, high = rational(self.lower, "the lower bound"), rational(self.upper, "the upper bound")
         if low >= high:
             raise ValueError("the lower bound must be less than the upper bound")
-        if not (high - low > _TINY and max(abs(low), abs(high)) < _HUGE):
+        if not (high - low > _MIN_WIDTH and max(abs(low), abs(high)) < _MAX_BOUND):
             raise ValueError("bounds must be between -1e290 and 1e290, and more than 1e-290 apart")
         if Fraction(float(low)) >= Fraction(float(high)):
             raise ValueError("the bounds are so close that no floating-point number lies between them")

@@ -16,7 +16,7 @@ import narwhals as nw
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Boolean, Category, Column, DType, Number
 
-_TOP = ("target", "intercept", "norm", "columns")
+_TOP_LEVEL_KEYS = ("target", "intercept", "norm", "columns")
 _KEYS = {"number": ("lower", "upper"), "category": ("values",), "boolean": ()}
 _TABLE = re.compile(r"^\s*\[\s*columns\s*\.\s*(.+?)\s*\]\s*(#.*)?$")
 _BLANK = re.compile(r"^\s*(type|lower|upper)\s*=\s*(#.*)?$")
@@ -32,9 +32,9 @@ def read(source: str | Path) -> tuple[str, dict[str, Any]]:
         if blank is None:
             raise ValueError(f"{where} is not valid TOML: {error}") from None
         raise ValueError(f"{where}: {blank}") from None
-    unknown = [key for key in table if key not in _TOP]
+    unknown = [key for key in table if key not in _TOP_LEVEL_KEYS]
     if unknown:
-        raise ValueError(f'{where}: unknown key "{unknown[0]}"; known are {", ".join(_TOP)}')
+        raise ValueError(f'{where}: unknown key "{unknown[0]}"; known are {", ".join(_TOP_LEVEL_KEYS)}')
     columns = table.get("columns")
     if not isinstance(columns, dict) or not columns:
         raise ValueError(f"{where} has no columns; describe each one in a section such as [columns.age]")
