@@ -16,7 +16,8 @@ import pytest
 from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.accounting import pairs
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.objective.robust import ObjectivePerturbation, Perturbation, Rule, m_squared
+from snugdp.mechanisms.objective.perturbation import Perturbation, m_squared
+from snugdp.mechanisms.objective.robust import ObjectivePerturbation, Rule
 from snugdp.mechanisms.objective.scale import MeanSize, SizeHistogram
 from snugdp.noise import Gaussian
 from snugdp.release.context import Purse

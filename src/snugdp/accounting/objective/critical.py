@@ -8,8 +8,7 @@ from fractions import Fraction
 
 from flint import arb
 
-from snugdp.numerics import balls
-from snugdp.numerics.rationals import float_down
+from snugdp.numerics import balls, roots
 
 PROOF = "accounting/objective/glm.proof.md#lemma-2"
 
@@ -31,13 +30,14 @@ def pseudo_huber(m_squared: Fraction, kappa: Fraction) -> Fraction:
 
 def pseudo_huber_kappa(m_squared: Fraction, limit: Fraction) -> Fraction:
     """A kappa, nearly the largest, whose critical loss is at most ``limit``."""
+
+    def fits(kappa: Fraction) -> bool:
+        return pseudo_huber(m_squared, kappa) <= limit
+
     low, high = Fraction(0), limit
-    while pseudo_huber(m_squared, high) <= limit:
+    while fits(high):
         low, high = high, 2 * high
-    for _ in range(30):
-        middle = Fraction(float_down((low + high) / 2))
-        low, high = (middle, high) if pseudo_huber(m_squared, middle) <= limit else (low, middle)
-    return low
+    return roots.bisect(fits, low, high, 30, middle=roots.float_mean)[0]
 
 
 def _supremum(m_squared: Fraction, kappa: Fraction) -> Fraction:

@@ -17,7 +17,7 @@ from flint import arb
 
 from snugdp.accounting.composition import Branch
 from snugdp.accounting.gaussian import cdf, delta_ball
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 
 PROOF = "accounting/objective/glm.proof.md#theorem-3"
 
@@ -101,12 +101,12 @@ class RemovalCurve:
         ends, values = np.array([[float(e), float(r.mid())] for e, r in self._knots()]).T
         x = np.unique(np.concatenate([np.exp(ends), np.linspace(1.0, math.exp(ends[-1]), 1024)]))
         e, line = np.log(x), np.interp(x, np.exp(ends), values)
-        low, high = math.sqrt(self.m_squared), 64 * math.sqrt(self.m_squared)
-        for _ in range(40):
-            mu = (low + high) / 2
-            enough = np.all(ndtr(mu / 2 - e / mu) - x * ndtr(-mu / 2 - e / mu) >= line)
-            low, high = (low, mu) if enough else (mu, high)
-        return high
+        least = math.sqrt(self.m_squared)
+
+        def too_small(mu: float) -> bool:
+            return not np.all(ndtr(mu / 2 - e / mu) - x * ndtr(-mu / 2 - e / mu) >= line)
+
+        return roots.bisect(too_small, least, 64 * least, 40)[1]
 
     def _knots(self) -> list[Knot]:
         """The points as balls, with the one at 0; at both ends the Gaussian delta itself."""

@@ -9,7 +9,6 @@ release is exactly as private as one Gaussian release. Statements and proofs: gl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,7 +20,7 @@ from snugdp.accounting.gaussian import nonnegative, positive, probability
 from snugdp.accounting.objective import critical, linear
 from snugdp.accounting.objective import curve as glm_curve
 from snugdp.accounting.objective.curve import RemovalCurve
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
 PROOF = "accounting/objective/glm.proof.md#theorem-1"
@@ -31,7 +30,6 @@ Kind: TypeAlias = Literal[
 ]
 CONSTANT_SIGN: frozenset[str] = frozenset({"logistic", "class_c", "constant_sign"})
 CLASS_C: frozenset[str] = frozenset({"logistic", "class_c"})
-_CLOSE = 2**9  # searches stop at this relative distance
 _NONE = Fraction(0)
 
 
@@ -174,7 +172,7 @@ def _calibrated(
         many = [[SharpRun(value**2, kappa, kind)] * runs for value in readings(m)]
         return all(within(epsilon, delta, some, rest) for some in many)
 
-    return largest_float(fits, most)
+    return roots.largest_up_to(fits, most)
 
 
 @lru_cache(maxsize=256)
@@ -191,9 +189,10 @@ def largest_kappa(
         return within(epsilon, delta, [SharpRun(m_squared, kappa, kind)], mu_squared)
 
     free = free_kappa(epsilon, m_squared, kind) if not mu_squared else _NONE
-    if free and fits(free):
-        return largest_fraction(fits, free)
-    return largest_fraction(fits, _short(epsilon / 2**10)) if fits(_short(epsilon / 2**10)) else _NONE
+    for low in (free, _short(epsilon / 2**10)):
+        if low and fits(low):
+            return roots.largest_near(fits, low, short_mean)
+    return _NONE
 
 
 def free_kappa(epsilon: Fraction, m_squared: Fraction, kind: Kind = "logistic") -> Fraction:
@@ -250,39 +249,16 @@ def lower_half(m_squared: Fraction) -> tuple[Branch, ...]:
     return (Branch(_NONE, _NONE, half),)
 
 
-def largest_fraction(fits: Callable[[Fraction], bool], low: Fraction) -> Fraction:
-    """Nearly the largest number for which ``fits`` says yes, known to hold at ``low``; only a yes is returned."""
-    high = 2 * low
-    while fits(high):
-        low, high = high, 2 * high
-        if high > 2**40:
-            return low
-    while high - low > low / _CLOSE:
-        middle = _short((low + high) / 2)
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
-
-
-def largest_float(fits: Callable[[float], bool], most: float) -> float:
-    """Nearly the largest float up to ``most`` for which ``fits`` says yes; 0 if none is found."""
-    low, high = most / 2, most
-    if fits(most):
-        return most
-    while low > most / 2**10 and not fits(low):
-        low, high = low / 2, low
-    if low <= most / 2**10:
-        return 0.0
-    while high - low > low / _CLOSE:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
-
-
 def _grown(epsilon: Fraction) -> Fraction:
     """exp(epsilon) - 1, rounded down."""
     if epsilon > 30:
         return Fraction(10**13)
     return -balls.rational_above(lambda: -balls.ball(epsilon).expm1())
+
+
+def short_mean(low: Fraction, high: Fraction) -> Fraction:
+    """About the middle, with few digits."""
+    return _short((low + high) / 2)
 
 
 def _short(value: Fraction) -> Fraction:

@@ -242,15 +242,7 @@ def _floor_ball(order: Fraction, m: Fraction, floor: Fraction) -> arb:
 
 def _largest(good: Callable[[Fraction], bool], high: Fraction) -> Fraction:
     """A float near the largest good number up to ``high``: halving, and only what was proved good is returned."""
-    if good(high):
-        return high
-    low, top = Fraction(0), high
-    for _ in range(_HALVINGS):
-        middle = Fraction(float_down((low + top) / 2))
-        if not low < middle < top:
-            break
-        low, top = (middle, top) if good(middle) else (low, middle)
-    return low
+    return high if good(high) else roots.bisect(good, Fraction(0), high, _HALVINGS, middle=roots.float_mean)[0]
 
 
 def _count(runs: int) -> int:

@@ -11,7 +11,7 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import nonnegative, positive, probability
 from snugdp.accounting.objective import glm
 from snugdp.accounting.objective.glm import SharpRun
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
 PROOF = "accounting/objective/multiclass.proof.md#theorem-2"
@@ -40,7 +40,7 @@ def one_vs_rest(epsilon: Real, delta: Real, classes: int, *, kappa: Real | None 
     def fits(m: float) -> bool:
         return all(SharpRun(value**2, size).is_gaussian(room / many) for value in readings(m))
 
-    return glm.largest_float(fits, most)
+    return roots.largest_up_to(fits, most)
 
 
 def one_vs_rest_kappa(epsilon: Real, delta: Real, classes: int, m: Real, *, mu: Real = 0) -> Fraction:
@@ -55,7 +55,7 @@ def one_vs_rest_kappa(epsilon: Real, delta: Real, classes: int, m: Real, *, mu: 
     def fits(kappa: Fraction) -> bool:
         return SharpRun(size**2, kappa).is_gaussian(room / many)
 
-    return glm.largest_fraction(fits, size) if fits(size) else _NONE
+    return roots.largest_near(fits, size, glm.short_mean) if fits(size) else _NONE
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def softmax(epsilon: Real, delta: Real, classes: int, kappa: Real, *, mu: Real =
             for run in runs
         )
 
-    return glm.largest_float(fits, math.sqrt(float_down(room)) * (1 - 2.0**-50))
+    return roots.largest_up_to(fits, math.sqrt(float_down(room)) * (1 - 2.0**-50))
 
 
 def _classes(classes: int) -> int:

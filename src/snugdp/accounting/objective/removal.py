@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from snugdp.accounting import composition
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import cdf
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 
 PROOF = "accounting/objective/removal.proof.md#theorem-1"
 
@@ -140,14 +140,11 @@ def _loss_ball(t: Fraction, m_squared: Fraction, kappa: Fraction) -> arb:
 
 def _maximum_at(t: float, m: float, k: float) -> float:
     """As ``_maximiser``, for one number."""
-    low, high = 2.0**-60, 1.0
-    for _ in range(_HALVINGS + 20):
-        s = (low + high) / 2
-        if m * t / (2 * math.sqrt(s)) + m * m / 2 > k / (1 + (1 - s) * k):
-            low = s
-        else:
-            high = s
-    return (low + high) / 2
+    return roots.mean(
+        *roots.bisect(
+            lambda s: m * t / (2 * math.sqrt(s)) + m * m / 2 > k / (1 + (1 - s) * k), 2.0**-60, 1.0, _HALVINGS + 20
+        )
+    )
 
 
 def _maximiser(t: Floats, m: float, k: float) -> Floats:
@@ -173,15 +170,15 @@ def _inverse(levels: Floats, m: float, k: float) -> Floats:
 
 def _guess(epsilon: float, delta: float, m: float, mu: float) -> float:
     """The largest kappa in floats, with the loss rounded up to levels as in ``_levels``: nothing is promised."""
-    low, high, step = 0.0, 100 * epsilon, float(_step(m))
+    step = float(_step(m))
     t = np.linspace(0.0, FARTHEST, 4001)
     density = np.exp(-t * t / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
-    for _ in range(_HALVINGS):
-        k = (low + high) / 2
+
+    def fits(k: float) -> bool:
         left = epsilon - np.ceil(_loss(t, m, k) / step) * step
-        leak = float(density @ _delta(mu, left)) + 0.5 * float(_delta(mu, left[:1])[0])
-        low, high = (k, high) if leak <= delta else (low, k)
-    return low
+        return float(density @ _delta(mu, left)) + 0.5 * float(_delta(mu, left[:1])[0]) <= delta
+
+    return roots.bisect(fits, 0.0, 100 * epsilon, _HALVINGS)[0]
 
 
 def _delta(mu: float, epsilon: Floats) -> Floats:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from snugdp.accounting.gaussian import cdf
 from snugdp.accounting.output.posterior import Pair, corner
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 
 _CELLS = 64  # to begin with
 _MOST = 6400  # cells looked at before a strength is given up: that is on the safe side
@@ -211,10 +211,11 @@ def rho_guess(added: float, removed: float, mu: float, slack: float, steps: int 
     low = high * _LEAST
     if not fits(low):
         return 0.0
-    for _ in range(steps):
-        middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return roots.bisect(fits, low, high, steps, middle=_octaves_first)[0]
+
+
+def _octaves_first(low: float, high: float) -> float:
+    return math.sqrt(low * high) if high > 2 * low else (low + high) / 2
 
 
 def _gap(mean: float, variance: float, mu: float, slack: float, looks: tuple[int, ...]) -> float:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from snugdp.mechanisms.linear.base import Design
 from snugdp.secrecy.private_state import Hidden
 from snugdp.tables.losses.enclosures import float_error
-from snugdp.tables.losses.losses import Loss, counts, labels, shares
+from snugdp.tables.losses.losses import Loss, Softmax, counts, labels, shares
 from snugdp.tables.passes.gradient import FinePass, point_bits
+from snugdp.tables.passes.softmax import SoftmaxPass
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
@@ -35,13 +36,21 @@ _LARGE = 100  # coefficients from which on a decomposition takes too long
 _SMALL = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
 
 
-def check_objective(design: Design, loss: Loss, ridge: Fraction, centre: Sequence[Fraction]) -> None:
+def coefficients(design: Design, loss: Loss | Softmax) -> int:
+    """How many there are: one for each entry, and of a softmax model for each class and entry."""
+    return design.entries * (loss.classes if isinstance(loss, Softmax) else 1)
+
+
+def check_objective(
+    design: Design, loss: Loss | Softmax, ridge: Fraction, centre: Sequence[Fraction] | None = None
+) -> None:
     """Refuse an objective that cannot be minimised exactly; all of it is public."""
-    float_error(loss)
+    if not isinstance(loss, Softmax):
+        float_error(loss)
     if not ridge > 0:
         raise ValueError("the ridge must be positive: without it the minimiser is not stable, nor always unique")
-    if len(centre) != design.entries:
-        raise ValueError(f"the centre must have {design.entries} entries, one for each coefficient")
+    if centre is not None and len(centre) != coefficients(design, loss):
+        raise ValueError(f"the centre must have {coefficients(design, loss)} entries, one for each coefficient")
 
 
 class PerturbedLoss(Hidden):
@@ -54,11 +63,16 @@ class PerturbedLoss(Hidden):
     __slots__ = ("_count", "_known", "_last", "centre", "design", "loss", "ridge", "rows", "sweeps")
 
     def __init__(
-        self, rows: Rows, design: Design, loss: Loss, ridge: Fraction, centre: Sequence[Fraction] | None = None
+        self,
+        rows: Rows,
+        design: Design,
+        loss: Loss | Softmax,
+        ridge: Fraction,
+        centre: Sequence[Fraction] | None = None,
     ) -> None:
+        check_objective(design, loss, ridge, centre)
         self.rows, self.design, self.loss, self.ridge = rows, design, loss, ridge
-        self.centre = tuple(centre) if centre is not None else (Fraction(0),) * design.entries
-        check_objective(design, loss, ridge, self.centre)
+        self.centre = tuple(centre) if centre is not None else (Fraction(0),) * self.dimension
         self.sweeps = 0
         self._count: int | None = None
         self._known: dict[tuple[tuple[Fraction, ...], int], tuple[list[Fraction], Fraction]] = {}
@@ -67,7 +81,7 @@ class PerturbedLoss(Hidden):
     @property
     def dimension(self) -> int:
         """The number of coefficients."""
-        return self.design.entries
+        return coefficients(self.design, self.loss)
 
     @property
     def modulus(self) -> Fraction:
@@ -88,8 +102,15 @@ class PerturbedLoss(Hidden):
             self._read(key[0], level, hessian=False)
         return self._known[key]
 
+    def gradient_pass(self, theta: Sequence[Fraction], level: int, hessian: bool) -> Any:
+        """The pass over the rows that sums gradients at exactly this point: of one loss, or of all classes at once."""
+        loss, rows = self.loss, self.rows
+        if isinstance(loss, Softmax):
+            return SoftmaxPass(rows.schema, theta, loss.classes, level, hessian, rows.bits)
+        return FinePass(rows.schema, theta, loss, level, hessian, rows.bits)
+
     def _read(self, theta: tuple[Fraction, ...], level: int, hessian: bool) -> None:
-        work = FinePass(self.rows.schema, theta, self.loss, level, hessian, self.rows.bits)
+        work = self.gradient_pass(theta, level, hessian)
         state = self.rows.state(work)
         self.sweeps += 1
         self._count = state.count
@@ -108,7 +129,9 @@ class PerturbedLoss(Hidden):
 
     def _from_sample(self, b: Floats) -> Floats:
         centre = np.array([float(value) for value in self.centre])
-        images = self.rows.images()
+        images = self.rows.images()  # kept in memory, if they fit
+        if isinstance(self.loss, Softmax):
+            return centre
         if images is None or not images.blocks:
             return centre - (b / float(self.ridge) if images is not None and not images.count else 0.0)
         V, w = images.sample(_SAMPLE)
@@ -159,7 +182,7 @@ class PerturbedLoss(Hidden):
         return -solved(self._last[0], float(self.ridge), residual)
 
 
-def close(loss: Loss) -> float:
+def close(loss: Loss | Softmax) -> float:
     """A change of coefficients that hardly changes a Hessian."""
     return _CLOSE * float(loss.slope / loss.curvature)
 

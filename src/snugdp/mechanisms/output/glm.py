@@ -23,8 +23,8 @@ from snugdp.accounting.output.glm_budget import TestedRelease
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit, Forecast
-from snugdp.mechanisms.objective.glm_run import as_ridge, check_budget, check_glm
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
+from snugdp.mechanisms.objective.perturbation import as_ridge, check_budget, check_labels
 from snugdp.mechanisms.objective.scale import of_design
 from snugdp.mechanisms.output.glm_point import Settled, settled
 from snugdp.noise import Gaussian, Noise, grid_below
@@ -104,7 +104,7 @@ class OutputGLM:
         rows: int | None = None,
     ) -> None:
         check_budget(budget)
-        check_glm(design)
+        check_labels(design)
         if loss.log_lipschitz is None:
             raise ValueError("output perturbation needs a loss with a smooth second derivative: not Huber")
         if shape not in ("iso", "hessian"):
@@ -117,7 +117,7 @@ class OutputGLM:
         object.__setattr__(self, "_split", TestedRelease.of(budget.epsilon, budget.delta, test_share=test_share))
         object.__setattr__(self, "ridges", self._proposed(ridge))
         for one in self.ridges:
-            check_objective(design, loss, one, (Fraction(0),) * design.entries)
+            check_objective(design, loss, one)
         if shape == "hessian" and self._plan.divergence <= 0:
             raise ValueError('this budget leaves nothing for shaped noise: use shape="iso", or a larger delta')
         assert self.plan().cost.fits(budget)
