@@ -15,7 +15,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from snugdp import Budget, MemoryLedger, Simulation
-from snugdp.accounting.objective import glm
+from snugdp.accounting.objective.run import Kind
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM, stretched_design
@@ -279,7 +279,7 @@ def test_rows_of_another_design_are_refused_like_a_private_failure() -> None:
 
 
 def test_kinds_of_losses_are_those_of_accounting() -> None:
-    assert {loss.kind for loss in LOSSES} <= set(get_args(glm.Kind))
+    assert {loss.kind for loss in LOSSES} <= set(get_args(Kind))
 
 
 # --- several classes ---

@@ -12,8 +12,8 @@ from snugdp.numerics import balls, roots
 
 PROOF = "accounting/objective/glm.proof.md#lemma-2"
 
-_CLOSE = 2.0**-36
-_MOST = 4000
+_RELATIVE_GAP = 2.0**-36
+_MAX_CELLS = 4000
 
 
 def pseudo_huber(m_squared: Fraction, kappa: Fraction) -> Fraction:
@@ -52,10 +52,10 @@ def _supremum(m_squared: Fraction, kappa: Fraction) -> Fraction:
     while edge < 1:
         heapq.heappush(heap, _cell(edge, 2 * edge, m, k))
         edge *= 2
-    for _ in range(_MOST):
+    for _ in range(_MAX_CELLS):
         top, low, high, _bound = heap[0]
         best = max(best, _value(float((low + high) / 2), float(m_squared), float(kappa)))
-        if -top <= best + _CLOSE * abs(best):
+        if -top <= best + _RELATIVE_GAP * abs(best):
             break
         heapq.heappop(heap)
         middle = (low + high) / 2

@@ -37,7 +37,8 @@ _CENTRE_SHARE = Fraction(1, 100)  # of M squared: the mean of the targets, where
 _CLEAR_BIN, _SURE_BIN = 1.5, 3.5  # a bin counts from so many deviations of its noise on; for the tail, from more
 _GUESS, _GUESSED = 0.1, 1.5  # the guessed size, part of the bound, counts like so many deviations
 _NORMAL = 1.25  # root mean square over mean, of normal deviates
-_AT, _FACTOR, _POWER = 30.0, 0.8, 0.4  # tau is 0.8 mean sizes where rows * m / entries is 30, and grows from there
+# Tau is 0.8 mean sizes where rows * m / entries is 30, and grows from there.
+_TYPICAL_SIGNAL, _FACTOR, _POWER = 30.0, 0.8, 0.4
 _MIN_FACTOR, _MAX_FACTOR = 0.35, 2.5
 _BOUND, _BELIEF = 0.2, 0.3  # tau from the bound alone, 0.2 epsilon**(1/4) of it; how far it counts at epsilon 0.1
 _MIN_RIDGE = Fraction(1, 2)  # of B squared, at least
@@ -92,7 +93,7 @@ class _Parts:
 
     def run(self, design: Design, tau: Fraction) -> Perturbation:
         """The run at a scale of the loss."""
-        return Perturbation(design, LogCosh(tau), self.m, self.ridge, sharp=self.sharp)
+        return Perturbation(design, LogCosh(tau), self.m, self.ridge, "class_t_sharp" if self.sharp else "class_t")
 
 
 @lru_cache(maxsize=64)
@@ -151,7 +152,7 @@ class Adaptive:
     @cached_property
     def _planned(self) -> Perturbation:
         """The run if targets were as guessed: its cost is that of every run."""
-        return self._run(self.tau(Sizes(_AT * self.design.entries / float(self._parts.m), 2 * _GUESS, 1.0)))
+        return self._run(self.tau(Sizes(_TYPICAL_SIGNAL * self.design.entries / float(self._parts.m), 2 * _GUESS, 1.0)))
 
     @property
     def cost(self) -> Cost:
@@ -165,7 +166,7 @@ class Adaptive:
         """
         epsilon = float(self.budget.epsilon)
         signal = sizes.rows * float(self._parts.m) / self.design.entries
-        factor = min(max(_FACTOR * (signal / _AT) ** _POWER, _MIN_FACTOR), _MAX_FACTOR)
+        factor = min(max(_FACTOR * (signal / _TYPICAL_SIGNAL) ** _POWER, _MIN_FACTOR), _MAX_FACTOR)
         seen = min(factor * sizes.mean * max(1.0, sizes.tail / _NORMAL) ** 2, 2.0)
         told = _BOUND * min(epsilon, 1e6) ** 0.25 * min(1.0, 4 * sizes.top)
         belief = _BELIEF * min(1.0, math.sqrt(0.1 / epsilon))

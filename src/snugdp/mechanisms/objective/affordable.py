@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import glm, linear, multiclass, removal
-from snugdp.accounting.objective.linear import Run
+from snugdp.accounting.objective.run import RunCost, smallest_ridge, within
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective.perturbation import (
@@ -68,7 +68,7 @@ def least_ridges(
     """
     squares = [m_squared(design, size) for size in m]
     limit = linear.largest_kappa(budget.epsilon, budget.delta, squares, list(parts), mu**2)
-    last = linear.smallest_ridge(design.x_squared, limit * parts[-1])
+    last = smallest_ridge(design.x_squared, limit * parts[-1])
     return tuple(last * parts[-1] / part for part in parts)
 
 
@@ -79,10 +79,10 @@ def least_sharp_ridge(design: Design, budget: Budget, m: Fraction, mu: Fraction)
     """
     plain = least_ridges(design, budget, [m], mu, [Fraction(1)])[0]
     limit = removal.largest_kappa(budget.epsilon, budget.delta, m_squared(design, m), mu**2)
-    if not limit or (ridge := linear.smallest_ridge(design.x_squared, limit)) >= plain:
+    if not limit or (ridge := smallest_ridge(design.x_squared, limit)) >= plain:
         return plain, False
-    run = Run(m_squared(design, m), design.x_squared / ridge, sharp=True)
-    if not linear.within(budget.epsilon, budget.delta, [run], mu**2):
+    run = RunCost(m_squared(design, m), design.x_squared / ridge, "class_t_sharp")
+    if not within(budget.epsilon, budget.delta, [run], mu**2):
         return plain, False
     return ridge, True
 

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import glm
+from snugdp.accounting.objective.run import CLASS_C
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit, Forecast
@@ -105,7 +106,7 @@ def _square(design: Design, budget: Budget, losses: tuple[Loss, ...] | tuple[Sof
         return softmax_run(stretched_design(design), budget, loss, mu_squared=beside).run.m_squared
     if len(losses) > 1:
         return gaussian_square(budget) - beside
-    spared = _SPARED_DELTA if loss.kind in glm.CLASS_C else Fraction(1)
+    spared = _SPARED_DELTA if loss.kind in CLASS_C else Fraction(1)
     return Fraction(glm.calibrate(budget.epsilon, budget.delta * spared, loss.kind)) ** 2 - beside
 
 

@@ -28,12 +28,12 @@ PROOF = "mechanisms/objective/minimiser.proof.md#theorem-1"
 
 Derivatives: TypeAlias = Callable[[Floats, bool], tuple[Floats, Floats | None]]
 
-_SAMPLE = 32_768  # rows from which the first steps are made
-_SWEEPS, _STEPS = 40, 200  # readings of the table, and of the sample, after which a solver gives what it has
-_CLOSE = 1e-7  # of the scale of the loss: so much closer by, a Hessian is as good as another
-_CLEARLY = 0.9
-_LARGE = 100  # coefficients from which on a decomposition takes too long
-_SMALL = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
+_SAMPLE_ROWS = 32_768  # rows from which the first steps are made
+_MAX_SWEEPS, _MAX_STEPS = 40, 200  # readings of the table, and of the sample; then a solver gives what it has
+_CLOSE_HESSIAN = 1e-7  # of the scale of the loss: so much closer by, a Hessian is as good as another
+_SMALLER_GRADIENT = 0.9
+_MAX_DECOMPOSED = 100  # coefficients from which on a decomposition takes too long
+_MIN_EIGENVALUE = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
 
 
 def coefficients(design: Design, loss: Loss | Softmax) -> int:
@@ -125,7 +125,9 @@ class PerturbedLoss(Hidden):
         """About the minimiser, from a sample first, then from all rows."""
         with np.errstate(all="ignore"):  # a warning would depend on private values
             start = self._from_sample(b)
-            return _Newton(self._derivatives(b), float(self.ridge), close(self.loss), _SWEEPS, self._on_grid).run(start)
+            return _Newton(self._derivatives(b), float(self.ridge), close(self.loss), _MAX_SWEEPS, self._on_grid).run(
+                start
+            )
 
     def _from_sample(self, b: Floats) -> Floats:
         centre = np.array([float(value) for value in self.centre])
@@ -134,11 +136,11 @@ class PerturbedLoss(Hidden):
             return centre
         if images is None or not images.blocks:
             return centre - (b / float(self.ridge) if images is not None and not images.count else 0.0)
-        V, w = images.sample(_SAMPLE)
+        V, w = images.sample(_SAMPLE_ROWS)
         unit = float(self.design.unit)
         limit = self.design.row_map.target_limit
         table = _Table(V * unit, w, limit, unit, self.loss, float(self.ridge), b, centre, images.count / len(w))
-        return _Newton(table.derivatives, table.ridge, close(self.loss), _STEPS).run(centre)
+        return _Newton(table.derivatives, table.ridge, close(self.loss), _MAX_STEPS).run(centre)
 
     def _on_grid(self, theta: Floats) -> Floats:
         """The nearest point that level 0 takes as it is."""
@@ -184,12 +186,12 @@ class PerturbedLoss(Hidden):
 
 def close(loss: Loss | Softmax) -> float:
     """A change of coefficients that hardly changes a Hessian."""
-    return _CLOSE * float(loss.slope / loss.curvature)
+    return _CLOSE_HESSIAN * float(loss.slope / loss.curvature)
 
 
 def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
     """(matrix + ridge I)^-1 right for a positive semidefinite matrix, as well as floats can; finite in any case."""
-    if len(matrix) > _LARGE:
+    if len(matrix) > _MAX_DECOMPOSED:
         try:
             shifted = np.nan_to_num(matrix) + ridge * np.eye(len(matrix))
             quick: Floats = np.linalg.solve(shifted, np.nan_to_num(right)).astype(np.float64)
@@ -198,7 +200,7 @@ def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
         if bool(np.isfinite(quick).all()):
             return quick
     values, vectors = np.linalg.eigh(np.nan_to_num(matrix))
-    known = np.where(values > _SMALL * len(values) * values[-1], values, 0.0) + ridge
+    known = np.where(values > _MIN_EIGENVALUE * len(values) * values[-1], values, 0.0) + ridge
     solution: Floats = vectors @ ((vectors.T @ np.nan_to_num(right)) / np.where(known > 0, known, 1.0))
     return solution
 
@@ -288,7 +290,7 @@ class _Newton:
             gradient, matrix = self._evaluate(theta, far)
             new = _Here(theta, gradient, here.matrix if matrix is None else matrix)
             new_slope = float(direction @ gradient)
-            if new.size <= _CLEARLY * here.size or (
+            if new.size <= _SMALLER_GRADIENT * here.size or (
                 far and 0.0 >= new_slope >= (slope / 2 if high < math.inf else -math.inf)
             ):
                 return new
@@ -314,4 +316,4 @@ def minimise(
     middle = np.zeros_like(tilt) if centre is None else np.asarray(centre, dtype=np.float64)
     table = _Table(rows, target, 1, 1.0, loss, float(ridge), tilt, middle)
     with np.errstate(all="ignore"):
-        return _Newton(table.derivatives, table.ridge, close(loss), _STEPS).run(middle)
+        return _Newton(table.derivatives, table.ridge, close(loss), _MAX_STEPS).run(middle)

@@ -17,10 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.objective import glm, linear
-from snugdp.accounting.objective.glm import SharpRun
-from snugdp.accounting.objective.linear import Run
 from snugdp.accounting.objective.multiclass import SoftmaxRun
+from snugdp.accounting.objective.run import CLASS_C, Kind, RunCost, smallest_ridge
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.linear.base import Design, Fit, Forecast
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
@@ -75,13 +73,14 @@ class ObjectiveRun(ABC):
 
     @property
     @abstractmethod
-    def run(self) -> Run | SharpRun | SoftmaxRun:
+    def run(self) -> RunCost | SoftmaxRun:
         """What accounting needs to know, exactly, for the sigma in use."""
 
     @property
     def cost(self) -> Cost:
-        """One atom."""
-        return Cost(atoms=(self.run.atom,))
+        """One atom, and the little that its levels do not follow."""
+        run = self.run
+        return Cost(atoms=(run.atom,), delta=run.failure)
 
     @property
     @abstractmethod
@@ -121,33 +120,26 @@ class ObjectiveRun(ABC):
 class Perturbation(ObjectiveRun):
     """A run with a robust loss, for a line.
 
-    A loss of class T (log-cosh, pseudo-Huber) pays nothing for the ridge down to a limit that the budget sets;
-    ``general`` asks for the bound that holds for any ridge, and ``sharp`` for the one that follows the loss of a
-    removal level by level.
+    ``kind``: which bound. ``"class_t"`` (log-cosh, pseudo-Huber) pays nothing for the ridge down to a limit that the
+    budget sets; ``"sign_changing"``, always that of Huber, holds for any ridge; ``"class_t_sharp"`` follows the loss of
+    a removal level by level.
 
     Guarantee: ``cost``, when one row comes or goes, whatever the targets are and for any centre that is public or was
     released before (``robust.proof.md``, Theorem 1). It does not depend on the scale of the loss.
     """
 
     loss: Robust
-    general: bool = False
-    sharp: bool = False
+    kind: Kind = "class_t"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.loss, Huber) and not self.general:
-            object.__setattr__(self, "general", True)
+        if isinstance(self.loss, Huber):
+            object.__setattr__(self, "kind", "sign_changing")
 
     @property
-    def run(self) -> Run:
+    def run(self) -> RunCost:
         """What accounting needs to know, exactly, for the sigma in use."""
-        return Run(m_squared(self.design, self.m), self.kappa, self.general, self.sharp and not self.general)
-
-    @property
-    def cost(self) -> Cost:
-        """One atom, and the little that its levels do not follow."""
-        run = self.run
-        return Cost(atoms=(run.atom,), delta=run.failure)
+        return RunCost(m_squared(self.design, self.m), self.kappa, self.kind)
 
     @property
     def grid(self) -> int:
@@ -181,9 +173,9 @@ class GLMRun(ObjectiveRun):
             check_composable(self.loss)
 
     @property
-    def run(self) -> SharpRun:
+    def run(self) -> RunCost:
         """What accounting needs to know, exactly, for the sigma in use."""
-        return SharpRun(m_squared(self.design, self.m), self.kappa, self.loss.kind)
+        return RunCost(m_squared(self.design, self.m), self.kappa, self.loss.kind)
 
     @property
     def cost(self) -> Cost:
@@ -209,7 +201,7 @@ class SoftmaxModel(ObjectiveRun):
     @property
     def sigma(self) -> Fraction:
         """The standard deviation of b: the root of 2 times B / m, rounded up."""
-        return linear.smallest_ridge(root_above(2 * self.design.x_squared), self.m, 44)  # 1
+        return smallest_ridge(root_above(2 * self.design.x_squared), self.m, 44)  # 1
 
     @property
     def run(self) -> SoftmaxRun:
@@ -228,7 +220,7 @@ class SoftmaxModel(ObjectiveRun):
 
 
 @lru_cache(maxsize=512)
-def _glm_cost(run: SharpRun, composable: bool) -> Cost:
+def _glm_cost(run: RunCost, composable: bool) -> Cost:
     return Cost(mu_squared=run.gaussian_squared) if composable else Cost(atoms=(run.atom,))
 
 
@@ -266,7 +258,7 @@ def check_labels(design: Design) -> None:
 
 def check_composable(loss: Loss) -> None:
     """Refuse a loss without a Gaussian cost."""
-    if loss.kind not in glm.CLASS_C:
+    if loss.kind not in CLASS_C:
         raise ValueError("a composable cost is proved only for losses whose slope never changes its sign")
 
 
@@ -277,7 +269,7 @@ def m_squared(design: Design, m: Fraction) -> Fraction:
 
 def _ratio(design: Design, m: Fraction) -> Fraction:
     """Sigma over the slope L0: B / m, rounded up."""
-    return linear.smallest_ridge(design.x_bound, m, 44)
+    return smallest_ridge(design.x_bound, m, 44)
 
 
 def as_kappa(design: Design, loss: Loss | Softmax, ridge: Fraction) -> Fraction:
@@ -287,7 +279,7 @@ def as_kappa(design: Design, loss: Loss | Softmax, ridge: Fraction) -> Fraction:
 
 def as_ridge(design: Design, loss: Loss | Softmax, kappa: Fraction) -> Fraction:
     """The smallest ridge of few digits with at most this kappa."""
-    return linear.smallest_ridge(loss.c0 * design.x_squared, kappa)
+    return smallest_ridge(loss.c0 * design.x_squared, kappa)
 
 
 def root_below(square: Fraction) -> Fraction:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import linear as accounting
+from snugdp.accounting.objective.run import Kind, smallest_ridge
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit, Forecast
@@ -159,7 +160,7 @@ class ObjectivePerturbation:
         parts = self._layout.kappas or (Fraction(1, 4),)
         if self.ridge is not None:
             return tuple(self.ridge * parts[-1] / part for part in parts)
-        return tuple(accounting.smallest_ridge(self.design.x_squared, self.budget.epsilon * part) for part in parts)
+        return tuple(smallest_ridge(self.design.x_squared, self.budget.epsilon * part) for part in parts)
 
     @cached_property
     def _ridges(self) -> tuple[Fraction, ...]:
@@ -182,10 +183,9 @@ class ObjectivePerturbation:
     def _runs(self) -> tuple[Perturbation, ...]:
         """All runs, with the tau that is planned."""
         loss = LOSSES[self.loss](self._first_tau)
-        (sizes, _), ridges = self._sizes, self._ridges
-        return tuple(
-            Perturbation(self.design, loss, m, ridge, self.general) for m, ridge in zip(sizes, ridges, strict=True)
-        )
+        kind: Kind = "sign_changing" if self.general else "class_t"
+        pairs = zip(self._sizes[0], self._ridges, strict=True)
+        return tuple(Perturbation(self.design, loss, m, ridge, kind) for m, ridge in pairs)
 
     @cached_property
     def _scale(self) -> MeanSize | None:
