@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,22 +35,8 @@ class GeneralisedModel(LinearModel):
     def _response(self) -> Response:
         """What is predicted, checked."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Pay, test, release or refuse.
-
-        X: rows of an array or list, or a pandas, polars or pyarrow table, with y; or, with a schema, a table or the
-        path of one that holds its target. What is public is checked before anything is charged.
-
-        Guarantee: that of the class; ``guarantee_`` states it.
-        """
-        self._during_fit = self._response()
-        try:
-            return super().fit(X, y)
-        finally:
-            del self._during_fit
-
     def _checked(self) -> Response:
-        """What is predicted; checked once in a fit."""
+        """What is predicted; checked once in a fit, with the bounds."""
         during: Response | None = self.__dict__.get("_during_fit")
         return self._response() if during is None else during
 
@@ -59,7 +45,8 @@ class GeneralisedModel(LinearModel):
 
     def _bounds(self) -> Bounds:
         self._check_progress()
-        return self._checked().bounds(self.schema, self.x_norm, self.fit_intercept)
+        self._during_fit = self._response()
+        return self._during_fit.bounds(self.schema, self.x_norm, self.fit_intercept)
 
     def _read(self, X: Any, y: Any, bounds: Bounds) -> Table:
         return self._checked().read(X, y, bounds)
@@ -85,7 +72,9 @@ class GeneralisedModel(LinearModel):
         response = self._checked()
         if isinstance(response, Labels):
             self.classes_ = response.classes
-        return super()._keep(*given)
+        kept = super()._keep(*given)
+        self.__dict__.pop("_during_fit", None)
+        return kept
 
     def _keep_coefficients(self, layout: Layout, fit: Fit) -> None:
         response = self._checked()
