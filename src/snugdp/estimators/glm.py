@@ -36,36 +36,49 @@ class GeneralisedModel(LinearModel):
     def _response(self) -> Response:
         """What is predicted, checked."""
 
+    def _checked(self) -> Response:
+        """What is predicted; checked once in a fit, with the bounds."""
+        during: Response | None = self.__dict__.get("_during_fit")
+        return self._response() if during is None else during
+
     def _recipes(self) -> Mapping[str, Recipe]:
         return GLM_METHODS
 
     def _bounds(self) -> Bounds:
         self._check_progress()
-        return self._response().bounds(self.schema, self.x_norm, self.fit_intercept)
+        self._during_fit = self._response()
+        return self._during_fit.bounds(self.schema, self.x_norm, self.fit_intercept)
 
     def _read(self, X: Any, y: Any, bounds: Bounds) -> Table:
-        return self._response().read(X, y, bounds)
+        return self._checked().read(X, y, bounds)
 
     def _as_read(self, layout: Layout) -> dict[str, Any]:
-        response = self._response()
+        response = self._checked()
         classes = {"classes": response.classes} if isinstance(response, ClassTarget) else {}
         return {**super()._as_read(layout), **classes}
 
     def _given(self) -> Mapping[str, Any]:
-        response = self._response()
-        return {"losses": response.losses, "softmax": getattr(response, "softmax", None)}
+        return {"losses": self._checked().losses}
 
     def _target(self, y: Any, layout: Layout) -> NDArray[np.float64]:
-        return self._response().scaled(y, layout)
+        return self._checked().scaled(y, layout)
 
     def _goodness(self) -> Callable[[NDArray[np.float64], NDArray[np.float64]], float]:
-        return self._response().value
+        return self._checked().value
 
     def _shown(self, layout: Layout) -> Layout:
-        return layout if isinstance(self._response(), RealTarget) else UnitlessLayout(layout)
+        return layout if isinstance(self._checked(), RealTarget) else UnitlessLayout(layout)
+
+    def _keep(self, *given: Any) -> Any:
+        response = self._checked()
+        if isinstance(response, ClassTarget):
+            self.classes_ = response.classes
+        kept = super()._keep(*given)
+        self.__dict__.pop("_during_fit", None)
+        return kept
 
     def _keep_coefficients(self, layout: Layout, fit: Fit) -> None:
-        response = self._response()
+        response = self._checked()
         linear = [layout.coefficients(theta) for theta in np.atleast_2d(fit.theta)]
         if isinstance(response, ClassTarget):
             self.coef_: Any = np.array([each.values for each in linear])
@@ -176,12 +189,6 @@ class GLM(GeneralisedModel):
     def _leave_out(self, name: str, why: str) -> None:
         if getattr(self, name) is not None:
             raise ValueError(f"leave out {name}: {why}")
-
-    def _keep(self, *given: Any) -> Any:
-        response = self._response()
-        if isinstance(response, ClassTarget):
-            self.classes_ = response.classes
-        return super()._keep(*given)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

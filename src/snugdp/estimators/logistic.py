@@ -124,10 +124,6 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         given = LabelBounds(self.schema, self.x_norm, bound, self.fit_intercept, self.classes)
         return ClassTarget(Logistic(), given, together=self.multi_class != "ovr")
 
-    def _keep(self, *given: Any) -> Any:
-        self.classes_ = self._response().classes
-        return super()._keep(*given)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # noise on the few rows of scikit-learn's checks

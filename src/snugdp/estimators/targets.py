@@ -17,7 +17,7 @@ from snugdp.estimators.grids import squares
 from snugdp.estimators.inputs import Bounds, Table, read, target_of
 from snugdp.estimators.labels import declared, labels_of
 from snugdp.numerics.rationals import rational
-from snugdp.tables.losses.losses import Logistic, Loss, OneAgainst, SoftHinge, TamedPoisson
+from snugdp.tables.losses.losses import Logistic, Loss, OneAgainst, SoftHinge, Softmax, TamedPoisson
 from snugdp.tables.schema.labels import MAX_CLASSES, classes_in, codes, with_classes
 from snugdp.tables.schema.schema import Layout, Number, Schema
 
@@ -35,7 +35,7 @@ class Response(Protocol):
     """What a model predicts. All of it is public."""
 
     @property
-    def losses(self) -> tuple[Loss, ...]:
+    def losses(self) -> tuple[Loss, ...] | tuple[Softmax]:
         """One loss, or one for each class."""
         ...
 
@@ -104,17 +104,14 @@ class ClassTarget:
         return self.given.labels
 
     @property
-    def losses(self) -> tuple[Loss, ...]:
-        """One for two classes, otherwise one for each class."""
+    def losses(self) -> tuple[Loss, ...] | tuple[Softmax]:
+        """One for two classes, otherwise that of a softmax model or one for each class."""
         count = len(self.classes)
         if count == 2:
             return (self.loss,)
+        if self.together:
+            return (Softmax(count),)
         return tuple(OneAgainst(self.loss, place, count) for place in range(count))
-
-    @property
-    def softmax(self) -> int | None:
-        """The number of classes of a softmax model; none for other models."""
-        return len(self.classes) if self.together and len(self.classes) > 2 else None
 
     def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> Bounds:
         """As given."""
@@ -164,7 +161,7 @@ class ClassTarget:
 
 @dataclass(frozen=True)
 class CountTarget:
-    """Counts from 0 to ``most``, with rates up to ``rate``."""
+    """CountTarget from 0 to ``most``, with rates up to ``rate``."""
 
     loss: TamedPoisson
 
@@ -192,7 +189,7 @@ class CountTarget:
         return read(X, y, bounds)
 
     def scaled(self, y: Any, layout: Layout) -> Floats:
-        """Counts between -1 and 1."""
+        """CountTarget between -1 and 1."""
         return _clipped(y, layout)
 
     def rates(self, linear: Floats) -> Floats:
@@ -228,7 +225,7 @@ class RealTarget:
         return read(X, y, bounds)
 
     def scaled(self, y: Any, layout: Layout) -> Floats:
-        """Numbers between -1 and 1."""
+        """RealTarget between -1 and 1."""
         return _clipped(y, layout)
 
     def value(self, linear: Floats, target: Floats) -> float:

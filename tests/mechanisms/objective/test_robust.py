@@ -16,7 +16,8 @@ import pytest
 from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.accounting import pairs
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.objective.robust import ObjectivePerturbation, Perturbation, Rule, m_squared
+from snugdp.mechanisms.objective.perturbation import Perturbation, m_squared
+from snugdp.mechanisms.objective.robust import ObjectivePerturbation, Rule
 from snugdp.mechanisms.objective.scale import MeanSize, SizeHistogram
 from snugdp.noise import Gaussian
 from snugdp.release.context import Purse
@@ -68,7 +69,7 @@ def test_huber_always_pays_for_the_determinant() -> None:
     beta = atom.remove[0].shift
     assert float(beta) == pytest.approx(math.log1p(0.5), rel=1e-12)
     assert beta >= Fraction(math.log1p(0.5)) * (1 - Fraction(1, 2**50))
-    assert Perturbation(DESIGN, PseudoHuber("0.2"), run.m, run.ridge, general=True).cost == run.cost
+    assert Perturbation(DESIGN, PseudoHuber("0.2"), run.m, run.ridge, "sign_changing").cost == run.cost
 
 
 def test_cost_knows_neither_tau_nor_centre_but_the_ridge() -> None:

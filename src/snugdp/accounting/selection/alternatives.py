@@ -18,7 +18,7 @@ from snugdp.accounting.selection import calibrate
 from snugdp.accounting.selection.laws import NAMES, best_tried, expected_quantile, mean
 from snugdp.accounting.selection.run_counts import Law
 from snugdp.accounting.selection.tradeoff_curves import Parts
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, readings, typed_down
 
 _HALVINGS = 40
@@ -94,13 +94,11 @@ def _composed(
     family: Callable[[Fraction], Parts], budget: tuple[Fraction, Fraction], candidates: int, most: float
 ) -> float:
     """The largest scale at which all candidates together fit."""
-    low, high = 0.0, most
-    if _fit(family(max(readings(high))), candidates, budget):
-        return high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _fit(family(max(readings(middle))), candidates, budget) else (low, middle)
-    return low
+
+    def fits(scale: float) -> bool:
+        return _fit(family(max(readings(scale))), candidates, budget)
+
+    return most if fits(most) else roots.bisect(fits, 0.0, most, _HALVINGS)[0]
 
 
 def _fit(cost: Parts, candidates: int, budget: tuple[Fraction, Fraction]) -> bool:

@@ -10,7 +10,7 @@ from flint import arb
 
 from snugdp import recipe
 from snugdp.accounting import discrete, gaussian, renyi
-from snugdp.accounting.objective import linear
+from snugdp.accounting.objective import run
 from snugdp.accounting.selection import theorems, tradeoff_curves
 from snugdp.accounting.selection.run_counts import FLOATS
 from snugdp.audit.mutants.base import Changes, Topic, everywhere
@@ -138,13 +138,14 @@ def _() -> Changes:
 @mutant("determinant forgotten", "X", Vector("objective"))
 def _() -> Changes:
     """The density of a perturbed minimiser is taken without its Jacobian."""
-    return everywhere(linear.log_det, lambda kappa: Fraction(0))
+    return everywhere(run.log_det, lambda kappa: Fraction(0))
 
 
 @mutant("determinant of a smooth loss forgotten", "X", Vector("objective"))
 def _() -> Changes:
     """The loss from which on a smooth loss pays nothing for its determinant is set to 0."""
-    return [(linear, "critical_loss", lambda m_squared, kappa: Fraction(0))]
+    true = run.critical_loss
+    return everywhere(true, lambda kind, *sizes: Fraction(0) if kind == "class_t" else true(kind, *sizes))
 
 
 @mutant("selection for the price of one run", "X", Vector("selection"))

@@ -13,7 +13,7 @@ from snugdp.core.guarantee import Cost
 from snugdp.mechanisms.components import gap_test, noisy_matrix
 from snugdp.mechanisms.components.base import Task
 from snugdp.mechanisms.linear import noisy_sums
-from snugdp.mechanisms.objective.perturbation import Perturbation
+from snugdp.mechanisms.objective.perturbation import ObjectiveRun
 from snugdp.mechanisms.order_statistics import median, quantile, stable, trimmed_mean
 from snugdp.mechanisms.support import peeling
 from snugdp.mechanisms.teachers import labels
@@ -72,8 +72,8 @@ def _() -> Changes:
 @mutant("gradient of half a row", "D", Dense("linear: objective", 40, 1))
 def _() -> Changes:
     """The noise of a perturbed objective is made for gradients of half the size."""
-    sigma: Any = vars(Perturbation)["sigma"].fget
-    return [(Perturbation, "sigma", property(lambda self: sigma(self) / 2))]
+    sigma: Any = vars(ObjectiveRun)["sigma"].fget
+    return [(ObjectiveRun, "sigma", property(lambda self: sigma(self) / 2))]
 
 
 @mutant("projector turned half as far", "X", Vector("projector"))

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from snugdp.accounting.objective.glm import SharpRun
-from snugdp.accounting.objective.linear import Run
+from snugdp.accounting.objective.run import RunCost
 from snugdp.audit.density import gaussian_pair
 from snugdp.certify.smooth import SmoothBound, smooth_bound
 from snugdp.core.guarantee import Budget, Cost, Neighbours
@@ -199,9 +198,9 @@ def objectives() -> Numbers:
     for kappa, m in itertools.product((0.2, 1.0, 4.0), (0.3, 1.0)):
         square, ratio = Fraction(m) ** 2, Fraction(kappa)
         runs = {
-            "Huber": (Run(square, ratio, general=True).atom, _huber),
-            "log-cosh": (Run(square, ratio).atom, _log_cosh),
-            "logistic": (SharpRun(square, ratio).atom, _logistic),
+            "Huber": (RunCost(square, ratio, "sign_changing").atom, _huber),
+            "log-cosh": (RunCost(square, ratio, "class_t").atom, _log_cosh),
+            "logistic": (RunCost(square, ratio).atom, _logistic),
         }
         for name, (atom, loss) in runs.items():
             cost = Cost(atoms=(atom,))

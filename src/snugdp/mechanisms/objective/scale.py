@@ -26,8 +26,19 @@ Point = Sequence[float | Fraction] | None
 _ROOT = Fraction(99, 70)  # not below the root of 2
 
 
+class GaussianRelease:
+    """What is released with Gaussian noise, ``mu`` being what it may cost."""
+
+    mu: Fraction
+
+    @property
+    def cost(self) -> Cost:
+        """A Gaussian release."""
+        return Cost(mu=self.mu)
+
+
 @dataclass(frozen=True)
-class MeanSize:
+class MeanSize(GaussianRelease):
     """The mean of min(|y - x . theta|, bound on y), as a part of that bound, shrunk towards a public guess.
 
     ``mu``: what it may cost, as a Gaussian release. ``guess`` counts like ``weight`` rows.
@@ -38,11 +49,6 @@ class MeanSize:
     design: Design
     mu: Fraction
     guess: Fraction
-
-    @property
-    def cost(self) -> Cost:
-        """A Gaussian release."""
-        return Cost(mu=self.mu)
 
     @property
     def weight(self) -> Fraction:
@@ -60,7 +66,7 @@ class MeanSize:
 
 
 @dataclass(frozen=True)
-class MeanTarget:
+class MeanTarget(GaussianRelease):
     """The mean of the targets, shrunk towards the middle of their bounds: where the intercept may start.
 
     Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 3).
@@ -68,11 +74,6 @@ class MeanTarget:
 
     design: Design
     mu: Fraction
-
-    @property
-    def cost(self) -> Cost:
-        """A Gaussian release."""
-        return Cost(mu=self.mu)
 
     @property
     def deviation(self) -> Fraction:
@@ -90,7 +91,7 @@ class MeanTarget:
 
 
 @dataclass(frozen=True)
-class SizeHistogram:
+class SizeHistogram(GaussianRelease):
     """Noisy numbers of rows by the size of their residual, each bin smaller than the one before by the root of 2.
 
     Bin k holds B_y 2**(-(k+1)/2) <= |y - x . theta| < B_y 2**(-k/2); the first and the last also what lies beyond.
@@ -101,11 +102,6 @@ class SizeHistogram:
     design: Design
     mu: Fraction
     bins: int = 24
-
-    @property
-    def cost(self) -> Cost:
-        """A Gaussian release."""
-        return Cost(mu=self.mu)
 
     @property
     def deviation(self) -> Fraction:

@@ -14,7 +14,6 @@ import numpy as np
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss
 from snugdp.noise.exact.minimiser import norm_above
 from snugdp.secrecy.private_state import PrivateState
-from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.passes.hessian import HessianEnclosure
 
 PROOF = "mechanisms/output/glm.proof.md#lemma-1"
@@ -50,9 +49,7 @@ def settled(problem: PerturbedLoss, tol: Fraction, close: Fraction, fine: int) -
     theta = small_gradient(problem, tol, fine)
     level = 0
     while True:
-        work = HessianEnclosure(
-            GradientEnclosure(problem.rows.schema, theta, problem.loss, level, False, problem.rows.bits)
-        )
+        work = HessianEnclosure(problem.gradient_pass(theta, level, hessian=False))
         state = problem.rows.state(work)
         if work.error(state) <= close:  # 5
             return Settled(theta, work.gram(state), work.unit)

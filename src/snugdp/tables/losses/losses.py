@@ -165,8 +165,9 @@ class OneAgainst:
     def __post_init__(self) -> None:
         if not isinstance(self.loss, Logistic | SoftHinge):
             raise TypeError("one class against others needs a loss for labels: Logistic or SoftHinge")
-        if not 2 <= self.classes <= MAX_CLASSES or not 0 <= self.place < self.classes:
-            raise ValueError(f"there must be 2 to {MAX_CLASSES} classes, and place is one of 0, 1, ..., classes - 1")
+        _check_classes(self.classes)
+        if not 0 <= self.place < self.classes:
+            raise ValueError("place is one of 0, 1, ..., classes - 1")
 
     @property
     def kind(self) -> Kind:
@@ -201,6 +202,23 @@ class OneAgainst:
     def parts(self, u: Floats) -> tuple[Floats, Floats]:
         """Those of the loss."""
         return self.loss.parts(u)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """log(sum_k exp(x . theta_k)) - x . theta_y: one model for all classes. Targets are codes, as for ``OneAgainst``.
+
+    The constants are those of a row of norm 1: ``slope`` is not below the length of its gradient, the root of 2;
+    ``curvature`` bounds its Hessian, and ``c0`` is what kappa is made of (``objective/softmax.proof.md``).
+    """
+
+    classes: int
+    slope = Fraction(2)
+    curvature = Fraction(1, 2)
+    c0 = Fraction(1)
+
+    def __post_init__(self) -> None:
+        _check_classes(self.classes)
 
 
 @dataclass(frozen=True)
@@ -389,6 +407,11 @@ def _exponentials(a: Floats) -> tuple[Floats, Floats]:
     """exp(-a) and its square for a >= 0; beyond 60 the first counts as exp(-60)."""
     half = exp_neg(np.minimum(np.atleast_1d(a), MAX_EXPONENT)).reshape(np.shape(a))
     return half, half * half
+
+
+def _check_classes(classes: int) -> None:
+    if not 2 <= classes <= MAX_CLASSES:
+        raise ValueError(f"there must be 2 to {MAX_CLASSES} classes")
 
 
 def _check_scale(scale: Real, name: str) -> None:
