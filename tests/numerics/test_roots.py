@@ -19,7 +19,12 @@ def test_the_ends_are_neighbours_around_the_turn(turn: float) -> None:
 
 def test_it_stops_after_so_many_steps_or_when_near() -> None:
     seen: list[float] = []
-    roots.bisect(lambda x: seen.append(x) is None, 0.0, 1.0, 5)
+
+    def good(x: float) -> bool:
+        seen.append(x)
+        return True
+
+    assert roots.bisect(good, 0.0, 1.0, 5) == (0.96875, 1.0)
     assert seen == [0.5, 0.75, 0.875, 0.9375, 0.96875]
     low, high = roots.bisect(lambda x: x <= Fraction(1, 3), Fraction(1, 4), Fraction(1), near=8)
     assert low <= Fraction(1, 3) < high
