@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.accounting.objective.run import Kind
+from snugdp.core.guarantee import Cost
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM, stretched_design
@@ -25,7 +26,17 @@ from snugdp.noise import Exact
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.layouts.affine import AffineLayout, AffineRows, undo_affine
-from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, OneAgainst, PseudoHuber, SoftHinge, TamedPoisson
+from snugdp.tables.losses.losses import (
+    Huber,
+    LogCosh,
+    Logistic,
+    Loss,
+    OneAgainst,
+    PseudoHuber,
+    SoftHinge,
+    Softmax,
+    TamedPoisson,
+)
 from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
@@ -384,3 +395,13 @@ def test_one_row_moves_the_sum_by_its_norm_and_one_bin_by_one() -> None:
         gap = math.dist(seen[0][0], seen[1][0])
         assert 0 < gap <= float(seen[0][1].sigma) / 10 * (1 + 1e-12)
         assert gap == 1 or gap == pytest.approx(limit, rel=1e-3)
+
+
+@pytest.mark.parametrize("losses", [[Logistic()], [TamedPoisson(3, 2)], against(3), [Softmax(3)]], ids=str)
+def test_room_is_left_for_a_release_beside_it(losses: list[Any]) -> None:
+    beside = Cost(mu_squared=Fraction(1, 100))
+    method = AdaptiveGLM(DESIGN, BUDGET, losses=losses, beside=beside.mu_squared)
+    assert (method.plan().cost + beside).fits(BUDGET)
+    assert not (AdaptiveGLM(DESIGN, BUDGET, losses=losses).plan().cost + beside).fits(BUDGET)
+    with pytest.raises(ValueError, match="affords nothing"):
+        AdaptiveGLM(DESIGN, BUDGET, losses=losses, beside=Fraction(100))
