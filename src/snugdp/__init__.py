@@ -6,6 +6,8 @@ Names are loaded when they are first used: importing the package costs next to n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from snugdp.estimators.registry import ESTIMATORS
+
 if TYPE_CHECKING:
     from snugdp import pate as pate
     from snugdp.certify.statistics import Statistic
@@ -105,17 +107,10 @@ __all__ = [
     "vote",
 ]
 
-_NAMES = {  # where every public name lives
+_NAMES = {  # where public names live; those of estimators are in their own table
     "snugdp.tables.schema.schema": "Boolean Category Coefficients Number Schema",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
-    "snugdp.estimators.glm": "GLM",
-    "snugdp.estimators.linear": "LinearRegression",
-    "snugdp.estimators.logistic": "LogisticRegression",
-    "snugdp.estimators.pate.classifier": "PATEClassifier",
-    "snugdp.estimators.pca.pca": "PCA",
-    "snugdp.estimators.poisson": "PoissonRegression",
-    "snugdp.estimators.sparse.models": "SparseLinearRegression SparseLogisticRegression",
     "snugdp.core.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
     "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
     "UnwrittenError",
@@ -131,6 +126,7 @@ _NAMES = {  # where every public name lives
     "snugdp.queries.robust": "Median Quantile TrimmedMean",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_HOMES |= {entry.name: entry.module for entry in ESTIMATORS}
 _ROOMS = (
     "accounting",
     "audit",

@@ -78,11 +78,11 @@ class Asked(Exception):  # noqa: N818
 class Listener:
     """An account that only hears what would be charged."""
 
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
-        raise Asked(plan, cost)
+    def charge(self, cost: Cost, what: str, *, plan: str = "", question: Any = None) -> Receipt:
+        raise Asked(question.digest, cost)
 
-    def knows(self, cost: Cost, what: str, *, plan: str = "") -> bool:
-        raise Asked(plan, cost)
+    def knows(self, cost: Cost, what: str, *, plan: str = "", question: Any = None) -> bool:
+        raise Asked(question.digest, cost)
 
     def recall(self, receipt: Receipt) -> str | None: ...
 
@@ -104,7 +104,7 @@ class Case:
         return self.ask(data, self.y if y is None else y, **{**self.given, "ledger": ledger, **changes})
 
     def charged(self, **how: Any) -> tuple[str, Cost]:
-        """What would be charged, and its cost."""
+        """The digest of what would be charged, and its cost."""
         with pytest.raises(Asked) as caught:
             self(Listener(), **how)
         text, cost = caught.value.args
