@@ -88,9 +88,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.released_ = not outcome.refused
 
     def _require_features(self, names: Sequence[str], columns: Iterable[str]) -> None:
-        """Whether the names of a model file are those of the columns that were read, but for the target."""
-        target = getattr(getattr(self, "schema", None), "target", None)
-        if list(names) != [name for name in columns if name != target]:
+        """Whether the features that a model file names are the columns of its schema, if it has one."""
+        if self.schema is not None and list(names) != [name for name in columns if name != self.schema.target]:
             raise ValueError('"features" must have the names of the columns of the schema, in their order')
 
     def _extras(self) -> dict[str, Any]:

@@ -278,15 +278,15 @@ class Ledger:
     # -- the steps behind them
 
     def _charge(self, charge: Charge) -> Receipt:
-        def decide(state: State, _: Transaction) -> tuple[tuple[int, str], New | None]:
+        def decide(state: State, _: Transaction) -> tuple[tuple[int, str, str], New | None]:
             seq = state.found(charge)
             if seq is not None:
-                return (seq, state.hashes[seq]), None
+                return (seq, state.charges[seq].what, state.hashes[seq]), None
             judged = state.draft("reserve" if charge.reserve else "charge", state.charged(charge), _stamp())
-            return (judged.record.seq, judged.record.hash), New(judged)
+            return (judged.record.seq, charge.what, judged.record.hash), New(judged)
 
-        seq, mark = self._handle.within(decide)
-        return Receipt(self.label, seq, charge.what, charge.cost, charge.key, mark)
+        seq, what, mark = self._handle.within(decide)
+        return Receipt(self.label, seq, what, charge.cost, charge.key, mark)
 
     def _charge_of(self, receipt: Receipt) -> int:
         seq, state = receipt.sequence, self._handle.state
