@@ -537,11 +537,11 @@ def test_a_key_means_the_same_after_the_words_have_changed(tmp_path: Path) -> No
     cost, digest = Cost(epsilon="0.25"), asked.question("x", bounds=(0, 1)).digest
     with Ledger.open(tmp_path / "ledger", dataset="people", budget=Budget(1, 1e-6)) as ledger:
         old: dict[str, Any] = {"what": "a", "plan": "p", "question": asked.Question("words", digest)}
-        new = {"what": "b", "plan": "q", "question": asked.Question("better words", digest)}
+        new: dict[str, Any] = {"what": "b", "plan": "q", "question": asked.Question("better words", digest)}
         first = ledger.charge(cost, key="k", **old)
         assert ledger.charge(cost, key="k", **new) == first
         assert ledger.once("k").knows(cost, **new)
-        other = {**old, "question": asked.question("words", bounds=(0, 2))}
+        other: dict[str, Any] = {**old, "question": asked.question("words", bounds=(0, 2))}
         for wrong, words in ((other, "another question"), ({**old, "question": None}, "another release")):
             with pytest.raises(KeyConflictError, match=words):
                 ledger.charge(cost, key="k", **wrong)

@@ -108,7 +108,7 @@ def test_a_former_key_is_refused_and_neither_charged_nor_drawn(ledger: Ledger) -
     with pytest.raises(KeyConflictError, match="older version"):  # that no outcome was stored changes nothing
         ledger.charge(Cost(epsilon="0.1"), "open", key="open", question=question("open"))
     assert (ledger.spent, rows(ledger.address)) == (spent, before)
-    first = snugdp.vote([0] * 500 + [1], **votes, ledger=ledger.once("vote again"))
+    first: Any = snugdp.vote([0] * 500 + [1], **votes, ledger=ledger.once("vote again"))
     again = snugdp.vote([0] * 500 + [1], **votes, noise=Untouched(), ledger=ledger.once("vote again"))
     assert same(first, again)
     with Ledger.open(ledger.address, receipts=[first.receipt]) as other:  # formats 1 and 2 in one history

@@ -6,9 +6,8 @@ Besides its line an estimator has a file, a page among the docs and tests. Ids a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 _LINE = ("coef_names_", "coef_", "intercept_", "noise_scale_", "details_")
 _SPARSE = ("support_", "ranking_", "selected_names_", *_LINE)
@@ -21,8 +20,7 @@ LEFT_OUT = ("ledger", "noise", "progress", "schema", "validation", "queries", "t
 """Parameters that neither a model file nor a report tells as such."""
 
 
-@dataclass(frozen=True)
-class EstimatorEntry:
+class EstimatorEntry(NamedTuple):
     """One estimator. ``shown``: what a release leaves behind, in the user's units; ``also``: of some fits only.
 
     ``methods``: where its methods are, by name. ``command``: its word on the command line, if it has one.

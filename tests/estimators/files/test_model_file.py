@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import os
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -126,6 +127,36 @@ def test_nothing_of_the_ledger_or_the_noise_is_written(tmp_path: Path) -> None:
     assert found.receipt_ == model.receipt_
     assert found.receipt_.ledger == "people"
     assert found.ledger is None
+
+
+def test_a_file_is_durable_before_it_takes_the_place_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, model = tmp_path / "model.json", MODELS["linear"][0]
+    snugdp.save(model, file)
+    before, synced, replace = file.read_bytes(), [], Path.replace
+
+    def fsync(handle: int) -> None:
+        synced.append(os.fstat(handle).st_size)
+
+    def checked(path: Path, target: Any) -> Path:
+        assert synced == [path.stat().st_size]
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", checked)
+    snugdp.save(model, file)
+    assert synced == [file.stat().st_size]
+
+    def full(handle: int) -> None:
+        raise OSError("no space left")
+
+    file.write_bytes(before)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        snugdp.save(model, file)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
+    assert file.read_bytes() == before
 
 
 def test_a_refused_fit_is_kept_as_refused(tmp_path: Path) -> None:
