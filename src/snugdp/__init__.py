@@ -6,8 +6,6 @@ Names are loaded when they are first used: importing the package costs next to n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from snugdp.estimators.registry import ESTIMATORS
-
 if TYPE_CHECKING:
     from snugdp import pate as pate
     from snugdp.certify.statistics import Statistic
@@ -126,7 +124,6 @@ _NAMES = {  # where public names live; those of estimators are in their own tabl
     "snugdp.queries.robust": "Median Quantile TrimmedMean",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_HOMES |= {entry.name: entry.module for entry in ESTIMATORS}
 _ROOMS = (
     "accounting",
     "audit",
@@ -157,6 +154,8 @@ def __getattr__(name: str) -> Any:
             if missing.name != f"{__name__}.{name}":
                 raise
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    elif name in __all__:
+        found = import_module("snugdp.estimators.registry").BY_NAME[name].load()
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
