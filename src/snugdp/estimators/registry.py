@@ -74,20 +74,14 @@ ESTIMATORS = (
 )  # fmt: skip
 BY_NAME = {entry.name: entry for entry in ESTIMATORS}
 BY_ID = {entry.id: entry for entry in ESTIMATORS}
-_BY_CLASS = {(entry.module, entry.name): entry for entry in ESTIMATORS}
 
 
 def entry_of(model: Any) -> EstimatorEntry | None:
     """The entry of an estimator; None if it is not of one of these very classes."""
-    return _entry_of_class(type(model))
+    return entry_of_class(type(model))
 
 
-def identity(kind: type) -> str | None:
-    """The id of a class; None if it is none of these."""
-    entry = _entry_of_class(kind)
-    return None if entry is None else entry.id
-
-
-def _entry_of_class(kind: type) -> EstimatorEntry | None:
-    entry = _BY_CLASS.get((kind.__module__, kind.__qualname__))
-    return entry if entry is not None and entry.load() is kind else None
+def entry_of_class(kind: type) -> EstimatorEntry | None:
+    """The entry of a class; None if it is none of these."""
+    entry = BY_NAME.get(kind.__qualname__)
+    return entry if entry is not None and kind.__module__ == entry.module and entry.load() is kind else None

@@ -92,8 +92,8 @@ def identity(kind: type) -> str | None:
     if name in _IDS and resolve(_IDS[name]) is kind:
         return _IDS[name]
     if name.startswith("snugdp.estimators."):
-        own: str | None = importlib.import_module("snugdp.estimators.registry").identity(kind)
-        return own
+        entry = importlib.import_module("snugdp.estimators.registry").entry_of_class(kind)
+        return None if entry is None else str(entry.id)
     return None
 
 

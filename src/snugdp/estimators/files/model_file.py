@@ -123,7 +123,7 @@ def as_dict(model: Any) -> dict[str, Any]:
         "kind": entry.id,
         "software": f"snugdp {__version__}",
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "outcome": _outcome_of(model),
+        "outcome": _in_words(model.receipt_ is not None, model.released_),
         "parameters": {key: _encoded(value, key) for key, value in _parameters_of(model).items()},
         "schema": None if schema is None else schema.to_json(),
         "features": {"count": int(model.n_features_in_), "names": None if names is None else [str(n) for n in names]},
@@ -191,10 +191,10 @@ def _entry(given: dict[str, Any]) -> EstimatorEntry:
     return known[given["kind"]]
 
 
-def _outcome_of(model: Any) -> str:
-    if model.receipt_ is None:
-        return "rehearsal, NOT PRIVATE" if model.released_ else "refused rehearsal, NOT PRIVATE"
-    return "released" if model.released_ else "refused"
+def _in_words(paid: bool, released: bool) -> str:
+    if paid:
+        return "released" if released else "refused"
+    return "rehearsal, NOT PRIVATE" if released else "refused rehearsal, NOT PRIVATE"
 
 
 def _told(promise: Promise) -> dict[str, Any]:
@@ -249,20 +249,17 @@ def _outcome(given: dict[str, Any]) -> dict[str, Any]:
     exact = {"value": None, "certificate": None} if released is None else released["exact"]
     if not isinstance(exact, dict) or exact.keys() != {"value", "certificate"}:
         raise ValueError('"exact" must hold a value and a certificate')
-    words = "refused" if released is None else "released"
-    if receipt is None:
-        made = record(NotPrivate, **exact, refused=released is None, **common)
-        words = f"{'refused ' if released is None else ''}rehearsal, NOT PRIVATE"
-    else:
-        if not isinstance(receipt, dict) or tuple(receipt) != _RECEIPT:
-            raise ValueError(f'"receipt" must have {", ".join(_RECEIPT)}')
-        paid = record(Receipt, **receipt, cost=common["cost"])
-        made = record(Refused, receipt=paid, **common)
-        if released is not None:
-            made = record(Released, **exact, receipt=paid, **common)
+    words = _in_words(receipt is not None, released is not None)
     if given["outcome"] != words:
         raise ValueError(f'"outcome" must be "{words}", as the receipt and the release say')
-    return made
+    if receipt is None:
+        return record(NotPrivate, **exact, refused=released is None, **common)
+    if not isinstance(receipt, dict) or tuple(receipt) != _RECEIPT:
+        raise ValueError(f'"receipt" must have {", ".join(_RECEIPT)}')
+    paid = record(Receipt, **receipt, cost=common["cost"])
+    if released is None:
+        return record(Refused, receipt=paid, **common)
+    return record(Released, **exact, receipt=paid, **common)
 
 
 def _name(model: Any, given: Any) -> tuple[str, ...]:
