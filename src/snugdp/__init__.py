@@ -107,17 +107,10 @@ __all__ = [
     "vote",
 ]
 
-_NAMES = {  # where every public name lives
+_NAMES = {  # where public names live; those of estimators are in their own table
     "snugdp.tables.schema.schema": "Boolean Category Coefficients Number Schema",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
-    "snugdp.estimators.glm": "GLM",
-    "snugdp.estimators.linear": "LinearRegression",
-    "snugdp.estimators.logistic": "LogisticRegression",
-    "snugdp.estimators.pate.classifier": "PATEClassifier",
-    "snugdp.estimators.pca.pca": "PCA",
-    "snugdp.estimators.poisson": "PoissonRegression",
-    "snugdp.estimators.sparse.models": "SparseLinearRegression SparseLogisticRegression",
     "snugdp.core.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
     "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
     "UnwrittenError",
@@ -135,12 +128,18 @@ _NAMES = {  # where every public name lives
 _ROOMS = frozenset(
     {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}
 )
+_ESTIMATORS = frozenset(__all__) - _ROOMS - {name for names in _NAMES.values() for name in names.split()}
 _load = loader(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
     """A public name, or a room read as a module, as in ``snugdp.pate.label``."""
-    found = import_module(f"{__name__}.{name}") if name in _ROOMS else _load(name)
+    if name in _ROOMS:
+        found = import_module(f"{__name__}.{name}")
+    elif name in _ESTIMATORS:
+        found = import_module("snugdp.estimators.registry").BY_NAME[name].load()
+    else:
+        found = _load(name)
     globals()[name] = found
     return found
 

@@ -26,6 +26,7 @@ from snugdp.propose.plan import Plan, Step, share_of
 from snugdp.release.context import Purse
 from snugdp.release.spine import Certifier, PrivateTest, certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import Secret
+from snugdp.serial.registry import identity
 
 Data = TypeVar("Data")
 Data_contra = TypeVar("Data_contra", contravariant=True)
@@ -62,7 +63,8 @@ class PrivateAlgorithm(Generic[Data, Output]):
         ``ledger``: what is charged, a ledger or the path or URL of one; without it the call has a budget of its own and
         nothing is being summed up, but for the ``cost`` of the outcome.
         """
-        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(self.plan.what, asked=self.asked))
+        what = self.plan.what
+        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(what, what=what, asked=self.asked))
         return self._run(self.plan, Secret(data), purse)
 
 
@@ -148,7 +150,7 @@ def from_upper_bound(
         Step("test", f"a private upper bound on the loss; pass if it is at most {printed_up(most, 4)}", certifier.cost),
         Step("release", "your draw", release),
     )
-    asked = {"certifier": type(certifier), "draw": draw, "limit": most, "release": release}
+    asked = {"certifier": _public(certifier), "draw": draw, "limit": most, "release": release}
     return _refusing(Plan(what, PROOF, {"limit": most}, steps), most, test, draw, asked)
 
 
@@ -193,6 +195,11 @@ class _Drawn(Generic[Data, Output]):
 @dataclass(frozen=True)
 class _Calibrated(Generic[Data, Output]):
     draw: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None]
+
+
+def _public(certifier: object) -> object:
+    """One of ours with all its numbers; of others only the class is known to be public."""
+    return type(certifier) if identity(type(certifier)) is None else certifier
 
 
 def _refusing(

@@ -16,7 +16,7 @@ from snugdp.noise import Gaussian, Laplace, Noise
 from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 Rows = list[float]
 Walk = Callable[[Secret[Rows], Noise], Any]
@@ -37,9 +37,9 @@ def case(walk: Walk, cost: Cost, **more: Any) -> Case[Rows]:
     plan = Plan("a toy", "none", {}, (Step("draw", "noise", cost),))
 
     def run(rows: Rows, noise: Noise) -> Outcome[Any]:
-        def drawn(_: object) -> Kept:
+        def drawn(_: object) -> StoredOutcome:
             value = walk(Secret(rows), noise)
-            return Kept(refused=value is None, value=value)
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, drawn)
 

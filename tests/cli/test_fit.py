@@ -67,7 +67,7 @@ def test_one_object_for_machines() -> None:
     ledger()
     result = run("fit", "linear", "people.parquet", "people.toml", *QUICK, "--ledger", "people.ledger", "--json")
     whole = json.loads(result.stdout)
-    assert whole["model"]["kind"] == "LinearRegression"
+    assert whole["model"]["kind"] == "linear-regression/1"
     assert 0 < whole["ledger"]["left"]["epsilon"] < 2
     alone = run("fit", "linear", "people.parquet", "people.toml", *QUICK, "--json")
     assert json.loads(alone.stdout)["ledger"] is None

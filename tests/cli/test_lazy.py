@@ -17,6 +17,7 @@ import typer
 
 import snugdp
 from snugdp.cli import lazy, main
+from snugdp.estimators.registry import ESTIMATORS
 from snugdp_studies.cli import bench
 from tests.cli.people import run
 
@@ -125,6 +126,7 @@ def test_every_name_is_told_to_type_checkers_and_found() -> None:
     told = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     rooms = {name for name, module in told.items() if module == "snugdp"}
     homes = {name: module for module, names in snugdp._NAMES.items() for name in names.split()}
+    homes |= {entry.name: entry.module for entry in ESTIMATORS}
     assert {name: module for name, module in told.items() if name not in rooms} == homes
     assert sorted(snugdp.__all__) == sorted(told)
     assert rooms <= set(snugdp._ROOMS)

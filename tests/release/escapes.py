@@ -24,7 +24,7 @@ from snugdp.numerics import balls, threads
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.secrecy import silence
-from snugdp.serial.codec import Kept, read
+from snugdp.serial.codec import StoredOutcome, loads
 
 ROOT = str(Path(snugdp.__file__).parent)
 CANARY = "canary 87d1"
@@ -54,7 +54,7 @@ class Shelf:
         self.paid, self.draws, self.hash = False, 0, hash
         self.on_charge: Callable[[], None] = lambda: None
 
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
+    def charge(self, cost: Cost, what: str, *, plan: str = "", question: Any = None) -> Receipt:
         self.paid = True
         self.on_charge()
         return Receipt("shelf", 1, what, cost, "key", self.hash)
@@ -115,11 +115,11 @@ class Watch:
                 raise self.kind(*self.said)
         return self.trace
 
-    def pay(self, plain: Callable[..., Any], purse: Purse, plan: Plan, walk: Callable[[Any], Kept]) -> Any:
+    def pay(self, plain: Callable[..., Any], purse: Purse, plan: Plan, walk: Callable[[Any], StoredOutcome]) -> Any:
         """``Purse.pay`` with the eyes open."""
         self.depth += 1
 
-        def seen(receipt: Any) -> Kept:
+        def seen(receipt: Any) -> StoredOutcome:
             if self.depth == 1:
                 self.phase = "walk"
             return walk(receipt)
@@ -213,7 +213,7 @@ def attack(run: Callable[[Any], Any], at: Line, kind: type[BaseException]) -> st
         return watch.raised
     assert failed is None
     assert shelf.stored[0] is not None
-    assert again.refused == read(shelf.stored[0]).refused
+    assert again.refused == loads(shelf.stored[0]).refused
     if outcome is not None:
         assert alike(outcome.value, again.value)
         assert outcome.refused == again.refused

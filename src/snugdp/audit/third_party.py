@@ -17,7 +17,7 @@ from snugdp.noise import Noise
 from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]
@@ -40,9 +40,9 @@ def released_by(draw: Draw[Data], cost: Cost | Sequence[Cost]) -> Callable[[Data
     plan = Plan("audited", "none", {}, steps)
 
     def run(data: Data, noise: Noise) -> Outcome[Any]:
-        def walk(_: object) -> Kept:
+        def walk(_: object) -> StoredOutcome:
             value = draw(Secret(data), noise)
-            return Kept(refused=value is None, value=value)
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, walk)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.estimators.registry import ESTIMATORS
+
 if TYPE_CHECKING:
     from snugdp.core.guarantee import Cost
     from snugdp.ledger.book import Ledger
@@ -78,14 +80,14 @@ class Wish:
             raise ValueError(f"{self.schema} names no target: give --target, the column to be predicted")
         given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
         given |= {"method": self.method, "rows": self.rows, "schema": schema}
+        known = [entry for entry in ESTIMATORS if entry.command == self.model.value]
         if self.model is Model.PCA:
-            return _class("PCA")(_components(self.components), **given)
+            return known[0].load()(_components(self.components), **given)
         given["proposals"] = _proposals(self.propose)
-        if self.model is Model.SPARSE:
+        if self.model is Model.SPARSE:  # linear and logistic
             truth = isinstance(schema.columns[str(schema.target)], Boolean)
-            kind = "SparseLogisticRegression" if truth else "SparseLinearRegression"
-            return _class(kind)(_few(self.features, schema), **given)
-        return _class(f"{self.model.value.capitalize()}Regression")(**given)
+            return known[truth].load()(_few(self.features, schema), **given)
+        return known[0].load()(**given)
 
     def _check(self) -> None:
         if self.features is not None and self.model is not Model.SPARSE:
@@ -113,12 +115,6 @@ def _between(amount: float | str, least: float, most: float) -> bool:
     if value == 0 and isinstance(amount, str):
         return not any(digit in amount.lower().partition("e")[0] for digit in "123456789")  # 1e-400 is not 0
     return not (0 < value < least or most < value < math.inf or (math.isinf(value) and "e" in str(amount).lower()))
-
-
-def _class(name: str) -> Any:
-    import snugdp
-
-    return getattr(snugdp, name)
 
 
 def _few(wanted: int | None, schema: Schema) -> int:

@@ -76,7 +76,7 @@ def _outlook(estimator: Any, rows: int) -> Outlook:
 
 
 def _charged(planned: Plan) -> dict[str, Any]:
-    from snugdp.estimators.files.steps import cost_told
+    from snugdp.serial.costs import cost_told
 
     return {"plan": str(planned), "proof": planned.proof, "unit": planned.unit.value, "cost": cost_told(planned.cost)}
 

@@ -143,7 +143,7 @@ class Till:
             self.report.write_text(page, encoding="utf-8")
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
-        from snugdp.estimators.files.steps import cost_told
+        from snugdp.serial.costs import cost_told
 
         accepted = None if self.book is None else self.book.affords(plan.cost)
         found = None if self.book is None else {**self._found(self.book), "accepted": accepted}
@@ -162,7 +162,7 @@ class Till:
         return f"\nLedger {self.book.address}: {self.book.remaining} left.{after}"
 
     def _paid(self, outcome: Outcome[Any], plan: Plan) -> dict[str, Any]:
-        from snugdp.estimators.files.steps import cost_told
+        from snugdp.serial.costs import cost_told
 
         receipt: Any = getattr(outcome, "receipt", None)
         names = ("ledger", "sequence", "what", "key", "hash")

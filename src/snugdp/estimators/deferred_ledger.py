@@ -10,6 +10,7 @@ from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Receipt
 from snugdp.estimators.base import AbsentLedger
 from snugdp.ledger.address import without_password
+from snugdp.ledger.question import Question
 
 
 class Address(str):
@@ -46,9 +47,9 @@ class Elsewhere:
             self._opened = pickle.loads(self._held)
         return self._opened
 
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
+    def charge(self, cost: Cost, what: str, *, plan: str = "", question: Question | None = None) -> Receipt:
         """As ``Ledger.charge``."""
-        receipt: Receipt = self._account().charge(cost, what, plan=plan)
+        receipt: Receipt = self._account().charge(cost, what, plan=plan, question=question)
         return receipt
 
     def recall(self, receipt: Receipt) -> str | None:

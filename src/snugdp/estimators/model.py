@@ -189,3 +189,13 @@ class LinearModel(PrivateEstimator):
             self.noise_scale_ = None if fit.noise is None else in_users_units(shown, fit.noise)
             self.details_ = dict(fit.released)
         return self
+
+    def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
+        """The fit again, from a model file. ``names``: of the features."""
+        bounds = self._bounds()
+        layout = bounds.array_schema(names) if bounds.schema is None else bounds.layout
+        self._require_features(names, layout.columns)
+        self._keep(outcome, plan, self._budget(), layout)
+        ways, width = len(getattr(self, "classes_", ())), len(layout.features)
+        if self.released_ and np.shape(self._fit.theta) != ((width,) if ways <= 2 else (ways, width)):
+            raise ValueError("a released model has as many coefficients as there are features")

@@ -17,6 +17,7 @@ from snugdp.ledger.entries import Entry, Verification
 from snugdp.ledger.errors import KeyConflictError, LedgerError, TamperedLedgerError, UnwrittenError
 from snugdp.ledger.handle import Handle, New
 from snugdp.ledger.limits import Remaining
+from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Costly
 from snugdp.ledger.state import Charge, Part, State
 from snugdp.ledger.store import Mark, Store, Transaction, store_at
@@ -151,19 +152,24 @@ class Ledger:
 
     # -- spending
 
-    def charge(self, cost: Cost, what: str, *, key: str | None = None, plan: str = "") -> Receipt:
+    def charge(
+        self, cost: Cost, what: str, *, key: str | None = None, plan: str = "", question: Question | None = None
+    ) -> Receipt:
         """Write a cost down before anything is drawn; durable when it returns.
 
-        The same ``key`` with the same cost, ``what`` and ``plan`` gives the old receipt and is not charged again.
+        The same ``key`` with the same cost and ``question``, or without one the same ``what`` and ``plan``, gives the
+        old receipt and is not charged again.
         """
-        return self._charge(requests.charge(cost, what, key, plan))
+        return self._charge(requests.charge(cost, what, key, plan, question=question))
 
-    def knows(self, cost: Cost, what: str, *, key: str | None = None, plan: str = "") -> bool:
+    def knows(
+        self, cost: Cost, what: str, *, key: str | None = None, plan: str = "", question: Question | None = None
+    ) -> bool:
         """Whether this very charge was made before. A key of another one is refused. Nothing is charged.
 
         For work that takes long before it is charged: what would be refused then is refused before it begins.
         """
-        return key is not None and self._knows(requests.charge(cost, what, key, plan))
+        return key is not None and self._knows(requests.charge(cost, what, key, plan, question=question))
 
     def recall(self, receipt: Receipt) -> str | None:
         """The output that was stored for this charge; None if there is none."""
@@ -272,15 +278,15 @@ class Ledger:
     # -- the steps behind them
 
     def _charge(self, charge: Charge) -> Receipt:
-        def decide(state: State, _: Transaction) -> tuple[tuple[int, str], New | None]:
+        def decide(state: State, _: Transaction) -> tuple[tuple[int, str, str], New | None]:
             seq = state.found(charge)
             if seq is not None:
-                return (seq, state.hashes[seq]), None
+                return (seq, state.charges[seq].what, state.hashes[seq]), None
             judged = state.draft("reserve" if charge.reserve else "charge", state.charged(charge), _stamp())
-            return (judged.record.seq, judged.record.hash), New(judged)
+            return (judged.record.seq, charge.what, judged.record.hash), New(judged)
 
-        seq, mark = self._handle.within(decide)
-        return Receipt(self.label, seq, charge.what, charge.cost, charge.key, mark)
+        seq, what, mark = self._handle.within(decide)
+        return Receipt(self.label, seq, what, charge.cost, charge.key, mark)
 
     def _charge_of(self, receipt: Receipt) -> int:
         seq, state = receipt.sequence, self._handle.state

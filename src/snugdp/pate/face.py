@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from snugdp.accounting.gaussian import positive
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.ledger.question import question
+from snugdp.ledger.question import Question, question
 from snugdp.mechanisms.teachers.design import design
 from snugdp.mechanisms.teachers.labels import NO_ANSWER
 from snugdp.noise import Noise
@@ -121,10 +121,11 @@ def label(
     )
 
 
-def asked(budget: Budget, panel: Panel, test: Test, given: Numbers) -> str:
+def asked(budget: Budget, panel: Panel, test: Test, given: Numbers) -> Question:
     """The question of a call, for the key of a ledger: all of it is public."""
     words = f"labels of {panel.queries:,} queries"
-    return question(words, budget=budget, classes=panel.classes, teachers=panel.teachers, test=test, given=given)
+    votes = {"classes": panel.classes, "teachers": panel.teachers, "queries": panel.queries}
+    return question(words, by="pate.label", votes=votes, budget=budget, test=test, given=given)
 
 
 def run(proposal: Proposal, panel: Panel, votes: Secret[Any], purse: Purse) -> Outcome[Labels]:

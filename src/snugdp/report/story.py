@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from snugdp.core.guarantee import Cost, Unit
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
+from snugdp.estimators.registry import BY_NAME, LEFT_OUT, entry_of
 from snugdp.propose.plan import Plan
 from snugdp.report.names import of_public, of_released
 from snugdp.report.released import Table, facts, table_of, tables_of
@@ -33,16 +34,6 @@ _MONTHS = (
 )  # fmt: skip
 _DELTA = Fraction(1, 10**6)  # where a Gaussian cost without a budget is told
 _HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
-_KINDS = {
-    "LinearRegression": "Linear regression",
-    "LogisticRegression": "Logistic regression",
-    "PoissonRegression": "Poisson regression",
-    "GLM": "Generalised linear model",
-    "SparseLinearRegression": "Sparse linear regression",
-    "SparseLogisticRegression": "Sparse logistic regression",
-    "PCA": "Principal components",
-    "PATEClassifier": "A student of private teachers",
-}
 
 
 @dataclass(frozen=True)
@@ -140,15 +131,13 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     """The story of a fit. ``rows``: a public guess, for a forecast; without it that of the model, if it has one."""
     from sklearn.utils.validation import check_is_fitted
 
-    from snugdp.estimators.files.kinds import LEFT_OUT
-
-    if type(model).__name__ not in _KINDS or not type(model).__module__.startswith("snugdp."):
-        raise TypeError(f"a report is made of {', '.join(_KINDS)}, of a model file, or of an outcome")
+    entry = entry_of(model)
+    if entry is None:
+        raise TypeError(f"a report is made of {', '.join(BY_NAME)}, of a model file, or of an outcome")
     check_is_fitted(model)
     schema, target = getattr(model, "schema", None), None
     if schema is not None:
         target = schema.target
-    kind = _KINDS[type(model).__name__]
     promise, cost, plan = model.guarantee_, model.cost_, model.plan_
     budget = model._budget() if promise is None else promise.budget
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
@@ -156,7 +145,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     beside = facts(getattr(model, "details_", None), of_released)
     outlook = _outlook(model, getattr(model, "rows", None) if rows is None else rows)
     return Story(
-        title=title or (kind if target is None else f"{kind} of {target}"),
+        title=title or (entry.title if target is None else f"{entry.title} of {target}"),
         thing="the outcome" if not model.released_ else "this model",
         refused=not model.released_,
         rehearsed=model.receipt_ is None,

@@ -25,7 +25,7 @@ from snugdp.noise.boundary import BoundaryNoise
 from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from tests.audit.toys import PAIRS, Rows, clipped, neighbours
 
 UNIT = 1024
@@ -38,9 +38,9 @@ def toy(costs: list[Cost], draw: Any, *, early: bool = False, **more: Any) -> Ca
     def run(rows: Rows, noise: Noise) -> Outcome[Any]:
         before = [draw(Secret(rows), noise)] if early else []
 
-        def walk(_: object) -> Kept:
+        def walk(_: object) -> StoredOutcome:
             value = before[0] if early else draw(Secret(rows), noise)
-            return Kept(refused=value is None, value=value)
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, walk)
 

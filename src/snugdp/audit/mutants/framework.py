@@ -21,7 +21,7 @@ from snugdp.release.once import Purchase
 from snugdp.secrecy import silence
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.secrecy.silence import attempt
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from snugdp.tables.cells import columns
 from snugdp.tables.rowmap import RowMap
 
@@ -44,9 +44,9 @@ def _() -> Changes:
     """The value is drawn before the test, and shown whatever the test says."""
 
     def both(plan: Any, test: Any, mechanism: Any, data: Secret[Any], purse: Any) -> Any:
-        def walk(_: object) -> Kept:
+        def walk(_: object) -> StoredOutcome:
             test.passes(data, purse.noise)
-            return Kept(refused=False, value=mechanism.draw(data, purse.noise))
+            return StoredOutcome(refused=False, value=mechanism.draw(data, purse.noise))
 
         return purse.pay(plan, walk)
 

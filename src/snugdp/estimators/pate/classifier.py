@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -24,10 +24,11 @@ from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_row
 from snugdp.estimators.inputs import eager
 from snugdp.estimators.labels import declared
 from snugdp.estimators.pate.rows import Form, fresh, read, size, take
+from snugdp.estimators.pate.student import coefficients_of, take_coefficients
 from snugdp.estimators.pate.teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.ledger import BudgetExceededError
-from snugdp.ledger.question import column_name
+from snugdp.ledger.question import Question, column_name
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.pate import face
@@ -286,7 +287,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         rehearse(self._student(), "student", public, classes)
         return tolerance(self._teacher(), public, classes)
 
-    def _asked_of(self, form: Form, public: Any, y: Any, groups: Any) -> str:
+    def _asked_of(self, form: Form, public: Any, y: Any, groups: Any) -> Question:
         """The question: what votes on what, by whose rows."""
         names = form.names or [f"x{place}" for place in range(form.width)]
         models = {"teacher": self._teacher(), "student": self._student(), "classes": self._declared()}
@@ -318,6 +319,18 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         if outcome.value is not None:
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)
+
+    def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
+        """The fit again, from a model file; its student is among what comes beside."""
+        self._keep(outcome, plan, self._budget(), self._declared())
+
+    def _extras(self) -> dict[str, Any]:
+        return {"student": coefficients_of(self)}
+
+    def _take_extras(self, given: Mapping[str, Any]) -> None:
+        if given.keys() != {"student"}:
+            raise ValueError("a PATEClassifier has a student")
+        take_coefficients(self, given["student"])
 
     def _lot(self) -> int:
         """The student's seed. It comes from what was released, so that a retry has the same student."""

@@ -205,6 +205,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
             self._describe(found)
         return self
 
+    def _restore(self, outcome: Outcome[Components], plan: Plan, names: tuple[str, ...]) -> None:
+        """The fit again, from a model file. ``names``: of the features."""
+        layout = self._bounds().layout(names)
+        self._require_features(names, layout.columns)
+        self._keep(outcome, plan, self._budget(), layout)
+        if self.released_ and self.components_.shape != (self.n_components_, len(layout.features)):
+            raise ValueError("a released model has components of all features")
+
     def _describe(self, found: Components) -> None:
         """Released numbers in the user's units."""
         mapped = row_map(self._layout)  # one row adds at most this to a sum of squares

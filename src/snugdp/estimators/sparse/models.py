@@ -256,6 +256,10 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         chosen: NDArray[Any] = self.classes_[second]
         return chosen
 
+    def _restore(self, *given: Any) -> None:
+        self.classes_ = self._declared()
+        super()._restore(*given)
+
     def _declared(self) -> NDArray[Any]:
         if self.schema is not None and self.classes is None:
             return np.array([False, True])

@@ -29,7 +29,7 @@ from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.release.progress import waiting
 from snugdp.secrecy.silence import attempt
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 _LARGEST = Fraction(sys.float_info.max)
 
@@ -139,7 +139,7 @@ class Selection(Generic[Proposal]):
         """
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return self.paid_from(
-            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.what, **given)), progress
+            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.what, by="select", **given)), progress
         )
 
     def paid_from(self, purse: Purse, progress: bool | None = None, **more: Any) -> Outcome[Selected[Proposal]]:
@@ -152,9 +152,9 @@ class Selection(Generic[Proposal]):
         if not purse.noise.private and not _names(self.run, "noise"):
             raise TypeError("a rehearsal needs a run that takes noise=... and gives it to its release")
 
-        def walk(_: object) -> Kept:
+        def walk(_: object) -> StoredOutcome:
             best = self._best(purse.noise, more)
-            return Kept(refused=True) if best is None else Kept(refused=False, value=best)  # 5.
+            return StoredOutcome(refused=True) if best is None else StoredOutcome(refused=False, value=best)  # 5.
 
         with waiting("selecting", progress):
             return purse.pay(self._plan, walk)  # 1.

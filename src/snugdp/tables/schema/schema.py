@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -249,6 +250,25 @@ class Schema:
     def to_toml(self) -> str:
         """The schema as text that ``from_toml`` reads."""
         return toml.write(self.columns, self.target, self.intercept, self.norm)
+
+    @classmethod
+    def from_json(cls, given: Any) -> Schema:
+        """The schema that ``to_json`` gave; whatever is wrong with it is a ``ValueError``."""
+        try:
+            with toml.named("the schema"):
+                return cls(**toml.parts_of(given))
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as a dict for JSON, with the keys of its TOML form.
+
+        >>> Schema({"age": Number(0, 120)}).to_json()["columns"]
+        {'age': {'type': 'number', 'lower': 0, 'upper': 120}}
+        """
+        if type(self) is not Schema:
+            raise TypeError("only a plain snugdp.Schema can be written as JSON")
+        return tomllib.loads(self.to_toml())
 
 
 def _units(column: Column) -> tuple[float, float]:

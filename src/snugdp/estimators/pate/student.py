@@ -5,7 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+
+from snugdp.estimators.pate.cells import Column
+from snugdp.estimators.pate.rows import Form
 
 STUDENTS = {  # by name: where it lives, and the parameters that its predictions depend on
     "LogisticRegression": ("sklearn.linear_model", ("solver",)),
@@ -16,7 +20,7 @@ _FIELDS = ("kind", "parameters", "coef", "intercept", "classes", "form", "querie
 _FORMS = ("frame", "numbers", "sparse")
 
 
-def student_of(model: Any) -> dict[str, Any]:
+def coefficients_of(model: Any) -> dict[str, Any]:
     """The coefficients of the student, and the form of the rows it takes."""
     student = getattr(model, "student_", None)
     name = type(student).__name__
@@ -39,13 +43,8 @@ def student_of(model: Any) -> dict[str, Any]:
     }
 
 
-def with_student(model: Any, given: dict[str, Any]) -> None:
+def take_coefficients(model: Any, given: dict[str, Any]) -> None:
     """Give a PATEClassifier that was made again its student."""
-    import narwhals as nw
-
-    from snugdp.estimators.pate.cells import Column
-    from snugdp.estimators.pate.rows import Form
-
     if not isinstance(given, dict) or tuple(given) != _FIELDS or given["kind"] not in STUDENTS:
         raise ValueError(f"the student must have {', '.join(_FIELDS)} and be one of {', '.join(STUDENTS)}")
     student = _class(given["kind"])(**given["parameters"])
