@@ -42,6 +42,13 @@ T = TypeVar("T")
 class Simulation:
     """The interface of ``Exact`` with a seed: the same laws up to floating point, and NOT PRIVATE.
 
+    Parameters
+    ----------
+    seed : int
+        The same seed gives the same noise.
+
+    Examples
+    --------
     >>> from snugdp.noise import Laplace, Simulation
     >>> Simulation(1)
     <simulated noise, NOT PRIVATE>

@@ -107,11 +107,15 @@ class Noise(Protocol):
 class Exact:
     """Noise for releases: exact laws from the operating system's random bits.
 
-    Guarantee: every result is distributed exactly as its method says, for every value, if the operating
-    system's generator is ideal and Arb's balls are correct. The time it takes is not covered. Nothing that
-    depends on a private value raises or warns; errors speak of public parameters and come before any draw. A private
-    number may have any type (``noise.number``); what is no number counts as 0, or never reaches a threshold.
+    A private number may have any type (``noise.number``); what is not a number counts as 0, or never reaches a
+    threshold.
 
+    Guarantee: every result is distributed exactly as its method says, for every value, if the operating system's
+    generator is ideal and Arb's balls are correct. The time it takes is not covered. Nothing that depends on a private
+    value raises or warns; errors speak of public parameters and come before any draw.
+
+    Examples
+    --------
     >>> from snugdp.noise import Exact, Gaussian
     >>> released = Exact().add(Secret(1000), Gaussian(3), grid=-4)
     >>> released.denominator <= 16
