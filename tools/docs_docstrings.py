@@ -34,7 +34,9 @@ class Docstrings(griffe.Extension):
 def markdown(text: str, public: frozenset[str] = frozenset(), own: str = "") -> str:
     """A docstring as Markdown: names in ``public`` are linked, but for the object's own."""
     text = text.strip()
-    section, examples = (found.start() if found else len(text) for found in (_SECTION.search(text), _EXAMPLES.search(text)))
+    section, examples = (
+        found.start() if found else len(text) for found in (_SECTION.search(text), _EXAMPLES.search(text))
+    )
     told = "\n\n".join(_paragraph(part, public, own) for part in _PARAGRAPHS.split(text[:section].strip()))
     return "\n\n".join(filter(None, (told, _words(text[section:examples], public, own).strip(), text[examples:])))
 

@@ -95,7 +95,10 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         As in ``snugdp.pate.label``.
     n_jobs : int, optional
         How many teachers are trained at a time.
-    ledger, noise, random_state
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state
         As in ``LinearRegression``.
     progress : bool, optional
         Whether to show a progress bar while teachers are trained.

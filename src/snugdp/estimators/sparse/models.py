@@ -73,7 +73,10 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Public settings of the method, as in ``LinearRegression``, without lists.
     rows : int, optional
         A public guess of the number of rows.
-    ledger, noise, random_state, progress
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state, progress
         As in ``LinearRegression``.
     neighbours : {"add_remove"}, default="add_remove"
         The only relation with a proof.
@@ -244,7 +247,10 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         As in ``LogisticRegression``; "output" tests the curvature on the selected columns.
     selection, selection_share, blocks, schema, x_bound, x_norm, row_norm, fit_intercept, proposals, rows
         As in ``SparseLinearRegression``.
-    ledger, noise, random_state, progress
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state, progress
         As in ``LinearRegression``.
     neighbours : {"add_remove"}, default="add_remove"
         The only relation with a proof.
