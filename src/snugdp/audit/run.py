@@ -1,10 +1,4 @@
-"""The whole audit: every registered mechanism through every layer, and what stands behind them all.
-
->>> from snugdp.audit import audit, registry
->>> report = audit([registry.case("framework: distance, Laplace")], layers="N")
->>> report.passed, report.findings[0].layer
-(True, 'N')
-"""
+"""The whole audit: every registered mechanism through every layer, and what stands behind them all."""
 
 from __future__ import annotations
 

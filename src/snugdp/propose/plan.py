@@ -22,30 +22,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a release will do, what it costs and what to expect. Public: made without reading data, and free to print.
+    """Public from beginning to end: made without touching data, printed for free.
 
-    Parameters
-    ----------
-    what : str
-        What is planned.
-    proof : str
-        The theorem behind it.
-    proposal : mapping
-        The proposal by name; an amount of privacy is a fraction, and is printed rounded up.
-    steps : tuple of Step
-        The noisy steps, each with its cost.
-    forecast : tuple of str
-        What to expect.
-    budget : Budget, optional
-        The budget that it keeps to.
-    unit : Unit
-        Whom it protects.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> snugdp.Mode(categories=["yes", "no"], epsilon=1, delta=1e-6).plan().cost
-    Cost(epsilon=1, delta=1e-06, neighbours='add_remove')
+    ``proposal``: by name; an amount of privacy is a fraction and is printed rounded up. ``unit``: whom it protects.
     """
 
     what: str

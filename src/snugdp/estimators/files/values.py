@@ -1,4 +1,4 @@
-"""Values of model files: the exact codec of ``serial.codec``, with numbers written out in decimal.
+"""Values of model files: the exact codec of ``ptr.keeping``, with numbers written out in decimal.
 
 Finite floats in an array become a nested list under ``floats``, exact ratios become ``ratio``: every float is written
 with as many digits as tell it from all others, so reading gives the same bits. All else is as the codec has it.

@@ -30,7 +30,7 @@ PROOF = "mechanisms/objective/one_versus_rest.proof.md#theorem-1"
 class OneVersusRest:
     """Fit one model for each class against all others by objective perturbation; a ``Method``.
 
-    The scaled target is the code of the class (``tables.losses.codes``). ``theta`` of the fit has a row for each class.
+    The scaled target is the code of the class (``data.losses.codes``). ``theta`` of the fit has a row for each class.
 
     Guarantee: ``plan().cost``, one Gaussian cost that fits the budget (Theorem 1 of its proof). Add/remove
     neighbours.

@@ -164,7 +164,7 @@ def _check(design: Design, budget: Budget, classes: int) -> None:
 class Softmax:
     """Fit one softmax model for several classes by objective perturbation; a ``Method``. Nothing is refused.
 
-    The scaled target is the code of the class (``tables.losses.codes``). ``theta`` of the fit has a row for each class;
+    The scaled target is the code of the class (``data.losses.codes``). ``theta`` of the fit has a row for each class;
     the chance of class k is exp(x . theta_k) over the sum for all.
 
     Guarantee: ``plan().cost``, which fits the budget (``softmax.proof.md``, Theorem 2). Add/remove neighbours.
