@@ -88,16 +88,74 @@ class GeneralisedModel(LinearModel):
 
 
 class GLM(GeneralisedModel):
-    """A private linear model with any of the losses of ``snugdp.tables.losses.losses``.
+    """A linear model with differential privacy, for any loss in ``snugdp.tables.losses.losses``.
 
-    ``loss`` says what the target is. ``Logistic()``, ``SoftHinge(h)``: labels, with ``classes``, all labels there can
-    be. ``TamedPoisson(most, rate)``: counts from 0 to ``most``. ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``:
-    numbers, with ``y_bound``; c is in units of a target scaled to [-1, 1]. All else, and what a fit leaves behind, is
-    as in ``LogisticRegression``.
+    The loss says what the target is:
+
+    - ``Logistic()``, ``SoftHinge(h)``: labels; give ``classes``.
+    - ``TamedPoisson(most, rate)``: counts from 0 to ``most``.
+    - ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``: numbers; give ``y_bound``. c is relative to a target
+      scaled to [-1, 1].
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, and scores on private rows.
+    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
+    the error that is raised when X and y differ in length.
 
+    Parameters
+    ----------
+    loss : Loss
+        One of the losses above.
+    epsilon : Real, default=1.0
+        Privacy budget of each fit.
+    delta : Real, default=1e-6
+        Failure probability of each fit.
+    classes : sequence, optional
+        For labels: all possible labels; public.
+    y_bound : Real or (Real, Real), optional
+        For numbers: public bounds on the target, as in ``LinearRegression``.
+    method, schema, x_norm, fit_intercept, proposals, validation, selection, rows
+        As in ``LogisticRegression``.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state, progress
+        As in ``LinearRegression``.
+    neighbours : {"add_remove"}, default="add_remove"
+        The only relation with a proof.
+
+    Attributes
+    ----------
+    released_ : bool
+        Whether the fit was released. After a refusal the attributes that describe the model are missing.
+    classes_ : ndarray
+        For labels: the classes, in ascending order.
+    coef_, intercept_
+        Coefficients and intercept, as in ``LogisticRegression`` for labels and as in ``LinearRegression`` otherwise.
+    coef_names_ : tuple of str
+        What each coefficient belongs to.
+    noise_scale_ : ndarray or None
+        Standard deviation of the noise in each coefficient, if it is known.
+    details_ : dict
+        Other released numbers.
+    best_proposal_ : dict
+        The winning proposal, if several were tried.
+    certificate_ : object or None
+        What a private test released, if the method has one that does.
+    plan_ : Plan
+        The plan that was followed.
+    outcome_ : Outcome
+        The outcome; ``outcome_.cost`` is what was spent.
+    cost_ : Cost
+        What the fit cost, whether it was released or refused.
+    receipt_ : Receipt or None
+        The ledger's receipt; None after a rehearsal.
+    guarantee_ : object or None
+        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
+    n_features_in_, feature_names_in_
+        Number and names of the features, as in scikit-learn.
+
+    Examples
+    --------
     >>> from snugdp.tables.losses.losses import SoftHinge
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
     >>> y = ["far" if a > 0.45 else "near" for a, b in X]

@@ -27,11 +27,14 @@ from snugdp.ledger.view import View
 class Ledger:
     """A budget on disk, or on a PostgreSQL server. Open it with ``Ledger.open``.
 
-    Guarantee (``book.proof.md``): a charge is durable before its receipt exists; over all processes the charges never
-    leave the limits; a key is charged once and shows one output; a history that was changed or set back is refused;
-    and so is whatever cannot be read, checked or written. Threads may share it; a copy is the ledger itself; a pickle
-    opens it again by its address, without a password.
+    Threads may share it; a copy is the ledger itself; a pickle opens it again by its address, without a password.
 
+    Guarantee (``book.proof.md``): a charge is durable before its receipt exists; over all processes the charges never
+    exceed the limits; a key is charged once and shows one output; a history that was changed or set back is refused,
+    and so is anything that cannot be read, checked or written.
+
+    Examples
+    --------
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger.open(folder.name + "/people.ledger", dataset="people", budget=Budget(1, 1e-6))
@@ -58,12 +61,24 @@ class Ledger:
         keep: bool = True,
         receipts: Iterable[Receipt] = (),
     ) -> Ledger:
-        """Open the ledger at a path or URL; make it if there is none and both ``dataset`` and ``budget`` are given.
+        """Open the ledger at a path or URL; create it if there is none and both ``dataset`` and ``budget`` are given.
 
-        ``budget``: a ``Budget``, or a ``Cost`` whose parts are caps of their own. ``unit``: what is protected, "one
-        row" by default. ``anchor``: where its newest head is remembered; better on another disk or account.
-        ``keep=False``: outputs are not stored, and a key is good for one output. ``receipts``: from elsewhere; each
-        must be in the history.
+        Parameters
+        ----------
+        where : str or path
+            The path of a file, or postgresql://user@host/database.
+        dataset : str, optional
+            A public name for the data.
+        budget : Budget or Cost, optional
+            What may be spent in all; the parts of a ``Cost`` are separate caps.
+        unit : str, optional
+            What is protected; "one row" by default.
+        anchor : str or path, optional
+            Where its newest head is remembered; better on another disk or account.
+        keep : bool, default=True
+            Whether outputs are stored, so that a retry with the same key shows them again.
+        receipts : iterable of Receipt
+            Receipts from elsewhere; each must be in the history.
         """
         given = None if anchor is None else os.path.abspath(os.fspath(anchor))
         store = store_at(where, dataset, given)

@@ -24,6 +24,13 @@ _MIN_GAP = Fraction(-(10**300))  # a gap that no simulated noise closes, and tha
 class Simulation(Noise):
     """The interface of ``Exact`` with a seed: the same laws up to floating point, and NOT PRIVATE.
 
+    Parameters
+    ----------
+    seed : int
+        The same seed gives the same noise.
+
+    Examples
+    --------
     >>> from snugdp.noise import Laplace, Simulation
     >>> from snugdp.secrecy.secret import Secret
     >>> Simulation(1)

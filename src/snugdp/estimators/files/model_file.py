@@ -54,11 +54,30 @@ class StoredPlan(Plan):
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator of ours to a JSON file, released or refused; an older file is replaced in one step.
+    """Write a fitted estimator, released or refused, to a JSON file; an existing file is replaced in one step.
 
-    The ledger, the noise and ``validation`` stay behind, and so does everything about the rows but what was released.
+    The ledger, the noise and ``validation`` are not written, nor anything about the rows except what was released.
 
     Guarantee: what is written is a function of what was released and of what is public.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this library.
+    path : str or path
+        The file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import snugdp
+    >>> model = snugdp.LinearRegression(epsilon=1, x_norm=1, y_bound=1, method="adassp")
+    >>> model = model.fit([[0.5]] * 1000, [0.5] * 1000)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, os.path.join(folder, "model.json"))
+    ...     loaded = load(os.path.join(folder, "model.json"))
+    >>> bool((loaded.coef_ == model.coef_).all())
+    True
     """
     text = _text(as_dict(model))
     target = Path(path)
@@ -78,9 +97,22 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The estimator of a file that ``save`` wrote; it predicts the same. To fit again, give it a ledger.
+    """Read the estimator from a file that ``save`` wrote; it predicts the same. To fit again, give it a ledger.
 
-    Whatever is wrong with the file is a ``ValueError``.
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator; see ``save`` for an example.
+
+    Raises
+    ------
+    ValueError
+        If anything is wrong with the file.
     """
     where = os.fspath(path)
     try:

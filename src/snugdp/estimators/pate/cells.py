@@ -1,6 +1,6 @@
 """Cells of rows, one by one, as the public queries say: the type that a private table gives its columns never counts.
 
-How one cell is read, and why 1, 1.0 and "1" are the same, is in ``data/cells``. What cannot be read is missing.
+How one cell is read, and why 1, 1.0 and "1" are the same, is in ``tables/cells``. What cannot be read is missing.
 """
 
 from __future__ import annotations

@@ -28,11 +28,15 @@ _HALF = Fraction(1, 2)
 class Exact(Noise):
     """Noise for releases: exact laws from the operating system's random bits.
 
-    Guarantee: every answer is distributed exactly as its request says, for every value, if the operating
-    system's generator is ideal and Arb's balls are correct. The time it takes is not covered. Nothing that
-    depends on a private value raises or warns; errors speak of public parameters and come before any draw. A private
-    number may have any type (``noise.number``); what is not a number counts as 0, or never reaches a threshold.
+    A private number may have any type (``noise.number``); what is not a number counts as 0, or never reaches a
+    threshold.
 
+    Guarantee: every answer is distributed exactly as its request says, for every value, if the operating system's
+    generator is ideal and Arb's balls are correct. The time it takes is not covered. Nothing that depends on a private
+    value raises or warns; errors speak of public parameters and come before any draw.
+
+    Examples
+    --------
     >>> from snugdp.noise import Exact, Gaussian
     >>> from snugdp.secrecy.secret import Secret
     >>> released = Exact().add(Secret(1000), Gaussian(3), grid=-4)
