@@ -12,7 +12,7 @@ import pytest
 
 import snugdp
 from snugdp.audit import registry
-from snugdp.audit.cases import faces, tables
+from snugdp_studies.audit.cases import faces, tables
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import path
 from snugdp.core.guarantee import Cost
@@ -135,7 +135,7 @@ def methods_run(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
         found.setdefault(model.__name__, set()).update(name for name in names if isinstance(name, str))
         return faces.Face(lambda table, noise: None, Cost())  # type: ignore[arg-type, return-value]
 
-    from snugdp.audit.cases import glm, linear, pate, pca, sparse
+    from snugdp_studies.audit.cases import glm, linear, pate, pca, sparse
 
     for room in (linear, glm, pca, sparse):
         monkeypatch.setattr(room, "face", face)
@@ -175,7 +175,7 @@ def test_importing_the_registry_makes_nothing() -> None:
 
     code = (
         "import sys, snugdp.audit.registry as r; "
-        "assert not any(n.startswith('snugdp.audit.cases') for n in sys.modules); "
+        "assert not any(n.startswith('snugdp_studies.audit.cases') for n in sys.modules); "
         "assert r._built.cache_info().currsize == 0"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -42,7 +42,7 @@ from snugdp import (
     SparseLogisticRegression,
     Statistic,
 )
-from snugdp.audit.side_channels.entry_points import _faces_of, paid
+from snugdp_studies.audit.side_channels.entry_points import _faces_of, paid
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.outcome import Receipt
 from snugdp.ledger.question import column_name, plain

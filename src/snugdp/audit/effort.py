@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from snugdp.audit import registry
 from snugdp.audit.finding import Case
 from snugdp.audit.laws import goodness
 
-_SWIFT = frozenset({"queries", "framework", "pate", "selection", ""})  # walks of about a millisecond
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Effort:
-    """``swift``, ``steady``, ``slow``: cases by the time of a walk (about 1, 10 and 20 milliseconds and more)."""
+    """``swift``, ``steady``, ``slow``: cases by the time that a walk takes, their ``pace``."""
 
     name: str
     swift: Runs
@@ -52,9 +50,7 @@ class Effort:
 
     def of(self, case: Case[Any]) -> Runs:
         """Of this case."""
-        if registry.slow(case):
-            return self.slow
-        return self.swift if case.group in _SWIFT else self.steady
+        return {"swift": self.swift, "steady": self.steady, "slow": self.slow}[case.pace]
 
 
 QUICK = Effort(  # sparing: smaller noise is seen after 20 to 100 of the tight runs, seldom later

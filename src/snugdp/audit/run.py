@@ -1,7 +1,11 @@
 """The whole audit: every registered mechanism through every layer, and what stands behind them all.
 
->>> from snugdp.audit import audit, registry
->>> report = audit([registry.case("framework: distance, Laplace")], layers="N")
+>>> from snugdp import Cost
+>>> from snugdp.audit import Case, audit, released_by
+>>> from snugdp.noise import Laplace
+>>> claim = Cost(epsilon=1)
+>>> count = released_by(lambda rows, noise: noise.add(rows.map(len), Laplace(1)), claim)
+>>> report = audit(Case("a count", count, claim, worst=lambda: [([1, 2], [1])]), layers="N")
 >>> report.passed, report.findings[0].layer
 (True, 'N')
 """
@@ -67,7 +71,7 @@ def audit(
     seed: int = 0,
     times: int = 1,
 ) -> Report:
-    """Audit these cases, or without cases the whole library: all that are registered, and what they are built on.
+    """Audit these cases, or without cases all that are registered, and what the library's own are built on.
 
     ``quick``: minutes; otherwise an hour. ``layers``: letters of ``LAYERS``, all by default. ``progress`` is told after
     every piece how many are done, how many there are, and which it was. ``processes``: for registered cases; a program
@@ -82,7 +86,8 @@ def audit(
     if cases is None:
         jobs = jobs_of_the_library(wanted, effort.full) + jobs
     if not jobs:
-        raise ValueError("there is nothing to audit: give cases, or layers that say something about them")
+        missing = "" if registry.library() is not None else f". {registry.INSTALL}"
+        raise ValueError(f"there is nothing to audit: give cases, or layers that say something about them{missing}")
     start = time.perf_counter()
     done: list[Done] = []
     for count, piece in enumerate(_performed(jobs, chosen, effort, range(seed, seed + times), processes), 1):
@@ -153,7 +158,7 @@ def _performed(
 
 def _can_travel(job: Job, own: Mapping[str, Case[Any]]) -> bool:
     """Functions of others do not travel to another process; ours are made again there."""
-    return job.kind != "case" or own[job.name] in registry.ours()
+    return job.kind != "case" or registry.is_ours(own[job.name])
 
 
 def _batches(jobs: list[Job]) -> list[list[Job]]:
@@ -164,6 +169,6 @@ def _batches(jobs: list[Job]) -> list[list[Job]]:
     found: list[list[Job]] = [[], [], []]
     for job in jobs:
         found[0 if job.kind != "case" else 1 if job.group in ("linear", "glm", "sparse") else 2].append(job)
-    long = ["face", "law", "inside", "linear", "glm", "sparse", "selection", "pca", "pate"]
+    long = ["entry point", "law", "inside", "linear", "glm", "sparse", "selection", "pca", "pate"]
     order = {name: place for place, name in enumerate(long)}
     return [sorted(batch, key=lambda job: order.get(job.group or job.kind, len(long))) for batch in found if batch]

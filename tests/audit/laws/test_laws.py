@@ -12,7 +12,7 @@ from flint import arb
 
 from snugdp.audit.laws import inside, reference
 from snugdp.audit.laws.goodness import Effort, cells_p, rate_p, scale_p, two_samples_p, uniform_p, verdict
-from snugdp.audit.laws.sources import REAL, SITES, SMALL, WHOLE, laws
+from snugdp_studies.audit.laws.sources import REAL, SITES, SMALL, WHOLE, laws
 from snugdp.noise import Discrete, Exact, Gaussian, Laplace, Law, Simulation, cdf, pmf, rounded_pmf, tail
 from snugdp.noise.exact import discrete, filtered
 from snugdp.noise.exact.coins import PROVED

@@ -16,7 +16,7 @@ import pytest
 import snugdp
 from snugdp.audit.side_channels.calls import battery, battery_of_faces, watch
 from snugdp.audit.side_channels.cells import contents, good
-from snugdp.audit.side_channels.entry_points import COVERED_BY, LEDGER, UncoveredError, faces
+from snugdp_studies.audit.side_channels.entry_points import COVERED_BY, LEDGER, UncoveredError, faces
 from snugdp.audit.side_channels.inputs import Given, inputs
 from snugdp.tables.cells import numbers
 

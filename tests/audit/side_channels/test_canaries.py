@@ -24,7 +24,7 @@ from snugdp.audit.side_channels.canaries import (
     search_error,
     seen_in,
 )
-from snugdp.audit.side_channels.entry_points import faces
+from snugdp_studies.audit.side_channels.entry_points import faces
 
 
 @pytest.mark.parametrize("name", [face.name for face in faces()])

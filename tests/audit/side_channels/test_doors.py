@@ -10,9 +10,9 @@ import pytest
 
 import snugdp
 from snugdp.audit.side_channels import doors as audited
-from snugdp.audit.side_channels.containers import containers
-from snugdp.audit.side_channels.doors import doors, odd_cells
-from snugdp.audit.side_channels.entry_points import HANDED_ON, Face, faces
+from snugdp_studies.audit.side_channels.containers import containers
+from snugdp_studies.audit.side_channels.doors import doors, odd_cells
+from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, Face, faces
 from snugdp.tables.cells import columns, rows
 from tests.effort import often, repeated
 

@@ -8,7 +8,7 @@ import pytest
 
 import snugdp
 from snugdp.audit.side_channels import lint as rules
-from snugdp.audit.side_channels.lint import lint
+from snugdp_studies.audit.side_channels.lint import lint
 
 ROOT = Path(snugdp.__file__).parent
 
