@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -27,6 +27,7 @@ from tests.mutants.patches import Mutant
 SECONDS = 600  # a check that takes longer is stopped
 _WEAK = "too weak"
 _LENGTH = 240  # of the words of a finding
+_TOGETHER = 8  # checks of the code as it is in one process
 _HEAVY = "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition flint polars pandas pyarrow pytest"
 
 
@@ -60,24 +61,22 @@ class Verdict:
 
 
 def run(some: Sequence[Mutant], processes: int = 1, tell: Callable[[Verdict], None] = lambda _: None) -> list[Verdict]:
-    """The verdicts on these mutants. Every check is run on the code as it is once, before its mutants."""
-    by_check: dict[str, list[Mutant]] = {}
-    for one in some:
-        by_check.setdefault(one.check, []).append(one)
-    work = [(check, one) for check, group in by_check.items() for one in (None, *group)]
+    """The verdicts on these mutants. Every check is run on the code as it is once; many of them share a process."""
+    checks = list(dict.fromkeys(one.check for one in some))
+    together = [tuple(checks[start : start + _TOGETHER]) for start in range(0, len(checks), _TOGETHER)]
+    tasks = [*(_Task(each) for each in together), *(_Task((one.check,), one) for one in some)]
     clean: dict[str, list[Found]] = {}
-    waiting: dict[str, list[tuple[Mutant, list[Found], float]]] = {}
+    early: list[tuple[Mutant, list[Found], float]] = []
     verdicts: list[Verdict] = []
-    for place, found, seconds in _in_children([_Task(check, one) for check, one in work], processes):
-        check, one = work[place]
-        if one is None:
-            clean[check] = found
+    for task, found, seconds in _in_children(tasks, processes):
+        if task.mutant is None:
+            clean |= dict(zip(task.checks, found, strict=True))
         else:
-            waiting.setdefault(check, []).append((one, found, seconds))
-        if check in clean:
-            for mutant, said, spent in waiting.pop(check, []):
-                verdicts.append(judged(mutant, clean[check], said, spent))
-                tell(verdicts[-1])
+            early.append((task.mutant, found[0], seconds))
+        for one in [one for one in early if one[0].check in clean]:
+            early.remove(one)
+            verdicts.append(judged(one[0], clean[one[0].check], *one[1:]))
+            tell(verdicts[-1])
     return sorted(verdicts, key=lambda verdict: verdict.mutant.number)
 
 
@@ -100,14 +99,27 @@ def _told(found: Sequence[Found]) -> str:
 
 @dataclass(frozen=True)
 class _Task:
-    check: str
-    mutant: Mutant | None
+    checks: tuple[str, ...]
+    mutant: Mutant | None = None
 
-    def found(self) -> list[Found]:
-        """In a child: the findings of the check on the library with this mistake, or without any."""
-        if self.mutant is not None:
-            sys.meta_path.insert(0, Patched(self.mutant.texts()))
-        checks = importlib.import_module("tests.mutants.checks")
+    def found(self) -> list[list[Found]]:
+        """In a child: the findings of each check on the library with this mistake, or without any."""
+        try:
+            if self.mutant is not None:
+                sys.meta_path.insert(0, Patched(self.mutant.texts()))
+            names = vars(importlib.import_module("tests.mutants.checks"))
+        except BaseException as problem:
+            return self.lost(problem)
+        return [_found(check, names) for check in self.checks]
+
+    def lost(self, problem: BaseException) -> list[list[Found]]:
+        """That there are no findings."""
+        words = f"an error instead of findings: {type(problem).__name__}: {problem}"[:_LENGTH]
+        return [[Found(False, error=words)] for _ in self.checks]
+
+
+def _found(check: str, names: dict[str, Any]) -> list[Found]:
+    try:
         return [
             Found(
                 one.passed,
@@ -116,8 +128,10 @@ class _Task:
                 " ".join(f"{one.claim}; {one.measured}{f' ({one.detail})' if one.detail else ''}".split())[:_LENGTH],
                 one.detail.startswith(_WEAK),
             )
-            for one in eval(self.check, vars(checks))()  # noqa: S307
+            for one in eval(check, names)()
         ]
+    except BaseException as problem:
+        return _Task((check,)).lost(problem)[0]
 
 
 class Patched(PathFinder):
@@ -156,40 +170,33 @@ def warm() -> None:
             importlib.import_module(name)
 
 
-def _in_children(tasks: Sequence[_Task], processes: int) -> Iterator[tuple[int, list[Found], float]]:
+def _in_children(tasks: Sequence[_Task], processes: int) -> Iterator[tuple[_Task, list[list[Found]], float]]:
     """The findings of each task, from children that are forked one after the other, so many at a time."""
     warm()
-    left, running = iter(enumerate(tasks)), dict[int, tuple[int, Path, float]]()
+    left, running = list(enumerate(tasks))[::-1], dict[int, tuple[_Task, Path, float]]()
     with tempfile.TemporaryDirectory() as folder:
-        while True:
-            for place, task in _next(left, processes - len(running)):
+        while left or running:
+            while left and len(running) < processes:
+                place, task = left.pop()
                 answer = Path(folder) / str(place)
-                running[_forked(task, answer)] = place, answer, time.monotonic()
-            if not running:
-                return
+                running[_forked(task, answer)] = task, answer, time.monotonic()
             child, status = os.wait()
-            place, answer, start = running.pop(child)
-            lost = Found(False, error=f"an error instead of findings: the process ended with status {status}")
-            found = [Found(**one) for one in json.loads(answer.read_text())] if answer.exists() else [lost]
-            yield place, found, time.monotonic() - start
-
-
-def _next(left: Iterator[tuple[int, _Task]], count: int) -> Iterable[tuple[int, _Task]]:
-    return [one for _, one in zip(range(count), left, strict=False)]
+            task, answer, start = running.pop(child)
+            if answer.exists():
+                found = [[Found(**one) for one in said] for said in json.loads(answer.read_text())]
+            else:
+                found = task.lost(RuntimeError(f"the process ended with status {status}"))
+            yield task, found, time.monotonic() - start
 
 
 def _forked(task: _Task, answer: Path) -> int:
     child = os.fork()
     if child:
         return child
-    signal.alarm(SECONDS)
+    signal.alarm(SECONDS * len(task.checks))
     try:
-        try:
-            found = task.found()
-        except BaseException as problem:
-            found = [Found(False, error=f"an error instead of findings: {type(problem).__name__}: {problem}"[:300])]
-        rest = answer.with_suffix(".part")
-        rest.write_text(json.dumps([vars(one) for one in found]))
-        rest.rename(answer)
+        part = answer.with_suffix(".part")
+        part.write_text(json.dumps([[vars(one) for one in said] for said in task.found()]))
+        part.rename(answer)
     finally:
         os._exit(0)
