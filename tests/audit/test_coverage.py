@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from snugdp.accounting import gaussian
-from snugdp.audit.coverage import certificates
 from snugdp.audit.coverage import Certified, coverage, coverages
 from snugdp.mechanisms.components import gap_test
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.noise import Gaussian, Noise, Simulation
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.audit import certificates
 
 SIGMA, FAILURE = 3, Fraction(1, 5)
 

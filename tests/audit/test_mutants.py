@@ -99,7 +99,8 @@ def test_one_mutant_by_its_name(tmp_path: Path) -> None:
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
-    assert "| 131 | handle across a fork | A forked child uses the connection of its parent. | G | ledger, fork |" in text
+    assert "| 131 | handle across a fork |" in text
+    assert "| G | ledger, fork |" in text
     assert run("nobody").returncode == 2
 
 

@@ -51,11 +51,14 @@ def table(verdicts: list[Verdict]) -> str:
     """The verdicts for a page of the documentation."""
     head = [score(verdicts), "", "| no. | mistake | what it does | caught by | where |", "|---|---|---|---|---|"]
     rows = [
-        (str(one.mutant.number), one.mutant.name, one.mutant.does, one.layer or "nobody")
-        + (one.case if one.caught else f"**survives**: {one.words}",)
+        (*map(str, (one.mutant.number, one.mutant.name, one.mutant.does)), one.layer or "nobody", _where(one))
         for one in verdicts
     ]
     return "\n".join([*head, *("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in rows)])
+
+
+def _where(one: Verdict) -> str:
+    return one.case if one.caught else f"**survives**: {one.words}"
 
 
 if __name__ == "__main__":

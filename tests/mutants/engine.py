@@ -28,7 +28,10 @@ SECONDS = 600  # a check that takes longer is stopped
 _WEAK = "too weak"
 _LENGTH = 240  # of the words of a finding
 _TOGETHER = 8  # checks of the code as it is in one process
-_HEAVY = "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition flint polars pandas pyarrow pytest"
+_HEAVY = (
+    "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition sklearn.naive_bayes flint narwhals "
+    "polars pandas pyarrow pytest hypothesis"
+)
 
 
 @dataclass(frozen=True)

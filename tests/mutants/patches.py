@@ -93,8 +93,10 @@ def broken(some: tuple[Mutant, ...]) -> list[str]:
         try:
             for path, text in one.texts().items():
                 compile(text, str(path), "exec")
-        except (LookupError, SyntaxError) as problem:
-            problems.append(f"{one.number} {one.name}: {problem}" if isinstance(problem, SyntaxError) else str(problem.args[0]))
+        except LookupError as problem:
+            problems.append(str(problem.args[0]))
+        except SyntaxError as problem:
+            problems.append(f"{one.number} {one.name}: {problem}")
     return problems
 
 

@@ -9,7 +9,6 @@ from snugdp.audit.finding import Case
 from snugdp.audit.laws import goodness
 
 
-
 @dataclass(frozen=True)
 class Runs:
     """For one case.

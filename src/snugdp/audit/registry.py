@@ -33,7 +33,6 @@ class Library(Protocol):
         """Everything that is no case."""
 
 
-
 @lru_cache(maxsize=1)
 def library() -> Library | None:
     """The library's own audit; nothing where it is not installed."""

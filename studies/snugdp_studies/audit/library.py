@@ -23,7 +23,7 @@ from snugdp_studies.audit.side_channels.entry_points import entry_points
 from snugdp_studies.audit.side_channels.lint import lint
 from snugdp_studies.audit.side_channels.releases import bad_inputs, kept
 
-_MODULES: dict[str, tuple[Any, ...]] = {  # those whose cases are made quickly first
+MODULES: dict[str, tuple[Any, ...]] = {  # those whose cases are made quickly first
     "framework": (framework,),
     "queries": (queries, labels),
     "pca": (pca,),
@@ -33,7 +33,7 @@ _MODULES: dict[str, tuple[Any, ...]] = {  # those whose cases are made quickly f
     "glm": (glm,),
     "linear": (linear,),
 }
-GROUPS = tuple(_MODULES)
+GROUPS = tuple(MODULES)
 _STEADY = frozenset({"pca", "sparse", "glm", "linear"})  # walks of some ten milliseconds
 SLOW = frozenset(  # of some fifty and more
     {
@@ -73,12 +73,12 @@ _SOURCES: dict[str, Callable[[Effort], Iterator[Finding]]] = {
 
 def cases(group: str) -> Iterator[Case[Any]]:
     """The cases of a group, each made when its turn comes."""
-    return (_paced(case) for module in _MODULES[group] for case in module.cases())
+    return (_paced(case) for module in MODULES[group] for case in module.cases())
 
 
 def case(name: str) -> Case[Any]:
     """The case of this name, made without those that take long to plan, if its module knows how."""
-    for group, modules in _MODULES.items():
+    for group, modules in MODULES.items():
         for module in modules:
             if name in (makers := getattr(module, "MAKERS", {})):
                 return _paced(makers[name]())

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.vectors.pate import histograms
 from typer.testing import CliRunner
 
 from snugdp.noise import Simulation
@@ -18,6 +17,7 @@ from snugdp_studies.paper import figure2
 from snugdp_studies.paper.figure2 import CALIBRATED, MNIST, Plan, printed_curves, reference_curves
 from snugdp_studies.paper.pate.curves import Case, not_private_curves
 from snugdp_studies.paper.pate.data import Votes, stored
+from tests.vectors.pate import histograms
 
 DELTA = 1e-5
 REAL = Path(__file__).parents[3].parent / "shared" / "data"

@@ -7,7 +7,6 @@ pickles of it, from threads, from forks or from fresh processes, and whatever se
 from __future__ import annotations
 
 import copy
-import math
 import multiprocessing
 import os
 import pickle

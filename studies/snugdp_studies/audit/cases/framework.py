@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 import snugdp
-from snugdp_studies.audit.cases.tables import ODD, Generator, near, one_of
 from snugdp.audit.finding import Case
 from snugdp.certify import distance as _distance
 from snugdp.certify.smooth import smooth_bound
@@ -24,6 +23,7 @@ from snugdp.recipe import PROOF, PrivateAlgorithm
 from snugdp.release.context import Purse
 from snugdp.release.spine import release_or_refuse
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.audit.cases.tables import ODD, Generator, near, one_of
 
 Rows: TypeAlias = list[float]
 Pair: TypeAlias = tuple[Rows, Rows]

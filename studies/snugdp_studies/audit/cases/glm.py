@@ -8,6 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from snugdp.audit.finding import Case
+from snugdp.estimators.glm import GLM
+from snugdp.estimators.logistic import LogisticRegression
+from snugdp.estimators.poisson import PoissonRegression
+from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp_studies.audit.cases.fitting import fitting
 from snugdp_studies.audit.cases.tables import (
     ODD,
@@ -21,11 +26,6 @@ from snugdp_studies.audit.cases.tables import (
     spread_out,
     with_targets,
 )
-from snugdp.audit.finding import Case
-from snugdp.estimators.glm import GLM
-from snugdp.estimators.logistic import LogisticRegression
-from snugdp.estimators.poisson import PoissonRegression
-from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, PseudoHuber, SoftHinge, TamedPoisson
 
 EPSILON, DELTA = 1, 0.05
 TWO, THREE, MOST = ("no", "yes"), ("a", "b", "c"), 4

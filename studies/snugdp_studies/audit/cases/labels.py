@@ -10,13 +10,13 @@ import numpy as np
 
 import snugdp
 from snugdp.accounting import gaussian
-from snugdp_studies.audit.cases.tables import ODD, Generator, foremost, near, one_of
 from snugdp.audit.finding import Case
 from snugdp.certify.distance import DistanceTest, integer_laplace
 from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.votes import inverse as _inverse
 from snugdp.mechanisms.votes import vote as _vote
 from snugdp.noise import Noise
+from snugdp_studies.audit.cases.tables import ODD, Generator, foremost, near, one_of
 
 Rows: TypeAlias = list[Any]
 Pair: TypeAlias = tuple[Rows, Rows]

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from snugdp.audit.finding import Case
+from snugdp.estimators.linear import LinearRegression
+from snugdp.tables.schema.schema import Number, Schema
 from snugdp_studies.audit.cases.fitting import fitting
 from snugdp_studies.audit.cases.tables import (
     ODD,
@@ -22,9 +25,6 @@ from snugdp_studies.audit.cases.tables import (
     spread_out,
     with_targets,
 )
-from snugdp.audit.finding import Case
-from snugdp.estimators.linear import LinearRegression
-from snugdp.tables.schema.schema import Number, Schema
 
 EPSILON, DELTA = 1, 0.05
 # Rows exactly at the bound.

@@ -12,8 +12,6 @@ from sklearn.dummy import DummyClassifier
 
 import snugdp.pate
 from snugdp.accounting import gaussian
-from snugdp_studies.audit.cases.fitting import fitting as fitted
-from snugdp_studies.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
 from snugdp.audit.finding import Case
 from snugdp.core.guarantee import Budget, Cost, Unit
 from snugdp.estimators.pate.classifier import PATEClassifier
@@ -27,6 +25,8 @@ from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import read
 from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
+from snugdp_studies.audit.cases.fitting import fitting as fitted
+from snugdp_studies.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
 
 People: TypeAlias = tuple[Any, list[Any], list[int]]  # rows, their labels, and whose they are
 Ballots: TypeAlias = list[list[Any]]  # what every teacher says to every query

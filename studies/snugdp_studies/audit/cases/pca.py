@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from snugdp_studies.audit.cases.fitting import fitting
-from snugdp_studies.audit.cases.tables import Floats, Generator, entries, foremost, near, odd_entries
 from snugdp.audit.finding import Case
 from snugdp.estimators.pca.pca import PCA
+from snugdp_studies.audit.cases.fitting import fitting
+from snugdp_studies.audit.cases.tables import Floats, Generator, entries, foremost, near, odd_entries
 
 Rows: TypeAlias = tuple[Floats]
 EPSILON, DELTA = 1, 0.05

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import snugdp
-from snugdp_studies.audit.cases.tables import ODD, Generator, near, one_of
 from snugdp.audit.finding import Case
 from snugdp.certify.distance import DistanceTest, integer_laplace
 from snugdp.core.guarantee import Neighbours
@@ -18,6 +17,7 @@ from snugdp.mechanisms.order_statistics import median as _median
 from snugdp.mechanisms.order_statistics import quantile as _quantile
 from snugdp.mechanisms.order_statistics import trimmed_mean as _trimmed
 from snugdp.noise import Noise
+from snugdp_studies.audit.cases.tables import ODD, Generator, near, one_of
 
 Rows: TypeAlias = list[Any]
 Pair: TypeAlias = tuple[Rows, Rows]

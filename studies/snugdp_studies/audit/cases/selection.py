@@ -8,14 +8,23 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import snugdp
-from snugdp_studies.audit.cases.fitting import fitting
-from snugdp_studies.audit.cases.tables import Generator, Table, near, number, odd_number, one_of, spread_out, with_targets
 from snugdp.audit.finding import Case
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.linear import LinearRegression
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
+from snugdp_studies.audit.cases.fitting import fitting
+from snugdp_studies.audit.cases.tables import (
+    Generator,
+    Table,
+    near,
+    number,
+    odd_number,
+    one_of,
+    spread_out,
+    with_targets,
+)
 
 Rows: TypeAlias = list[Any]
 BUDGET = Budget(1, 0.05)

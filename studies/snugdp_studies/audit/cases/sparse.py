@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from snugdp.audit.finding import Case
+from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
 from snugdp_studies.audit.cases.fitting import fitting
 from snugdp_studies.audit.cases.tables import (
     Generator,
@@ -21,8 +23,6 @@ from snugdp_studies.audit.cases.tables import (
     with_targets,
     without,
 )
-from snugdp.audit.finding import Case
-from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
 
 EPSILON, DELTA = 1, 0.05
 ENTRIES, CHOSEN, BLOCKS = 4, 1, 24

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from snugdp.audit.finding import Finding
 from snugdp.audit.laws import reference
 from snugdp.audit.laws.goodness import (
-    QUICK,
     SHAPES,
     Effort,
     cells_p,

@@ -12,7 +12,6 @@ import pytest
 
 import snugdp
 from snugdp.audit import registry
-from snugdp_studies.audit.cases import faces, tables
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import path
 from snugdp.core.guarantee import Cost
@@ -23,9 +22,11 @@ from snugdp.estimators.sparse.base import SELECTIONS
 from snugdp.estimators.sparse.models import LABEL_METHODS
 from snugdp.noise import Gaussian, Simulation
 from snugdp.noise.recording import Witness
+from snugdp_studies.audit import library
+from snugdp_studies.audit.cases import fitting, tables
 
 ROOT = Path(snugdp.__file__).parent
-GROUPS = tuple(registry.ROOMS)
+GROUPS = library.GROUPS
 
 # What releases nothing by itself: budgets, outcomes, tables, ledgers and noise, by the rooms that they live in; and
 # what is a name for several things.
@@ -95,7 +96,7 @@ NO_CASE = {"mechanisms/teachers/exact": "a reference for tests and studies: it d
 
 
 def source_of(group: str) -> str:
-    return "\n".join((ROOT / "audit" / "cases" / f"{room}.py").read_text() for room in registry.ROOMS[group])
+    return "\n".join(inspect.getsource(module) for module in library.MODULES[group])
 
 
 def everything() -> str:
@@ -108,7 +109,7 @@ def test_every_public_name_is_a_case_or_no_mechanism() -> None:
         room = str(getattr(getattr(snugdp, name), "__module__", "")).removeprefix("snugdp.").split(".")[0]
         if room in ROOMS_OF_WORDS:
             continue
-        assert re.search(rf"\b{name}\b", used), f"{name} is in no case: add one to audit/cases, or say why not here"
+        assert re.search(rf"\b{name}\b", used), f"{name} is in no case: add one to the studies, or say why not here"
     assert set(snugdp.__all__) >= NOT_MECHANISMS
 
 
@@ -128,19 +129,19 @@ def methods_run(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     """The methods of every estimator of which a case is made, by its class."""
     found: dict[str, set[str]] = {}
 
-    def face(model: type[Any], given: Any, **width: int) -> faces.Face:
+    def made(model: type[Any], given: Any, **width: int) -> fitting.Fitting:
         defaults = {name: p.default for name, p in inspect.signature(model).parameters.items()}
         kinds = {**defaults, **given}
         names = (kinds.get(name) for name in ("method", "selection", "test", "multi_class"))
         found.setdefault(model.__name__, set()).update(name for name in names if isinstance(name, str))
-        return faces.Face(lambda table, noise: None, Cost())  # type: ignore[arg-type, return-value]
+        return fitting.Fitting(lambda table, noise: None, Cost())  # type: ignore[arg-type, return-value]
 
     from snugdp_studies.audit.cases import glm, linear, pate, pca, sparse
 
     for room in (linear, glm, pca, sparse):
-        monkeypatch.setattr(room, "face", face)
+        monkeypatch.setattr(room, "fitting", made)
         list(room.cases())
-    monkeypatch.setattr(pate, "fitted", face)
+    monkeypatch.setattr(pate, "fitted", made)
     list(pate._classifiers())
     return found
 
@@ -165,7 +166,7 @@ def test_every_method_of_every_estimator_is_a_case(monkeypatch: pytest.MonkeyPat
 def test_names_are_their_own_and_the_slow_ones_exist() -> None:
     names = registry.names()
     assert len(set(names)) == len(names)
-    assert set(names) >= registry.SLOW
+    assert set(names) >= library.SLOW
     assert {case.group for case in registry.registered()} == set(GROUPS)
 
 
@@ -202,7 +203,7 @@ def test_a_planned_estimator_is_the_estimator_itself() -> None:
     """The fit, the laws and the released numbers are those of the class that users have."""
     table = tables.spread_out(20, 2)
     given: dict[str, Any] = {"epsilon": 1, "delta": 0.05, "method": "adassp", "x_norm": 1, "y_bound": 1}
-    made = faces.face(snugdp.LinearRegression, given, n_features=2)
+    made = fitting.fitting(snugdp.LinearRegression, given, n_features=2)
     direct = snugdp.LinearRegression(noise=Simulation(2), **given).fit(*table)
     for _ in range(2):
         again: Any = made.run(table, Simulation(2))

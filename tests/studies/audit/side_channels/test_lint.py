@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import snugdp
-from snugdp.audit.side_channels import lint as rules
+from snugdp_studies.audit.side_channels import lint as rules
 from snugdp_studies.audit.side_channels.lint import lint
 
 ROOT = Path(snugdp.__file__).parent

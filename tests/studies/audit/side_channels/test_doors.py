@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.audit.side_channels import doors as audited
+from snugdp.tables.cells import columns, rows
+from snugdp_studies.audit.side_channels import doors as audited
 from snugdp_studies.audit.side_channels.containers import containers
 from snugdp_studies.audit.side_channels.doors import doors, odd_cells
-from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, Face, faces
-from snugdp.tables.cells import columns, rows
+from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_points
 from tests.effort import often, repeated
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask cells
-ENTRIES = [face.name for face in faces() if face.name not in HANDED_ON]
+ENTRIES = [one.name for one in entry_points() if one.name not in HANDED_ON]
 
 
 @repeated
@@ -31,7 +31,7 @@ def test_an_odd_cell_or_row_changes_nothing_else(name: str) -> None:
 
 
 def test_every_entry_point_is_a_door() -> None:
-    """``faces`` raises for a public name that reads rows and is not covered."""
+    """``entry_points`` raises for a public name that reads rows and is not covered."""
     estimators = {name for name in snugdp.__all__ if callable(getattr(getattr(snugdp, name), "fit", None))}
     queries = {"median", "quantile", "trimmed_mean", "mode", "vote", "private_bounds", "select", "pate.label"}
     assert estimators | queries <= set(ENTRIES)
@@ -95,6 +95,6 @@ def test_a_type_that_is_refused_for_one_cell_is_noticed(tmp_path: Path) -> None:
             raise TypeError("a cell is missing")
         return snugdp.vote(data, candidates=[0, 1], epsilon=1, noise=snugdp.Simulation(1))
 
-    finding = audited._found(Face("choosy", "column", choosy), containers(tmp_path), full=False)
+    finding = audited._found(EntryPoint("choosy", "column", choosy), containers(tmp_path), full=False)
     assert not finding.passed
     assert "a cell is missing" in finding.detail
