@@ -10,7 +10,7 @@ import pytest
 
 import snugdp
 from snugdp.audit import registry
-from snugdp.audit.effort import QUICK, Effort, Runs
+from snugdp.audit.effort import QUICK, Effort, RunCounts
 from snugdp.audit.finding import LAYERS, Case
 from snugdp.audit.jobs import Job, jobs_of_cases, jobs_of_the_library, perform
 from snugdp.audit.run import Report, audit
@@ -22,9 +22,9 @@ from tests.audit.toys import case, gaussian_sum, laplace_sum
 # As little as says something: every layer that sees a case, on every case. The command line does more.
 LEAST = Effort(
     "least",
-    Runs(tight=12, loose=10, others=3, random=4, near=1, strange=6, walks=12, ends=0),
-    Runs(tight=2, loose=2, others=2, pairs=1, random=0, near=1, strange=3, walks=6, ends=0),
-    Runs(tight=2, loose=2, others=2, pairs=1, random=0, near=1, strange=2, walks=4, ends=0),
+    RunCounts(tight=12, loose=10, others=3, random=4, near=1, strange=6, walks=12, ends=0),
+    RunCounts(tight=2, loose=2, others=2, pairs=1, random=0, near=1, strange=3, walks=6, ends=0),
+    RunCounts(tight=2, loose=2, others=2, pairs=1, random=0, near=1, strange=2, walks=4, ends=0),
 )
 SWIFT = ("queries", "framework", "pate", "selection")
 CLOSED = ("linear: adassp", "linear: sufficient", "linear: objective", "linear: descent", "pca: gauss")

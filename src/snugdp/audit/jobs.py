@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from snugdp.audit import registry
-from snugdp.audit.effort import Effort, Runs
+from snugdp.audit.effort import Effort, RunCounts
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.transcript_cache import Walks
 from snugdp.noise.recording import Witness
@@ -102,7 +102,7 @@ def _ready(layer: str, case: Case[Any], seed: int) -> Walks | Finding:
     return walks
 
 
-def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _density(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.density.density import density
 
     first = runs.loose if case.tight is False else runs.tight
@@ -110,7 +110,7 @@ def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Findi
     return density(walks.case(), runs=first, sparing=runs.sparing, seed=seed * _SEEDS, **given)
 
 
-def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _neighbour(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.steps.neighbour import neighbour
     from snugdp.audit.steps.run_count import hidden_runs
     from snugdp.audit.steps.stepwise import stepwise
@@ -121,7 +121,7 @@ def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Fin
     return found + hidden_runs(case, runs=runs.near, seed=start)
 
 
-def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _low_bits(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.laws.low_bits import low_bits
 
     kept = walks.case()
@@ -129,13 +129,13 @@ def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Find
     return low_bits(replace(kept, worst=lambda: first), runs.walks)
 
 
-def _independent(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _independent(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.freshness.independence import walks as independent
 
     return independent(walks.case(), runs.walks)
 
 
-def _ends(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _ends(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.end_to_end import end_to_end
 
     count = runs.ends if case.transcript else max(runs.ends, _OUTPUTS)
@@ -144,13 +144,13 @@ def _ends(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]
     return end_to_end(walks.case(), runs=count, seed=seed * _SEEDS, power=runs.power)
 
 
-def _certified(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _certified(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.coverage import coverages
 
     return coverages(case.certificates)
 
 
-_LAYERS: dict[str, Callable[[Case[Any], Walks, Runs, int], list[Finding]]] = {
+_LAYERS: dict[str, Callable[[Case[Any], Walks, RunCounts, int], list[Finding]]] = {
     "D": _density,
     "N": _neighbour,
     "L": _low_bits,

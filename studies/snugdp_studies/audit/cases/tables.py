@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 
 Row = TypeVar("Row")
 Generator: TypeAlias = np.random.Generator
@@ -113,7 +113,7 @@ def more(rows: Table, entries: Sequence[float], target: Any, times: int = 1) -> 
 def apart(first: Table, second: Table) -> int:
     """The place of the row that one of the tables has more: the first where they differ."""
     rows = zip(*first, strict=True), zip(*second, strict=True)
-    same = (np.array_equal(x, z, equal_nan=True) and alike(y, u) for (x, y), (z, u) in zip(*rows, strict=False))
+    same = (np.array_equal(x, z, equal_nan=True) and equal(y, u) for (x, y), (z, u) in zip(*rows, strict=False))
     return next((place for place, equal in enumerate(same) if not equal), min(len(first[1]), len(second[1])))
 
 

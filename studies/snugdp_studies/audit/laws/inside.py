@@ -23,7 +23,7 @@ from snugdp.audit.finding import Finding
 from snugdp.audit.laws import reference
 from snugdp.audit.laws.goodness import (
     SHAPES,
-    Effort,
+    LawEffort,
     cells_p,
     rate_p,
     real_noise,
@@ -56,7 +56,7 @@ def narrow(count: int = _FEW) -> Iterator[None]:
         yield
 
 
-def coins(effort: Effort) -> Iterator[Finding]:
+def coins(effort: LawEffort) -> Iterator[Finding]:
     """The coins that balls decide, from three bits on: each has its own rate."""
     with narrow():
         for e in (Fraction(1, 2), Fraction(3, 10), Fraction(2)):
@@ -74,7 +74,7 @@ def coins(effort: Effort) -> Iterator[Finding]:
             yield _coin(what, _keeping(candidate, scale, variance), _each(toss), effort.single)
 
 
-def filter_rates(effort: Effort) -> Iterator[Finding]:
+def filter_rates(effort: LawEffort) -> Iterator[Finding]:
     """How many lanes the filter accepts, with floats and with balls: the law alone would hardly show it."""
     for margins, how, deviation in ((Margins(), "floats", effort.many), (WIDE, "balls", effort.single / 2)):
         for name, shape, law in _SHAPES:
@@ -87,7 +87,7 @@ def filter_rates(effort: Effort) -> Iterator[Finding]:
             yield _coin(what, _keeping(candidate, scale, variance), lanes, deviation)
 
 
-def fallbacks(effort: Effort) -> Iterator[Finding]:
+def fallbacks(effort: LawEffort) -> Iterator[Finding]:
     """The laws of many draws at once, with margins so wide that balls decide often."""
     for name, shape, law in _SHAPES:
         n = size(reference.information(law), effort.single)
@@ -106,7 +106,7 @@ def fallbacks(effort: Effort) -> Iterator[Finding]:
         yield whole_noise("discrete Gaussian by balls", drawn, square, effort.single)
 
 
-def comparisons(effort: Effort) -> Iterator[Finding]:
+def comparisons(effort: LawEffort) -> Iterator[Finding]:
     """Comparisons of many noisy numbers when balls settle every one of them."""
     for law in (Laplace(4), Gaussian(4), Gumbel(4)):
         n = size(0.5, effort.coin) // 2
@@ -119,7 +119,7 @@ def comparisons(effort: Effort) -> Iterator[Finding]:
         yield _coin(f"reach by balls, {told(law)}", reference.tail(law, 3.0), reached, effort.single)
 
 
-def narrow_laws(effort: Effort) -> Iterator[Finding]:
+def narrow_laws(effort: LawEffort) -> Iterator[Finding]:
     """Single draws that begin with three bits: fresh bits, forgotten ones and dropped radii would show."""
     noise = Exact()
     laws: tuple[Continuous, ...] = (Laplace(1), Gaussian(1), Gumbel(1))
@@ -135,7 +135,7 @@ def narrow_laws(effort: Effort) -> Iterator[Finding]:
     yield from _narrow_posterior(effort)
 
 
-def same_bits(effort: Effort) -> Iterator[Finding]:
+def same_bits(effort: LawEffort) -> Iterator[Finding]:
     """With the same random words, floats and balls say the same, lane by lane."""
     n = size(1, effort.single) // 4
     for name, shape, _ in _SHAPES:
@@ -152,7 +152,7 @@ def same_bits(effort: Effort) -> Iterator[Finding]:
         yield Finding("S", name, claim, f"{n} lanes {'equal' if passed else 'differ'}", passed)
 
 
-def last_bits(effort: Effort) -> Iterator[Finding]:
+def last_bits(effort: LawEffort) -> Iterator[Finding]:
     """A wide Gaussian has every last bit, and its sign says nothing about its size."""
     n = size(1, effort.many)
     values = filtered.rounded(HALF_NORMAL, Fraction(1 << 48), n).astype(np.int64)
@@ -170,7 +170,7 @@ def last_bits(effort: Effort) -> Iterator[Finding]:
     yield verdict("S", "half-normal", "a fair sign, whatever the size", found, far)
 
 
-def _narrow_posterior(effort: Effort) -> Iterator[Finding]:
+def _narrow_posterior(effort: LawEffort) -> Iterator[Finding]:
     """One system in one unknown, from eight bits on and on a grid finer than the bits that are drawn at first."""
     n = max(size(2, effort.single), SHAPES)
     drawn = [
@@ -271,7 +271,7 @@ def _keeping(candidate: int, scale: int, variance: Fraction) -> float:
     return math.exp(-((candidate - float(variance) / scale) ** 2) / (2 * float(variance)))
 
 
-PARTS: dict[str, Callable[[Effort], Iterator[Finding]]] = {
+PARTS: dict[str, Callable[[LawEffort], Iterator[Finding]]] = {
     "coins": coins,
     "filter_rates": filter_rates,
     "fallbacks": fallbacks,

@@ -21,7 +21,7 @@ from snugdp.audit.laws import reference
 from snugdp.audit.laws.goodness import (
     QUICK,
     SHAPES,
-    Effort,
+    LawEffort,
     cells_p,
     decision_information,
     decisions,
@@ -44,10 +44,10 @@ _DISTANCES = (-1.4, -0.5, 0.0, 0.5, 1.4)  # from the threshold, in spreads
 _TIES = 4000  # decisions exactly on the threshold, so that a tie that fails is found
 _FINE = -24
 
-Site = Callable[[Noise, Effort], Iterator[Finding]]
+Site = Callable[[Noise, LawEffort], Iterator[Finding]]
 
 
-def laws(source: Noise | None = None, effort: Effort = QUICK, only: tuple[str, ...] = ()) -> list[Finding]:
+def laws(source: Noise | None = None, effort: LawEffort = QUICK, only: tuple[str, ...] = ()) -> list[Finding]:
     """What every site of this source was found to draw. ``only``: names of sites, all of them if there are none."""
     noise = Exact() if source is None else source
     unknown = set(only) - set(SITES)
@@ -56,7 +56,7 @@ def laws(source: Noise | None = None, effort: Effort = QUICK, only: tuple[str, .
     return [finding for name, site in SITES.items() if name in only or not only for finding in site(noise, effort)]
 
 
-def add(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def add(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Numbers one at a time: a large value on a fine grid, a stretch, a coarse grid, and discrete laws."""
     value = 10**6 + Fraction(1, 3)
     for law in REAL:
@@ -76,7 +76,7 @@ def add(noise: Noise, effort: Effort) -> Iterator[Finding]:
         yield whole_noise("add", _whole(drawn), other, effort.single)
 
 
-def add_integers(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def add_integers(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Many whole numbers at once, of every law, narrow and wide."""
     for law in (*REAL, *WHOLE, *SMALL):
         deviation = effort.many if not isinstance(law, Gumbel) else effort.single / 2
@@ -86,7 +86,7 @@ def add_integers(noise: Noise, effort: Effort) -> Iterator[Finding]:
         yield whole_noise("add_integers", np.array(released, dtype=np.int64) - values, law, deviation)
 
 
-def at_least(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def at_least(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Decisions one at a time, far from the threshold and exactly on it."""
     for law in (*REAL, *WHOLE):
         counts = []
@@ -96,7 +96,7 @@ def at_least(noise: Noise, effort: Effort) -> Iterator[Finding]:
         yield _decided("at_least", law, counts, effort.coin)
 
 
-def reach(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def reach(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Decisions, many at once."""
     for law in REAL:
         counts = []
@@ -106,7 +106,7 @@ def reach(noise: Noise, effort: Effort) -> Iterator[Finding]:
         yield _decided("reach", law, counts, effort.many)
 
 
-def argmax(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def argmax(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """The largest of noisy scores, one at a time."""
     scores: list[int | Fraction] = [10**9, 10**9 + 5, 10**9 + Fraction(17, 2), 10**9 + 5]
     for law in REAL:
@@ -115,7 +115,7 @@ def argmax(noise: Noise, effort: Effort) -> Iterator[Finding]:
         yield _won("argmax", law, wins, [float(score - 10**9) for score in scores], effort.coin)
 
 
-def argmaxes(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def argmaxes(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """The largest of noisy scores in many rows at once; the columns are even, but for their noise."""
     row = [-3, 2, 6, 2]
     for law in REAL:
@@ -124,7 +124,7 @@ def argmaxes(noise: Noise, effort: Effort) -> Iterator[Finding]:
         yield _won("argmaxes", law, wins, [float(score) for score in row], effort.many)
 
 
-def chance(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def chance(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Coins of a private probability."""
     by = effort.single
     for probability in (Fraction(1, 3), Fraction(1, 2), Fraction(10**40 + 1, 10**41)):
@@ -139,7 +139,7 @@ def chance(noise: Noise, effort: Effort) -> Iterator[Finding]:
     yield Finding("S", "chance", "no chance at 0 and below, certainty from 1 on", told_so, right)
 
 
-def choice(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def choice(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Uniform positions, one at a time."""
     for n in (3, 7, 64):
         draws = size(2 / n, effort.single)
@@ -147,7 +147,7 @@ def choice(noise: Noise, effort: Effort) -> Iterator[Finding]:
         yield _uniform("choice", counts, n)
 
 
-def scatter(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def scatter(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Uniform positions, many at once; among very many a rest would show in the lower half."""
     for parts in (3, 7, 400):
         places = noise.scatter(size(4 / parts, effort.many), parts)
@@ -157,7 +157,7 @@ def scatter(noise: Noise, effort: Effort) -> Iterator[Finding]:
     yield _uniform("scatter", np.bincount((places / parts * 16).astype(np.int64), minlength=16), 16, of="sixteenths")
 
 
-def stopping(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def stopping(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Hidden numbers of runs; another mean must be seen, and so must a cut that is made too early."""
     half = Fraction(-1, 2)
     pairs: dict[str, tuple[Any, Any]] = {

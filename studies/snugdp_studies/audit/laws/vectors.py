@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from snugdp.audit.finding import Finding
-from snugdp.audit.laws.goodness import Effort, normal_p, place_p, scale_p, size, uniform_p, verdict
+from snugdp.audit.laws.goodness import LawEffort, normal_p, place_p, scale_p, size, uniform_p, verdict
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
 
@@ -25,7 +25,7 @@ _UNIT, _RIDGE, _GAMMA = Fraction(1, 1 << 18), Fraction(1, 20), Fraction(5, 2)
 _GRID = -26
 
 
-def posterior(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def posterior(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """One system of three unknowns that is far from diagonal, at a precision that is not 1."""
     n = size(2 * len(_CROSS), effort.slow)
     gram, cross = Secret([list(row) for row in _GRAM]), Secret(list(_CROSS))
@@ -46,7 +46,7 @@ def posterior(noise: Noise, effort: Effort) -> Iterator[Finding]:
     yield verdict("S", "posterior", "N(A^-1 c, (gamma A)^-1), exactly", normals_p(white), planted)
 
 
-def minimiser(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def minimiser(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Of a quadratic and of a function with curved gradients: -grad F at what is released is N(0, sigma**2)."""
     sigma = Fraction(7, 4)
     for problem in (Curved(((3, 1, 0), (1, 2, -1), (0, -1, 2)), (), ()), Curved(((1, 0), (0, 2)), _SLOPES, _TARGETS)):

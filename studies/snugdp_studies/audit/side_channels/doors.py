@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 from snugdp.audit.finding import Finding
 from snugdp.audit.side_channels.calls import watch
 from snugdp.audit.side_channels.cells import STRANGE, Grid, good
@@ -61,7 +61,7 @@ class Door:
 
 
 @dataclass
-class Tally:
+class Tried:
     """What was tried."""
 
     odd: int = 0
@@ -84,7 +84,7 @@ def doors(*, full: bool = False, names: Iterable[str] | None = None) -> list[Fin
 
 
 def _found(point: EntryPoint, known: list[Container], full: bool) -> Finding:
-    tally, problems = Tally(), list[str]()
+    tally, problems = Tried(), list[str]()
     for turn, container in enumerate(known):
         for door in _doors(container, point.takes, turn, full):
             problem = _tried(point, container, door, tally)
@@ -141,7 +141,7 @@ def _image(cell: Any) -> Any:
     return one.text(cell) if np.isnan(value) else value
 
 
-def _tried(point: EntryPoint, container: Container, door: Door, tally: Tally) -> str | None:
+def _tried(point: EntryPoint, container: Container, door: Door, tally: Tried) -> str | None:
     """What is wrong, if anything."""
     made, data = watch(lambda: _made(point.takes, container, door.grid))
     if made.error or data is None:  # this container cannot hold these cells
@@ -157,7 +157,7 @@ def _tried(point: EntryPoint, container: Container, door: Door, tally: Tally) ->
     plain, expected = watch(lambda: point.release(_plain(point.takes, door.images, data)))
     if seen != plain:
         return f"{seen}; as images {plain}"
-    return None if alike(_shown(result), _shown(expected)) else "another answer than that of the images"
+    return None if equal(_shown(result), _shown(expected)) else "another answer than that of the images"
 
 
 def _made(takes: str, container: Container, grid: Grid) -> Any:

@@ -55,7 +55,7 @@ PUBLIC_VALUES: dict[str, str] = {
 
 
 @dataclass(frozen=True)
-class Mark:
+class Breach:
     """One place that breaks a rule."""
 
     file: str
@@ -83,7 +83,7 @@ def lint(root: Path | None = None) -> list[Finding]:
     ]
 
 
-def noisy(file: str, tree: ast.AST, *, warn: bool) -> Iterator[Mark]:
+def noisy(file: str, tree: ast.AST, *, warn: bool) -> Iterator[Breach]:
     """Whatever shows something. ``warn``: warnings of fixed words are allowed.
 
     >>> [str(mark) for mark in noisy("tables/rows.py", ast.parse("print(rows)"), warn=False)]
@@ -92,10 +92,10 @@ def noisy(file: str, tree: ast.AST, *, warn: bool) -> Iterator[Mark]:
     for node in ast.walk(tree):
         for what in _shows(node, warn):
             if (file, what) not in ALLOWED:
-                yield Mark(file, getattr(node, "lineno", 0), what)
+                yield Breach(file, getattr(node, "lineno", 0), what)
 
 
-def quoting(file: str, tree: ast.AST) -> Iterator[Mark]:
+def quoting(file: str, tree: ast.AST) -> Iterator[Breach]:
     """Errors whose text is made from a variable that holds rows."""
     if file in PUBLIC_VALUES:
         return
@@ -103,10 +103,10 @@ def quoting(file: str, tree: ast.AST) -> Iterator[Mark]:
         if isinstance(node, ast.Raise) and node.exc is not None:
             for name in _interpolated(node.exc):
                 if name in PRIVATE:
-                    yield Mark(file, node.lineno, f"an error says {name}")
+                    yield Breach(file, node.lineno, f"an error says {name}")
 
 
-def carrying(file: str, tree: ast.AST) -> Iterator[Mark]:
+def carrying(file: str, tree: ast.AST) -> Iterator[Breach]:
     """Errors raised in a handler: Python keeps the first one as their context, with the values that it quotes.
 
     ``from None`` hides it from tracebacks, and is asked for; where no trace may stay, raise outside the handler.
@@ -116,14 +116,14 @@ def carrying(file: str, tree: ast.AST) -> Iterator[Mark]:
             handlers = (node for node in ast.walk(function) if isinstance(node, ast.ExceptHandler))
             for inner in (node for handler in handlers for node in ast.walk(handler)):
                 if isinstance(inner, ast.Raise) and inner.exc is not None and not _cut(inner.cause):
-                    yield Mark(file, inner.lineno, "an error carries another one along")
+                    yield Breach(file, inner.lineno, "an error carries another one along")
 
 
 def _cut(cause: ast.expr | None) -> bool:
     return isinstance(cause, ast.Constant) and cause.value is None
 
 
-def _finding(claim: str, marks: list[Mark], modules: int) -> Finding:
+def _finding(claim: str, marks: list[Breach], modules: int) -> Finding:
     shown = f"{len(marks)} places in {modules} modules"
     return Finding("B", "lint", claim, shown, passed=not marks, detail="; ".join(map(str, marks)))
 

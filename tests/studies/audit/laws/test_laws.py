@@ -11,7 +11,7 @@ import pytest
 from flint import arb
 
 from snugdp.audit.laws import reference
-from snugdp.audit.laws.goodness import Effort, cells_p, rate_p, scale_p, two_samples_p, uniform_p, verdict
+from snugdp.audit.laws.goodness import LawEffort, cells_p, rate_p, scale_p, two_samples_p, uniform_p, verdict
 from snugdp.noise import Discrete, Exact, Gaussian, Laplace, Law, Simulation, cdf, pmf, rounded_pmf, tail
 from snugdp.noise.exact import discrete, filtered
 from snugdp.noise.exact.coins import PROVED
@@ -22,7 +22,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp_studies.audit.laws import inside
 from snugdp_studies.audit.laws.sources import REAL, SITES, SMALL, WHOLE, laws
 
-LIGHT = Effort(many=0.05, single=0.2, coin=0.4, slow=0.2)
+LIGHT = LawEffort(many=0.05, single=0.2, coin=0.4, slow=0.2)
 every = pytest.mark.parametrize("law", [*REAL, *WHOLE, *SMALL], ids=repr)
 
 
@@ -184,7 +184,7 @@ def test_coins_and_fallbacks_pass() -> None:
 
 def few_coins() -> list[Any]:
     found = []
-    for finding in inside.coins(Effort(single=0.2)):
+    for finding in inside.coins(LawEffort(single=0.2)):
         found.append(finding)
         if len(found) == 6:
             break
@@ -224,7 +224,7 @@ def test_ties_that_are_decided_as_less_are_found(monkeypatch: pytest.MonkeyPatch
 def test_a_fallback_that_always_accepts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filtered, "accepts", lambda *_: True)
     monkeypatch.setattr(discrete, "_keeps", lambda *_: True)
-    found = [finding for finding in inside.filter_rates(Effort(single=0.12)) if not finding.passed]
+    found = [finding for finding in inside.filter_rates(LawEffort(single=0.12)) if not finding.passed]
     assert len(found) == 5
     assert all("by balls" in finding.claim for finding in found)
 
