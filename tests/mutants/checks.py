@@ -257,7 +257,20 @@ class Tests:
     def __call__(self) -> list[Seen]:
         """The finding."""
         told = _Reports()
-        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(ROOT), "-m", ""]
+        options = [
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            "--rootdir",
+            str(ROOT),
+            "-m",
+            "",
+            "-W",
+            "ignore::RuntimeWarning",
+        ]
         with redirect_stdout(io.StringIO()):
             code = pytest.main([*options, *(str(ROOT / name) for name in self.names)], plugins=[told])
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or told.errors:

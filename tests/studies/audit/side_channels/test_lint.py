@@ -46,7 +46,7 @@ def test_this_package_is_silent() -> None:
         "import sys\nsys.excepthook(1, 2, 3)",
     ],
 )
-@pytest.mark.parametrize("room", ["data", "ptr", "mechanisms", "noise", "queries", "pate", "ledger"])
+@pytest.mark.parametrize("room", ["tables", "release", "mechanisms", "noise", "queries", "pate", "ledger"])
 def test_a_planted_noise_is_found(tmp_path: Path, room: str, code: str) -> None:
     assert planted(tmp_path, f"{room}/deep/planted.py", code)
 
@@ -70,14 +70,14 @@ def test_a_quoted_row_is_found(tmp_path: Path, code: str) -> None:
 
 def test_public_parts_may_be_said(tmp_path: Path) -> None:
     said = "raise ValueError(f'{X.shape[1]} {type(data).__name__} {X.ndim} {width} {type_name(column)}')"
-    assert not planted(tmp_path, "data/planted.py", said)
+    assert not planted(tmp_path, "tables/planted.py", said)
 
 
 def test_an_error_that_carries_another_is_found(tmp_path: Path) -> None:
     code = "def f(x):\n    try:\n        g(x)\n    except ValueError{}:\n        raise TypeError('no'){}\n"
-    assert planted(tmp_path / "1", "data/planted.py", code.format("", ""))
-    assert planted(tmp_path / "2", "data/planted.py", code.format(" as e", " from e"))
-    assert not planted(tmp_path / "3", "data/planted.py", code.format("", " from None"))
+    assert planted(tmp_path / "1", "tables/planted.py", code.format("", ""))
+    assert planted(tmp_path / "2", "tables/planted.py", code.format(" as e", " from e"))
+    assert not planted(tmp_path / "3", "tables/planted.py", code.format("", " from None"))
 
 
 def test_warnings_of_estimators_have_fixed_words(tmp_path: Path) -> None:
