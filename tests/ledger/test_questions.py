@@ -43,13 +43,13 @@ from snugdp import (
     SparseLogisticRegression,
     Statistic,
 )
-from snugdp.audit.side_channels.entry_points import _faces_of, paid
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.outcome import Receipt
 from snugdp.ledger import question as asked
 from snugdp.ledger.question import column_name, plain
 from snugdp.noise import Exact, Laplace
 from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
+from snugdp_studies.audit.side_channels.entry_points import paid, points_of
 from tests.ledger.asking import by_name, said, voted
 from tests.serial.test_codec import same
 
@@ -318,8 +318,8 @@ CASES |= {
 OF_NO_COLUMN = {"from_statistics", "from_distance", "from_upper_bound", "calibrated", "select", "pate.label"}
 
 
-def test_every_face_is_here() -> None:
-    found = {face.name for name in snugdp.__all__ for face in _faces_of(name, getattr(snugdp, name), False, paid)}
+def test_every_entry_point_is_here() -> None:
+    found = {one.name for name in snugdp.__all__ for one in points_of(name, getattr(snugdp, name), False, paid)}
     assert {name.removesuffix(" (replace)") for name in found} == CASES.keys()
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import snugdp
 from snugdp import Cost, Receipt, Simulation
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 from snugdp.ledger import address
 from snugdp.noise import Noise
 from snugdp.noise.requests import Request
@@ -215,7 +215,7 @@ def attack(run: Callable[[Any], Any], at: Line, kind: type[BaseException]) -> st
     assert shelf.stored[0] is not None
     assert again.refused == loads(shelf.stored[0]).refused
     if outcome is not None:
-        assert alike(outcome.value, again.value)
+        assert equal(outcome.value, again.value)
         assert outcome.refused == again.refused
     return watch.raised
 

@@ -141,7 +141,7 @@ def named(case: Case[Any]) -> Callable[[Any], Any]:
     return lambda noise: case.run(data, noise)
 
 
-@pytest.mark.parametrize("group", registry.ROOMS)
+@pytest.mark.parametrize("group", registry.groups())
 @pytest.mark.filterwarnings("ignore")
 def test_some_lines_of_every_mechanism(group: str) -> None:
     """The last line before the outcome is stored, and one in between; the exceptions take turns."""
@@ -155,7 +155,7 @@ def test_some_lines_of_every_mechanism(group: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", registry.ROOMS)
+@pytest.mark.parametrize("group", registry.groups())
 @pytest.mark.filterwarnings("ignore")
 def test_all_lines_of_every_mechanism(group: str) -> None:
     """Each line that no other mechanism of the group has reached: by an interrupt, and by another exception."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from snugdp.numerics.printed import printed_down, printed_up
 from snugdp.numerics.rationals import rational
 
 if TYPE_CHECKING:
-    from snugdp.audit.coverage.coverage import Certified
+    from snugdp.audit.coverage import Certified
 
 Data = TypeVar("Data")
 LAYERS = {
@@ -29,8 +29,6 @@ LAYERS = {
     "L": "low bits",
     "E": "end to end",
     "B": "bad input and side channels",
-    "G": "ledger",
-    "X": "published vectors",
 }
 
 
@@ -156,6 +154,9 @@ class Case(Generic[Data]):
         as a fraction.
     parts : bool, default=True
         Whether the Gaussian and the pure part of the cost each bound the sum of what is drawn.
+    pace : {"swift", "steady", "slow"}
+        "swift" where a walk takes about a millisecond, "steady" at ten, "slow" at twenty and more, which gets fewer
+        runs.
     apart : callable, optional
         ``apart(one, other)``: for a mechanism that scatters rows among blocks, the index of the additional row, so that
         all other rows stay where they are. By default it is the last row.
@@ -184,6 +185,7 @@ class Case(Generic[Data]):
     tight: bool | float = True
     parts: bool = True
     apart: Callable[[Data, Data], int] | None = None
+    pace: Literal["swift", "steady", "slow"] = "swift"
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -194,6 +196,8 @@ class Case(Generic[Data]):
             raise TypeError("run, worst and random are functions: run(data, noise), worst(), random(generator)")
         if not 0 <= self.tight <= 1:
             raise ValueError("tight is True, False, or a part of the noise such as 0.2")
+        if self.pace not in ("swift", "steady", "slow"):
+            raise ValueError('pace is "swift", "steady" or "slow"')
 
     @property
     def shrink(self) -> float:

@@ -1,4 +1,14 @@
-"""The whole audit: every registered mechanism through every layer, and what stands behind them all."""
+"""The whole audit: every registered mechanism through every layer, and what stands behind them all.
+
+>>> from snugdp import Cost
+>>> from snugdp.audit import Case, audit, released_by
+>>> from snugdp.noise import Laplace
+>>> claim = Cost(epsilon=1)
+>>> count = released_by(lambda rows, noise: noise.add(rows.map(len), Laplace(1)), claim)
+>>> report = audit(Case("a count", count, claim, worst=lambda: [([1, 2], [1])]), layers="N")
+>>> report.passed, report.findings[0].layer
+(True, 'N')
+"""
 
 from __future__ import annotations
 
@@ -83,7 +93,7 @@ def audit(
     seed: int = 0,
     times: int = 1,
 ) -> Report:
-    """Audit the given cases, or the whole library: all registered cases, and what they are built on.
+    """Audit the given cases, or all registered ones, and what the library's own are built on.
 
     Guarantee: a correct library fails a quick audit with probability below 1e-4. Passing is not a proof.
 
@@ -128,7 +138,8 @@ def audit(
     if cases is None:
         jobs = jobs_of_the_library(wanted, effort.full) + jobs
     if not jobs:
-        raise ValueError("there is nothing to audit: give cases, or layers that say something about them")
+        missing = "" if registry.library() is not None else f". {registry.INSTALL}"
+        raise ValueError(f"there is nothing to audit: give cases, or layers that say something about them{missing}")
     start = time.perf_counter()
     done: list[Done] = []
     for count, piece in enumerate(_performed(jobs, chosen, effort, range(seed, seed + times), processes), 1):
@@ -199,7 +210,7 @@ def _performed(
 
 def _can_travel(job: Job, own: Mapping[str, Case[Any]]) -> bool:
     """Functions of others do not travel to another process; ours are made again there."""
-    return job.kind != "case" or own[job.name] in registry.ours()
+    return job.kind != "case" or registry.is_ours(own[job.name])
 
 
 def _batches(jobs: list[Job]) -> list[list[Job]]:
@@ -210,6 +221,6 @@ def _batches(jobs: list[Job]) -> list[list[Job]]:
     found: list[list[Job]] = [[], [], []]
     for job in jobs:
         found[0 if job.kind != "case" else 1 if job.group in ("linear", "glm", "sparse") else 2].append(job)
-    long = ["face", "law", "inside", "linear", "glm", "sparse", "selection", "pca", "pate"]
+    long = ["entry point", "law", "inside", "linear", "glm", "sparse", "selection", "pca", "pate"]
     order = {name: place for place, name in enumerate(long)}
     return [sorted(batch, key=lambda job: order.get(job.group or job.kind, len(long))) for batch in found if batch]

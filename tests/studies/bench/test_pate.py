@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.studies.paper.test_pate import pictures, write_idx
 from typer.testing import CliRunner
 
 from snugdp import Simulation
@@ -17,6 +16,7 @@ from snugdp import pate as votes_of
 from snugdp.cli.main import app
 from snugdp_studies.bench.pate import speed, students, times
 from snugdp_studies.bench.pate.students import CONFIDENT, DISTANCE, GAUSSIAN, Job, Setting
+from tests.studies.paper.test_pate import pictures, write_idx
 
 DELTA = 1e-5
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.real_data import real_data
 from typer.testing import CliRunner
 
 from snugdp import Exact, Simulation
@@ -33,6 +32,7 @@ from snugdp_studies.paper.linear.published import (
     not_private_ops_balanced,
     not_private_output_perturbation,
 )
+from tests.real_data import real_data
 
 DELTA = 1e-6
 PUBLISHED = (not_private_adaops, not_private_adassp, not_private_ops_balanced, not_private_output_perturbation)

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.real_data import real_data
-from tests.vectors.pate import histograms
 from typer.testing import CliRunner
 
 from snugdp.noise import Simulation
@@ -19,6 +17,8 @@ from snugdp_studies.paper import figure2
 from snugdp_studies.paper.figure2 import CALIBRATED, MNIST, Plan, printed_curves, reference_curves
 from snugdp_studies.paper.pate.curves import Case, not_private_curves
 from snugdp_studies.paper.pate.data import Votes, stored
+from tests.real_data import real_data
+from tests.vectors.pate import histograms
 
 DELTA = 1e-5
 # Votes and noise; epsilon by the exact Gaussian, Theorem 6, the closed form, distance tests with noise of 6 and of 8.

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.errata.numerics import gnss_rdp, theorem6
 from typer.testing import CliRunner
 
 from snugdp import Budget, Exact, Simulation, pate
@@ -37,6 +36,7 @@ from snugdp_studies.paper.pate.experiment import (
     not_private_upper_bound,
 )
 from snugdp_studies.paper.pate.study import Selection, Study, selected
+from tests.errata.numerics import gnss_rdp, theorem6
 
 DELTA = 1e-5
 
