@@ -38,8 +38,11 @@ class Counting:
     def __init__(self, shelf: Shelf, seed: int = 1) -> None:
         self._shelf, self._source = shelf, Simulation(seed)
 
+    def at(self, step: str) -> Counting:
+        return self
+
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "told":
+        if name.startswith("_") or name == "record_plan":
             raise AttributeError(name)
         method = getattr(self._source, name)
 

@@ -127,7 +127,7 @@ def test_it_shows_what_was_released_and_what_was_paid(fitted: Any, page: str) ->
     assert "at most 2.72 times as likely" in text
     assert "plus a probability of at most 1 in 1,000,000" in text
     assert "memory" in text
-    assert fitted.guarantee_.proof in text
+    assert fitted.guarantee_.theorem.id in text
     assert f"snugdp {snugdp.__version__} · saved " in text
     assert "18 to 90" in text
     assert "With 4,000 rows" in text  # the forecast against epsilon

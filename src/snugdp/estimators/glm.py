@@ -22,6 +22,7 @@ from snugdp.estimators.targets import Bare, Counts, LabelBounds, Labels, Numbers
 from snugdp.mechanisms.linear.base import Fit
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
+from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.tables.schema.schema import Layout, Schema
 
@@ -29,7 +30,7 @@ from snugdp.tables.schema.schema import Layout, Schema
 class GeneralisedModel(LinearModel):
     """What models with a loss have in common. Guarantee: that of ``LinearModel``."""
 
-    _off_in, _without_test = "the linear function", "auto"
+    _error_of, _without_test = ErrorOf.LINEAR, "auto"
 
     @abstractmethod
     def _response(self) -> Response:

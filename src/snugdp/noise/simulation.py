@@ -57,6 +57,10 @@ class Simulation:
     def __repr__(self) -> str:
         return "<simulated noise, NOT PRIVATE>"
 
+    def at(self, step: str) -> Simulation:
+        """This source: the step changes nothing about a draw."""
+        return self
+
     def add(
         self,
         value: Secret[int | Fraction],

@@ -288,7 +288,7 @@ def test_too_large_a_gamma_is_refused_and_paid() -> None:
     assert outcome.certificate is None
     assert outcome.cost == method.plan().cost
     assert method.forecast(500).noise == math.inf
-    assert "refusal" in made(gamma=1e6, rows=500).plan().forecast[0]
+    assert [note.code for note in made(gamma=1e6, rows=500).plan().forecast.notes] == ["refusal-expected"]
 
 
 def test_a_ridge_without_any_strength_is_refused() -> None:

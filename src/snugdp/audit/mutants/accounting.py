@@ -181,6 +181,6 @@ def _() -> Changes:
 
     def plan(self: sparse.SparseMethod) -> Plan:
         second = self._second
-        return Plan("a sparse fit", sparse.PROOF, second.proposal, second.steps, second.forecast, self.budget)
+        return Plan("A sparse fit", sparse.THEOREM, second.steps, second.proposal, second.forecast, self.budget)
 
     return [(sparse.SparseMethod, "plan", plan)]

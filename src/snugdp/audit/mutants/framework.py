@@ -44,9 +44,9 @@ def _() -> Changes:
     """The value is drawn before the test, and shown whatever the test says."""
 
     def both(plan: Any, test: Any, mechanism: Any, data: Secret[Any], purse: Any) -> Any:
-        def walk(_: object) -> Kept:
-            test.passes(data, purse.noise)
-            return Kept(refused=False, value=mechanism.draw(data, purse.noise))
+        def walk(noise: Noise, _: object) -> Kept:
+            test.passes(data, noise.at("test"))
+            return Kept(refused=False, value=mechanism.draw(data, noise.at("release")))
 
         return purse.pay(plan, walk)
 

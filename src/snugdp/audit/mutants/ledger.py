@@ -32,7 +32,7 @@ def _() -> Changes:
     def late(plan: Any, test: Any, mechanism: Any, data: Any, purse: Any) -> Any:
         passed = test.passes(data, purse.noise)
         value = mechanism.draw(data, purse.noise) if passed else None
-        return purse.pay(plan, lambda _: Kept(refused=not passed, value=value))
+        return purse.pay(plan, lambda *_: Kept(refused=not passed, value=value))
 
     return [(robust, "release_or_refuse", late)]
 

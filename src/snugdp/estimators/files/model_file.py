@@ -9,7 +9,6 @@ import json
 import math
 import os
 import tempfile
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from snugdp.core.guarantee import Cost, Unit
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.unit import Unit
 from snugdp.estimators.base import Promise
 from snugdp.estimators.files import kinds
 from snugdp.estimators.files.schema import schema_from, schema_to
@@ -26,28 +26,18 @@ from snugdp.estimators.files.steps import agrees, cost_parts, steps_from, steps_
 from snugdp.estimators.files.values import decode, encode, record
 from snugdp.numerics import balls
 from snugdp.numerics.printed import printed_up
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Forecast
+from snugdp.propose.plan import Plan
+from snugdp.propose.theorem import theorem
 from snugdp.serial.costs import budget_to_json
 
 FORMAT, VERSION = "snugdp model", 1
 _FIELDS = (
     "format", "version", "kind", "software", "time", "outcome", "parameters", "schema", "features", "guarantee",
-    "unit", "cost", "steps", "receipt", "plan", "released",
+    "unit", "cost", "title", "theorem", "proposal", "steps", "forecast", "receipt", "plan", "released",
 )  # fmt: skip
-_LATER = ("steps", "unit")  # files that were written before these were added have none: "unit" is then "row"
 _MOST = 10**7  # features
-_EXPECT = "  expect   "  # how a printed plan marks its forecasts
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
-
-
-@dataclass(frozen=True)
-class StoredPlan(Plan):
-    """The plan of a fit that was read from a file: as it was printed, with the exact cost of every step."""
-
-    text: str = ""
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -124,7 +114,11 @@ def as_dict(model: Any) -> dict[str, Any]:
         "guarantee": None if model.guarantee_ is None else _told(model.guarantee_),
         "unit": model.plan_.unit.value,
         "cost": {**cost_parts(model.cost_), "exact": cost},
+        "title": model.plan_.title,
+        "theorem": model.plan_.theorem.id,
+        "proposal": encode(dict(model.plan_.proposal), "the proposal"),
         "steps": steps_to(model.plan_.steps, model.cost_),
+        "forecast": encode(model.plan_.forecast, "the forecast"),
         "receipt": None if model.receipt_ is None else {key: getattr(model.receipt_, key) for key in _RECEIPT},
         "plan": str(model.plan_),
         "released": _released(model, kind) if model.released_ else None,
@@ -154,7 +148,7 @@ def _made(given: Any) -> Any:
         parameters["schema"] = schema_from(given["schema"])
     model = cls(**parameters)
     cost = _cost(given["cost"])
-    plan = _plan(given, cost)
+    plan = _plan(given, cost, model._budget())
     outcome = decode(_outcome(given))
     names = _name(model, given["features"])
     kind.keep(model, outcome, plan, names)
@@ -171,11 +165,13 @@ def _check_fields(given: Any) -> None:
         raise ValueError(f'"version" is {given.get("version")!r}, and this snugdp reads {VERSION}: get a newer snugdp')
     if given.get("kind") not in kinds.KINDS:
         raise ValueError(f'"kind" must be one of {", ".join(kinds.KINDS)}')
-    missing, more = set(_FIELDS) - given.keys() - set(_LATER), given.keys() - set(_FIELDS)
+    if "theorem" not in given and "plan" in given:
+        raise ValueError("an older snugdp wrote this file, with its plan as text: fit or save the model again")
+    missing, more = set(_FIELDS) - given.keys(), given.keys() - set(_FIELDS)
     for what, names in (("is missing", missing), ("is not known", more)):
         if names:
             raise ValueError(f'the field "{min(names)}" {what}; a model has {", ".join(_FIELDS)}')
-    for name in ("software", "time", "plan"):
+    for name in ("software", "time", "title", "theorem", "plan"):
         if not isinstance(given[name], str):
             raise ValueError(f'"{name}" must be text')  # noqa: TRY004  every fault of a file is a ValueError
 
@@ -195,7 +191,7 @@ def _told(promise: Promise) -> dict[str, Any]:
         f"likely, but for a probability of {printed_up(promise.budget.delta)}"
     )
     parts = {"epsilon": promise.epsilon, "delta": promise.delta, "neighbours": promise.neighbours}
-    return {**parts, "proof": promise.proof, "words": words, "exact": budget_to_json(promise.budget)}
+    return {**parts, "theorem": promise.theorem.id, "words": words, "exact": budget_to_json(promise.budget)}
 
 
 def _check_promise(given: Any, model: Any) -> None:
@@ -211,21 +207,18 @@ def _cost(given: Any) -> Cost:
     return cost
 
 
-def _plan(given: dict[str, Any], cost: Cost) -> StoredPlan:
-    """``proof`` is that of the guarantee; of a rehearsal it is the last word of the plan."""
-    promise, text = given["guarantee"], given["plan"]
-    proof = promise["proof"] if isinstance(promise, dict) else text.rpartition(" ")[2]
-    if not isinstance(proof, str):
-        raise ValueError('"guarantee" must name its proof')  # noqa: TRY004
-    what = text.partition("\n")[0].removeprefix("Plan: ")
-    steps = steps_from(given["steps"], cost) if "steps" in given else (Step("all", "as planned", cost),)
-    expected = tuple(line.removeprefix(_EXPECT) for line in text.splitlines() if line.startswith(_EXPECT))
-    return StoredPlan(what, proof, {}, steps, expected, unit=_unit(given), text=text)
+def _plan(given: dict[str, Any], cost: Cost, budget: Budget) -> Plan:
+    """From its data; its text, ``plan``, is for people."""
+    proposal, forecast = decode(given["proposal"]), decode(given["forecast"])
+    if not isinstance(proposal, dict) or not isinstance(forecast, Forecast):
+        raise ValueError('"proposal" must map names to numbers, and "forecast" must be that of a plan')
+    steps, proved = steps_from(given["steps"], cost), theorem(given["theorem"])
+    return Plan(given["title"], proved, steps, proposal, forecast, budget, _unit(given))
 
 
 def _unit(given: dict[str, Any]) -> Unit:
     try:
-        return Unit(given.get("unit", Unit.ROW.value))
+        return Unit(given["unit"])
     except ValueError:
         pass
     raise ValueError(f'"unit" must be one of {", ".join(unit.value for unit in Unit)}')
@@ -332,4 +325,4 @@ def _finite(text: str) -> float:
     return value
 
 
-__all__ = ["FORMAT", "VERSION", "StoredPlan", "as_dict", "cost_parts", "from_dict", "load", "parsed", "save"]
+__all__ = ["FORMAT", "VERSION", "as_dict", "cost_parts", "from_dict", "load", "parsed", "save"]

@@ -18,8 +18,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from snugdp.core.guarantee import Budget, Neighbours, Unit
+from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.unit import Unit
 from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_rows
 from snugdp.estimators.inputs import eager
 from snugdp.estimators.labels import declared
@@ -34,12 +35,13 @@ from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
 from snugdp.propose.plan import Plan
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-PROOF = "estimators/pate/classifier.proof.md#theorem-1"
+THEOREM = theorem("pate/1")
 _QUERIES = (
     "queries are needed: public rows without labels, such as PATEClassifier(..., queries=X_public) or fit(X, y, "
     "queries=X_public). The teachers vote on them, and the student learns from nothing else. They must be public, "
@@ -269,12 +271,12 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
                 raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
             raise
         # A row changes the votes of one teacher, so hiding a teacher hides a row: Theorem 1.
-        return replace(proposal, plan=replace(proposal.plan, proof=PROOF, unit=Unit.ROW))
+        return replace(proposal, plan=replace(proposal.plan, theorem=THEOREM, unit=Unit.ROW))
 
     def _affordable(self, plan: Plan, purse: Purse) -> None:
         """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
         if isinstance(self.ledger, AbsentLedger):
-            self.ledger.charge(plan.cost, plan.what)
+            self.ledger.charge(plan.cost, plan.title)
         if not purse.affords(plan):
             raise BudgetExceededError(
                 f"the budget does not cover this fit: it needs {plan.cost!r}, and the ledger is {self.ledger!r}. "
@@ -314,7 +316,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        self._record(outcome, plan, Promise(budget, plan.proof))
+        self._record(outcome, plan, Promise(budget, plan.theorem))
         if outcome.value is not None:
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)

@@ -71,7 +71,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     ``plan_``, ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``, ``released_``. Components and
     variances are in the units of X; under a schema in those that take numbers between their bounds to [-1, 1].
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove; the theorem is ``guarantee_.proof``. Nothing is ever
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove; the theorem is ``guarantee_.theorem``. Nothing is ever
     refused because of the rows, but for an empty list, which has no columns: give an array. Not covered: what
     ``transform`` makes of private rows is as private as they are.
 
@@ -195,7 +195,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         self._name(table.named, list(table.layout.columns))
 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
-        self._record(outcome, plan, Promise(budget, plan.proof))
+        self._record(outcome, plan, Promise(budget, plan.theorem))
         self.certificate_ = outcome.certificate
         found = outcome.value
         if found is not None:

@@ -24,8 +24,6 @@ from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram
 from snugdp.mechanisms.objective.spread import MeanRow, RowRadius
 from snugdp.tables.losses.losses import Loss
 
-PROOF = "mechanisms/support/sparse.proof.md#lemma-1"
-
 _LAST = Fraction(1, 1 << 60)
 _NOTHING = "the budget affords nothing beside the selection: give a larger epsilon, or a smaller selection_share"
 

@@ -15,11 +15,13 @@ from snugdp.accounting import gaussian
 from snugdp.accounting.objective import glm
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.glm_run import GLMRun, as_kappa, as_ridge, check_budget, check_glm, fit_of
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, typed_up
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -28,7 +30,7 @@ from snugdp.tables.rows import Rows
 
 __all__ = ["GLMObjective", "GLMRun", "company_run", "gaussian_run", "lone_run"]
 
-PROOF = "mechanisms/objective/glm.proof.md#theorem-2"
+THEOREM = theorem("glm-objective/1")
 
 _SMALLER = [1 - Fraction(k, 256) for k in (0, 1, 2, 4, 8, 16, 32, 64, 128, 192)]  # of a kappa that did not fit
 _BESIDE = [Fraction(k, 20) for k in (21, 20, 19, 18, 17, 16, 15, 14, 12, 10, 8, 6, 4, 2, 1)]  # of epsilon, in company
@@ -132,20 +134,20 @@ class GLMObjective:
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run = self.run
-        how = f"minimise the losses with a Gaussian linear term, m = {float(run.m):.4g}"
+        noise = StepNoise("objective", "gaussian", params={"m": float(run.m)})
         return Plan(
-            "generalised linear model by objective perturbation",
-            PROOF,
+            THEOREM.title,
+            THEOREM,
+            (Step("release", StepKind.RELEASE, noise, run.cost),),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            (Step("release", how, run.cost),),
-            (f"noise of a coefficient below {run.noise_at_most:.3g} in scaled units, far below with many rows",),
+            noted("scaled-noise-at-most", noise=run.noise_at_most),
             self.budget,
         )
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions."""
         noise = self.run.noise_for(rows)
-        return Forecast(noise, noise**2 * float(self.design.x_squared))
+        return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, run, release."""
@@ -153,7 +155,7 @@ class GLMObjective:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """One run."""
-        return fit_of(self.run.draw(data, noise), self.run.released)
+        return fit_of(self.run.draw(data, noise.at("release")), self.run.released)
 
 
 @lru_cache(maxsize=256)

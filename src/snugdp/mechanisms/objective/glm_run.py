@@ -26,8 +26,6 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Loss
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/glm.proof.md#theorem-1"
-
 Point: TypeAlias = tuple[Fraction, ...]
 
 _FINE = 20  # binary digits of x . theta below the scale on which the loss bends

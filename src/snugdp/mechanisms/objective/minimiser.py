@@ -23,8 +23,6 @@ from snugdp.tables.passes.gradient import FinePass, point_bits
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/minimiser.proof.md#theorem-1"
-
 Derivatives: TypeAlias = Callable[[Floats, bool], tuple[Floats, Floats | None]]
 
 _SAMPLE = 32_768  # rows from which the first steps are made

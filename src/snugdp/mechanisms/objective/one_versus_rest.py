@@ -11,19 +11,21 @@ import numpy as np
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.glm import gaussian_run
 from snugdp.mechanisms.objective.glm_run import GLMRun, check_budget, check_glm, floats
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Logistic, OneAgainst, SoftHinge
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/one_versus_rest.proof.md#theorem-1"
+THEOREM = theorem("one-versus-rest/1")
 
 
 @dataclass(frozen=True, init=False)
@@ -88,20 +90,20 @@ class OneVersusRest:
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run = self.runs[0]
-        how = f"{self.classes} times: minimise the losses with a Gaussian linear term, m = {float(run.m):.4g}"
+        noise = StepNoise("objective", "gaussian", times=self.classes, params={"m": float(run.m)})
         return Plan(
-            "one model for each class by objective perturbation",
-            PROOF,
+            THEOREM.title,
+            THEOREM,
+            (Step("release", StepKind.RELEASE, noise, self.cost),),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            (Step("release", how, self.cost),),
-            (f"noise of a coefficient below {run.noise_at_most:.3g} in scaled units, far below with many rows",),
+            noted("scaled-noise-at-most", noise=run.noise_at_most),
             self.budget,
         )
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions."""
         noise = self.runs[0].noise_for(rows)
-        return Forecast(noise, noise**2 * float(self.design.x_squared))
+        return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, run, release."""
@@ -109,4 +111,5 @@ class OneVersusRest:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """All runs, over the same rows."""
-        return Fit(np.array([floats(run.draw(data, noise)) for run in self.runs]), None, self.runs[0].released)
+        fresh = noise.at("release")
+        return Fit(np.array([floats(run.draw(data, fresh)) for run in self.runs]), None, self.runs[0].released)

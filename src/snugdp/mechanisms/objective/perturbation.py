@@ -26,8 +26,6 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/robust.proof.md#theorem-1"
-
 Robust: TypeAlias = LogCosh | PseudoHuber | Huber
 Point: TypeAlias = tuple[Fraction, ...]
 

@@ -16,7 +16,7 @@ from snugdp.accounting.objective import linear, multiclass
 from snugdp.accounting.objective.multiclass import SoftmaxRun
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM, stretched_design
 from snugdp.mechanisms.objective.glm_run import check_budget, check_glm, floats, root_above
@@ -26,7 +26,9 @@ from snugdp.mechanisms.objective.scale import of_design
 from snugdp.mechanisms.objective.spread import MeanRow, RowRadius
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.rationals import Real
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -35,7 +37,7 @@ from snugdp.tables.passes.softmax import SoftmaxPass
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/softmax.proof.md#theorem-2"
+THEOREM = theorem("softmax/1")
 
 _PART = Fraction(1, 6)  # kappa, as a part of epsilon: what the determinant costs
 _CENTRE, _RADIUS = Fraction(6, 100), Fraction(4, 100)  # as for one class
@@ -201,20 +203,20 @@ class Softmax:
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         model = self.model
-        how = f"minimise softmax losses of {self.classes} classes with a Gaussian linear term, m = {float(model.m):.4g}"
+        noise = StepNoise("softmax-objective", "gaussian", params={"m": float(model.m), "classes": self.classes})
         return Plan(
-            "softmax model by objective perturbation",
-            PROOF,
+            THEOREM.title,
+            THEOREM,
+            (Step("release", StepKind.RELEASE, noise, model.cost),),
             {"ridge": float(model.ridge), "m": float(model.m)},
-            (Step("release", how, model.cost),),
-            (f"noise of a coefficient below {model.noise_at_most:.3g} in scaled units, far below with many rows",),
+            noted("scaled-noise-at-most", noise=model.noise_at_most),
             self.budget,
         )
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions and classes."""
         noise = self.model.noise_for(rows)
-        return Forecast(noise, noise**2 * float(self.design.x_squared))
+        return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, run, release."""
@@ -222,7 +224,7 @@ class Softmax:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """One run."""
-        theta = floats(self.model.draw(data, noise)).reshape(self.classes, self.design.entries)
+        theta = floats(self.model.draw(data, noise.at("release"))).reshape(self.classes, self.design.entries)
         return Fit(theta, None, self.model.released)
 
 

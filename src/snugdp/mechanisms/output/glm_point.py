@@ -17,8 +17,6 @@ from snugdp.secrecy.private_state import Hidden
 from snugdp.tables.passes.gradient import FinePass
 from snugdp.tables.passes.hessian import CurvaturePass
 
-PROOF = "mechanisms/output/glm.proof.md#lemma-1"
-
 _HALVINGS = 8
 
 

@@ -48,6 +48,9 @@ class Noise(Protocol):
     def private(self) -> bool:
         """Whether what this source releases is protected."""
 
+    def at(self, step: str) -> Noise:
+        """The same source for the draws of one step of a plan. Inside a step it stays there."""
+
     def add(
         self,
         value: Secret[int | Fraction],
@@ -122,6 +125,10 @@ class Exact:
 
     def __repr__(self) -> str:
         return "Exact()"
+
+    def at(self, step: str) -> Exact:
+        """This source: the step changes nothing about a draw."""
+        return self
 
     def add(
         self,
