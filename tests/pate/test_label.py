@@ -42,7 +42,7 @@ def test_split_votes_are_refused_and_pay_the_same() -> None:
 
 def test_plain_noise_never_refuses_and_is_taken_where_it_promises_more() -> None:
     plain = pate.plan(Budget(1, "1e-5"), n_queries=200, n_teachers=400, n_classes=3, gap=[20, 40, 60])
-    assert "never refuses" in str(plain)
+    assert "never refused" in str(plain)
     assert "no test" in str(plain)
     assert plain.cost.fits(Budget(1, "1e-5"))
     outcome = pate.label(SPLIT, Budget(4, "1e-5"), test="none")

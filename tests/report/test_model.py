@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import snugdp
 from snugdp.cli.main import app
 from snugdp.estimators.files.model_file import as_dict
+from snugdp.propose.plan import StepKind
 from snugdp.report import curves, words
 from snugdp.report.model import render
 from snugdp.report.released import table_of
@@ -138,7 +139,7 @@ def test_a_file_and_its_estimator_tell_the_same(fitted: snugdp.LinearRegression)
     assert (one.tables, one.certificate, one.details) == (other.tables, other.certificate, other.details)
     assert (one.expected, one.forecast, one.test_failure) == (other.expected, other.forecast, other.test_failure)
     assert one.shares == other.shares
-    assert sum(1 for share in one.shares if share.name == "test") == 2
+    assert sum(1 for share in one.shares if share.step.kind is StepKind.TEST) == 2
 
 
 def test_perturbed_objectives_are_priced_from_a_file_too() -> None:

@@ -83,7 +83,8 @@ class GLM(GeneralisedModel):
     as in ``LogisticRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, and scores on private rows.
+    ``guarantee_.theorem``. Not covered: transformers before it that learn from the same rows, and scores on private
+    rows.
 
     >>> from snugdp.tables.losses.losses import SoftHinge
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]

@@ -46,7 +46,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     kept, not even their number.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), and
+    ``guarantee_.theorem``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), and
     scores on private rows, such as those of a grid search. That X and y differ in length is said aloud.
 
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]

@@ -32,7 +32,8 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     ``progress``, and what a fit leaves behind: as in ``LogisticRegression``; ``coef_`` has one number for each column.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, and scores on private rows.
+    ``guarantee_.theorem``. Not covered: transformers before it that learn from the same rows, and scores on private
+    rows.
 
     >>> X = [[i % 10 / 10] for i in range(20_000)]
     >>> y = [1 if a < 0.5 else 4 for (a,) in X]

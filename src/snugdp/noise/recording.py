@@ -124,7 +124,7 @@ class _Recorder:
             self._plans.append(PaidPlan(len(self._sites), dict(costs)))
 
     def at(self: R, step: str) -> R:
-        """This recorder inside a step, which it does not leave again."""
+        """The recorder inside a step, which it does not leave again."""
         if self._step:
             return self
         view = object.__new__(type(self))

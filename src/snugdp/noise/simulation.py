@@ -58,7 +58,7 @@ class Simulation:
         return "<simulated noise, NOT PRIVATE>"
 
     def at(self, step: str) -> Simulation:
-        """This source: the step changes nothing about a draw."""
+        """The source itself: a step changes nothing about a draw."""
         return self
 
     def add(

@@ -72,7 +72,7 @@ class Plan:
     theorem: Theorem
     steps: tuple[Step, ...]
     proposal: Mapping[str, float | Fraction] = field(default_factory=dict)
-    forecast: Forecast = Forecast()
+    forecast: Forecast = field(default_factory=Forecast)
     budget: Budget | None = None
     unit: Unit = Unit.ROW
 

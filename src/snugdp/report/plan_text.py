@@ -106,7 +106,8 @@ NOTES = {
     "routes-compared": "{chosen} leaves a run epsilon {epsilon} at delta {delta}, {other} {other_epsilon}",
     "rehearse-first": "a mistake inside run or score ends in a refusal, and is paid for: rehearse with "
     "noise=Simulation(1) first",
-    "error-is-large": "the noise takes up more than a quarter of the bounds: take more rows, a larger epsilon or tighter bounds",
+    "error-is-large": "the noise takes up more than a quarter of the bounds: take more rows, a larger epsilon or tighter "
+    "bounds",
     "beta-from-bounds": "beta was taken from the bounds alone; rows=..., a public guess, makes a better one for large "
     "tables",
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
@@ -163,7 +164,9 @@ def step_words(step: Step) -> str:
     if noise.on not in STEPS:
         return noise.on  # a step of somebody else's plan says it itself
     numbers = {name: _number(value) for name, value in noise.params.items()}
-    text = STEPS[noise.on].format(law=_LAWS.get(noise.law, noise.law), scale=_scale(noise), times=noise.times, **numbers)
+    text = STEPS[noise.on].format(
+        law=_LAWS.get(noise.law, noise.law), scale=_scale(noise), times=noise.times, **numbers
+    )
     text = f"one test; {text}" if "tests" in noise.params else text
     m = f", m = {_number(noise.params['m'])}" if "m" in noise.params else ""
     counted = noise.times > 1 and noise.on in _COUNTED

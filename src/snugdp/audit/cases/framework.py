@@ -17,6 +17,7 @@ from snugdp.certify import distance as _distance
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.order_statistics import quantile as _quantile
+from snugdp.mechanisms.order_statistics.stable import distance_step
 from snugdp.noise import DiscreteLaplace, Gaussian, Laplace, Noise
 from snugdp.noise.grid import grid_below
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -171,7 +172,7 @@ def _refusing(
     name: str, test: _distance.DistanceTest[Rows], draw: Callable[[Secret[Rows], Noise], Any]
 ) -> Callable[[Rows, Noise], Any]:
     steps = (
-        Step("test", StepKind.TEST, StepNoise("distance"), test.cost),
+        distance_step(test),
         Step("release", StepKind.RELEASE, StepNoise("stable-value"), Cost(neighbours=test.cost.neighbours)),
     )
     plan = Plan(name, THEOREM, steps)

@@ -200,7 +200,7 @@ def _by_renyi() -> Iterator[Case[Ballots]]:
             theorem("labels-renyi/1"),
             (
                 Step("test", StepKind.TEST, StepNoise("teachers-to-change"), Cost(neighbours=cost.neighbours)),
-                Step("release", StepKind.RELEASE, StepNoise("plurality", "gaussian"), cost),
+                Step("release", StepKind.RELEASE, StepNoise("plurality", "gaussian", float(sigma), "votes"), cost),
             ),
             unit=Unit.TEACHER,
         )

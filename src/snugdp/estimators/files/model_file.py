@@ -36,6 +36,7 @@ _FIELDS = (
     "format", "version", "kind", "software", "time", "outcome", "parameters", "schema", "features", "guarantee",
     "unit", "cost", "title", "theorem", "proposal", "steps", "forecast", "receipt", "plan", "released",
 )  # fmt: skip
+_LATER = ("unit",)  # files that were written before it was added have none: it is then "row"
 _MOST = 10**7  # features
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
 
@@ -167,7 +168,7 @@ def _check_fields(given: Any) -> None:
         raise ValueError(f'"kind" must be one of {", ".join(kinds.KINDS)}')
     if "theorem" not in given and "plan" in given:
         raise ValueError("an older snugdp wrote this file, with its plan as text: fit or save the model again")
-    missing, more = set(_FIELDS) - given.keys(), given.keys() - set(_FIELDS)
+    missing, more = set(_FIELDS) - given.keys() - set(_LATER), given.keys() - set(_FIELDS)
     for what, names in (("is missing", missing), ("is not known", more)):
         if names:
             raise ValueError(f'the field "{min(names)}" {what}; a model has {", ".join(_FIELDS)}')
@@ -211,14 +212,14 @@ def _plan(given: dict[str, Any], cost: Cost, budget: Budget) -> Plan:
     """From its data; its text, ``plan``, is for people."""
     proposal, forecast = decode(given["proposal"]), decode(given["forecast"])
     if not isinstance(proposal, dict) or not isinstance(forecast, Forecast):
-        raise ValueError('"proposal" must map names to numbers, and "forecast" must be that of a plan')
+        raise ValueError('"proposal" must map names to numbers, and "forecast" must be that of a plan')  # noqa: TRY004
     steps, proved = steps_from(given["steps"], cost), theorem(given["theorem"])
     return Plan(given["title"], proved, steps, proposal, forecast, budget, _unit(given))
 
 
 def _unit(given: dict[str, Any]) -> Unit:
     try:
-        return Unit(given["unit"])
+        return Unit(given.get("unit", Unit.ROW.value))
     except ValueError:
         pass
     raise ValueError(f'"unit" must be one of {", ".join(unit.value for unit in Unit)}')

@@ -87,12 +87,12 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     ``guarantee_``, ``outcome_``, ``receipt_``. Nothing else about the rows is kept, not even their number.
 
     Guarantee: each fit is (epsilon, delta)-DP, whether it is released or refused, for one row more or less (or
-    replaced, if ``neighbours`` says so), and with ``groups`` for all rows of one group; ``guarantee_.proof``. It needs
-    teachers that are functions of their own rows and ``random_state``: not covered are those that share something that
-    was learned from the rows (a model fitted before, a vocabulary, numpy's global generator with a known seed), what
-    they print, log or write to disk, the time that they take, worker processes (``n_jobs``) that die of a row, and
-    transformers before this estimator that learn from the same rows. That X, y and groups differ in length is said
-    aloud.
+    replaced, if ``neighbours`` says so), and with ``groups`` for all rows of one group (``guarantee_.theorem``). It
+    needs teachers that are functions of their own rows and ``random_state``: not covered are those that share
+    something that was learned from the rows (a model fitted before, a vocabulary, numpy's global generator with a
+    known seed), what they print, log or write to disk, the time that they take, worker processes (``n_jobs``) that
+    die of a row, and transformers before this estimator that learn from the same rows. That X, y and groups differ
+    in length is said aloud.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]

@@ -47,8 +47,8 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     always ``plan_``, ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
-    ``StandardScaler``), and scores on private rows.
+    ``guarantee_.theorem``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf
+    weights, ``StandardScaler``), and scores on private rows.
 
     >>> X = [[i % 10 / 10, i % 7 / 7, i % 3 / 3] for i in range(20_000)]
     >>> y = [2 * a - 1 for a, b, c in X]
@@ -164,8 +164,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     curvature on the chosen columns.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights),
-    and scores on private rows.
+    ``guarantee_.theorem``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf
+    weights), and scores on private rows.
 
     >>> X = [[i % 10 / 10, i % 7 / 7, i % 3 / 3] for i in range(20_000)]
     >>> y = ["yes" if a > 0.45 else "no" for a, b, c in X]

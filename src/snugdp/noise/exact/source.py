@@ -127,7 +127,7 @@ class Exact:
         return "Exact()"
 
     def at(self, step: str) -> Exact:
-        """This source: the step changes nothing about a draw."""
+        """The source itself: a step changes nothing about a draw."""
         return self
 
     def add(
