@@ -106,8 +106,8 @@ NOTES = {
     "routes-compared": "{chosen} leaves a run epsilon {epsilon} at delta {delta}, {other} {other_epsilon}",
     "rehearse-first": "a mistake inside run or score ends in a refusal, and is paid for: rehearse with "
     "noise=Simulation(1) first",
-    "error-is-large": "the noise takes up more than a quarter of the bounds: take more rows, a larger epsilon or tighter "
-    "bounds",
+    "error-is-large": "the noise takes up more than a quarter of the bounds: take more rows, a larger epsilon or "
+    "tighter bounds",
     "beta-from-bounds": "beta was taken from the bounds alone; rows=..., a public guess, makes a better one for large "
     "tables",
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
