@@ -20,9 +20,9 @@ from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.ledger.question import question
 from snugdp.noise import Noise
-from snugdp.numerics.printed import printed_up
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan, Step, share_of
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import Certifier, PrivateTest, certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import Secret
@@ -33,7 +33,8 @@ Data_contra = TypeVar("Data_contra", contravariant=True)
 Output = TypeVar("Output")
 Draw = Callable[[Secret[Data], Noise], Output]
 Measure = Literal["epsilon", "mu"]
-PROOF = "recipe.proof.md#theorem-1"
+THEOREM = theorem("recipe/1")
+_CERTIFY, _RELEASE = "certify", "release"  # steps
 
 
 class UpperBound(Certifier[Data_contra, float], Protocol[Data_contra]):
@@ -84,8 +85,8 @@ class PrivateAlgorithm(Generic[Data, Output]):
         ``ledger``: what is charged, a ledger or the path or URL of one; without it the call has a budget of its own and
         nothing is being summed up, but for the ``cost`` of the outcome.
         """
-        what = self.plan.what
-        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(what, what=what, asked=self.asked))
+        title = self.plan.title
+        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(title, what=title, asked=self.asked))
         return self._run(self.plan, Secret(data), purse)
 
 
@@ -149,16 +150,10 @@ def from_statistics(
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
     _takes(loss, statistics)
     test = BoundTest(certifier, lambda bounds: loss(**bounds), limit)
-    steps = (
-        Step(
-            "test",
-            f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {printed_up(limit, 4)}",
-            certifier.cost,
-        ),
-        Step("release", "your draw", _spent(measure, limit, budget)),
-    )
+    noise = StepNoise("statistics", "gaussian", params={"statistics": _names(statistics), "limit": limit})
+    steps = Step("test", StepKind.TEST, noise, certifier.cost), _release(_spent(measure, limit, budget))
     asked = {"loss": loss, "statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure}
-    plan = Plan(what, PROOF, {f"{measure}_limit": limit}, steps, budget=budget)
+    plan = Plan(what, THEOREM, steps, {f"{measure}_limit": limit}, budget=budget)
     return _refusing(plan, limit, test, draw, asked)
 
 
@@ -208,12 +203,10 @@ def from_distance(
     _called_with(distance, "distance", "data")
     _called_with(draw, "draw", "data", "noise")
     test = integer_laplace(distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
-    steps = (
-        Step("test", f"distance + discrete Laplace >= {test.threshold}", test.cost),
-        Step("release", "your draw", _spent("epsilon", limit, budget)),
-    )
+    noise = StepNoise("distance", "discrete Laplace", params={"threshold": test.threshold})
+    steps = Step("test", StepKind.TEST, noise, test.cost), _release(_spent("epsilon", limit, budget))
     asked = {"distance": distance, "draw": draw, "budget": budget, "share": share}
-    return _refusing(Plan(what, PROOF, {"epsilon_limit": limit}, steps, budget=budget), limit, test, draw, asked)
+    return _refusing(Plan(what, THEOREM, steps, {"epsilon_limit": limit}, budget=budget), limit, test, draw, asked)
 
 
 def from_upper_bound(
@@ -268,12 +261,10 @@ def from_upper_bound(
     most = rational(limit, "limit")
     _called_with(draw, "draw", "data", "noise")
     test = BoundTest(certifier, lambda bound: bound, most)
-    steps = (
-        Step("test", f"a private upper bound on the loss; pass if it is at most {printed_up(most, 4)}", certifier.cost),
-        Step("release", "your draw", release),
-    )
+    noise = StepNoise("upper-bound", params={"limit": most})
+    steps = Step("test", StepKind.TEST, noise, certifier.cost), _release(release)
     asked = {"certifier": _public(certifier), "draw": draw, "limit": most, "release": release}
-    return _refusing(Plan(what, PROOF, {"limit": most}, steps), most, test, draw, asked)
+    return _refusing(Plan(what, THEOREM, steps, {"limit": most}), most, test, draw, asked)
 
 
 def calibrated(
@@ -330,15 +321,16 @@ def calibrated(
     for statistic in statistics:
         _called_with(statistic.of, f"the statistic {statistic.name}", "data")
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    noise = StepNoise("released-statistics", "gaussian", params={"statistics": _names(statistics)})
     steps = (
-        Step("certify", f"Gaussian bounds on {_names(statistics)}, released", certifier.cost),
-        Step("release", "your draw, scaled by the bounds", _spent(measure, limit, budget)),
+        Step(_CERTIFY, StepKind.TEST, noise, certifier.cost),
+        _release(_spent(measure, limit, budget), "own-calibrated"),
     )
-    plan = Plan(what, PROOF, {f"{measure}_limit": limit}, steps, budget=budget)
+    plan = Plan(what, THEOREM, steps, {f"{measure}_limit": limit}, budget=budget)
     return PrivateAlgorithm(
         plan,
         limit,
-        lambda plan, data, purse: certify_and_release(plan, certifier, _Calibrated(draw), data, purse),
+        lambda plan, data, purse: certify_and_release(plan, _Certified(certifier), _Calibrated(draw), data, purse),
         {"statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure},
     )
 
@@ -349,8 +341,27 @@ class _Drawn(Generic[Data, Output]):
 
 
 @dataclass(frozen=True)
+class _Certified(Generic[Data]):
+    """A certifier that draws in its step."""
+
+    certifier: Certifier[Data, Mapping[str, float]]
+
+    def certify(self, data: Secret[Data], noise: Noise) -> Mapping[str, float]:
+        return self.certifier.certify(data, noise.at(_CERTIFY))
+
+
+@dataclass(frozen=True)
 class _Calibrated(Generic[Data, Output]):
-    draw: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None]
+    """Your draw, in its step."""
+
+    function: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None]
+
+    def draw(self, data: Secret[Data], certificate: Mapping[str, float], noise: Noise) -> Output | None:
+        return self.function(data, certificate, noise.at(_RELEASE))
+
+
+def _release(cost: Cost, on: str = "own") -> Step:
+    return Step(_RELEASE, StepKind.RELEASE, StepNoise(on), cost)
 
 
 def _public(certifier: object) -> object:

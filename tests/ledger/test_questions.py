@@ -67,6 +67,9 @@ class Untouched:
 
     private = True
 
+    def at(self, step: str) -> Untouched:
+        return self
+
     def __getattr__(self, name: str) -> Any:
         if name == "reveal":  # of public schemas, before the charge
             return Exact().reveal
@@ -506,7 +509,7 @@ def test_a_ledger_from_before_questions_opens_and_verifies(tmp_path: Path) -> No
     case = CASES["LinearRegression"]
     plan = LinearRegression(**case.given).plan(2)
     with Ledger.open(tmp_path / "ledger", dataset="people", budget=CAP) as ledger:
-        receipt = ledger.charge(plan.cost, plan.what, key="k", plan=str(plan))
+        receipt = ledger.charge(plan.cost, plan.title, key="k", plan=str(plan))
         ledger.settle(receipt, '{"snugdp outcome":1,"refused":true,"value":null,"certificate":null}')
     with Ledger.open(tmp_path / "ledger", receipts=[receipt]) as ledger:
         assert ledger.verify([receipt]).charges == 1

@@ -22,6 +22,9 @@ class Witness(Noise):
     sums: list[tuple[Any, Law | None]] = field(default_factory=list)
     contests: list[tuple[list[int], Law]] = field(default_factory=list)
 
+    def at(self, step: str) -> Witness:
+        return self
+
     def add(self, value: Secret[Any], law: Law, *, grid: int = 0, stretch: Any = None) -> Fraction:
         self.sums.append((unwrap(value), law))
         return Fraction(unwrap(value))

@@ -115,14 +115,14 @@ class Watch:
                 raise self.kind(*self.said)
         return self.trace
 
-    def pay(self, plain: Callable[..., Any], purse: Purse, plan: Plan, walk: Callable[[Any], StoredOutcome]) -> Any:
+    def pay(self, plain: Callable[..., Any], purse: Purse, plan: Plan, walk: Callable[..., StoredOutcome]) -> Any:
         """``Purse.pay`` with the eyes open."""
         self.depth += 1
 
-        def seen(receipt: Any) -> StoredOutcome:
+        def seen(*given: Any) -> StoredOutcome:
             if self.depth == 1:
                 self.phase = "walk"
-            return walk(receipt)
+            return walk(*given)
 
         try:
             return plain(purse, plan, seen)

@@ -38,13 +38,13 @@ from snugdp.mechanisms.components.base import Components, Start
 from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.robust import ObjectivePerturbation
 from snugdp.pate.face import Labels
-from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release, release, release_or_refuse
 from snugdp.release.stages import in_two_stages
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.serial.codec import StoredOutcome, UnreadableError, decode, dumps, encode, loads
 from snugdp.tables.passes.base import row_map
+from tests.plans import plan_of
 
 
 def same(a: Any, b: Any) -> bool:
@@ -264,7 +264,7 @@ def test_texts_that_are_no_outcomes(text: str) -> None:
 
 # One outcome for every charge.
 
-PLAN = Plan("a test of keeping", "release/spine.proof.md#theorem-a1", {}, (Step("test", "", Cost(epsilon=1)),))
+PLAN = plan_of("a test of keeping", {"test": Cost(epsilon=1), "release": Cost()})
 
 
 class Shelf:
@@ -345,7 +345,7 @@ def staged(draws: Draws, purse: Purse) -> Outcome[Any]:
 
 def selected(draws: Draws, purse: Purse) -> Outcome[Any]:
     def run(proposal: float, budget: Budget, ledger: Any) -> Outcome[Any]:
-        plan = Plan("a run", PLAN.proof, {}, (Step("all", "", Cost(epsilon=budget.epsilon)),))
+        plan = plan_of("a run", Cost(epsilon=budget.epsilon))
         return certify_and_release(plan, draws, draws, Secret(0), Purse(None, ledger))
 
     choice = Selection([1.5, 2.5], run, lambda outcome: float(outcome.value), budget=Budget(1), route="compose")

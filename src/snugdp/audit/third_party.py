@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +14,8 @@ from snugdp.audit.finding import Curve, Finding, at_least, at_most, promised
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import Theorem
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
@@ -24,9 +25,10 @@ Floats = NDArray[np.float64]
 Draw = Callable[[Secret[Data], Noise], Any]
 _PLACES = (0.0, 0.3, 0.6, 0.85, 1.0)  # of the claimed epsilon
 _SMALL = 0.05
+_YOURS = Theorem("yours", "Your own claim", "", "")
 
 
-def released_by(draw: Draw[Data], cost: Cost | Sequence[Cost]) -> Callable[[Data, Noise], Outcome[Any]]:
+def released_by(draw: Draw[Data], cost: Cost | Mapping[str, Cost]) -> Callable[[Data, Noise], Outcome[Any]]:
     """The ``run`` of a ``Case`` from a function of your own.
 
     Parameters
@@ -34,9 +36,9 @@ def released_by(draw: Draw[Data], cost: Cost | Sequence[Cost]) -> Callable[[Data
     draw : callable
         ``draw(data, noise)``: gets the data as a ``Secret``, draws from this noise, and returns what is released, or
         None for a refusal.
-    cost : Cost or sequence of Cost
-        What is paid; with several steps, such as a test and then a release, their costs in the order in which they
-        draw.
+    cost : Cost or mapping of str to Cost
+        What is paid; with several steps, such as a test and then a release, the cost of each by its name, in their
+        order. ``draw`` then names the step of every draw: ``noise.at("test").at_least(...)``.
 
     Returns
     -------
@@ -50,15 +52,15 @@ def released_by(draw: Draw[Data], cost: Cost | Sequence[Cost]) -> Callable[[Data
     >>> run([0, 1, 2], Simulation(1)).refused
     False
     """
-    costs = (cost,) if isinstance(cost, Cost) else tuple(cost)
-    if not costs or not all(isinstance(one, Cost) for one in costs):
-        raise TypeError("cost is a snugdp.Cost, or a list of them: one for every step")
-    steps = tuple(Step(f"step {number}", "noise", one) for number, one in enumerate(costs, 1))
-    plan = Plan("audited", "none", {}, steps)
+    costs = {"release": cost} if isinstance(cost, Cost) else cost
+    if not isinstance(costs, Mapping) or not costs or not all(isinstance(one, Cost) for one in costs.values()):
+        raise TypeError('cost is a snugdp.Cost, or one for every step by its name: {"test": ..., "release": ...}')
+    steps = tuple(Step(name, StepKind.RELEASE, StepNoise("own"), one) for name, one in costs.items())
+    plan = Plan("Audited", _YOURS, steps)
 
     def run(data: Data, noise: Noise) -> Outcome[Any]:
-        def walk(_: object) -> StoredOutcome:
-            value = draw(Secret(data), noise)
+        def walk(noise: Noise, _: object) -> StoredOutcome:
+            value = draw(Secret(data), noise.at("release") if isinstance(cost, Cost) else noise)
             return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, walk)

@@ -15,7 +15,6 @@ from snugdp.secrecy.silence import attempt
 
 Data = TypeVar("Data")
 Certificate = TypeVar("Certificate")
-PROOF = "certify/bound.proof.md#theorem-1"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from snugdp.numerics.rationals import Real, float_down, float_up, rational
 from snugdp.secrecy.secret import Secret
 
 Data = TypeVar("Data")
-PROOF = "certify/statistics.proof.md#theorem-1"
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def fit(
         shown = {"model": as_dict(estimator)}
     elif estimator.released_:
         table = _table(estimator)
-        words = f"Released: {estimator.guarantee_}\nProof: {estimator.guarantee_.proof}"
+        words = f"Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
     till.tell(estimator.outcome_, plan, Told(words, shown, {"model": output}, estimator, rows=rows, table=table))
 
 

@@ -134,10 +134,9 @@ class Till:
 
             save(model, file)
         if self.report is not None:
-            from snugdp.estimators.files.model_file import as_dict
             from snugdp.report.model import render
 
-            subject = outcome if model is None else as_dict(model)
+            subject = outcome if model is None else model
             held = plan if model is None else None  # a model has its own
             page = render(subject, plan=held, title=told.title, rows=told.rows, public=told.public)
             self.report.write_text(page, encoding="utf-8")
@@ -149,7 +148,8 @@ class Till:
         found = None if self.book is None else {**self._found(self.book), "accepted": accepted}
         return {
             "plan": str(plan),
-            "proof": plan.proof,
+            "theorem": plan.theorem.id,
+            "proof": plan.theorem.link,
             "unit": plan.unit.value,
             "cost": cost_told(plan.cost),
             "ledger": found,
@@ -170,7 +170,8 @@ class Till:
             "outcome": "refused" if outcome.refused else "released",
             "cost": cost_told(outcome.cost),
             "plan": str(plan),
-            "proof": plan.proof,
+            "theorem": plan.theorem.id,
+            "proof": plan.theorem.link,
             "unit": plan.unit.value,
             "receipt": None if receipt is None else {name: getattr(receipt, name) for name in names},
             "ledger": None if self.book is None else self._found(self.book),

@@ -75,16 +75,6 @@ class Neighbours(enum.Enum):
             )
 
 
-class Unit(enum.Enum):
-    """Whom a plan protects: who it is that two neighbouring data sets differ in.
-
-    ``ROW``: one row of a table, which stands for one person. ``TEACHER``: one teacher with all its votes.
-    """
-
-    ROW = "row"
-    TEACHER = "teacher"
-
-
 @dataclass(frozen=True, init=False)
 class Budget:
     """The (epsilon, delta) that a caller is willing to spend, and the neighbouring relation.

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from snugdp.core.guarantee import Cost, Unit
+from snugdp.core.guarantee import Cost
+from snugdp.core.unit import Unit
 
 T_co = TypeVar("T_co", covariant=True)
 

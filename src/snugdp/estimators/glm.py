@@ -22,6 +22,7 @@ from snugdp.estimators.targets import ClassTarget, CountTarget, LabelBounds, Rea
 from snugdp.mechanisms.linear.base import Fit
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
+from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.layouts.affine import UnitlessLayout
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.tables.schema.schema import Layout, Schema
@@ -30,7 +31,7 @@ from snugdp.tables.schema.schema import Layout, Schema
 class GeneralisedModel(LinearModel):
     """What models with a loss have in common. Guarantee: that of ``LinearModel``."""
 
-    _off_in, _without_test = "the linear function", "auto"
+    _error_of, _without_test = ErrorOf.LINEAR, "auto"
 
     @abstractmethod
     def _response(self) -> Response:
@@ -97,8 +98,8 @@ class GLM(GeneralisedModel):
     - ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``: numbers; give ``y_bound``. c is relative to a target
       scaled to [-1, 1].
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
     the error that is raised when X and y differ in length.
 
     Parameters

@@ -26,8 +26,8 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     table and a ``Boolean`` or a ``Category`` as its target. A label that is not one of the classes counts as the first
     of ``classes_``; missing and invalid entries count as 0, or as the middle of their bounds.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores
     on private rows, such as those of a grid search, and the error that is raised when X and y differ in length.
 
     Parameters

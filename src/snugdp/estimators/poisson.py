@@ -25,8 +25,8 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
 
     Public bounds are required: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
     the error that is raised when X and y differ in length.
 
     Parameters

@@ -40,6 +40,10 @@ class Noise:
         answer: T = getattr(self, f"_{request.method}")(request)
         return answer
 
+    def at(self, step: str) -> Noise:
+        """The same source for the draws of one step of a plan. Inside a step it stays there."""
+        return self
+
     def _reveal(self, request: requests.Reveal[T]) -> T:
         return opened(request.value)  # type: ignore[no-any-return]
 

@@ -6,7 +6,7 @@ witness runs on one data set, the replay gives the same answers on a neighbour a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeVar, cast
@@ -20,12 +20,17 @@ from snugdp.noise.checks import opened
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
 from snugdp.noise.requests import PosteriorDraw, Request, Scattering
 from snugdp.noise.simulation import Simulation
+from snugdp.noise.steps import StepError
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.secret import Secret
 
 T = TypeVar("T")
+R = TypeVar("R", bound="_Recorder")
 Public = tuple[tuple[str, Any], ...]
 HIDDEN = ("scatter",)  # where rows are sent is never released, and how many rows there are is private
+
+
+_UNPAID = (*HIDDEN, "reveal")  # before a charge rows are scattered, and what is public about them is read
 
 
 class Impossible(BaseException):
@@ -39,6 +44,8 @@ class Impossible(BaseException):
 class Site:
     """One draw: the method, the law that was asked for and the one that was drawn, public numbers, and the answer.
 
+    ``step``: of the plan; empty where there is no plan.
+
     What is private is kept as it came, and opened by ``private_inputs`` alone; no repr shows it or the answer.
     """
 
@@ -48,6 +55,7 @@ class Site:
     public: Public
     answer: Any = field(repr=False)
     inputs: tuple[Secret[Any], ...] = field(repr=False)
+    step: str = ""
 
     def number(self, name: str) -> Any:
         """The public number of this name."""
@@ -55,15 +63,20 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class Transcript:
-    """All draws of a run, in order; ``lots`` are those that scatter rows, which stay inside.
+class PaidPlan:
+    """What was paid for the draws from ``start`` on: the cost of every step, by its id and in order."""
 
-    ``plans``: what was paid, step by step, and how many draws came before.
-    """
+    start: int
+    costs: Mapping[str, Cost]
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """All draws of a run, in order; ``lots`` are those that scatter rows, which stay inside."""
 
     sites: tuple[Site, ...]
     lots: tuple[Site, ...] = ()
-    plans: tuple[tuple[int, tuple[Cost, ...]], ...] = ()
+    plans: tuple[PaidPlan, ...] = ()
 
     def __len__(self) -> int:
         return len(self.sites)
@@ -78,14 +91,18 @@ def private_inputs(site: Site) -> tuple[Any, ...]:
 
 
 class _Recorder(Noise):
-    """A source that writes down what it answers."""
+    """A source that writes down what it answers.
+
+    ``at`` gives a view of the recorder inside one step: both write to the same lists.
+    """
 
     private = False
+    _step = ""
 
     def __init__(self) -> None:
         self._sites: list[Site] = []
         self._lots: list[Site] = []
-        self._plans: list[tuple[int, tuple[Cost, ...]]] = []
+        self._plans: list[PaidPlan] = []
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()}, NOT PRIVATE>"
@@ -100,12 +117,23 @@ class _Recorder(Noise):
         """What has been drawn up to now."""
         return Transcript(tuple(self._sites), tuple(self._lots), tuple(self._plans))
 
-    def told(self, steps: Iterable[Cost]) -> None:
-        """Write down what the draws that follow are paid with: the costs of the steps of a plan."""
-        self._plans.append((len(self._sites), tuple(steps)))
+    def record_plan(self, costs: Mapping[str, Cost]) -> None:
+        """Write down what pays for the draws that follow: the costs of the steps of a plan. Not inside a step."""
+        if not self._step:
+            self._plans.append(PaidPlan(len(self._sites), dict(costs)))
+
+    def at(self: R, step: str) -> R:
+        """The recorder inside a step, which it does not leave again."""
+        if self._step:
+            return self
+        view = object.__new__(type(self))
+        view.__dict__ = {**self.__dict__, "_step": step}
+        return view
 
     def _write(self, request: Request[Any], law: Law | None, drawn: Law | None, public: Public, answer: Any) -> Any:
-        site = Site(request.method, law, drawn, public, answer, tuple(request.secrets.values()))
+        site = Site(request.method, law, drawn, public, answer, tuple(request.secrets.values()), self._step)
+        if self._plans and site.method not in _UNPAID and site.step not in self._plans[-1].costs:
+            raise StepError(f'a draw in the step "{site.step}", which the plan does not have')
         (self._lots if site.method in HIDDEN else self._sites).append(site)
         return _copied(site.answer)
 
@@ -150,7 +178,12 @@ class Replay(_Recorder):
         super().__init__()
         self._apart = apart
         self._given, self._shrink, self._fresh = transcript, rational(shrink, "shrink"), Simulation(seed)
-        self.impossible = False
+        self._failures: list[str] = []
+
+    @property
+    def impossible(self) -> bool:
+        """Whether something else was asked for than before."""
+        return bool(self._failures)
 
     @property
     def finished(self) -> bool:
@@ -164,11 +197,11 @@ class Replay(_Recorder):
             return cast(T, self._write(kept, None, None, kept.public, self._lot(kept)))
         place = len(self._sites)
         given = self._given.sites[place] if place < len(self._given) and not self.impossible else None
-        asked = (kept.method, kept.noise_law, _widened(kept, self._shrink).public)
+        asked = (kept.method, kept.noise_law, _widened(kept, self._shrink).public, self._step)
         inputs = tuple(kept.secrets.values())
-        if given is None or asked != (given.method, given.law, given.public) or not _alike(given, inputs):
-            self.impossible = True
-            raise Impossible("the walk on these data differs in what is public")
+        if given is None or asked != (given.method, given.law, given.public, given.step) or not _alike(given, inputs):
+            self._failures.append("the walk on these data differs in what is public")
+            raise Impossible(self._failures[0])
         return cast(T, self._write(kept, given.law, given.drawn, given.public, given.answer))
 
     def _lot(self, request: Scattering) -> NDArray[np.int64]:

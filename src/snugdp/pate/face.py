@@ -102,7 +102,7 @@ def plan(
     --------
     >>> from snugdp import Budget
     >>> print(plan(Budget(0.5, 1e-5), n_queries=1000, n_teachers=400, n_classes=10, gap=200))  # doctest: +ELLIPSIS
-    Plan: labels of 1,000 queries by 400 teachers
+    Plan: Labels of 1,000 queries by 400 teachers
       propose  sigma = ...
     """
     size = Size(_count(n_teachers, "n_teachers"), _count(n_queries, "n_queries"), _count(n_classes, "n_classes", 2))

@@ -9,13 +9,14 @@ from fractions import Fraction
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.mechanisms.bounds.exponential_grid import PROOF, Counts, GridEnds
+from snugdp.mechanisms.bounds.exponential_grid import THEOREM, Counts, GridEnds, step_of
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Forecast, Note
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.queries.face import Shown, asked, budget_for
 from snugdp.release.context import Purse
-from snugdp.release.spine import release_or_refuse
+from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers, numeric
 from snugdp.tables.passes.exponential_grid import EDGES, GridCounts, tally
@@ -120,15 +121,15 @@ class Bounds:
         """What will be done, what it costs, what to expect. No data are read."""
         mechanism, budget = self._mechanism, self._budget
         cost = Cost(epsilon=2 * mechanism.epsilon, neighbours=budget.neighbours)
-        noise = f"two of {len(EDGES)} edges, Gumbel noise of scale {float(mechanism.law.scale):.4g} rows on each"
-        steps = tuple(Step(name, noise, cost) for name in self._names)
-        beyond, enough = 2 * mechanism.slack, math.floor(4 * mechanism.slack / (1 - 2 * mechanism.outside)) + 1
-        forecast = (
-            f"in 19 of 20 cases (each column) at most {float(mechanism.outside):.4g} of the rows and {beyond} more lie "
-            "beyond each bound",
-            f"and the next edge inwards would leave more than that share outside; this needs {enough} rows or more",
+        scale, edges = float(mechanism.law.scale), len(EDGES)
+        noises = (
+            StepNoise("two-edges", "gumbel", scale, "rows", 2, {"edges": edges, "column": name}) for name in self._names
         )
-        return Plan("bounds", PROOF, {"outside": float(mechanism.outside)}, steps, forecast)
+        steps = tuple(Step(step_of(column), StepKind.RELEASE, noise, cost) for column, noise in enumerate(noises))
+        beyond, enough = 2 * mechanism.slack, math.floor(4 * mechanism.slack / (1 - 2 * mechanism.outside)) + 1
+        share = float(mechanism.outside)
+        notes = Note("rows-beyond", {"share": share, "rows": beyond}), Note("rows-needed", {"rows": enough})
+        return Plan("Bounds", THEOREM, steps, {"outside": share}, Forecast(notes=notes))
 
     def release(
         self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None
@@ -143,7 +144,7 @@ class Bounds:
         purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, None if self.columns else data))
         mechanism = self._mechanism
         shown = Shown(mechanism, self._show)
-        return release_or_refuse(self.plan(), mechanism, shown, self._counts(data), purse)
+        return release(self.plan(), shown, self._counts(data), purse)
 
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:

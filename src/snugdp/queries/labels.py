@@ -22,10 +22,12 @@ from snugdp.mechanisms.votes import vote as _vote
 from snugdp.mechanisms.votes.noisy_max import NoisyMax
 from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
 from snugdp.numerics.rationals import Real, float_down, float_up, rational
-from snugdp.propose.plan import Plan, Step, share_of
+from snugdp.propose.forecast import Chance, Forecast, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
+from snugdp.propose.theorem import theorem
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
 from snugdp.release.context import Purse
-from snugdp.release.spine import release_or_refuse
+from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names
 
@@ -81,8 +83,8 @@ class Mode(Generic[Label]):
         """What will be done, what it costs, what to expect. No data are read."""
         mechanism = self._mechanism
         lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.relation)
-        forecast = (f"released in 19 of 20 cases if the mode leads by at least {lead} rows",)
-        return Plan("mode", "mechanisms/votes/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast, self._budget)
+        forecast = Forecast(chances=(Chance(0.95, "mode-leads", {"rows": lead}),))
+        return Plan("Mode", theorem("mode/1"), mechanism.steps(), forecast=forecast, budget=self._budget)
 
     def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Label]:
         """Pay, test, release or refuse.
@@ -172,21 +174,17 @@ class Vote(Generic[Label]):
         tally = Secret(Names(self.candidates, "candidates").counts(data))
         mechanism, test, plan = self._prepare()
         shown = Shown(mechanism, lambda index: self.candidates[index])
-        return release_or_refuse(plan, test or mechanism, shown, tally, purse)
+        if test is None:
+            return release(plan, shown, tally, purse)
+        return release_or_refuse(plan, test, shown, tally, purse)
 
     def _prepare(self) -> tuple[NoisyMax, DistanceTest[Counts] | None, Plan]:
         if self.noise_epsilon is not None:
             return self._tested(rational(self.noise_epsilon, "noise_epsilon"))
         law, cost = self._plain()
-        name = type(law).__name__
-        spread = law.sigma if isinstance(law, Gaussian) else law.scale
-        steps = (Step("release", f"largest count after {name} noise of scale {float(spread):.4g}", cost),)
-        forecast = (f"a lead of {_usual_lead(law, len(self.candidates))} rows wins in 19 of 20 cases",)
-        return (
-            NoisyMax(law),
-            None,
-            Plan("vote", "mechanisms/votes/vote.proof.md#theorem-5", {}, steps, forecast, self._budget),
-        )
+        forecast = noted("lead-wins", rows=_usual_lead(law, len(self.candidates)))
+        plan = Plan("Vote", theorem("vote/1"), (_release(law, cost),), forecast=forecast, budget=self._budget)
+        return NoisyMax(law), None, plan
 
     def _plain(self) -> tuple[Continuous, Cost]:
         """The least noise that the budget affords on all data."""
@@ -221,31 +219,23 @@ class Vote(Generic[Label]):
             neighbours=budget.neighbours,
         )
         law = Laplace(1 / Fraction(float_up(proposal)))
+        params = {"least": least, "threshold": test.threshold}
         steps = (
-            Step(
-                "test",
-                f"pass if lead is safely above {least} (discrete Laplace, >= {test.threshold})",
-                test.cost,
-            ),
-            Step(
-                "release",
-                f"larger count after Laplace noise of scale {float(law.scale):.4g}",
-                Cost(epsilon=left, delta=half, neighbours=budget.neighbours),
-            ),
+            Step("test", StepKind.TEST, StepNoise("lead", "discrete Laplace", params=params), test.cost),
+            _release(law, Cost(epsilon=left, delta=half, neighbours=budget.neighbours)),
         )
         lead = least + _vote.step(relation) * math.ceil(
             test.threshold + Fraction(math.log(20)) / (budget.epsilon * share)
         )
-        forecast = (f"released in 19 of 20 cases if the lead is at least {lead} rows",)
-        plan = Plan(
-            "vote",
-            "mechanisms/votes/vote.proof.md#theorem-4",
-            {"noise_epsilon": proposal},
-            steps,
-            forecast,
-            self._budget,
-        )
-        return NoisyMax(law), test, plan
+        forecast = Forecast(chances=(Chance(0.95, "lead", {"rows": lead}),))
+        proved = theorem("vote-tested/1")
+        return NoisyMax(law), test, Plan("Vote", proved, steps, {"noise_epsilon": proposal}, forecast, self._budget)
+
+
+def _release(law: Continuous, cost: Cost) -> Step:
+    scale = law.sigma if isinstance(law, Gaussian) else law.scale
+    noise = StepNoise("largest-count", type(law).__name__.lower(), float(scale), "rows")
+    return Step("release", StepKind.RELEASE, noise, cost)
 
 
 def _gap_distance(least: int | float, relation: _vote.Relation) -> Callable[[Counts], int | float]:

@@ -63,11 +63,11 @@ def in_two_stages(
     Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
     """
 
-    def walk(receipt: Receipt | None) -> StoredOutcome:
-        found = first.certify(data, purse.noise)  # 3. first stage
+    def walk(noise: Noise, receipt: Receipt | None) -> StoredOutcome:
+        found = first.certify(data, noise)  # 3. first stage
         if found is None:
             return StoredOutcome(refused=True)
-        outcome = second.fit(data, found, Advance(purse.noise, limit, receipt))  # 4. second stage
+        outcome = second.fit(data, found, Advance(noise, limit, receipt))  # 4. second stage
         if outcome.refused or outcome.value is None:
             return StoredOutcome(refused=True)
         return StoredOutcome(refused=False, value=(found, outcome.value), certificate=outcome.certificate)

@@ -171,7 +171,7 @@ def test_shares_add_up_exactly_and_the_plan_says_so() -> None:
         method = SufficientStatistics(design, budget, refinements=steps)
         assert method.plan().cost == Cost(mu_squared=whole)
         assert ("gradient" in str(method.plan())) == (steps > 0)
-        assert "sufficient.proof.md#theorem-2" in str(method.plan())
+        assert "linear-statistics/1" in str(method.plan())
     assert "ridge = 3" in str(AdaSSP(design, budget, ridge=3).plan())
     assert "clip = 0.25" in str(SufficientStatistics(design, budget).plan())
 

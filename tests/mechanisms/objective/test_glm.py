@@ -226,7 +226,7 @@ def test_the_plan_fits_and_uses_up_the_budget(loss: Loss, epsilon: float) -> Non
     sharp = method.run.run
     assert sharp.m_squared == DESIGN.x_squared * loss.slope**2 / method.run.sigma**2
     assert sharp.kappa == loss.c0 * DESIGN.x_squared / method.run.ridge
-    assert "proof" in str(method.plan())
+    assert method.plan().theorem.id == "glm-objective/1"
 
 
 def test_the_logistic_run_has_the_noise_of_one_gaussian_release_and_the_ridge_of_the_corollary() -> None:

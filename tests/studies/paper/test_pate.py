@@ -158,7 +158,7 @@ def test_the_fitted_epsilon_is_what_the_library_passes() -> None:
     assert curves.not_private_chance(case, case.believed, epsilon) >= curves.LIKELY
     assert curves.not_private_chance(case, case.believed, 0.9 * epsilon) < curves.LIKELY
     plan = pate.plan(Budget(round(epsilon, 6), DELTA), n_queries=60, n_teachers=100, n_classes=3, sigma=12, proxy=votes)
-    assert "test" in [step.name for step in plan.steps]
+    assert "test" in [step.id for step in plan.steps]
 
 
 def test_a_search_says_when_nothing_is_enough() -> None:

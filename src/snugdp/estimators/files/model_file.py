@@ -10,7 +10,6 @@ import math
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -19,14 +18,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from snugdp.core.guarantee import Cost, Unit
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
+from snugdp.core.unit import Unit
 from snugdp.estimators.base import Promise
+from snugdp.estimators.files.former import upgraded
 from snugdp.estimators.files.steps import agrees, steps_from, steps_to
 from snugdp.estimators.registry import BY_ID, BY_NAME, LEFT_OUT, EstimatorEntry, entry_of
 from snugdp.numerics import balls
 from snugdp.numerics.printed import printed_up
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Forecast
+from snugdp.propose.plan import Plan
+from snugdp.propose.theorem import theorem
 from snugdp.serial.codec import decode, encode, record
 from snugdp.serial.costs import budget_to_json, cost_parts
 from snugdp.tables.schema.schema import Schema
@@ -34,23 +37,12 @@ from snugdp.tables.schema.schema import Schema
 FORMAT, VERSION = "snugdp model", 2  # version 1 had class names for ids
 _FIELDS = (
     "format", "version", "kind", "software", "time", "outcome", "parameters", "schema", "features", "guarantee",
-    "unit", "cost", "steps", "receipt", "plan", "released",
+    "unit", "cost", "title", "theorem", "proposal", "steps", "forecast", "receipt", "plan", "released",
 )  # fmt: skip
-_LATER = ("steps", "unit")  # files that were written before these were added have none: "unit" is then "row"
+_LATER = ("unit",)  # files that were written before it was added have none: it is then "row"
 _MOST = 10**7  # features
-_EXPECT = "  expect   "  # how a printed plan marks its forecasts
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
 _FINITE = ("coef_", "intercept_", "components_", "mean_")
-
-
-@dataclass(frozen=True)
-class StoredPlan(Plan):
-    """The plan of a fit that was read from a file: as it was printed, with the exact cost of every step."""
-
-    text: str = ""
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -162,7 +154,11 @@ def as_dict(model: Any) -> dict[str, Any]:
         "guarantee": None if model.guarantee_ is None else _told(model.guarantee_),
         "unit": model.plan_.unit.value,
         "cost": {**cost_parts(model.cost_), "exact": _encoded(model.cost_, "the cost")},
+        "title": model.plan_.title,
+        "theorem": model.plan_.theorem.id,
+        "proposal": _encoded(dict(model.plan_.proposal), "the proposal"),
         "steps": steps_to(model.plan_.steps, model.cost_),
+        "forecast": _encoded(model.plan_.forecast, "the forecast"),
         "receipt": None if model.receipt_ is None else {key: getattr(model.receipt_, key) for key in _RECEIPT},
         "plan": str(model.plan_),
         "released": _released(model, entry) if model.released_ else None,
@@ -179,9 +175,10 @@ def from_dict(given: Any) -> Any:
         raise ValueError(f"no model that this version of snugdp can read ({type(error).__name__})") from None
 
 
-def _made(given: Any) -> Any:
+def _made(file: Any) -> Any:
+    _check_version(file)
+    entry, given = _entry(file), upgraded(file) if file["version"] == 1 else file
     _check_fields(given)
-    entry = _entry(given)
     cls = entry.load()
     expected = {key for key in cls().get_params(deep=False) if key not in LEFT_OUT}
     if not isinstance(given["parameters"], dict) or given["parameters"].keys() != expected:
@@ -190,7 +187,7 @@ def _made(given: Any) -> Any:
     if given["schema"] is not None:
         parameters["schema"] = Schema.from_json(given["schema"])
     model = cls(**parameters)
-    plan = _plan(given, _cost(given["cost"]))
+    plan = _plan(given, _cost(given["cost"]), model._budget())
     outcome = decode(_outcome(given))
     model._restore(outcome, plan, _name(model, given["features"]))
     _check_promise(given["guarantee"], model)
@@ -199,18 +196,20 @@ def _made(given: Any) -> Any:
     return model
 
 
-def _check_fields(given: Any) -> None:
+def _check_version(given: Any) -> None:
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise ValueError(f'no model of snugdp: "format" must be "{FORMAT}"')
     version = given.get("version")
     if type(version) is not int or not 1 <= version <= VERSION:
         raise ValueError(f'"version" is {version!r}, and this snugdp reads 1 to {VERSION}: get a newer snugdp')
-    _entry(given)
+
+
+def _check_fields(given: dict[str, Any]) -> None:
     missing, more = set(_FIELDS) - given.keys() - set(_LATER), given.keys() - set(_FIELDS)
     for what, names in (("is missing", missing), ("is not known", more)):
         if names:
             raise ValueError(f'the field "{min(names)}" {what}; a model has {", ".join(_FIELDS)}')
-    for name in ("software", "time", "plan"):
+    for name in ("software", "time", "title", "theorem", "plan"):
         if not isinstance(given[name], str):
             raise ValueError(f'"{name}" must be text')  # noqa: TRY004  every fault of a file is a ValueError
 
@@ -238,7 +237,7 @@ def _told(promise: Promise) -> dict[str, Any]:
         f"likely, but for a probability of {printed_up(promise.budget.delta)}"
     )
     parts = {"epsilon": promise.epsilon, "delta": promise.delta, "neighbours": promise.neighbours}
-    return {**parts, "proof": promise.proof, "words": words, "exact": budget_to_json(promise.budget)}
+    return {**parts, "theorem": promise.theorem.id, "words": words, "exact": budget_to_json(promise.budget)}
 
 
 def _check_promise(given: Any, model: Any) -> None:
@@ -254,16 +253,13 @@ def _cost(given: Any) -> Cost:
     return cost
 
 
-def _plan(given: dict[str, Any], cost: Cost) -> StoredPlan:
-    """``proof`` is that of the guarantee; of a rehearsal it is the last word of the plan."""
-    promise, text = given["guarantee"], given["plan"]
-    proof = promise["proof"] if isinstance(promise, dict) else text.rpartition(" ")[2]
-    if not isinstance(proof, str):
-        raise ValueError('"guarantee" must name its proof')  # noqa: TRY004
-    what = text.partition("\n")[0].removeprefix("Plan: ")
-    steps = steps_from(given["steps"], cost) if "steps" in given else (Step("all", "as planned", cost),)
-    expected = tuple(line.removeprefix(_EXPECT) for line in text.splitlines() if line.startswith(_EXPECT))
-    return StoredPlan(what, proof, {}, steps, expected, unit=_unit(given), text=text)
+def _plan(given: dict[str, Any], cost: Cost, budget: Budget) -> Plan:
+    """From its data; its text, ``plan``, is for people."""
+    proposal, forecast = decode(given["proposal"]), decode(given["forecast"])
+    if not isinstance(proposal, dict) or not isinstance(forecast, Forecast):
+        raise ValueError('"proposal" must map names to numbers, and "forecast" must be that of a plan')  # noqa: TRY004
+    steps, proved = steps_from(given["steps"], cost), theorem(given["theorem"])
+    return Plan(given["title"], proved, steps, proposal, forecast, budget, _unit(given))
 
 
 def _unit(given: dict[str, Any]) -> Unit:
@@ -419,4 +415,4 @@ def _finite(text: str) -> float:
     return value
 
 
-__all__ = ["FORMAT", "VERSION", "StoredPlan", "as_dict", "from_dict", "load", "parsed", "save"]
+__all__ = ["FORMAT", "VERSION", "as_dict", "from_dict", "load", "parsed", "save"]

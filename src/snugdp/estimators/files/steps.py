@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from snugdp.core.guarantee import Cost
-from snugdp.propose.plan import Step
+from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.serial.codec import decode, encode
 from snugdp.serial.costs import PLAIN_PARTS, cost_parts
 
-_FIELDS = ("name", "noise", *PLAIN_PARTS, "neighbours", "words", "exact", "atoms")
+_FIELDS = ("id", "kind", "noise", *PLAIN_PARTS, "neighbours", "words", "exact", "atoms")
 _LATER = ("variation", "exact")  # files that were written before they were added do not have them
 _LAST_BITS = 1e-15  # relative; plain numbers of these files were rounded to the nearest float
 
@@ -36,8 +36,9 @@ def steps_to(steps: Sequence[Step], whole: Cost) -> list[dict[str, Any]]:
     """The steps as JSON. ``atoms``, of perturbed objectives, are long: they are named by their places in the whole."""
     return [
         {
-            "name": step.name,
-            "noise": step.noise,
+            "id": step.id,
+            "kind": step.kind.value,
+            "noise": encode(step.noise),
             **cost_parts(step.cost),
             "exact": encode(replace(step.cost, atoms=())),
             "atoms": [whole.atoms.index(atom) for atom in step.cost.atoms],
@@ -66,8 +67,8 @@ def _step(given: Any, whole: Cost) -> Step:
     if not known or not isinstance(cost, Cost) or cost.neighbours is not whole.neighbours:
         raise ValueError("the cost of a step must be a part of the whole")
     cost = replace(cost, atoms=tuple(whole.atoms[place] for place in places))
-    words = given["name"], given["noise"]
-    told = {name: value for name, value in given.items() if name not in ("name", "noise", "exact", "atoms")}
-    if not all(isinstance(text, str) for text in words) or not agrees(told, cost_parts(cost)):
-        raise ValueError("a step must have a name, its noise, and the parts of one exact cost")
-    return Step(*words, cost)
+    noise, own = decode(given["noise"]), ("id", "kind", "noise", "exact", "atoms")
+    told = {name: value for name, value in given.items() if name not in own}
+    if not (isinstance(given["id"], str) and isinstance(noise, StepNoise) and agrees(told, cost_parts(cost))):
+        raise ValueError("a step must have an id, a kind, its noise, and the parts of one exact cost")
+    return Step(given["id"], StepKind(given["kind"]), noise, cost)

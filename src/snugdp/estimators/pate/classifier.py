@@ -18,8 +18,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from snugdp.core.guarantee import Budget, Neighbours, Unit
+from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.unit import Unit
 from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_rows
 from snugdp.estimators.inputs import eager
 from snugdp.estimators.labels import declared
@@ -35,12 +36,13 @@ from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
 from snugdp.propose.plan import Plan
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-PROOF = "estimators/pate/classifier.proof.md#theorem-1"
+THEOREM = theorem("pate/1")
 _QUERIES = (
     "queries are needed: public rows without labels, such as PATEClassifier(..., queries=X_public) or fit(X, y, "
     "queries=X_public). The teachers vote on them, and the student learns from nothing else. They must be public, "
@@ -68,7 +70,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     Guarantee: each fit is (epsilon, delta)-DP, whether it is released or refused, for one row more or less (or
     replaced, if ``neighbours`` says so), and with ``groups`` for all rows of one group; the theorem is
-    ``guarantee_.proof``. Each teacher must be a function of its own rows and ``random_state`` alone. Not covered:
+    ``guarantee_.theorem``. Each teacher must be a function of its own rows and ``random_state`` alone. Not covered:
     teachers that share something that was learned from the rows (a model fitted before, a vocabulary, numpy's global
     generator with a known seed), what teachers print, log or write to disk, the time they take, worker processes
     (``n_jobs``) that crash on a row, transformers before this estimator that learn from the same rows, and the error
@@ -310,12 +312,12 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
                 raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
             raise
         # A row changes the votes of one teacher, so hiding a teacher hides a row: Theorem 1.
-        return replace(proposal, plan=replace(proposal.plan, proof=PROOF, unit=Unit.ROW))
+        return replace(proposal, plan=replace(proposal.plan, theorem=THEOREM, unit=Unit.ROW))
 
     def _affordable(self, plan: Plan, purse: Purse) -> None:
         """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
         if isinstance(self.ledger, AbsentLedger):
-            self.ledger.charge(plan.cost, plan.what)
+            self.ledger.charge(plan.cost, plan.title)
         if not purse.affords(plan):
             raise BudgetExceededError(
                 f"the budget does not cover this fit: it needs {plan.cost!r}, and the ledger is {self.ledger!r}. "
@@ -355,7 +357,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        self._record(outcome, plan, Promise(budget, plan.proof))
+        self._record(outcome, plan, Promise(budget, plan.theorem))
         if outcome.value is not None:
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)

@@ -53,7 +53,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     Missing and invalid numbers count as the centre; a category that is missing or not listed is 0 for every listed
     value.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove; the theorem is ``guarantee_.proof``. Nothing is ever
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove; the theorem is ``guarantee_.theorem``. Nothing is ever
     refused because of the rows; only an empty list, which has no columns, is an error: give an array. Not covered: what
     ``transform`` returns for private rows is as private as they are.
 
@@ -255,7 +255,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         self._name(table.named, list(table.layout.columns))
 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
-        self._record(outcome, plan, Promise(budget, plan.proof))
+        self._record(outcome, plan, Promise(budget, plan.theorem))
         self.certificate_ = outcome.certificate
         found = outcome.value
         if found is not None:

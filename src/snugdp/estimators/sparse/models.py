@@ -33,8 +33,8 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     be a scipy sparse matrix, which is never made dense. Missing and invalid entries count as 0, or as the middle of
     their bounds.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
     ``StandardScaler``), scores on private rows, and the error that is raised when X and y differ in length.
 
     Parameters
@@ -229,8 +229,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
     Give ``classes``, or a ``schema`` whose target is a ``Boolean``. All else is as in ``SparseLinearRegression``.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights),
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights),
     scores on private rows, and the error that is raised when X and y differ in length.
 
     Parameters

@@ -23,9 +23,6 @@ from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Layout
 
-GRAM_PROOF = "mechanisms/linear/sufficient.proof.md#lemma-1"
-SUM_PROOF = "mechanisms/linear/sufficient.proof.md#lemma-2"
-
 _RELATION = Neighbours.ADD_REMOVE
 _PRECISE = 48  # bits of a standard deviation: it is rounded up to so many
 

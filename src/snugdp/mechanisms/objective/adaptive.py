@@ -17,19 +17,21 @@ from functools import cached_property, lru_cache
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.affordable import affordable, least_sharp_ridge, nothing_left
 from snugdp.mechanisms.objective.perturbation import Perturbation, check_budget, coefficients_of, fit_of, root_below
 from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram
 from snugdp.noise import Noise
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import LogCosh
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/adaptive.proof.md#theorem-1"
+THEOREM = theorem("linear-adaptive/1")
 
 # Chosen on 79 public tables, 77 of them from R packages, and looked at once on 44 others: docs/benchmarks.md.
 _SIZES_SHARE = Fraction(4, 100)  # of M squared: the histogram
@@ -177,23 +179,24 @@ class Adaptive:
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run, parts = self._planned, self._parts
-        noise = f"Gaussian noise {float(parts.histogram.deviation):.3g} a bin"
+        sizes = StepNoise("target-sizes", "gaussian", float(parts.histogram.deviation), "rows")
         steps = [
-            Step("sizes", f"histogram of the sizes of targets, {noise}", parts.histogram.cost),
-            Step("release", "minimise a log-cosh loss with a Gaussian linear term", run.cost),
+            Step("sizes", StepKind.STATISTIC, sizes, parts.histogram.cost),
+            Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
         ]
         if parts.centre is not None:
-            steps.insert(0, Step("centre", "mean of the targets, with Gaussian noise", parts.centre.cost))
+            centre = StepNoise("mean-target", "gaussian")
+            steps.insert(0, Step("centre", StepKind.STATISTIC, centre, parts.centre.cost))
         return Plan(
-            "regression by objective perturbation at a private scale",
-            PROOF,
-            {"ridge": float(run.ridge), "m": float(run.m)},
+            THEOREM.title,
+            THEOREM,
             tuple(steps),
-            (f"noise of a coefficient below {run.noise_at_most:.3g} in scaled units, far below with many rows",),
+            {"ridge": float(run.ridge), "m": float(run.m)},
+            noted("scaled-noise-at-most", noise=run.noise_at_most),
             self.budget,
         )
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and targets of about a fifth of their bound."""
         return self._run(self.tau(Sizes(float(rows), 2 * _GUESS, 1.0))).forecast(rows)
 
@@ -204,14 +207,14 @@ class Adaptive:
     def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
         """The private centre and sizes."""
         mean, histogram = self._parts.centre, self._parts.histogram
-        centre = Fraction(0) if mean is None else mean.draw(data, noise)  # 1
-        counts = histogram.draw(data, noise, self._around(centre))  # 2
+        centre = Fraction(0) if mean is None else mean.draw(data, noise.at("centre"))  # 1
+        counts = histogram.draw(data, noise.at("sizes"), self._around(centre))  # 2
         return Sizes.read(counts, float(histogram.deviation), centre)
 
     def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> Fit:
         """The run at the scale that the sizes ask for."""
         run = self._run(self.tau(certificate))  # 3
-        theta = coefficients_of([run], data, noise, self._around(certificate.centre))  # 4
+        theta = coefficients_of([run], data, noise.at("release"), self._around(certificate.centre))  # 4
         return fit_of(theta, {**run.released, "centre": float(certificate.centre)})
 
     def _around(self, centre: Fraction) -> tuple[Fraction, ...]:

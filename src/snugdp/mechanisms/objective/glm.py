@@ -16,7 +16,7 @@ from functools import cached_property
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.affordable import gaussian_runs, gaussian_square, lone_run, softmax_run
 from snugdp.mechanisms.objective.perturbation import (
     GLMRun,
@@ -30,16 +30,18 @@ from snugdp.mechanisms.objective.perturbation import (
 )
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, typed_up
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import Theorem, theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Loss, OneAgainst, Softmax
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/glm.proof.md#theorem-2"
-CLASSES_PROOF = "mechanisms/objective/one_versus_rest.proof.md#theorem-1"
-SOFTMAX_PROOF = "mechanisms/objective/softmax.proof.md#theorem-2"
+THEOREM = theorem("glm-objective/1")
+CLASSES_THEOREM = theorem("one-versus-rest/1")
+SOFTMAX_THEOREM = theorem("softmax/1")
 
 _MANY_ROWS = 10  # rows * epsilon over coefficients: below that, more ridge than the limit is better
 
@@ -153,27 +155,25 @@ class GLMObjective:
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run = self.run
-        what, proof, how = self._words()
+        proved, noise = self._step()
         return Plan(
-            what,
-            proof,
+            proved.title,
+            proved,
+            (Step("release", StepKind.RELEASE, noise, self.cost),),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            (Step("release", f"{how} with a Gaussian linear term, m = {float(run.m):.4g}", self.cost),),
-            (f"noise of a coefficient below {run.noise_at_most:.3g} in scaled units, far below with many rows",),
+            noted("scaled-noise-at-most", noise=run.noise_at_most),
             self.budget,
         )
 
-    def _words(self) -> tuple[str, str, str]:
-        loss, many = self.losses[0], len(self.losses)
+    def _step(self) -> tuple[Theorem, StepNoise]:
+        loss, many, m = self.losses[0], len(self.losses), float(self.run.m)
         if isinstance(loss, Softmax):
-            how = f"minimise softmax losses of {loss.classes} classes"
-            return "softmax model by objective perturbation", SOFTMAX_PROOF, how
-        if many > 1:
-            how = f"{many} times: minimise the losses"
-            return "one model for each class by objective perturbation", CLASSES_PROOF, how
-        return "generalised linear model by objective perturbation", PROOF, "minimise the losses"
+            params = {"m": m, "classes": loss.classes}
+            return SOFTMAX_THEOREM, StepNoise("softmax-objective", "gaussian", params=params)
+        noise = StepNoise("objective", "gaussian", times=many, params={"m": m})
+        return (CLASSES_THEOREM if many > 1 else THEOREM), noise
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions and classes."""
         return self.run.forecast(rows)
 
@@ -183,7 +183,7 @@ class GLMObjective:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """All runs, over the same rows."""
-        return fit_of(coefficients_of(self.runs, data, noise), self.run.released)
+        return fit_of(coefficients_of(self.runs, data, noise.at("release")), self.run.released)
 
 
 def check_losses(losses: Sequence[Loss] | Sequence[Softmax]) -> None:

@@ -18,7 +18,7 @@ from snugdp.accounting.objective import glm
 from snugdp.accounting.objective.run import CLASS_C
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.affordable import (
     company_run,
     gaussian_runs,
@@ -39,7 +39,9 @@ from snugdp.mechanisms.objective.perturbation import (
 from snugdp.mechanisms.objective.scale import of_design
 from snugdp.mechanisms.objective.spread import MeanRow, RowRadius, Spread
 from snugdp.noise import Noise
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
@@ -48,7 +50,7 @@ from snugdp.tables.losses.losses import Loss, Softmax
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/glm_adaptive.proof.md#theorem-1"
+THEOREM = theorem("glm-adaptive/1")
 
 # Chosen on breast cancer, digits (even or odd) and six made-up tables: docs/classification.md.
 _CENTRE_SHARE, _RADIUS_SHARE = Fraction(6, 100), Fraction(4, 100)  # of M squared
@@ -171,32 +173,23 @@ class AdaptiveGLM:
         """What will be done and what it costs."""
         parts = self._parts
         run = parts.runs[0]
-        what = "minimise the losses with a Gaussian linear term"
+        radius = StepNoise("row-norms", "gaussian", float(1 / parts.radius.mu), "rows")
+        objective = StepNoise("objective", "gaussian", times=len(parts.runs))
         steps = [
-            Step(
-                "radius",
-                f"histogram of norms, Gaussian noise {float(1 / parts.radius.mu):.3g} a bin",
-                parts.radius.cost,
-            ),
-            Step("release", what if len(parts.runs) == 1 else f"{what}, {len(parts.runs)} times", parts.after),
+            Step("radius", StepKind.STATISTIC, radius, parts.radius.cost),
+            Step("release", StepKind.RELEASE, objective, parts.after),
         ]
         if parts.centre is not None:
-            noise = f"Gaussian noise {float(parts.centre.deviation):.3g} a sum"
-            steps.insert(0, Step("centre", f"sums of scaled rows, {noise}", parts.centre.cost))
-        return Plan(
-            "generalised linear model by objective perturbation of private reach",
-            PROOF,
-            {"ridge": float(run.ridge), "m": float(run.m)},
-            tuple(steps),
-            (),
-            self.budget,
-        )
+            centre = StepNoise("row-sums", "gaussian", float(parts.centre.deviation), "rows")
+            steps.insert(0, Step("centre", StepKind.STATISTIC, centre, parts.centre.cost))
+        proposal = {"ridge": float(run.ridge), "m": float(run.m)}
+        return Plan(THEOREM.title, THEOREM, tuple(steps), proposal, budget=self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions, half as long as the bounds allow."""
         run = self._run(self._parts.runs[0], float(rows))
         noise = run.noise_for(rows) * 2 * _ROW_NORM
-        return Forecast(noise, noise**2 * float(self.design.x_squared))
+        return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, look at the rows, release. The outcome's certificate is a ``Spread``."""
@@ -206,15 +199,15 @@ class AdaptiveGLM:
         """The private centre and radius."""
         parts, checked = self._parts, data.map(lambda rows: of_design(rows, self.design))
         width = self.design.entries - self.design.row_map.constant
-        centre = (0.0,) * width if parts.centre is None else parts.centre.draw(checked, noise)  # 1
-        return parts.radius.draw(checked, noise, centre)  # 2
+        centre = (0.0,) * width if parts.centre is None else parts.centre.draw(checked, noise.at("centre"))  # 1
+        return parts.radius.draw(checked, noise.at("radius"), centre)  # 2
 
     def draw(self, data: Secret[Rows], certificate: Spread, noise: Noise) -> Fit:
         """The runs, on rows around the centre and as long as the radius."""
         centre, stretch = certificate.centre, _ROW_NORM / certificate.radius
         moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, stretch, _ROW_NORM))  # 3
         runs = [self._run(run, certificate.rows) for run in self._parts.runs]  # 4
-        thetas = undo_affine(coefficients_of(runs, moved, noise), centre, stretch)  # 5
+        thetas = undo_affine(coefficients_of(runs, moved, noise.at("release")), centre, stretch)  # 5
         released = {**runs[0].released, "radius": certificate.radius, "rows": certificate.rows}
         return fit_of(thetas, released)
 

@@ -24,8 +24,6 @@ from snugdp.tables.passes.softmax import SoftmaxGradient
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/minimiser.proof.md#theorem-1"
-
 Derivatives: TypeAlias = Callable[[Floats, bool], tuple[Floats, Floats | None]]
 
 _SAMPLE_ROWS = 32_768  # rows from which the first steps are made

@@ -20,17 +20,13 @@ from numpy.typing import NDArray
 from snugdp.accounting.objective.multiclass import SoftmaxRun
 from snugdp.accounting.objective.run import CLASS_C, Kind, RunCost, smallest_ridge
 from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
 from snugdp.mechanisms.objective.scale import of_design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Loss, PseudoHuber, Softmax
 from snugdp.tables.rows import Rows
-
-PROOF = "mechanisms/objective/robust.proof.md#theorem-1"
-GLM_PROOF = "mechanisms/objective/glm.proof.md#theorem-1"
-SOFTMAX_PROOF = "mechanisms/objective/softmax.proof.md#theorem-2"
 
 Robust: TypeAlias = LogCosh | PseudoHuber | Huber
 Point: TypeAlias = tuple[Fraction, ...]
@@ -97,10 +93,10 @@ class ObjectiveRun(ABC):
         curvature = _MEAN_CURVATURE * float(self.loss.curvature * self.design.x_squared) * rows / self.design.entries
         return float(self.sigma) / (float(self.ridge) + curvature)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """What to expect for so many rows, spread evenly over all directions."""
         noise = self.noise_for(rows)
-        return Forecast(noise, noise**2 * float(self.design.x_squared))
+        return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
     def draw(self, rows: Secret[Rows], noise: Noise, centre: Sequence[Fraction] | None = None) -> Point:
         """The exact minimiser, rounded to the grid; of a softmax model class by class."""

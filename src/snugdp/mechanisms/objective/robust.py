@@ -17,7 +17,7 @@ from snugdp.accounting.objective import linear as accounting
 from snugdp.accounting.objective.run import Kind, smallest_ridge
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.adaptive import in_tau_steps
 from snugdp.mechanisms.objective.affordable import affordable, least_ridges, shared
 from snugdp.mechanisms.objective.perturbation import (
@@ -32,14 +32,16 @@ from snugdp.mechanisms.objective.perturbation import (
 from snugdp.mechanisms.objective.scale import MeanSize
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational, typed_up
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release, release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/robust.proof.md#theorem-2"
+THEOREM = theorem("linear-objective/1")
 
 Rule: TypeAlias = Literal["fixed", "scale", "two_stage"]
 
@@ -219,26 +221,24 @@ class ObjectivePerturbation:
         last = self._planned
         proposal = {"tau": float(last.loss.slope), "ridge": float(last.ridge), "m": float(last.m)}
         return Plan(
-            f"regression by objective perturbation ({self.loss}, rule {self.rule!r})",
-            PROOF,
+            f"{THEOREM.title}, {self.loss} loss, rule {self.rule!r}",
+            THEOREM,
+            self._steps_of_plan(),
             proposal,
-            tuple(self._steps_of_plan()),
-            (f"noise of a coefficient below {last.noise_at_most:.3g} in scaled units, far below with many rows",),
+            noted("scaled-noise-at-most", noise=last.noise_at_most),
             self.budget,
         )
 
-    def _steps_of_plan(self) -> list[Step]:
-        how = f"minimise the loss with a Gaussian linear term, m = {float(self._runs[-1].m):.4g}"
-        steps = [Step("release", how, self._runs[-1].cost)]
+    def _steps_of_plan(self) -> tuple[Step, ...]:
+        steps = [_step("release", StepKind.RELEASE, self._runs[-1])]
         if self._scale:
-            what = "targets" if len(self._runs) == 1 else "residuals of the pilot"
-            steps.insert(0, Step("scale", f"mean size of the {what}, with Gaussian noise", self._scale.cost))
+            what = StepNoise("mean-target-size" if len(self._runs) == 1 else "mean-residual-size", "gaussian")
+            steps.insert(0, Step("scale", StepKind.STATISTIC, what, self._scale.cost))
         if len(self._runs) == 2:
-            pilot = self._runs[0]
-            steps.insert(0, Step("pilot", f"the same with m = {float(pilot.m):.4g}", pilot.cost))
-        return steps
+            steps.insert(0, _step("pilot", StepKind.STATISTIC, self._runs[0]))
+        return tuple(steps)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and residuals of about the scale that the rule expects."""
         return self._planned.forecast(rows)
 
@@ -250,13 +250,15 @@ class ObjectivePerturbation:
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Scale:
         """The private scale, after a pilot if the rule has one."""
-        centre = self._runs[0].draw(data, noise) if len(self._runs) == 2 else None  # 1
-        return Scale(self._scale.draw(data, noise, centre), centre) if self._scale else Scale(self._layout.guess)  # 2
+        centre = self._runs[0].draw(data, noise.at("pilot")) if len(self._runs) == 2 else None  # 1
+        if self._scale is None:
+            return Scale(self._layout.guess)
+        return Scale(self._scale.draw(data, noise.at("scale"), centre), centre)  # 2
 
     def draw(self, data: Secret[Rows], certificate: Scale, noise: Noise) -> Fit:
         """The last run, at the scale that was released."""
         last = self._last(certificate.scale)
-        theta = coefficients_of([last], data, noise, certificate.centre)  # 3
+        theta = coefficients_of([last], data, noise.at("release"), certificate.centre)  # 3
         return fit_of(theta, {**last.released, "scale": float(certificate.scale * self.design.y_bound)})
 
     def _last(self, scale: Fraction) -> Perturbation:
@@ -271,7 +273,11 @@ class _Once:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """One run."""
-        return fit_of(coefficients_of([self.run], data, noise), self.run.released)
+        return fit_of(coefficients_of([self.run], data, noise.at("release")), self.run.released)
+
+
+def _step(name: str, kind: StepKind, run: Perturbation) -> Step:
+    return Step(name, kind, StepNoise("objective", "gaussian", params={"m": float(run.m)}), run.cost)
 
 
 def _check(budget: Budget, rule: str, loss: str, tau: Real | None) -> None:

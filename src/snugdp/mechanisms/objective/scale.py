@@ -17,11 +17,6 @@ from snugdp.tables.passes.moments import Moments
 from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/scale.proof.md#theorem-1"
-HISTOGRAM_PROOF = "mechanisms/objective/scale.proof.md#theorem-2"
-
-CENTRE_PROOF = "mechanisms/objective/scale.proof.md#theorem-3"
-
 Point = Sequence[float | Fraction] | None
 _ROOT = Fraction(99, 70)  # not below the root of 2
 

@@ -20,9 +20,6 @@ from snugdp.tables.layouts.affine import AffineRows
 from snugdp.tables.passes.norms import NormPass, RowSumPass
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/spread.proof.md#theorem-1"
-RADIUS_PROOF = "mechanisms/objective/spread.proof.md#theorem-2"
-
 _MAX_DISTANCE = 2  # rows of norm 1 around a centre of norm 1
 _CLEAR_BIN = 2.5  # a bin counts from so many deviations of its noise on
 _GUESSED, _AT = 3.0, 3  # the guess, rows of 0.5 to 0.7 of the farthest, counts like so many deviations

@@ -22,7 +22,7 @@ from snugdp.accounting.output.glm import Constants, LossConstants
 from snugdp.accounting.output.glm_budget import TestedRelease
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
 from snugdp.mechanisms.objective.perturbation import as_ridge, check_budget, check_labels
 from snugdp.mechanisms.objective.scale import of_design
@@ -30,14 +30,16 @@ from snugdp.mechanisms.output.glm_point import Settled, settled
 from snugdp.noise import Gaussian, Noise, grid_below
 from snugdp.numerics.rationals import Real, float_down
 from snugdp.numerics.ridge import smallest_eigenvalue
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Loss
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/output/glm.proof.md#theorem-1"
+THEOREM = theorem("glm-output/1")
 
 Shape: TypeAlias = Literal["iso", "hessian"]
 
@@ -194,31 +196,26 @@ class OutputGLM:
         """What will be done and what it costs."""
         split, count = self._plan, len(self.ridges)
         deviation, margin = split.test_noise(self.sensitivity, count), split.margin(self.sensitivity, count)
-        test = f"smallest eigenvalue of the Hessian + Gaussian noise of {deviation:.4g}, less {margin:.4g}"
+        test = StepNoise("smallest-curvature", "gaussian", deviation, times=count, params={"margin": margin})
         if self.shape == "iso":
             costs = Cost(mu_squared=split.test_squared, delta=split.failure), Cost(mu_squared=split.release_squared)
         else:  # one divergence for all outcomes, which is no Gaussian cost: charged as a whole
             costs = Cost(epsilon=split.epsilon, delta=split.delta), Cost()
-        return Plan(
-            f"generalised linear model by output perturbation ({self.shape})",
-            PROOF,
-            {"ridge": float(self.ridges[0])} if count == 1 else {},
-            (
-                Step("test", test if count == 1 else f"{test}; at {count} ridges", costs[0]),
-                Step("release", "add Gaussian noise to the minimiser", costs[1]),
-            ),
-            (),
-            self.budget,
+        steps = (
+            Step("test", StepKind.TEST, test, costs[0]),
+            Step("release", StepKind.RELEASE, StepNoise(f"minimiser-{self.shape}", "gaussian"), costs[1]),
         )
+        proposal = {"ridge": float(self.ridges[0])} if count == 1 else {}
+        return Plan(THEOREM.title, THEOREM, steps, proposal, budget=self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions."""
         square = float(self.design.x_squared)
         curvature = _CURVED * float(self.loss.curvature) * rows * square / self.design.entries
         margin = self._plan.margin(self.sensitivity, len(self.ridges))
         found = [max(0.0, curvature - margin)] * len(self.ridges)
         noise = self._deviation(self.ridges[self._choose(found)], Fraction(found[0]))
-        return Forecast(noise, noise**2 * square)
+        return Accuracy(noise, noise**2 * square)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, test, release. The outcome's certificate is a ``CurvatureCertificate``."""
@@ -243,7 +240,7 @@ class OutputGLM:
         for place in range(count):
             point = data.map(itemgetter(place))
             value = point.map(lambda found: smallest_eigenvalue(found.gram, found.unit, close))
-            noisy = noise.add(value, law, grid=grid)  # 3
+            noisy = noise.at("test").add(value, law, grid=grid)  # 3
             bounds.append(max(0.0, float_down(noisy - margin)))
         ridges = tuple(float(one) for one in self.ridges)
         return CurvatureCertificate(ridges, tuple(bounds), self._choose(bounds))  # 4
@@ -286,7 +283,8 @@ class OutputGLM:
         sigma = Fraction(self._deviation(ridge, curvature))
         law, grid = Gaussian(sigma), grid_below(sigma)
         theta = point.map(lambda found: found.theta)
-        entries = [noise.add(theta.map(itemgetter(j)), law, grid=grid) for j in range(self.design.entries)]  # 5
+        fresh = noise.at("release")
+        entries = [fresh.add(theta.map(itemgetter(j)), law, grid=grid) for j in range(self.design.entries)]  # 5
         return Fit(np.array([float(value) for value in entries]), float(sigma), {**released, "sigma": float(sigma)})
 
     def _shaped(
@@ -296,7 +294,7 @@ class OutputGLM:
         size = 1 / math.sqrt(gamma * (ridge + Fraction(released["curvature"])))
         cell = self.loss.curvature * self.design.unit**2 / 2**_WEIGHT_BITS
         unit = cell / 2**self.fine / (ridge / cell).denominator
-        theta = noise.posterior(  # 6
+        theta = noise.at("release").posterior(  # 6
             point.map(lambda found: _gram(found, unit)),
             point.map(lambda found: _cross(found, unit, ridge)),
             unit=unit,

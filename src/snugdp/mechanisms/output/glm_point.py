@@ -16,8 +16,6 @@ from snugdp.noise.exact.minimiser import norm_above
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.passes.hessian import HessianEnclosure
 
-PROOF = "mechanisms/output/glm.proof.md#lemma-1"
-
 _HALVINGS = 8
 
 

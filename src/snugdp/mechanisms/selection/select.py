@@ -20,7 +20,7 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
 from snugdp.ledger.inner import RunLedger
 from snugdp.ledger.question import question
-from snugdp.mechanisms.selection.plan import planned
+from snugdp.mechanisms.selection.plan import STEP, planned
 from snugdp.mechanisms.selection.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
 from snugdp.noise import Noise
 from snugdp.noise.number import number
@@ -114,8 +114,8 @@ class Selection(Generic[Proposal]):
     ...     return query.release(ages, ledger=ledger)
     >>> budget = snugdp.Budget(2, 1e-6, "replace")
     >>> choice = Selection([0.1, 0.2], run, lambda release: -abs(release.value - 33), budget=budget)
-    >>> print(choice.plan().what)
-    the best of 2 proposals
+    >>> print(choice.plan().title)
+    The best of 2 proposals
     """
 
     proposals: Sequence[Proposal]
@@ -175,7 +175,7 @@ class Selection(Generic[Proposal]):
         """
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return self.paid_from(
-            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.what, by="select", **given)), progress
+            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.title, by="select", **given)), progress
         )
 
     def paid_from(self, purse: Purse, progress: bool | None = None, **more: Any) -> Outcome[Selected[Proposal]]:
@@ -188,8 +188,8 @@ class Selection(Generic[Proposal]):
         if not purse.noise.private and not _names(self.run, "noise"):
             raise TypeError("a rehearsal needs a run that takes noise=... and gives it to its release")
 
-        def walk(_: object) -> StoredOutcome:
-            best = self._best(purse.noise, more)
+        def walk(noise: Noise, _: object) -> StoredOutcome:
+            best = self._best(noise.at(STEP), more)
             return StoredOutcome(refused=True) if best is None else StoredOutcome(refused=False, value=best)  # 5.
 
         with waiting("selecting", progress):
