@@ -30,7 +30,7 @@ _LENGTH = 240  # of the words of a finding
 _TOGETHER = 8  # checks of the code as it is in one process
 _HEAVY = (
     "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition sklearn.naive_bayes flint narwhals "
-    "polars pandas pyarrow pytest hypothesis"
+    "polars pandas pyarrow pytest"
 )
 
 
