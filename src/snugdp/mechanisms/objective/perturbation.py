@@ -24,6 +24,7 @@ from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
 from snugdp.mechanisms.objective.scale import of_design
 from snugdp.noise import Gaussian, Noise
+from snugdp.propose.forecast import Accuracy
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Loss, PseudoHuber, Softmax
 from snugdp.tables.rows import Rows
