@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import snugdp
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 
 ROOT = Path(snugdp.__file__).parent
 ORDER = (
@@ -95,7 +95,7 @@ def test_only_the_purse_and_the_ledger_make_outcomes_and_receipts() -> None:
 
 def test_only_the_purse_charges_and_only_behind_its_guard() -> None:
     """There is no ``pay`` without a walk, and nobody else takes a receipt, an outcome or the guard apart."""
-    assert inspect.signature(Purse.pay).parameters["walk"].default is inspect.Parameter.empty
+    assert inspect.signature(ReleaseContext.pay).parameters["walk"].default is inspect.Parameter.empty
     allowed = {
         "release/context.py": {"charge", "_charged"},
         "release/once.py": {"recall", "_go_on", "_walked"},

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
         KeyConflictError,
         Ledger,
         LedgerError,
+        LedgerWriteError,
         MemoryLedger,
         TamperedLedgerError,
-        UnwrittenError,
     )
     from snugdp.mechanisms.selection.select import Selected, Selection, select
     from snugdp.noise import Exact, Simulation
@@ -60,6 +60,7 @@ __all__ = [
     "KeyConflictError",
     "Ledger",
     "LedgerError",
+    "LedgerWriteError",
     "LinearRegression",
     "LogisticRegression",
     "Median",
@@ -89,7 +90,6 @@ __all__ = [
     "Statistic",
     "TamperedLedgerError",
     "TrimmedMean",
-    "UnwrittenError",
     "Vote",
     "calibrated",
     "from_distance",
@@ -113,7 +113,7 @@ _NAMES = {  # where public names live; those of estimators are in their own tabl
     "snugdp.estimators.files.model_file": "load save",
     "snugdp.core.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
     "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
-    "UnwrittenError",
+    "LedgerWriteError",
     "snugdp.noise": "Exact Simulation",
     "snugdp.core.outcome": "Account NotPrivate Outcome Receipt Refused Released",
     "snugdp.certify.statistics": "Statistic",

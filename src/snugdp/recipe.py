@@ -23,7 +23,7 @@ from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import Certifier, PrivateTest, certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.registry import identity
@@ -76,7 +76,7 @@ class PrivateAlgorithm(Generic[Data, Output]):
 
     plan: Plan
     limit: Fraction
-    _run: Callable[[Plan, Secret[Data], Purse], Outcome[Output]] = field(repr=False)
+    _run: Callable[[Plan, Secret[Data], ReleaseContext], Outcome[Output]] = field(repr=False)
     asked: Mapping[str, Any] = field(default_factory=dict, repr=False)  # for the key of a ledger; functions by name
 
     def __call__(self, data: Data, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Output]:
@@ -86,8 +86,10 @@ class PrivateAlgorithm(Generic[Data, Output]):
         nothing is being summed up, but for the ``cost`` of the outcome.
         """
         title = self.plan.title
-        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(title, what=title, asked=self.asked))
-        return self._run(self.plan, Secret(data), purse)
+        context = ReleaseContext(noise, ledger, self.plan.budget).asking(
+            lambda: question(title, what=title, asked=self.asked)
+        )
+        return self._run(self.plan, Secret(data), context)
 
 
 def from_statistics(
@@ -330,7 +332,7 @@ def calibrated(
     return PrivateAlgorithm(
         plan,
         limit,
-        lambda plan, data, purse: certify_and_release(plan, _Certified(certifier), _Calibrated(draw), data, purse),
+        lambda plan, data, context: certify_and_release(plan, _Certified(certifier), _Calibrated(draw), data, context),
         {"statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure},
     )
 
@@ -373,7 +375,7 @@ def _refusing(
     plan: Plan, limit: Fraction, test: PrivateTest[Data], draw: Draw[Data, Output], asked: Mapping[str, Any]
 ) -> PrivateAlgorithm[Data, Output]:
     return PrivateAlgorithm(
-        plan, limit, lambda plan, data, purse: release_or_refuse(plan, test, _Drawn(draw), data, purse), asked
+        plan, limit, lambda plan, data, context: release_or_refuse(plan, test, _Drawn(draw), data, context), asked
     )
 
 

@@ -13,7 +13,7 @@ from snugdp.audit.finding import Case
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import Gaussian, Laplace, Noise
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
@@ -41,7 +41,7 @@ def case(walk: Walk, cost: Cost, **more: Any) -> Case[Rows]:
             value = walk(Secret(rows), noise.at("release"))
             return StoredOutcome(refused=value is None, value=value)
 
-        return Purse(noise).pay(plan, drawn)
+        return ReleaseContext(noise).pay(plan, drawn)
 
     given: dict[str, Any] = {"worst": lambda: PAIRS, "random": neighbours, **more}
     return Case("toy", run, cost, **given)

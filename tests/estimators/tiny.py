@@ -11,7 +11,7 @@ from snugdp import Budget, Cost, Outcome, Plan
 from snugdp.estimators.methods import linear
 from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.propose.forecast import Accuracy, noted
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 from snugdp.tables.rows import Rows
@@ -40,9 +40,9 @@ class Tiny:
     def forecast(self, rows: int) -> Accuracy:
         return Accuracy(noise=1 / rows, excess=1 / rows**2)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         shown = StoredOutcome(False, Fit(self.theta, 0.5, {"ridge": 3.0}), "certificate")
-        return purse.pay(self.plan(), lambda *_: StoredOutcome(refused=True) if self.refuse else shown)
+        return context.pay(self.plan(), lambda *_: StoredOutcome(refused=True) if self.refuse else shown)
 
 
 @pytest.fixture

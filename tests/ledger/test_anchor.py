@@ -11,7 +11,7 @@ import pytest
 
 from snugdp.ledger import anchor as module
 from snugdp.ledger.anchor import FileAnchor, locked, try_lock
-from snugdp.ledger.errors import TamperedLedgerError, UnwrittenError
+from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.store import Mark
 
 ID = "0" * 32
@@ -39,7 +39,7 @@ def test_it_remembers_and_never_moves_back(anchor: FileAnchor) -> None:
 
 def test_it_is_never_made_over_another(anchor: FileAnchor) -> None:
     anchor.advance(mark(3))
-    with pytest.raises(UnwrittenError, match="exists"):
+    with pytest.raises(LedgerWriteError, match="exists"):
         FileAnchor(anchor.place).create(mark(0))
     assert anchor.read() == mark(3)
 
@@ -119,7 +119,7 @@ def test_two_handles_exclude_each_other_in_one_process(tmp_path: Path, monkeypat
     with locked(first, place):
         assert not try_lock(second, place)
         assert not try_lock(second, place, shared=True)
-        with pytest.raises(UnwrittenError, match="locked by another"), locked(second, place):
+        with pytest.raises(LedgerWriteError, match="locked by another"), locked(second, place):
             pass
     with locked(first, place, shared=True), locked(second, place, shared=True):
         assert not try_lock(first, place) or not try_lock(second, place)
@@ -132,15 +132,15 @@ def test_a_full_disk_is_said(anchor: FileAnchor, monkeypatch: pytest.MonkeyPatch
         raise OSError(28, "x")
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(UnwrittenError, match="No space left"):
+    with pytest.raises(LedgerWriteError, match="No space left"):
         anchor.advance(mark(1))
     monkeypatch.setattr(os, "pwrite", lambda *_: 10)
-    with pytest.raises(UnwrittenError, match="full"):
+    with pytest.raises(LedgerWriteError, match="full"):
         anchor.advance(mark(1))
     monkeypatch.undo()
     assert anchor.read() == mark(0)
 
 
 def test_no_folder_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UnwrittenError, match="No such file"):
+    with pytest.raises(LedgerWriteError, match="No such file"):
         FileAnchor(tmp_path / "nowhere" / "a").create(mark(0))

@@ -30,8 +30,8 @@ from snugdp.ledger.errors import (
     ForeignProcessError,
     KeyConflictError,
     LedgerError,
+    LedgerWriteError,
     TamperedLedgerError,
-    UnwrittenError,
 )
 from snugdp.ledger.records import canonical, digest
 from snugdp.ledger.store import Row
@@ -89,7 +89,7 @@ def test_bad_public_input_comes_before_anything_is_made(tmp_path: Path) -> None:
 
 
 def test_no_folder_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UnwrittenError, match="folder that exists"):
+    with pytest.raises(LedgerWriteError, match="folder that exists"):
         Ledger.open(tmp_path / "nowhere" / "l", dataset="people", budget=BUDGET)
 
 
@@ -441,7 +441,7 @@ def test_a_path_is_opened_once_per_process(tmp_path: Path) -> None:
     for name in ("l", "l.anchor"):  # another file in its place is opened anew, and checked
         shutil.copy(tmp_path / name, tmp_path / "moved" / name)
     path.unlink()
-    with pytest.raises((TamperedLedgerError, UnwrittenError)):
+    with pytest.raises((TamperedLedgerError, LedgerWriteError)):
         opened(path)
     second.close()
 
@@ -778,9 +778,9 @@ def test_when_the_disk_is_full_the_charge_stands_or_was_never_made(
         connection = ledger._handle.store._connection  # type: ignore[attr-defined]
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count={pages}")
-        with pytest.raises(UnwrittenError, match=r"disk is full.*charge stands and the output is not shown.*'k'"):
+        with pytest.raises(LedgerWriteError, match=r"disk is full.*charge stands and the output is not shown.*'k'"):
             ledger.settle(receipt, "7" * 20_000)
-        with pytest.raises(UnwrittenError, match="disk is full"):
+        with pytest.raises(LedgerWriteError, match="disk is full"):
             ledger.charge(TENTH, "y" * 20_000)
         assert ledger.spent == TENTH
         assert ledger.recall(receipt) is None
@@ -844,7 +844,7 @@ def test_a_ledger_that_could_not_be_made_leaves_nothing(tmp_path: Path, monkeypa
         raise OSError(28, "x")
 
     monkeypatch.setattr(os, "rename", full)
-    with pytest.raises(UnwrittenError, match="No space left"):
+    with pytest.raises(LedgerWriteError, match="No space left"):
         Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET)
     monkeypatch.undo()
     assert [path.name for path in tmp_path.iterdir()] == ["l.lock"]
@@ -872,6 +872,6 @@ def test_flipped_bits_are_refused_or_change_nothing(tmp_path: Path) -> None:
         try:
             with Ledger.open(tmp_path / ("open/l" if "/" in name else "l")) as ledger:
                 assert ledger.verify().spent == Cost(epsilon=0.5)
-        except (TamperedLedgerError, UnwrittenError):
+        except (TamperedLedgerError, LedgerWriteError):
             refused += 1
     assert refused > 20

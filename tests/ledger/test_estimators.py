@@ -37,7 +37,7 @@ from snugdp import (
     SparseLogisticRegression,
 )
 from snugdp.estimators.base import AbsentLedger
-from snugdp.estimators.deferred_ledger import Elsewhere
+from snugdp.estimators.deferred_ledger import DeferredLedger
 from snugdp.estimators.methods.linear import METHODS
 from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
 from tests.ledger.conftest import Where
@@ -209,7 +209,7 @@ def test_a_model_predicts_where_its_ledger_is_not(tmp_path: Path) -> None:
     for each in stored:
         model = pickle.loads(each)
         assert model.predict(X).shape == (N,)
-        assert isinstance(model.ledger, Elsewhere | str)
+        assert isinstance(model.ledger, DeferredLedger | str)
         with pytest.raises(LedgerError, match="no ledger"):
             model.fit(X, Y)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from snugdp import Budget, Cost, Ledger, LedgerError, TamperedLedgerError, UnwrittenError
+from snugdp import Budget, Cost, Ledger, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.core.outcome import Receipt
 from snugdp.ledger.records import digest
 from snugdp.ledger.store import Row
@@ -68,7 +68,7 @@ def test_two_thousand_flipped_bits() -> None:
                 with Ledger.open(folder / "l") as ledger:
                     assert seen(ledger) == whole, (name, place)
                     same[name] += 1
-            except (TamperedLedgerError, UnwrittenError):
+            except (TamperedLedgerError, LedgerWriteError):
                 refused[name] += 1
     assert sum(refused.values()) + sum(same.values()) == FLIPS
     assert refused["l"] > 300
@@ -321,7 +321,7 @@ def test_copies_of_files(tmp_path: Path) -> None:
     ):
         for said in ({}, {"dataset": "p", "budget": BUDGET}):
             copies.put(*bad)
-            with pytest.raises((TamperedLedgerError, UnwrittenError)):
+            with pytest.raises((TamperedLedgerError, LedgerWriteError)):
                 pytest.fail(f"{number}: {Ledger.open(copies.path, **said).spent}")  # type: ignore[arg-type]
     with Ledger.open(tmp_path / "other", dataset="p", budget=BUDGET):
         other = (tmp_path / "other.anchor").read_bytes()

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 import snugdp
-from snugdp import Budget, BudgetExceededError, Cost, Ledger, LedgerError, RelationMismatchError, UnwrittenError
+from snugdp import Budget, BudgetExceededError, Cost, Ledger, LedgerError, LedgerWriteError, RelationMismatchError
 from snugdp.ledger.errors import ForeignProcessError, TamperedLedgerError
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
@@ -65,7 +65,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
             states = {entry.key: entry.state for entry in ledger.entries()}
             expected = ("released",) if code == 0 else (None,) if more <= 5000 else (None, "open")
             assert states.get(f"k{number}") in expected, (more, text)
-        assert said == {"done", "UnwrittenError"}
+        assert said == {"done", "LedgerWriteError"}
         ledger.verify()
 
 
@@ -77,7 +77,7 @@ def test_a_full_disk_while_releasing(tmp_path: Path) -> None:
         connection.execute(f"PRAGMA max_page_count={pages + 1}")
         shown: dict[str, object] = {}
         for number in range(200):
-            with suppress(UnwrittenError):
+            with suppress(LedgerWriteError):
                 shown[f"k{number}"] = vote(ledger.once(f"k{number}"))
         states = {entry.key: entry.state for entry in ledger.entries()}
         assert 0 < len(shown) < 200
@@ -98,12 +98,12 @@ def test_an_anchor_that_cannot_be_written(where: Where, monkeypatch: pytest.Monk
             raise OSError(number, "x")
 
         monkeypatch.setattr(os, "pwrite", full)
-        with pytest.raises(UnwrittenError, match=r"anchor.*What was charged stands"):
+        with pytest.raises(LedgerWriteError, match=r"anchor.*What was charged stands"):
             vote(view)
-        with pytest.raises(UnwrittenError, match="Nothing was charged"):
+        with pytest.raises(LedgerWriteError, match="Nothing was charged"):
             vote(ledger.once("other"))
         monkeypatch.setattr(os, "pwrite", lambda *_: 100)  # a short write
-        with pytest.raises(UnwrittenError, match="full"):
+        with pytest.raises(LedgerWriteError, match="full"):
             ledger.verify()
         monkeypatch.undo()
         first = vote(view)
@@ -123,7 +123,7 @@ def test_an_anchor_that_fails_after_the_draw(where: Where, monkeypatch: pytest.M
             return plain(handle, content, place)
 
         monkeypatch.setattr(os, "pwrite", full)
-        with pytest.raises(UnwrittenError, match=r"not shown: a retry with the key 'k'"):
+        with pytest.raises(LedgerWriteError, match=r"not shown: a retry with the key 'k'"):
             vote(ledger.once("k"))
         monkeypatch.undo()
         (entry,) = ledger.entries()
@@ -181,7 +181,7 @@ def test_without_rights(case: str) -> None:
             (folder / name).chmod(mode)
         folder.chmod(modes[0])
         code, said = run(lambda: Ledger.open(path).charge(TENTH, "y", key="k"))
-        assert (code, said.decode().partition(":")[0]) == (1, "UnwrittenError"), said
+        assert (code, said.decode().partition(":")[0]) == (1, "LedgerWriteError"), said
         folder.chmod(0o700)
         for path_ in folder.iterdir():
             path_.chmod(0o600)
@@ -194,7 +194,7 @@ def test_a_folder_without_rights_gets_no_ledger() -> None:
         folder.chmod(0o555)
         code, said = run(lambda: Ledger.open(folder / "l", dataset="p", budget=BUDGET))
         assert code == 1
-        assert said.startswith(b"UnwrittenError")
+        assert said.startswith(b"LedgerWriteError")
         assert not list(folder.iterdir())
 
 
@@ -204,11 +204,11 @@ def test_one_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(sqlite, "PATIENCE", 0.05)
     monkeypatch.setattr(anchor, "PATIENCE", 0.05)
     with Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET) as one, Ledger.open(tmp_path / "l") as other:
-        with one._handle.store.transaction(), pytest.raises(UnwrittenError, match="other processes"):
+        with one._handle.store.transaction(), pytest.raises(LedgerWriteError, match="other processes"):
             other.charge(TENTH, "x")
         other.charge(TENTH, "x")
         handle = os.open(tmp_path / "l.anchor", os.O_RDWR)
-        with anchor.locked(handle, "x"), pytest.raises(UnwrittenError, match="locked by another process"):
+        with anchor.locked(handle, "x"), pytest.raises(LedgerWriteError, match="locked by another process"):
             other.charge(TENTH, "y")
         os.close(handle)
         assert one.verify().spent == TENTH

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import snugdp
-from snugdp import Budget, Cost, KeyConflictError, Ledger, LedgerError, Released, TamperedLedgerError, UnwrittenError
+from snugdp import Budget, Cost, KeyConflictError, Ledger, LedgerError, LedgerWriteError, Released, TamperedLedgerError
 from snugdp.core.outcome import Receipt
 from snugdp.ledger import Entry
 from snugdp.ledger.anchor import FileAnchor
@@ -264,7 +264,7 @@ def test_an_exception_after_the_draw_shows_nothing(where: Where, monkeypatch: py
     """Not killed, but interrupted or out of disk: the same consequences."""
     with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET) as ledger:
         plain = Handle._append
-        for trouble in (KeyboardInterrupt, UnwrittenError("full"), MemoryError):
+        for trouble in (KeyboardInterrupt, LedgerWriteError("full"), MemoryError):
 
             def fail(self: Handle, rows: Any, new: Any, trouble: Any = trouble) -> None:
                 plain(self, rows, new)

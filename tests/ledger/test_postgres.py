@@ -21,7 +21,7 @@ import pytest
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger.book import Ledger
-from snugdp.ledger.errors import ForeignProcessError, LedgerError, TamperedLedgerError, UnwrittenError
+from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.postgres import sql
 from snugdp.ledger.postgres.store import PostgresStore
 from snugdp.ledger.postgres.url import Url, without_password
@@ -132,7 +132,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with closing(socket.socket()) as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         address = f"postgresql://ann:{PASSWORD}@127.0.0.1:{taken.getsockname()[1]}/d#people"
-        with pytest.raises(UnwrittenError, match="cannot reach postgresql://ann@127") as caught:
+        with pytest.raises(LedgerWriteError, match="cannot reach postgresql://ann@127") as caught:
             Ledger.open(address)
     assert PASSWORD not in "".join(traceback.format_exception(caught.value))
     assert caught.value.__suppress_context__
@@ -182,7 +182,7 @@ def test_an_anchor_that_was_asked_for_must_be_there(alone: Where, tmp_path: Path
 def test_a_home_that_cannot_be_written(alone: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(UnwrittenError, match="anchor="):
+    with pytest.raises(LedgerWriteError, match="anchor="):
         make(alone)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     make(alone).close()  # nothing was made before
@@ -288,7 +288,7 @@ def test_what_others_have_set_does_not_matter(alone: Where) -> None:
 def test_a_standby_is_refused(alone: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     make(alone).close()
     monkeypatch.setattr(sql, "LOCK", "SELECT pg_advisory_xact_lock(%s)::text, 'on', 'on', true")
-    with pytest.raises(UnwrittenError, match="primary"):
+    with pytest.raises(LedgerWriteError, match="primary"):
         Ledger.open(alone.address)
 
 
@@ -305,7 +305,7 @@ def test_a_team_needs_three_grants(alone: Where) -> None:
         base.execute(f"CREATE ROLE {role} LOGIN")
         try:
             address = option(alone, f"user={role}")
-            with pytest.raises(UnwrittenError, match="GRANT"):
+            with pytest.raises(LedgerWriteError, match="GRANT"):
                 Ledger.open(address)
             for grant in (
                 "USAGE ON SCHEMA snugdp",
@@ -345,7 +345,7 @@ def append_and_lose(store: PostgresStore, where: Where) -> None:
 def test_a_connection_lost_before_the_commit(alone: Where) -> None:
     with make(alone) as ledger, closing(PostgresStore(alone.address)) as store:
         rows = alone.rows()
-        with pytest.raises(UnwrittenError, match="may stand or not"):
+        with pytest.raises(LedgerWriteError, match="may stand or not"):
             append_and_lose(store, alone)
         assert alone.rows() == rows
         ledger.charge(TENTH, "first")
@@ -419,7 +419,7 @@ def test_an_answer_lost_after_the_commit_is_a_doubt_that_the_key_solves(alone: W
     with through_a_proxy(alone) as (proxy, address), make(alone) as direct:
         with Ledger.open(address) as ledger:
             proxy.cut.set()
-            with pytest.raises(UnwrittenError, match=r"may stand or not.*same key"):
+            with pytest.raises(LedgerWriteError, match=r"may stand or not.*same key"):
                 ledger.charge(TENTH, "a release", key="the key")
             for _ in range(100):  # the server commits in its own time
                 if direct.spent == TENTH:
@@ -430,7 +430,7 @@ def test_an_answer_lost_after_the_commit_is_a_doubt_that_the_key_solves(alone: W
             assert receipt.sequence == 1
             assert ledger.spent == TENTH
             proxy.cut.set()
-            with pytest.raises(UnwrittenError, match="charge stands"):
+            with pytest.raises(LedgerWriteError, match="charge stands"):
                 ledger.settle(receipt, '{"state":"released"}')
             assert ledger.settle(receipt, '{"state":"released"}') == '{"state":"released"}'
         direct.verify()
@@ -440,7 +440,7 @@ def test_who_waits_too_long_is_told(alone: Where, monkeypatch: pytest.MonkeyPatc
     with make(alone) as ledger, closing(PostgresStore(alone.address)) as other:
         other.connect()
         monkeypatch.setattr(sql, "BEGIN", sql.BEGIN.replace("30s", "200ms"))
-        with other.transaction(), pytest.raises(UnwrittenError, match="try again"):
+        with other.transaction(), pytest.raises(LedgerWriteError, match="try again"):
             ledger.charge(TENTH, "a release")
         ledger.charge(TENTH, "a release")
         assert ledger.spent == TENTH

@@ -18,13 +18,13 @@ from snugdp import (
     KeyConflictError,
     Ledger,
     LedgerError,
+    LedgerWriteError,
     Outcome,
     Refused,
     Released,
     Selection,
     Simulation,
     Statistic,
-    UnwrittenError,
 )
 from snugdp.mechanisms.selection.select import Selected
 from tests.ledger.conftest import Where
@@ -167,12 +167,12 @@ def test_what_was_charged_and_never_stored_is_drawn_again_and_not_charged_again(
     where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dies(*_: Any) -> None:
-        raise UnwrittenError("the disk is full")
+        raise LedgerWriteError("the disk is full")
 
     with opened(where) as ledger:
         with monkeypatch.context() as patch:
             patch.setattr(Ledger, "settle", dies)
-            with pytest.raises(UnwrittenError):
+            with pytest.raises(LedgerWriteError):
                 vote(ledger.once("k"))
         assert [entry.state for entry in ledger.entries()] == ["open"]
         first = vote(ledger.once("k"))

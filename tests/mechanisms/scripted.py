@@ -13,7 +13,7 @@ from scipy import special
 from snugdp import Number, Schema, Simulation
 from snugdp.mechanisms.linear.base import Fit, Method
 from snugdp.noise import Gaussian
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.rows import Rows
 
@@ -52,7 +52,7 @@ def rows_of(table: Table, schema: Schema) -> Secret[Rows]:
 
 
 def run(method: Method, table: Table, schema: Schema, noise: Scripted) -> Fit:
-    fit = method.fit(rows_of(table, schema), Purse(noise)).value
+    fit = method.fit(rows_of(table, schema), ReleaseContext(noise)).value
     assert fit is not None
     return fit
 

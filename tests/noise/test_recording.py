@@ -16,7 +16,7 @@ from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger import MemoryLedger
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace, Noise, Simulation
 from snugdp.noise.recording import Impossible, Replay, Witness, private_inputs, scaled
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 
 CANARY = 918273645
@@ -71,7 +71,7 @@ def test_it_is_not_private_and_cannot_be_charged() -> None:
     query = snugdp.Median(epsilon=1, delta=0.05, bounds=(0, 1))
     assert "NOT PRIVATE" in repr(query.release([0.5] * 50, noise=Witness(1)))
     with pytest.raises(ValueError, match="NOT PRIVATE"):
-        Purse(Witness(1), MemoryLedger(1, 0.1))
+        ReleaseContext(Witness(1), MemoryLedger(1, 0.1))
 
 
 def test_estimators_and_copies_keep_the_same_witness() -> None:

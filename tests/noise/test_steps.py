@@ -10,7 +10,7 @@ from snugdp import Cost, Exact, Simulation
 from snugdp.noise import Laplace, Noise
 from snugdp.noise.recording import Witness
 from snugdp.noise.steps import InSteps, StepError
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from tests.plans import plan_of
@@ -30,7 +30,7 @@ class Count:
 
 
 def run(noise: Any, *steps: str | None) -> Any:
-    return release(PLAN, Count(*steps), Secret(5), Purse(noise))
+    return release(PLAN, Count(*steps), Secret(5), ReleaseContext(noise))
 
 
 @pytest.mark.parametrize("noise", [Simulation, Witness], ids=["rehearsal", "recorder"])

@@ -22,7 +22,7 @@ from snugdp.noise import Noise
 from snugdp.noise.requests import Request
 from snugdp.numerics import balls, threads
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy import silence
 from snugdp.serial.codec import StoredOutcome, loads
 
@@ -115,8 +115,10 @@ class Watch:
                 raise self.kind(*self.said)
         return self.trace
 
-    def pay(self, plain: Callable[..., Any], purse: Purse, plan: Plan, walk: Callable[..., StoredOutcome]) -> Any:
-        """``Purse.pay`` with the eyes open."""
+    def pay(
+        self, plain: Callable[..., Any], context: ReleaseContext, plan: Plan, walk: Callable[..., StoredOutcome]
+    ) -> Any:
+        """``ReleaseContext.pay`` with the eyes open."""
         self.depth += 1
 
         def seen(*given: Any) -> StoredOutcome:
@@ -125,7 +127,7 @@ class Watch:
             return walk(*given)
 
         try:
-            return plain(purse, plan, seen)
+            return plain(context, plan, seen)
         finally:
             self.depth -= 1
             if not self.depth:
@@ -142,15 +144,15 @@ def _leaving(frame: FrameType) -> bool:
 
 @contextmanager
 def watched(shelf: Shelf, **given: Any) -> Iterator[Watch]:
-    """Every purse without a ledger pays from this shelf, and a watch follows it."""
-    watch, init, pay = Watch(shelf, **given), Purse.__init__, Purse.pay
+    """Every context without a ledger pays from this shelf, and a watch follows it."""
+    watch, init, pay = Watch(shelf, **given), ReleaseContext.__init__, ReleaseContext.pay
 
-    def filled(self: Purse, noise: Any = None, ledger: Any = None, budget: Any = None) -> None:
+    def filled(self: ReleaseContext, noise: Any = None, ledger: Any = None, budget: Any = None) -> None:
         init(self, noise, shelf if ledger is None else ledger, budget)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Purse, "__init__", filled)
-        patch.setattr(Purse, "pay", lambda self, plan, walk: watch.pay(pay, self, plan, walk))
+        patch.setattr(ReleaseContext, "__init__", filled)
+        patch.setattr(ReleaseContext, "pay", lambda self, plan, walk: watch.pay(pay, self, plan, walk))
         try:
             yield watch
         finally:
@@ -188,7 +190,7 @@ def ended(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:
 
 
 def attack(run: Callable[[Any], Any], at: Line, kind: type[BaseException]) -> str:
-    """Raise at one line; in which phase that was. ``run(noise)``: a release through a purse without a ledger.
+    """Raise at one line; in which phase that was. ``run(noise)``: a release through a context without a ledger.
 
     Once the walk has begun, no error leaves but a bare interrupt, and then the charge has its outcome. In any case
     a retry shows what is stored, and draws nothing if something was drawn before.

@@ -21,7 +21,7 @@ from snugdp.certify.statistics import Statistic
 from snugdp.noise import Laplace
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.recipe import PrivateAlgorithm, from_distance, from_statistics
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
@@ -185,7 +185,9 @@ def test_an_interrupt_while_another_exception_is_handled(kind: type[BaseExceptio
     def failing(shelf: Shelf) -> tuple[Any, BaseException | None]:
         noise: Any = Counting(shelf)
         trouble = raising(ValueError)
-        return ended(lambda: Purse(noise, shelf).pay(PLAN, lambda *_: trouble(noise.add(Secret(5), Laplace(1)))))
+        return ended(
+            lambda: ReleaseContext(noise, shelf).pay(PLAN, lambda *_: trouble(noise.add(Secret(5), Laplace(1))))
+        )
 
     shelf = Shelf()
     watch = Watch(shelf)
@@ -277,12 +279,12 @@ def test_what_cannot_be_stored_is_not_said_either(trouble: Any) -> None:
         drawn.append(counted(noise)(None).value)
         return StoredOutcome(refused=False, value=drawn[0])
 
-    _, error = ended(lambda: Purse(noise, shelf).pay(PLAN, walk))
+    _, error = ended(lambda: ReleaseContext(noise, shelf).pay(PLAN, walk))
     assert type(error) is LedgerError
     assert str(drawn[0]) not in shown(error)
     assert (error.__cause__, error.__context__) == (None, None)
     shelf.full = False
-    outcome = Purse(noise, shelf).pay(PLAN, walk)
+    outcome = ReleaseContext(noise, shelf).pay(PLAN, walk)
     assert outcome.value == drawn[0]
     assert len(drawn) == 1
 
@@ -290,12 +292,14 @@ def test_what_cannot_be_stored_is_not_said_either(trouble: Any) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_child_does_not_draw_what_its_parent_has_drawn() -> None:
     shelf = Full()
-    ended(lambda: Purse(Counting(shelf), shelf).pay(PLAN, counted(Counting(shelf))))
+    ended(lambda: ReleaseContext(Counting(shelf), shelf).pay(PLAN, counted(Counting(shelf))))
     assert shelf.draws == 1
     shelf.full = False
     child = os.fork()
     if child == 0:
-        os._exit(0 if Purse(Counting(shelf), shelf).pay(PLAN, counted(Counting(shelf))) and shelf.draws == 1 else 1)
+        os._exit(
+            0 if ReleaseContext(Counting(shelf), shelf).pay(PLAN, counted(Counting(shelf))) and shelf.draws == 1 else 1
+        )
     assert os.waitpid(child, 0)[1] == 0
 
 

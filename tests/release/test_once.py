@@ -13,7 +13,7 @@ import snugdp
 from snugdp import Budget, Cost, Ledger, LedgerError, MemoryLedger, Refused, Released
 from snugdp.ledger.question import question
 from snugdp.noise import Laplace
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.release.stages import Advance
 from snugdp.secrecy.secret import PrivateComputationError, Secret
@@ -40,9 +40,9 @@ class Count:
 
 def test_a_stage_pays_once_however_often_its_purse_is_copied() -> None:
     receipt = MemoryLedger(5, 0).charge(Cost(epsilon=1), "all")
-    purse, count = Advance(snugdp.Exact(), Cost(epsilon=1), receipt), Count()
+    context, count = Advance(snugdp.Exact(), Cost(epsilon=1), receipt), Count()
     for _ in range(3):
-        ended(lambda: release(PLAN, count, Secret(100), purse.asking(lambda: question("q"))))
+        ended(lambda: release(PLAN, count, Secret(100), context.asking(lambda: question("q"))))
     assert count.draws == 1
 
 
@@ -151,4 +151,6 @@ def test_a_draw_that_cannot_be_called_is_refused_when_it_is_given(draw: Any) -> 
 
 def test_a_release_still_works() -> None:
     assert isinstance(made(lambda data, noise: float(noise.add(data.map(len), Laplace(1))))([1]), Released)
-    assert Purse(None, None, Budget(1, 0)).pay(PLAN, lambda *_: (_ for _ in ()).throw(ValueError(CANARY))).refused
+    assert (
+        ReleaseContext(None, None, Budget(1, 0)).pay(PLAN, lambda *_: (_ for _ in ()).throw(ValueError(CANARY))).refused
+    )

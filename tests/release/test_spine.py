@@ -19,7 +19,7 @@ from snugdp import (
     Released,
     Simulation,
 )
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from tests.plans import plan_of
@@ -53,7 +53,7 @@ class Diary:
 
 def test_refusing_form_pays_tests_releases() -> None:
     diary = Diary()
-    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), diary))
+    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), diary))
     assert diary.lines == ["charge", "test", "draw"]
     assert isinstance(outcome, Released)
     assert (outcome.value, outcome.cost, outcome.receipt.what) == ("value", Cost(epsilon=1), PLAN.title)
@@ -62,7 +62,7 @@ def test_refusing_form_pays_tests_releases() -> None:
 
 def test_refusing_form_refuses_without_drawing() -> None:
     diary = Diary(passing=False)
-    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), diary))
+    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), diary))
     assert diary.lines == ["charge", "test"]
     assert isinstance(outcome, Refused)
     assert outcome.cost == Cost(epsilon=1)
@@ -72,7 +72,7 @@ def test_refusing_form_refuses_without_drawing() -> None:
 @pytest.mark.parametrize("passing", [True, False])
 def test_calibrating_form_releases_its_certificate(passing: bool) -> None:
     diary = Diary(passing)
-    outcome = certify_and_release(PLAN, diary, diary, Secret(0), Purse(Exact(), diary))
+    outcome = certify_and_release(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), diary))
     assert diary.lines == ["charge", "certify", "draw"]
     assert outcome.refused is not passing
     if isinstance(outcome, Released):
@@ -82,27 +82,27 @@ def test_calibrating_form_releases_its_certificate(passing: bool) -> None:
 def test_nothing_is_drawn_when_the_budget_is_short() -> None:
     diary, ledger = Diary(), MemoryLedger(0.5)
     with pytest.raises(BudgetExceededError):
-        release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger))
+        release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), ledger))
     assert diary.lines == []
     assert ledger.spent == Cost()
 
 
 def test_a_rehearsal_has_no_receipt_and_no_ledger() -> None:
     diary = Diary()
-    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Simulation(1)))
+    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Simulation(1)))
     assert isinstance(outcome, NotPrivate)
     assert "NOT PRIVATE" in repr(outcome)
     assert not hasattr(outcome, "receipt")
     with pytest.raises(ValueError, match="NOT PRIVATE"):
-        Purse(Simulation(1), MemoryLedger(1))
+        ReleaseContext(Simulation(1), MemoryLedger(1))
     with pytest.raises(ValueError, match="ledger"):
-        Purse(Exact())
+        ReleaseContext(Exact())
     for wrong in (Simulation, 1):
         with pytest.raises(TypeError, match="source of noise"):
-            Purse(wrong)  # type: ignore[arg-type]
+            ReleaseContext(wrong)  # type: ignore[arg-type]
     for other in (snugdp.Budget(1), MemoryLedger):
         with pytest.raises(TypeError, match="must be a ledger"):
-            Purse(Exact(), other)  # type: ignore[arg-type]
+            ReleaseContext(Exact(), other)  # type: ignore[arg-type]
 
 
 class Empty(list[str]):
@@ -117,7 +117,7 @@ class Empty(list[str]):
 
 def test_an_empty_ledger_is_a_ledger() -> None:
     diary, ledger = Diary(), Empty()
-    assert isinstance(release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger)), Released)
+    assert isinstance(release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), ledger)), Released)
     assert ledger == [PLAN.title]
 
 
@@ -125,7 +125,7 @@ def test_without_a_receipt_nothing_is_drawn() -> None:
     diary, ledger = Diary(), Empty()
     ledger.receipts = False
     with pytest.raises(TypeError, match="no receipt"):
-        release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger))
+        release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), ledger))
     assert diary.lines == []
 
 
@@ -144,10 +144,10 @@ class Broken(Diary):
 @pytest.mark.parametrize("form", [release_or_refuse, certify_and_release])
 def test_a_failed_private_computation_is_a_refusal(form: Any) -> None:
     ledger = MemoryLedger(1)
-    assert isinstance(form(PLAN, Broken(), Broken(), Secret(0), Purse(Exact(), ledger)), Refused)
+    assert isinstance(form(PLAN, Broken(), Broken(), Secret(0), ReleaseContext(Exact(), ledger)), Refused)
     assert ledger.spent == PLAN.cost
     with pytest.raises(PrivateComputationError):
-        form(PLAN, Broken(), Broken(), Secret(0), Purse(Simulation(1)))
+        form(PLAN, Broken(), Broken(), Secret(0), ReleaseContext(Simulation(1)))
 
 
 def test_a_secret_is_not_a_release() -> None:
@@ -155,10 +155,10 @@ def test_a_secret_is_not_a_release() -> None:
         def draw(self, data: Secret[int], *rest: Any) -> Any:
             return data
 
-    outcome = release_or_refuse(PLAN, Careless(), Careless(), Secret(5), Purse(Exact(), MemoryLedger(1)))
+    outcome = release_or_refuse(PLAN, Careless(), Careless(), Secret(5), ReleaseContext(Exact(), MemoryLedger(1)))
     assert isinstance(outcome, Refused)
     with pytest.raises(TypeError, match="private value"):
-        release_or_refuse(PLAN, Careless(), Careless(), Secret(5), Purse(Simulation(1)))
+        release_or_refuse(PLAN, Careless(), Careless(), Secret(5), ReleaseContext(Simulation(1)))
 
 
 def hockey_stick(p: Any, q: Any, epsilon: float) -> float:

@@ -9,7 +9,7 @@ import pytest
 from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, NotPrivate, Refused, Released, Simulation
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.stages import in_two_stages
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.serial.codec import StoredOutcome
@@ -37,18 +37,20 @@ class Second:
     def __init__(self, *costs: Cost, refuse: bool = False, fail: bool = False) -> None:
         self.costs, self.refuse, self.fail = costs or (SECOND,), refuse, fail
 
-    def fit(self, data: Secret[int], found: Any, purse: Purse) -> Any:
+    def fit(self, data: Secret[int], found: Any, context: ReleaseContext) -> Any:
         def walk(*_: object) -> StoredOutcome:
             if self.fail:
                 raise PrivateComputationError("private")
             return StoredOutcome(self.refuse, *(() if self.refuse else (f"fit on {found}", "certificate")))
 
-        return [purse.pay(plan(cost), walk) for cost in self.costs][-1]
+        return [context.pay(plan(cost), walk) for cost in self.costs][-1]
 
 
 def run(first: First, second: Second, ledger: MemoryLedger | None = None) -> Any:
-    purse = Purse(None, ledger or MemoryLedger(1, 1e-6)) if ledger is not None else Purse(Simulation(1))
-    return in_two_stages(PLAN, first, second, Secret(1), purse, limit=SECOND)
+    context = (
+        ReleaseContext(None, ledger or MemoryLedger(1, 1e-6)) if ledger is not None else ReleaseContext(Simulation(1))
+    )
+    return in_two_stages(PLAN, first, second, Secret(1), context, limit=SECOND)
 
 
 def test_both_are_paid_once() -> None:

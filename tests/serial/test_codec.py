@@ -33,12 +33,12 @@ from snugdp import (
     median,
 )
 from snugdp.core.outcome import Outcome
-from snugdp.ledger.errors import KeyConflictError, LedgerError, UnwrittenError
+from snugdp.ledger.errors import KeyConflictError, LedgerError, LedgerWriteError
 from snugdp.mechanisms.components.base import Components, Start
 from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.robust import ObjectivePerturbation
 from snugdp.pate.face import Labels
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release, release_or_refuse
 from snugdp.release.stages import in_two_stages
 from snugdp.secrecy.secret import PrivateComputationError, Secret
@@ -289,7 +289,7 @@ class Shelf:
     def settle(self, receipt: Receipt, body: str | None) -> str | None:
         self.lines.append("settle")
         if self.fails:
-            raise UnwrittenError("disk full")
+            raise LedgerWriteError("disk full")
         if not self.stored:
             self.stored.append(body)
         return self.stored[0]
@@ -316,8 +316,8 @@ class Draws:
             data.map(lambda number: 1 / number)
         return (np.float64(self.count) if self.value is None else self.value) if self.passing else None
 
-    def fit(self, data: Secret[int], found: float, purse: Purse) -> Outcome[Any]:
-        return certify_and_release(PLAN, self, self, data, purse)
+    def fit(self, data: Secret[int], found: float, context: ReleaseContext) -> Outcome[Any]:
+        return certify_and_release(PLAN, self, self, data, context)
 
 
 class Twice(Draws):
@@ -327,29 +327,29 @@ class Twice(Draws):
         return 2.5 if self.passing else None
 
 
-def plainly(draws: Draws, purse: Purse) -> Outcome[Any]:
-    return release(PLAN, draws, Secret(0), purse)
+def plainly(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
+    return release(PLAN, draws, Secret(0), context)
 
 
-def refusing(draws: Draws, purse: Purse) -> Outcome[Any]:
-    return release_or_refuse(PLAN, draws, draws, Secret(0), purse)
+def refusing(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
+    return release_or_refuse(PLAN, draws, draws, Secret(0), context)
 
 
-def calibrating(draws: Draws, purse: Purse) -> Outcome[Any]:
-    return certify_and_release(PLAN, draws, draws, Secret(0), purse)
+def calibrating(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
+    return certify_and_release(PLAN, draws, draws, Secret(0), context)
 
 
-def staged(draws: Draws, purse: Purse) -> Outcome[Any]:
-    return in_two_stages(PLAN, Twice(draws.shelf, draws.passing), draws, Secret(0), purse, limit=Cost(epsilon=1))
+def staged(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
+    return in_two_stages(PLAN, Twice(draws.shelf, draws.passing), draws, Secret(0), context, limit=Cost(epsilon=1))
 
 
-def selected(draws: Draws, purse: Purse) -> Outcome[Any]:
+def selected(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
     def run(proposal: float, budget: Budget, ledger: Any) -> Outcome[Any]:
         plan = plan_of("a run", Cost(epsilon=budget.epsilon))
-        return certify_and_release(plan, draws, draws, Secret(0), Purse(None, ledger))
+        return certify_and_release(plan, draws, draws, Secret(0), ReleaseContext(None, ledger))
 
     choice = Selection([1.5, 2.5], run, lambda outcome: float(outcome.value), budget=Budget(1), route="compose")
-    return choice.paid_from(purse, False)
+    return choice.paid_from(context, False)
 
 
 FORMS = [plainly, refusing, calibrating, staged, selected]
@@ -366,12 +366,12 @@ def test_a_retry_shows_the_stored_outcome_and_draws_nothing(form: Any, how: str,
     if how == "refused" and form is plainly:
         return  # it has no test
     draws = Draws(shelf, passing=how != "refused", breaks=how == "failed")
-    first = form(draws, Purse(Exact(), shelf))
+    first = form(draws, ReleaseContext(Exact(), shelf))
     assert shelf.lines[:2] == ["charge", "recall"]
     assert shelf.lines[-1] == "settle"
     assert shelf.plan.startswith("Plan: ")
     shelf.lines.clear()
-    again = form(draws, Purse(Exact(), shelf))
+    again = form(draws, ReleaseContext(Exact(), shelf))
     assert shelf.lines == ["charge", "recall"]
     assert first.refused is (how != "released")
     assert json.loads(str(shelf.stored[0]))["refused"] is first.refused
@@ -386,7 +386,7 @@ def test_who_loses_a_race_shows_what_the_winner_stored(form: Any, passing: bool,
     recall = shelf.recall
     shelf.stored.append(theirs)
     shelf.recall = lambda receipt: (recall(receipt), None)[1]  # type: ignore[method-assign]
-    outcome = form(Draws(shelf), Purse(Exact(), shelf))
+    outcome = form(Draws(shelf), ReleaseContext(Exact(), shelf))
     assert "draw" in shelf.lines
     assert (outcome.value, outcome.certificate) == (("theirs", "certificate") if passing else (None, None))
 
@@ -394,11 +394,11 @@ def test_who_loses_a_race_shows_what_the_winner_stored(form: Any, passing: bool,
 @pytest.mark.parametrize("form", FORMS)
 def test_what_cannot_be_kept_is_shown_once(form: Any, shelf: Shelf) -> None:
     draws = Draws(shelf, value=Whole(7))
-    assert form(draws, Purse(Exact(), shelf)).value is not None
+    assert form(draws, ReleaseContext(Exact(), shelf)).value is not None
     assert shelf.stored == [None]
     drawn = draws.count
     with pytest.raises(KeyConflictError, match="consumed"):
-        form(draws, Purse(Exact(), shelf))
+        form(draws, ReleaseContext(Exact(), shelf))
     assert draws.count == drawn
 
 
@@ -407,10 +407,10 @@ def test_nothing_is_shown_that_could_not_be_stored_and_a_retry_stores_what_was_d
     draws, shelf.fails = Draws(shelf), True
     for _ in range(2):
         with pytest.raises(LedgerError, match="could not be stored"):  # what a ledger of one's own says is not shown
-            form(draws, Purse(Exact(), shelf))
+            form(draws, ReleaseContext(Exact(), shelf))
         assert shelf.stored == []
     drawn, shelf.fails = draws.count, False
-    assert form(draws, Purse(Exact(), shelf)).value is not None
+    assert form(draws, ReleaseContext(Exact(), shelf)).value is not None
     assert draws.count == drawn
 
 
@@ -418,17 +418,17 @@ def test_nothing_is_shown_that_could_not_be_stored_and_a_retry_stores_what_was_d
 def test_an_outcome_of_another_version_is_not_drawn_again(form: Any, shelf: Shelf) -> None:
     shelf.stored.append('{"snugdp outcome":99}')
     with pytest.raises(LedgerError, match="cannot read") as error:
-        form(Draws(shelf), Purse(Exact(), shelf))
+        form(Draws(shelf), ReleaseContext(Exact(), shelf))
     assert error.value.__suppress_context__ or error.value.__context__ is None
     assert shelf.lines == ["charge", "recall"]
 
 
 @pytest.mark.parametrize("form", FORMS[:4])
 def test_a_rehearsal_stores_nothing(form: Any, shelf: Shelf) -> None:
-    assert isinstance(form(Draws(shelf), Purse(Simulation(1))), NotPrivate)
+    assert isinstance(form(Draws(shelf), ReleaseContext(Simulation(1))), NotPrivate)
     assert not {"charge", "recall", "settle"} & set(shelf.lines)
     with pytest.raises(PrivateComputationError):
-        form(Draws(shelf, breaks=True), Purse(Simulation(1)))
+        form(Draws(shelf, breaks=True), ReleaseContext(Simulation(1)))
 
 
 @pytest.mark.parametrize("wrong", [5, Budget(1), Shelf, b"path"])

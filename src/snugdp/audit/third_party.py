@@ -16,7 +16,7 @@ from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import Theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 
@@ -63,7 +63,7 @@ def released_by(draw: Draw[Data], cost: Cost | Mapping[str, Cost]) -> Callable[[
             value = draw(Secret(data), noise.at("release") if isinstance(cost, Cost) else noise)
             return StoredOutcome(refused=value is None, value=value)
 
-        return Purse(noise).pay(plan, walk)
+        return ReleaseContext(noise).pay(plan, walk)
 
     return run
 

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Till, Told, releasing
+from snugdp.cli.releases import Data, ReleaseOptions, ReleaseResult, releasing
 
 
 @releasing
 def bounds(
     data: Data,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     column: Annotated[list[str], typer.Option("--column", "-c", help="A column of numbers; repeat for more.")],
     epsilon: Annotated[str, typer.Option(help="The privacy budget for all columns together, such as 0.5.")],
     outside: Annotated[str, typer.Option(help="The share of rows that may lie beyond each bound.")] = "0.01",
@@ -30,13 +30,15 @@ def bounds(
     query = Bounds(columns=column, epsilon=epsilon, outside=outside, neighbours=neighbours)
     reading.of_numbers(data, column)
     plan = query.plan()
-    account = till.agreed(plan, aside=True)
+    account = choices.agreed(plan, aside=True)
     outcome = query.release(data, ledger=account)
     if outcome.value is None:
         raise AssertionError("bounds are never refused")
     found = outcome.value.columns
     shown = {"bounds": {name: {"lower": one.lower, "upper": one.upper} for name, one in found.items()}}
     public = {"columns": ", ".join(column), "outside": outside}
-    till.tell(outcome, plan, Told(None, shown, title=f"Bounds of {', '.join(column)}", public=public, aside=True))
-    if not till.as_json:
+    choices.tell(
+        outcome, plan, ReleaseResult(None, shown, title=f"Bounds of {', '.join(column)}", public=public, aside=True)
+    )
+    if not choices.as_json:
         typer.echo(outcome.value.to_toml(), nl=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, ModelFile, Rows, Till, Told, releasing
+from snugdp.cli.releases import Data, ModelFile, ReleaseOptions, ReleaseResult, Rows, releasing
 
 
 @releasing
@@ -14,7 +14,7 @@ def fit(
     data: Data,
     schema: models.SchemaFile,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     epsilon: models.Epsilon,
     delta: models.Delta = 1e-6,
     target: models.Target = None,
@@ -36,20 +36,24 @@ def fit(
     from snugdp.cli import reading
 
     params = (*(param or ()), *(propose or ()))
-    wish = models.Wish(model, schema, target, epsilon, delta, method, params, rows, features, components, neighbours)
+    wish = models.ModelRequest(
+        model, schema, target, epsilon, delta, method, params, rows, features, components, neighbours
+    )
     estimator = wish.estimator()
     plan = models.plan_of(estimator, rows)
     reading.opened(data, models.columns_of(estimator))
-    estimator.set_params(ledger=till.agreed(plan)).fit(data)
+    estimator.set_params(ledger=choices.agreed(plan)).fit(data)
     words, shown, table = None, {}, None
-    if till.as_json:
+    if choices.as_json:
         from snugdp.estimators.files.model_file import as_dict
 
         shown = {"model": as_dict(estimator)}
     elif estimator.released_:
         table = _table(estimator)
         words = f"Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
-    till.tell(estimator.outcome_, plan, Told(words, shown, {"model": output}, estimator, rows=rows, table=table))
+    choices.tell(
+        estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, estimator, rows=rows, table=table)
+    )
 
 
 def _table(model: Any) -> Any:

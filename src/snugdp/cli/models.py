@@ -54,7 +54,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 
 @dataclass(frozen=True)
-class Wish:
+class ModelRequest:
     """What was asked for."""
 
     model: Model

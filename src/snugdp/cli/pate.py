@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, Multiline, Till, Told, releasing
+from snugdp.cli.releases import Data, Delta, Epsilon, Multiline, ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
     from snugdp.pate.face import Labels
@@ -50,7 +50,7 @@ Threshold = Annotated[
 def label(
     votes: Annotated[Path, typer.Argument(help="A .csv, .npy, .npz, .parquet or .arrow file.", show_default=False)],
     *,
-    till: Till,
+    choices: ReleaseOptions,
     epsilon: Epsilon,
     delta: Delta = "1e-6",
     classes: Classes = None,
@@ -81,7 +81,7 @@ def label(
     from snugdp.pate import face
     from snugdp.pate.proposals import Size
     from snugdp.pate.votes import read
-    from snugdp.release.context import Purse
+    from snugdp.release.context import ReleaseContext
 
     _check_output(output)
     budget, named = Budget(epsilon, delta), _classes(classes)
@@ -90,20 +90,22 @@ def label(
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
-    purse = Purse(None, till.agreed(proposal.plan, aside=aside), budget)
-    asked = purse.asking(lambda: face.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
+    context = ReleaseContext(None, choices.agreed(proposal.plan, aside=aside), budget)
+    asked = context.asking(lambda: face.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
     outcome = face.run(proposal, panel, inside, asked)
     shown: dict[str, Any] = {"labels": None, "answered": None}
     words = None
     if outcome.value is not None:
         found = outcome.value
         shown = {"labels": found.labels.tolist(), "answered": found.answered.tolist()}
-        if output is not None or not till.as_json:
+        if output is not None or not choices.as_json:
             _write(found, output)
         words = f"Released: labels of {int(found.answered.sum()):,} of {len(found):,} queries"
     public = {"classes": list(panel.classes), "teachers": panel.teachers, "queries": panel.queries}
-    till.tell(
-        outcome, proposal.plan, Told(words, shown, {"labels": output if words else None}, public=public, aside=aside)
+    choices.tell(
+        outcome,
+        proposal.plan,
+        ReleaseResult(words, shown, {"labels": output if words else None}, public=public, aside=aside),
     )
 
 
@@ -113,7 +115,7 @@ def train(
     data: Data,
     schema: models.SchemaFile,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     queries: Annotated[
         str,
         typer.Option(help="A file of public rows without labels, with the columns of the table.", show_default=False),
@@ -149,7 +151,7 @@ def train(
     how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
     model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
     plan = model.plan()
-    account = till.agreed(plan)
+    account = choices.agreed(plan)
     rows = reading.frame(private, {**features, answer[0]: answer[1]})
     model.set_params(ledger=account).fit(rows.select(tuple(features)), rows[answer[0]])
     if model.released_ and not hasattr(model, "student_"):
@@ -159,7 +161,7 @@ def train(
         )
     words = f"Released: a student of {int(model.answered_.sum()):,} labels" if model.released_ else None
     title = f"A student of private teachers: {answer[0]}"
-    till.tell(model.outcome_, plan, Told(words, {}, {"model": output}, model=model, title=title))
+    choices.tell(model.outcome_, plan, ReleaseResult(words, {}, {"model": output}, model=model, title=title))
 
 
 def _ensemble(teachers: int, **given: Any) -> Any:

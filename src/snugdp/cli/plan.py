@@ -45,7 +45,7 @@ def plan(
         models.in_range(epsilon, delta)
         guess = None if model is models.Model.PCA else rows
         params = (*(param or ()), *(propose or ()))
-        wish = models.Wish(
+        wish = models.ModelRequest(
             model, schema, target, epsilon, delta, method, params, guess, features, components, neighbours
         )
         estimator = wish.estimator()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, Rows, Till, Told, releasing
+from snugdp.cli.releases import Data, Delta, Epsilon, ReleaseOptions, ReleaseResult, Rows, releasing
 
 if TYPE_CHECKING:
     from snugdp.propose.plan import Plan
@@ -37,7 +37,7 @@ Replaced = Annotated[str, typer.Option("--neighbours", help='Must be "replace", 
 def median(
     data: Data,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     column: Column,
     epsilon: Epsilon,
     delta: Delta = "1e-6",
@@ -55,7 +55,7 @@ def median(
     """
     from snugdp.queries.robust import Median
 
-    asked = _Asked("median", data, column, schema, till)
+    asked = _Asked("median", data, column, schema, choices)
     given = {"epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
     asked.number(Median, (lower, upper), rows, given)
 
@@ -65,7 +65,7 @@ def median(
 def quantile(
     data: Data,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     column: Column,
     q: Annotated[str, typer.Option("--q", help="Which quantile, such as 0.9.", show_default=False)],
     epsilon: Epsilon,
@@ -84,7 +84,7 @@ def quantile(
     """
     from snugdp.queries.robust import Quantile
 
-    asked = _Asked("quantile", data, column, schema, till)
+    asked = _Asked("quantile", data, column, schema, choices)
     given = {"q": q, "epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
     asked.number(Quantile, (lower, upper), rows, given)
 
@@ -94,7 +94,7 @@ def quantile(
 def trimmed_mean(
     data: Data,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     column: Column,
     epsilon: Epsilon,
     delta: Delta = "0",
@@ -114,7 +114,7 @@ def trimmed_mean(
     """
     from snugdp.queries.robust import TrimmedMean
 
-    asked = _Asked("trimmed-mean", data, column, schema, till)
+    asked = _Asked("trimmed-mean", data, column, schema, choices)
     given = {"trim": trim, "epsilon": epsilon, "delta": delta, "beta": beta, "neighbours": neighbours}
     asked.number(TrimmedMean, (lower, upper), rows, given)
 
@@ -124,7 +124,7 @@ def trimmed_mean(
 def mode(
     data: Data,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     column: Column,
     values: Values = None,
     schema: SchemaFile = None,
@@ -138,7 +138,7 @@ def mode(
     """
     from snugdp.queries.labels import Mode
 
-    asked = _Asked("mode", data, column, schema, till)
+    asked = _Asked("mode", data, column, schema, choices)
     given = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours}
     asked.label(lambda labels: Mode(categories=labels, **given), values)
 
@@ -148,7 +148,7 @@ def mode(
 def vote(
     data: Data,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     column: Column,
     values: Values = None,
     schema: SchemaFile = None,
@@ -162,7 +162,7 @@ def vote(
     """
     from snugdp.queries.labels import Vote
 
-    asked = _Asked("vote", data, column, schema, till)
+    asked = _Asked("vote", data, column, schema, choices)
     asked.label(lambda labels: Vote(candidates=labels, epsilon=epsilon, delta=delta, neighbours=neighbours), values)
 
 
@@ -174,7 +174,7 @@ class _Asked:
     file: object
     column: str
     schema: Path | None
-    till: Till
+    choices: ReleaseOptions
 
     def number(
         self, make: Callable[..., Any], ends: tuple[str | None, str | None], rows: int | None, given: dict[str, Any]
@@ -206,7 +206,7 @@ class _Asked:
             query = make(bounds=(low, high), rows=rows, **given)
         public = {"bounds": f"{float(kind.lower):,.10g} to {float(kind.upper):,.10g}", **given, "rows": rows}
         plan = query.plan()
-        account = self.till.agreed(plan)
+        account = self.choices.agreed(plan)
         values = reading.frame(source, kinds)[self.column] if values is None else values
         self._tell(query.release(values, ledger=account), plan, public)
 
@@ -227,7 +227,7 @@ class _Asked:
         query = make(kind.values)
         source = reading.opened(self.file, kinds)
         public, plan = {"values": list(kind.values)}, query.plan()
-        account = self.till.agreed(plan)
+        account = self.choices.agreed(plan)
         self._tell(query.release(reading.frame(source, kinds)[self.column], ledger=account), plan, public)
 
     def _kind(self) -> Kind | None:
@@ -247,7 +247,9 @@ class _Asked:
         words = None if value is None else f"Released: {self.name} of {self.column} = {as_text}"
         public = {name: each for name, each in public.items() if (name, each) != ("step", "0")}
         title = f"{self.name.replace('-', ' ').capitalize()} of {self.column}"
-        self.till.tell(outcome, plan, Told(words, shown, title=title, public={"column": self.column, **public}))
+        self.choices.tell(
+            outcome, plan, ReleaseResult(words, shown, title=title, public={"column": self.column, **public})
+        )
 
 
 def _bounds(kind: Kind | None) -> tuple[Any, Any]:

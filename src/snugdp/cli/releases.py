@@ -44,7 +44,7 @@ _REFUSED = (
 
 
 @dataclass(frozen=True)
-class Till:
+class ReleaseOptions:
     """How one release is paid for and told: a ledger or none, a key or none, for people or for machines."""
 
     book: Ledger | None
@@ -69,7 +69,7 @@ class Till:
         ] = False,
         as_json: models.AsJson = False,
         yes: Annotated[bool, typer.Option("--yes", "-y", help="Charge without asking.")] = False,
-    ) -> Till:
+    ) -> ReleaseOptions:
         """The ledger must be there. These are the options that ``releasing`` gives to a command."""
         if ledger is None and key is not None:
             raise ValueError("--key names a release in a ledger: give --ledger too")
@@ -100,7 +100,7 @@ class Till:
             fail("Nothing was charged.", ERROR)
         return account
 
-    def tell(self, outcome: Outcome[Any], plan: Plan, told: Told) -> None:
+    def tell(self, outcome: Outcome[Any], plan: Plan, told: ReleaseResult) -> None:
         """What came of it, and into which files; a refusal ends the command with its exit code.
 
         The files come first: what was paid for is kept, even if nobody listens any more.
@@ -127,7 +127,7 @@ class Till:
         if outcome.refused:
             fail(_REFUSED, REFUSED)
 
-    def _write(self, outcome: Outcome[Any], plan: Plan, told: Told) -> None:
+    def _write(self, outcome: Outcome[Any], plan: Plan, told: ReleaseResult) -> None:
         model, file = told.model, told.files.get("model")
         if model is not None and file is not None:
             from snugdp.estimators.files.model_file import save
@@ -183,7 +183,7 @@ class Till:
 
 
 @dataclass(frozen=True)
-class Told:
+class ReleaseResult:
     """What a command tells. ``words``, after ``table``: for people; ``shown``: for machines; ``files``: by content.
 
     ``model``: an estimator, saved to the file "model" and shown by the report instead of the outcome. ``title``,
@@ -202,16 +202,16 @@ class Told:
 
 
 def releasing(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that releases: it has the options of ``Till.of`` as well, and is given the till that they make.
+    """A command that releases: it has the options of ``ReleaseOptions.of`` as well, and is given them.
 
     With ``--no-multiline`` it is given its tables opened; it may ask for the option itself, for other files.
 
     What is wrong is said in plain words, and before the charge: also what its ``--output`` would do.
     """
-    options, asked = inspect.signature(Till.of).parameters, inspect.signature(command).parameters
-    types = get_type_hints(command, include_extras=True) | get_type_hints(Till.of, include_extras=True)
+    options, asked = inspect.signature(ReleaseOptions.of).parameters, inspect.signature(command).parameters
+    types = get_type_hints(command, include_extras=True) | get_type_hints(ReleaseOptions.of, include_extras=True)
     types |= {"multiline": Multiline}
-    own = [each for name, each in asked.items() if name not in ("till", "multiline")]
+    own = [each for name, each in asked.items() if name not in ("choices", "multiline")]
     own.append(inspect.Parameter("multiline", inspect.Parameter.KEYWORD_ONLY, default=True))
 
     @functools.wraps(command)
@@ -221,12 +221,12 @@ def releasing(command: Callable[..., None]) -> Callable[..., None]:
             read = [given.get(name) for name in _READ]
             can_write(given.get("output"), given["report"], read=[*read, *of_ledger(given["ledger"])])
             multiline = given["multiline"] if "multiline" in asked else given.pop("multiline")
-            till = Till.of(**{name: given.pop(name) for name in options})
+            choices = ReleaseOptions.of(**{name: given.pop(name) for name in options})
             if not multiline:
                 from snugdp.cli.reading import table
 
                 given |= {name: table(given[name], multiline) for name in _TABLES if name in given}
-            command(till=till, **given)
+            command(choices=choices, **given)
 
     together = [each.replace(annotation=types[each.name]) for each in (*own, *options.values())]
     run.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, ModelFile, Rows, Till, Told, releasing
+from snugdp.cli.releases import Data, Delta, Epsilon, ModelFile, ReleaseOptions, ReleaseResult, Rows, releasing
 
 if TYPE_CHECKING:
     from snugdp.tables.schema.schema import Schema
@@ -35,7 +35,7 @@ def select(
     data: Data,
     schema: models.SchemaFile,
     *,
-    till: Till,
+    choices: ReleaseOptions,
     validation: Annotated[
         str, typer.Option(help="Public rows with their targets, to choose the best on.", show_default=False)
     ],
@@ -78,13 +78,13 @@ def select(
         rows=rows,
     )
     plan = estimator.plan(rows=rows)
-    estimator.set_params(ledger=till.agreed(plan)).fit(data)
+    estimator.set_params(ledger=choices.agreed(plan)).fit(data)
     words, shown = _words(estimator) if estimator.released_ else None, {}
-    if till.as_json:
+    if choices.as_json:
         from snugdp.estimators.files.model_file import as_dict
 
         shown = {"model": as_dict(estimator)}
-    till.tell(estimator.outcome_, plan, Told(words, shown, {"model": output}, model=estimator, rows=rows))
+    choices.tell(estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, model=estimator, rows=rows))
 
 
 def _schema(file: Path, target: str | None) -> Schema:

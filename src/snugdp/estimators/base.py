@@ -1,4 +1,4 @@
-"""What private estimators have in common: the promise they made, the refusal, and a pickle without a purse."""
+"""What private estimators have in common: the promise they made, the refusal, and a pickle without a context."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Address(str):
         return str, (without_password(str(self)),)
 
 
-class Elsewhere:
+class DeferredLedger:
     """A ledger in a pickle. It is opened at its first use, so that a model predicts where its ledger is not."""
 
     def __init__(self, held: bytes, address: str) -> None:
@@ -69,17 +69,17 @@ class Elsewhere:
     def __repr__(self) -> str:
         return f"<ledger at {self._address}>"
 
-    def __copy__(self) -> Elsewhere:
+    def __copy__(self) -> DeferredLedger:
         return self
 
-    def __deepcopy__(self, memo: object) -> Elsewhere:
+    def __deepcopy__(self, memo: object) -> DeferredLedger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Elsewhere, (self._held, self._address)
+        return DeferredLedger, (self._held, self._address)
 
 
-def discreet(ledger: Any) -> Any:
+def mask_password(ledger: Any) -> Any:
     """The same ledger, with a password that does not show."""
     if type(ledger) is str and ledger != without_password(ledger):
         return Address(ledger)
@@ -93,7 +93,7 @@ def pickled(ledger: Any) -> Any:
     if isinstance(ledger, MemoryLedger):
         return AbsentLedger()
     if isinstance(ledger, Ledger | View):
-        return Elsewhere(pickle.dumps(ledger), ledger.address)
+        return DeferredLedger(pickle.dumps(ledger), ledger.address)
     if isinstance(ledger, str) and "://" in ledger:
         return without_password(str(ledger))
     return os.path.abspath(ledger) if isinstance(ledger, str | os.PathLike) else ledger

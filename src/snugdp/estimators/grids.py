@@ -17,7 +17,7 @@ from snugdp.mechanisms.linear.base import Fit, Method
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.rows import Rows
 
@@ -71,7 +71,7 @@ class Run:
     ) -> Outcome[Fit]:
         """Pay from the ledger of the run, test, release or refuse."""
         assert rows is not None
-        return self.make(proposal, budget).fit(rows, Purse(noise, ledger, budget))
+        return self.make(proposal, budget).fit(rows, ReleaseContext(noise, ledger, budget))
 
     def plan(self, proposal: Mapping[str, Any], budget: Budget) -> Plan:
         """What that will cost."""
@@ -136,9 +136,9 @@ class Searched:
         found = [self._make(proposal, budget).forecast(rows) for proposal in some]
         return min(found, key=lambda forecast: forecast.excess)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Any]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Any]:
         """Pay once, run, keep the best: a ``Selected`` whose release is the winner's."""
-        return self.selection.paid_from(purse, self._progress, rows=rows)
+        return self.selection.paid_from(context, self._progress, rows=rows)
 
 
 def options_of(selection: object) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from snugdp.mechanisms.linear.base import Design, Fit, Method
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.arrays import ArraySource
 from snugdp.tables.passes.base import row_map
@@ -71,9 +71,9 @@ class LinearModel(PrivateEstimator):
         """
         budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
         recipe_for(self.method, self.proposals, self.rows, self.validation, self._recipes())
-        purse = Purse(self._fresh_noise(), self.ledger, budget)
+        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         table = self._read(X, y, bounds)
-        if not purse.noise.private:
+        if not context.noise.private:
             require_rows(table.data)
         method = self._make(table.layout, budget)
         plan = self._told(method, table.layout, guess)
@@ -84,7 +84,7 @@ class LinearModel(PrivateEstimator):
                 rows.moments()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            asked = purse.asking(lambda: self._question(table.layout.features, y, **self._as_read(table.layout)))
+            asked = context.asking(lambda: self._question(table.layout.features, y, **self._as_read(table.layout)))
             outcome: Outcome[Any] = method.fit(Secret(rows), asked)
         return self._keep(outcome, plan, budget, table.layout)
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Promise, rehearsal
-from snugdp.estimators.deferred_ledger import discreet, pickled
+from snugdp.estimators.deferred_ledger import mask_password, pickled
 from snugdp.estimators.inputs import eager
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise, Simulation
@@ -29,7 +29,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; the password in the URL of a ledger is there and does not show."""
         params: dict[str, Any] = super().get_params(deep)
-        return {**params, "ledger": discreet(params["ledger"])}
+        return {**params, "ledger": mask_password(params["ledger"])}
 
     def _budget(self) -> Budget:
         return Budget(self.epsilon, self.delta, self.neighbours)

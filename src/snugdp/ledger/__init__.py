@@ -12,8 +12,8 @@ if TYPE_CHECKING:
         ForeignProcessError,
         KeyConflictError,
         LedgerError,
+        LedgerWriteError,
         TamperedLedgerError,
-        UnwrittenError,
     )
     from snugdp.ledger.memory import MemoryLedger
     from snugdp.ledger.view import View
@@ -25,9 +25,9 @@ __all__ = [
     "KeyConflictError",
     "Ledger",
     "LedgerError",
+    "LedgerWriteError",
     "MemoryLedger",
     "TamperedLedgerError",
-    "UnwrittenError",
     "Verification",
     "View",
 ]
@@ -38,7 +38,7 @@ __getattr__ = loader(
         "snugdp.ledger.book": "Ledger",
         "snugdp.ledger.entries": "Entry Verification",
         "snugdp.ledger.errors": "BudgetExceededError ForeignProcessError KeyConflictError LedgerError "
-        "TamperedLedgerError UnwrittenError",
+        "TamperedLedgerError LedgerWriteError",
         "snugdp.ledger.memory": "MemoryLedger",
         "snugdp.ledger.view": "View",
     },

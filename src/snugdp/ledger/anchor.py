@@ -14,7 +14,7 @@ import struct
 import time
 from collections.abc import Iterator
 
-from snugdp.ledger.errors import TamperedLedgerError, UnwrittenError
+from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.records import digest
 from snugdp.ledger.store import Mark
 
@@ -44,7 +44,7 @@ class FileAnchor:
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o600)
         except OSError as error:
-            raise UnwrittenError(f"the anchor {self._path} could not be made: {reason(error)}") from None
+            raise LedgerWriteError(f"the anchor {self._path} could not be made: {reason(error)}") from None
         try:
             try:
                 whole = os.write(handle, _slot(mark) * 2) == 2 * _SLOT
@@ -54,10 +54,10 @@ class FileAnchor:
             sync_folder(self._path)
         except OSError as error:
             self._remove()
-            raise UnwrittenError(f"the anchor {self._path} could not be made: {reason(error)}") from None
+            raise LedgerWriteError(f"the anchor {self._path} could not be made: {reason(error)}") from None
         if not whole:
             self._remove()
-            raise UnwrittenError(f"the anchor {self._path} could not be made: the disk is full")
+            raise LedgerWriteError(f"the anchor {self._path} could not be made: the disk is full")
 
     def withdraw(self, mark: Mark) -> None:
         """Undo ``create`` for a ledger that could not be made: only while it holds this first mark."""
@@ -102,7 +102,7 @@ class FileAnchor:
                 "the newest. Put it back, or give its place with anchor="
             ) from None
         except OSError as error:
-            raise UnwrittenError(f"the anchor {self._path} could not be opened: {reason(error)}") from None
+            raise LedgerWriteError(f"the anchor {self._path} could not be opened: {reason(error)}") from None
         try:
             yield handle
         finally:
@@ -113,7 +113,7 @@ class FileAnchor:
         try:
             found = [(mark, slot) for slot in (0, 1) if (mark := _mark(os.pread(handle, _SLOT, slot * _SLOT)))]
         except OSError as error:
-            raise UnwrittenError(f"the anchor {self._path} could not be read: {reason(error)}") from None
+            raise LedgerWriteError(f"the anchor {self._path} could not be read: {reason(error)}") from None
         if not found or len({mark.id for mark, _ in found}) > 1:
             raise TamperedLedgerError(f"the anchor {self._path} is garbled: put back the file that belongs here")
         return max(found, key=lambda pair: pair[0].seq)
@@ -122,9 +122,9 @@ class FileAnchor:
         try:
             written = os.pwrite(handle, _slot(mark), slot * _SLOT)
         except OSError as error:
-            raise UnwrittenError(f"the anchor {self._path} could not be written: {reason(error)}") from None
+            raise LedgerWriteError(f"the anchor {self._path} could not be written: {reason(error)}") from None
         if written != _SLOT:
-            raise UnwrittenError(f"the anchor {self._path} could not be written: the disk is full")
+            raise LedgerWriteError(f"the anchor {self._path} could not be written: the disk is full")
 
 
 def _slot(mark: Mark) -> bytes:
@@ -151,7 +151,7 @@ def locked(handle: int, place: str, *, shared: bool = False) -> Iterator[None]:
     pause = 0.0001
     while not try_lock(handle, place, shared=shared):
         if time.monotonic() > until:
-            raise UnwrittenError(f"{place} has been locked by another process for {PATIENCE:g} s: try again later")
+            raise LedgerWriteError(f"{place} has been locked by another process for {PATIENCE:g} s: try again later")
         time.sleep(pause)
         pause = min(2 * pause, 0.01)
     try:
@@ -167,7 +167,7 @@ def try_lock(handle: int, place: str, *, shared: bool = False) -> bool:
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False
-        raise UnwrittenError(
+        raise LedgerWriteError(
             f"{place} cannot be locked ({reason(error)}): keep the ledger on a local disk, or use PostgreSQL"
         ) from None
     return True
@@ -177,7 +177,7 @@ def _lock(handle: int, *, shared: bool = False, unlock: bool = False) -> None:
     try:
         import fcntl
     except ImportError:
-        raise UnwrittenError("a ledger in a file needs a system with POSIX locks; use PostgreSQL here") from None
+        raise LedgerWriteError("a ledger in a file needs a system with POSIX locks; use PostgreSQL here") from None
     if hasattr(fcntl, "F_OFD_SETLK"):  # the same kind of lock that SQLite uses, but owned by the handle
         kind = fcntl.F_UNLCK if unlock else fcntl.F_RDLCK if shared else fcntl.F_WRLCK
         fcntl.fcntl(handle, fcntl.F_OFD_SETLK, struct.pack("@hhqqi0q", kind, os.SEEK_SET, 0, 0, 0))

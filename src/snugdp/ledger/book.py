@@ -14,7 +14,7 @@ from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Receipt
 from snugdp.ledger import entries, records, requests
 from snugdp.ledger.entries import Entry, Verification
-from snugdp.ledger.errors import KeyConflictError, LedgerError, TamperedLedgerError, UnwrittenError
+from snugdp.ledger.errors import KeyConflictError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.handle import Handle, New
 from snugdp.ledger.limits import Remaining
 from snugdp.ledger.question import Question
@@ -209,8 +209,8 @@ class Ledger:
 
         try:
             return self._handle.within(decide)
-        except UnwrittenError as error:
-            raise UnwrittenError(
+        except LedgerWriteError as error:
+            raise LedgerWriteError(
                 f"{error}. The charge stands and the output is not shown: a retry with the key {receipt.key!r} is not "
                 "charged again"
             ) from None

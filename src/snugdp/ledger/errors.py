@@ -38,7 +38,7 @@ class KeyConflictError(LedgerError):
     """A key names one release. It was used for another one, or its output is no longer stored."""
 
 
-class UnwrittenError(LedgerError):
+class LedgerWriteError(LedgerError):
     """The ledger could not be read or written: disk full, read-only, locked for too long, server gone.
 
     The message says whether a charge stands. Nothing was released.

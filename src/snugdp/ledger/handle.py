@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from snugdp.ledger import records
-from snugdp.ledger.errors import ForeignProcessError, LedgerError, TamperedLedgerError, UnwrittenError
+from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.state import Judged, State
 from snugdp.ledger.store import Mark, Row, Store, Transaction
 
@@ -130,8 +130,8 @@ class Handle:
             return
         try:
             self.store.anchor.advance(Mark(mark.id, self.state.seq, self.state.head))
-        except UnwrittenError as error:
-            raise UnwrittenError(f"{error}. {fate}") from None
+        except LedgerWriteError as error:
+            raise LedgerWriteError(f"{error}. {fate}") from None
 
     def _require_this_process(self) -> None:
         if os.getpid() != self._process:

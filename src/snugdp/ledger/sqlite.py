@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from snugdp.ledger.anchor import CLOEXEC, PATIENCE, FileAnchor, locked, reason, sync_folder, try_lock
-from snugdp.ledger.errors import TamperedLedgerError, UnwrittenError
+from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.store import Row
 
 _TABLE = "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL, body TEXT, hash TEXT NOT NULL)"
@@ -70,7 +70,7 @@ class SQLiteStore:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
-            raise UnwrittenError(
+            raise LedgerWriteError(
                 f"{self._path} could not be looked for ({reason(error)}): a ledger needs a folder that this user may "
                 "enter and write"
             ) from None
@@ -86,13 +86,13 @@ class SQLiteStore:
                 first = os.open(side, os.O_RDWR | os.O_CREAT | CLOEXEC, 0o600)
                 second = os.open(side, os.O_RDWR | CLOEXEC)
             except OSError as error:
-                raise UnwrittenError(
+                raise LedgerWriteError(
                     f"{side} could not be opened ({reason(error)}): a ledger needs a folder that exists and that this "
                     "user may write"
                 ) from None
             with locked(first, side):
                 if try_lock(second, side):
-                    raise UnwrittenError(
+                    raise LedgerWriteError(
                         f"{side} was locked twice: this file system has no locks. Keep the ledger on a local disk, or "
                         "use PostgreSQL"
                     )
@@ -109,13 +109,13 @@ class SQLiteStore:
         try:
             self._write_fresh(fresh, genesis)
             if self.exists():
-                raise UnwrittenError(f"{self._path} was made by somebody else meanwhile: open it instead")
+                raise LedgerWriteError(f"{self._path} was made by somebody else meanwhile: open it instead")
             os.rename(fresh, self._path)
             sync_folder(self._path)
         except _ERRORS as error:
             raise self._failure(error, "nothing was made") from None
         except OSError as error:
-            raise UnwrittenError(f"the ledger {self._path} could not be made: {reason(error)}") from None
+            raise LedgerWriteError(f"the ledger {self._path} could not be made: {reason(error)}") from None
         finally:
             _remove(fresh)
 
@@ -123,7 +123,7 @@ class SQLiteStore:
         """The log of an earlier ledger of this name would be played into the new one."""
         for log in (self._path + "-wal", self._path + "-journal"):
             if os.path.lexists(log):
-                raise UnwrittenError(
+                raise LedgerWriteError(
                     f"{self._path} is missing, but its log {log} is there: put the ledger back beside its log. If "
                     "nothing of it is needed, delete the log"
                 )
@@ -176,7 +176,7 @@ class SQLiteStore:
     def _identify(self) -> None:
         found = _identity(self._path)
         if found is None and self._file is None:
-            raise UnwrittenError(f"there is no ledger at {self._path}")
+            raise LedgerWriteError(f"there is no ledger at {self._path}")
         if self._file is not None and found != self._file:
             raise TamperedLedgerError(
                 f"{self._path} is not the file that was opened: it was moved, deleted or replaced. Open it again"
@@ -237,14 +237,14 @@ class SQLiteStore:
             raise
 
     def _rollback(self) -> None:
-        with contextlib.suppress(sqlite3.Error, UnwrittenError):
+        with contextlib.suppress(sqlite3.Error, LedgerWriteError):
             if self._sql.in_transaction:
                 self._sql.execute("ROLLBACK")
 
     @property
     def _sql(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise UnwrittenError(f"{self._path} was closed in the middle of a charge: nothing was written")
+            raise LedgerWriteError(f"{self._path} was closed in the middle of a charge: nothing was written")
         return self._connection
 
     def release(self) -> None:
@@ -258,12 +258,12 @@ class SQLiteStore:
         self.release()
         self._anchor.close()
 
-    def _failure(self, error: Exception, fate: str) -> TamperedLedgerError | UnwrittenError:
+    def _failure(self, error: Exception, fate: str) -> TamperedLedgerError | LedgerWriteError:
         code = getattr(error, "sqlite_errorcode", None)
         way_out = None if code is None else _WAYS_OUT.get(code & 0xFF)
         if way_out is None:
             return TamperedLedgerError(f"{self._path} is damaged or no ledger: restore the newest copy, and its anchor")
-        return UnwrittenError(f"the ledger {self._path} could not be used, {fate}: {way_out}")
+        return LedgerWriteError(f"the ledger {self._path} could not be used, {fate}: {way_out}")
 
 
 def _connection(path: str) -> sqlite3.Connection:

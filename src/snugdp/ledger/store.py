@@ -61,7 +61,7 @@ class Anchor(Protocol):
         """Remember a newer head; an older one changes nothing. Compare and write are one step among all processes.
 
         It need not survive a power cut (it would be older: legal), but it must survive the death of the process.
-        Raises ``TamperedLedgerError`` if the anchor is missing, garbled or of another ledger, ``UnwrittenError`` if
+        Raises ``TamperedLedgerError`` if the anchor is missing, garbled or of another ledger, ``LedgerWriteError`` if
         it cannot be written.
         """
         ...
@@ -96,13 +96,13 @@ class Store(Protocol):
        it is entered (before the first row is read) until it is left, nobody else can enter it. Leaving it normally
        commits, and when the ``with`` statement ends the rows are durable (they survive a power cut): one flush per
        transaction that appended, none for one that only read. Leaving it by any exception (KeyboardInterrupt too)
-       rolls back. Every failure to begin, append or commit is an ``UnwrittenError`` that says what to do; a COMMIT
-       whose fate is unknown is an ``UnwrittenError`` too (the caller reads the truth in its next transaction).
-       It waits for others for a while (about 30 s) and then raises ``UnwrittenError``.
+       rolls back. Every failure to begin, append or commit is an ``LedgerWriteError`` that says what to do; a COMMIT
+       whose fate is unknown is an ``LedgerWriteError`` too (the caller reads the truth in its next transaction).
+       It waits for others for a while (about 30 s) and then raises ``LedgerWriteError``.
     2. Entering a transaction checks that this is still the same thing that was opened (same file, same database,
        same table, no trigger, rule or view in between). If not: ``TamperedLedgerError``.
     3. Anything that cannot be read or decoded is a ``TamperedLedgerError``; not being able to reach the store at all
-       is an ``UnwrittenError``. Errors are raised ``from None`` and never show a password.
+       is an ``LedgerWriteError``. Errors are raised ``from None`` and never show a password.
     4. A connection is never used in another process than the one that made it: after a fork nothing of the parent's
        may be touched or closed by the child. (``book`` asks ``os.getpid()`` before it calls a store.)
     5. One thread at a time calls a store object: ``book`` holds a lock around it.
@@ -134,7 +134,7 @@ class Store(Protocol):
     def creating(self) -> AbstractContextManager[None]:
         """Held by ``book`` while it asks ``exists`` and decides to create: nobody else is in it at the same time.
 
-        Also the place for the probe that locks work at all; raises ``UnwrittenError`` if they do not.
+        Also the place for the probe that locks work at all; raises ``LedgerWriteError`` if they do not.
         """
         ...
 
@@ -147,7 +147,7 @@ class Store(Protocol):
         ...
 
     def connect(self) -> None:
-        """Open what exists; check its schema. Raises ``TamperedLedgerError`` or ``UnwrittenError``."""
+        """Open what exists; check its schema. Raises ``TamperedLedgerError`` or ``LedgerWriteError``."""
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:

@@ -23,7 +23,7 @@ from snugdp.pate.proposals import Confidence, Proposal, Request, Size, plain, te
 from snugdp.pate.smooth import smooth
 from snugdp.pate.votes import Form, Panel, read
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 
@@ -178,12 +178,12 @@ def label(
     [1, 0, 1, 0]
     """
     _check_budget(budget)
-    purse = Purse(noise, ledger, budget)
+    context = ReleaseContext(noise, ledger, budget)
     panel, inside = read(votes, form=form, n_teachers=n_teachers, classes=classes)
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     numbers = Numbers(sigma, gap, proxy, threshold, threshold_sigma)
     return run(
-        propose(budget, size, test, numbers), panel, inside, purse.asking(lambda: asked(budget, panel, test, numbers))
+        propose(budget, size, test, numbers), panel, inside, context.asking(lambda: asked(budget, panel, test, numbers))
     )
 
 
@@ -194,12 +194,12 @@ def asked(budget: Budget, panel: Panel, test: Test, given: Numbers) -> Question:
     return question(words, by="pate.label", votes=votes, budget=budget, test=test, given=given)
 
 
-def run(proposal: Proposal, panel: Panel, votes: Secret[Any], purse: Purse) -> Outcome[Labels]:
+def run(proposal: Proposal, panel: Panel, votes: Secret[Any], context: ReleaseContext) -> Outcome[Labels]:
     """Pay, test, release or refuse."""
     shown = _Shown(proposal, panel)
     if proposal.test is None:
-        return release(proposal.plan, shown, votes, purse)
-    return release_or_refuse(proposal.plan, proposal.test, shown, votes, purse)
+        return release(proposal.plan, shown, votes, context)
+    return release_or_refuse(proposal.plan, proposal.test, shown, votes, context)
 
 
 @dataclass(frozen=True)

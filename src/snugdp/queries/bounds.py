@@ -15,7 +15,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.queries.face import Shown, asked, budget_for
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers, numeric
@@ -141,10 +141,12 @@ class Bounds:
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, None if self.columns else data))
+        context = ReleaseContext(noise, ledger, self._budget).asking(
+            lambda: asked(self, None if self.columns else data)
+        )
         mechanism = self._mechanism
         shown = Shown(mechanism, self._show)
-        return release(self.plan(), shown, self._counts(data), purse)
+        return release(self.plan(), shown, self._counts(data), context)
 
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:

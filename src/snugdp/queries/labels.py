@@ -26,7 +26,7 @@ from snugdp.propose.forecast import Chance, Forecast, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
 from snugdp.propose.theorem import theorem
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names
@@ -94,10 +94,10 @@ class Mode(Generic[Label]):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, data))
+        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
         tally = Secret(Names(self.categories, "categories").counts(data))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
-        return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, purse)
+        return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, context)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,13 +170,13 @@ class Vote(Generic[Label]):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, data))
+        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
         tally = Secret(Names(self.candidates, "candidates").counts(data))
         mechanism, test, plan = self._prepare()
         shown = Shown(mechanism, lambda index: self.candidates[index])
         if test is None:
-            return release(plan, shown, tally, purse)
-        return release_or_refuse(plan, test, shown, tally, purse)
+            return release(plan, shown, tally, context)
+        return release_or_refuse(plan, test, shown, tally, context)
 
     def _prepare(self) -> tuple[NoisyMax, DistanceTest[Counts] | None, Plan]:
         if self.noise_epsilon is not None:

@@ -25,7 +25,7 @@ from snugdp.propose.forecast import Chance, Forecast, Note
 from snugdp.propose.plan import Plan, share_of
 from snugdp.propose.theorem import Theorem, theorem
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
@@ -110,7 +110,7 @@ class RobustQuery(ABC):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
         """
-        purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, data))
+        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
         missing = self._grid.lower if self.missing is None else self._grid.nearest(self.missing, "missing")
         cells = self._grid.integers(numbers(data), missing)
         cells.sort()
@@ -124,8 +124,8 @@ class RobustQuery(ABC):
         (mechanism, plan), grid, divisor = self._prepare(rows), self._grid, self._summary(rows).divisor
         shown = Shown(mechanism, lambda drawn: grid.number(Fraction(drawn, divisor)))
         if isinstance(mechanism, Bounded):
-            return release(plan, shown, Secret(cells), purse)
-        return release_or_refuse(plan, mechanism.test(), shown, Secret(cells), purse)
+            return release(plan, shown, Secret(cells), context)
+        return release_or_refuse(plan, mechanism.test(), shown, Secret(cells), context)
 
     @property
     def _budget(self) -> Budget:

@@ -21,7 +21,7 @@ from snugdp.release.once import Keeper, Purchase, checked
 from snugdp.serial.codec import StoredOutcome
 
 
-class Purse:
+class ReleaseContext:
     """Where the money and the randomness come from: a ledger for releases, a seed for rehearsals, never both.
 
     ``ledger``: a ledger, or the path or URL of one that exists. A release without one has the budget of its own plan.
@@ -48,7 +48,7 @@ class Purse:
             self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
 
     def asking(self, question: Callable[[], Question]) -> Self:
-        """The same purse for one question, which is written beside the plan where that is kept.
+        """The same context for one question, which is written beside the plan where that is kept.
 
         A key is then good for this very question: of other columns, with other parameters, it is refused.
         """

@@ -1,6 +1,6 @@
 """Propose, test, release: the two forms of the paper's framework. Proof: ``spine.proof.md``.
 
-The proposal is public and was made before (``Plan``). Both forms pay first, test in private, then release: the purse
+The proposal is public and was made before (``Plan``). Both forms pay first, test in private, then release: the context
 takes the private part (``walk``) and lets nothing out of it but its outcome. A charge has one outcome: where a ledger
 keeps it, a retry is shown that one (``once.py``).
 """
@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 
@@ -57,7 +57,9 @@ class Calibrated(Protocol[Data_contra, Certificate_contra, Output_co]):
         ...
 
 
-def release(plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], purse: Purse) -> Outcome[Output]:
+def release(
+    plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], context: ReleaseContext
+) -> Outcome[Output]:
     """What is private on all data alike: nothing to test.
 
     Guarantee: the plan's cost, which is the mechanism's own.
@@ -66,11 +68,11 @@ def release(plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], 
     def walk(noise: Noise, _: object) -> StoredOutcome:
         return StoredOutcome(refused=False, value=mechanism.draw(data, noise))  # 4. release
 
-    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+    return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
 
 
 def release_or_refuse(
-    plan: Plan, test: PrivateTest[Data], mechanism: Mechanism[Data, Output], data: Secret[Data], purse: Purse
+    plan: Plan, test: PrivateTest[Data], mechanism: Mechanism[Data, Output], data: Secret[Data], context: ReleaseContext
 ) -> Outcome[Output]:
     """The refusing form. Only the bit of the test is seen. The plan has the steps "test" and "release".
 
@@ -82,7 +84,7 @@ def release_or_refuse(
             return StoredOutcome(refused=True)
         return StoredOutcome(refused=False, value=mechanism.draw(data, noise.at("release")))  # 4. release
 
-    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+    return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
 
 
 def certify_and_release(
@@ -90,7 +92,7 @@ def certify_and_release(
     certifier: Certifier[Data, Certificate],
     mechanism: Calibrated[Data, Certificate, Output],
     data: Secret[Data],
-    purse: Purse,
+    context: ReleaseContext,
 ) -> Outcome[Output]:
     """The calibrating form. The certificate is released as well, and decides the proposal.
 
@@ -106,4 +108,4 @@ def certify_and_release(
             else StoredOutcome(refused=False, value=output, certificate=certificate)
         )
 
-    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+    return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one

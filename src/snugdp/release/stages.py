@@ -11,7 +11,7 @@ from snugdp.ledger import BudgetExceededError
 from snugdp.ledger.inner import within
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import Certifier
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
@@ -25,15 +25,15 @@ Output_co = TypeVar("Output_co", covariant=True)
 
 
 class Second(Protocol[Data_contra, Found_contra, Output_co]):
-    """The second stage: a release of its own, paid from the purse that it is given."""
+    """The second stage: a release of its own, paid from the context that it is given."""
 
-    def fit(self, data: Secret[Data_contra], found: Found_contra, purse: Purse) -> Outcome[Output_co]:
+    def fit(self, data: Secret[Data_contra], found: Found_contra, context: ReleaseContext) -> Outcome[Output_co]:
         """Pay, test, release or refuse."""
         ...
 
 
-class Advance(Purse):
-    """The purse of one stage of a plan that has been paid as a whole: it pays once, and no more than was planned."""
+class Advance(ReleaseContext):
+    """The context of one stage of a plan that has been paid as a whole: it pays once, and no more than was planned."""
 
     def __init__(self, noise: Noise, limit: Cost, receipt: Receipt | None) -> None:
         self.noise, self._account = noise, None
@@ -52,7 +52,7 @@ def in_two_stages(
     first: Certifier[Data, Found | None],
     second: Second[Data, Found, Output],
     data: Secret[Data],
-    purse: Purse,
+    context: ReleaseContext,
     *,
     limit: Cost,
 ) -> Outcome[tuple[Found, Output]]:
@@ -72,4 +72,4 @@ def in_two_stages(
             return StoredOutcome(refused=True)
         return StoredOutcome(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
 
-    return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+    return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it was before there were ids
     "neighbours/1": ("core.guarantee:Neighbours", "guarantee:Neighbours"),
-    "unit/1": ("core.guarantee:Unit", "guarantee:Unit"),
+    "unit/1": ("core.unit:Unit", "guarantee:Unit"),
     "budget/1": ("core.guarantee:Budget", "guarantee:Budget"),
     "cost/1": ("core.guarantee:Cost", "guarantee:Cost"),
     "atom/1": ("accounting.composition:Atom", "accounting.triple:Atom"),
@@ -74,8 +74,16 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "pate-numbers/1": ("pate.face:Numbers", "pate.face:Numbers"),
     "statistic/1": ("certify.statistics:Statistic", "ptr.certify.statistics:Statistic"),
     "smooth-bound/1": ("certify.smooth:SmoothBound", "ptr.certify.smooth:SmoothBound"),
+    # plans
+    "step-kind/1": ("propose.plan:StepKind", ""),
+    "step-noise/1": ("propose.plan:StepNoise", ""),
+    "forecast/1": ("propose.forecast:Forecast", ""),
+    "fit-forecast/1": ("propose.forecast:FitForecast", ""),
+    "error-of/1": ("propose.forecast:ErrorOf", ""),
+    "chance/1": ("propose.forecast:Chance", ""),
+    "note/1": ("propose.forecast:Note", ""),
 }  # fmt: skip
-FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items()}
+FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items() if former}
 _IDS = {f"snugdp.{home}": own for own, (home, _) in TYPES.items()}
 _LOOSE: dict[Any, type] = {float: numbers.Real, int: numbers.Integral, NoneType: NoneType}
 

@@ -18,7 +18,7 @@ from snugdp.audit.replay import path
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.mechanisms.linear.output import OutputPerturbation
 from snugdp.noise import Gaussian, Laplace, Noise
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.moments import Moments
@@ -189,7 +189,7 @@ def test_output_perturbation_agrees_with_quadrature() -> None:
     one, two = ridge_audit.moments([*rows, (1.0, 1.0)]), ridge_audit.moments(rows)
 
     def run(data: Moments, noise: Noise) -> Any:
-        return certify_and_release(method.plan(), method._test, method._mechanism, Secret(data), Purse(noise))
+        return certify_and_release(method.plan(), method._test, method._mechanism, Secret(data), ReleaseContext(noise))
 
     audited = Case("output", run, method.plan().cost, lambda: [(one, two)])
     found = measure(audited, one, two, np.array([0.0]), runs=100)

@@ -23,7 +23,7 @@ from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Noise
 from snugdp.noise.boundary import BoundaryNoise
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 from tests.audit.toys import PAIRS, Rows, clipped, neighbours
@@ -50,7 +50,7 @@ def toy(costs: list[Cost], draw: Any, *, early: bool = False, **more: Any) -> Ca
             value = before[0] if early else drawn(noise)
             return StoredOutcome(refused=value is None, value=value)
 
-        return Purse(noise).pay(plan, walk)
+        return ReleaseContext(noise).pay(plan, walk)
 
     return Case("toy", run, plan.cost, **{"worst": lambda: PAIRS, "random": neighbours, **more})
 

@@ -15,7 +15,7 @@ from snugdp.pate import face
 from snugdp.pate.proposals import Size
 from snugdp.pate.votes import Panel
 from snugdp.propose.forecast import noted
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
@@ -54,7 +54,7 @@ class Tiny:
         return Proposed(plan, given.sigma, given.gap)
 
     @staticmethod
-    def run(proposal: Proposed, panel: Panel, secret: Secret[Any], purse: Purse) -> Outcome[Labels]:
+    def run(proposal: Proposed, panel: Panel, secret: Secret[Any], context: ReleaseContext) -> Outcome[Labels]:
         votes = unwrap(secret)
         assert votes.dtype == np.int64
         assert votes.shape == (panel.queries, len(panel.classes))
@@ -73,7 +73,7 @@ class Tiny:
                 found[:] = 1
             return StoredOutcome(refused=False, value=Labels(np.array(panel.classes)[found], answered))
 
-        return purse.pay(proposal.plan, walk)
+        return context.pay(proposal.plan, walk)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from snugdp.mechanisms.components.base import Rank, Task
 from snugdp.mechanisms.components.crossing import Crossing
 from snugdp.mechanisms.components.dual import Dual
 from snugdp.mechanisms.components.projector import Projector
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
 from snugdp.tables.passes.scatter import Scatter
@@ -47,9 +47,9 @@ def hockey_stick(method: Any, X: Any, other: Any) -> tuple[float, float]:
     found = []
     for seed in range(DRAWS):
         first = Recorder(seed)
-        method.fit(here, Purse(first))
+        method.fit(here, ReleaseContext(first))
         second = Recorder(0, first.said)
-        method.fit(there, Purse(second))
+        method.fit(there, ReleaseContext(second))
         found.append(max(0.0, 1 - math.exp(EPSILON - loss(first, second))) if loss(first, second) > EPSILON else 0.0)
     return float(np.mean(found)), float(np.std(found) / math.sqrt(DRAWS))
 

@@ -20,7 +20,7 @@ from snugdp.mechanisms.components.noisy_matrix import noisy_block, noisy_crossin
 from snugdp.mechanisms.components.projector import Projector
 from snugdp.mechanisms.linear.noisy_sums import root_above
 from snugdp.noise import Gaussian
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
 from snugdp.tables.passes.scatter import Scatter
@@ -74,9 +74,9 @@ def distance(method: Any, X: Array, other: Array, seed: int) -> tuple[Fraction, 
     """The square of the exact Gaussian distance between all that is released on the two tables, and the fit."""
     moves = method.task.moves
     first = Recorder(seed)
-    one = method.fit(scatter(X, moves), Purse(first)).value
+    one = method.fit(scatter(X, moves), ReleaseContext(first)).value
     second = Recorder(0, first.said)
-    two = method.fit(scatter(other, moves), Purse(second)).value
+    two = method.fit(scatter(other, moves), ReleaseContext(second)).value
     assert one.vectors.tolist() == two.vectors.tolist()  # all that is returned is a function of what is released
     assert (one.totals.tolist(), one.route, one.trace) == (two.totals.tolist(), two.route, two.trace)
     assert [sigma for _, sigma in first.seen] == [sigma for _, sigma in second.seen]
@@ -196,7 +196,7 @@ def test_the_noise_is_symmetric_with_half_the_variance_off_the_diagonal() -> Non
     draws = []
     for seed in range(1000):
         noise = Recorder(seed)
-        method.fit(scatter(np.zeros((0, P))), Purse(noise))
+        method.fit(scatter(np.zeros((0, P))), ReleaseContext(noise))
         draws.append(np.concatenate([np.array(said, dtype=float) for said in noise.said]) / task().unit)
     released = np.array(draws) / sd
     assert np.abs(released.mean(axis=0)).max() < 0.15
@@ -220,7 +220,7 @@ def test_a_crossing_has_half_the_variance_of_a_matrix() -> None:
 def test_the_stages_end_in_analyze_gauss_when_nothing_stands_out() -> None:
     X = table(np.random.default_rng(7), 30, lead=0.1)
     noise = Recorder(1)
-    fit = Crossing(task(1, rows=30)).fit(scatter(X), Purse(noise)).value
+    fit = Crossing(task(1, rows=30)).fit(scatter(X), ReleaseContext(noise)).value
     assert fit is not None
     assert fit.route == "gauss"
     shares = [(task().unit / sigma) ** 2 for _, sigma in noise.seen[::2]]  # of the diagonals
@@ -248,7 +248,7 @@ def test_strange_tables_are_released_like_any_other(name: str, X: Array) -> None
     for k in (1, 3, "auto", 0.5):
         for moves in (False, True):
             method = MAKERS[name](task(k, moves=moves, budget=Budget(0.01, 1e-9)))
-            fit = method.fit(scatter(X, moves), Purse(Simulation(1))).value
+            fit = method.fit(scatter(X, moves), ReleaseContext(Simulation(1))).value
             assert fit is not None
             assert np.isfinite(fit.vectors).all()
             assert np.allclose(fit.vectors.T @ fit.vectors, np.eye(fit.vectors.shape[1]), atol=1e-9)
@@ -258,16 +258,16 @@ def test_strange_tables_are_released_like_any_other(name: str, X: Array) -> None
 def test_a_release_is_paid_for(name: str) -> None:
     method = MAKERS[name](task(1))
     ledger = MemoryLedger(1, 1e-6, "add_remove")
-    outcome = method.fit(scatter(table(np.random.default_rng(8), 500)), Purse(ledger=ledger))
+    outcome = method.fit(scatter(table(np.random.default_rng(8), 500)), ReleaseContext(ledger=ledger))
     assert isinstance(outcome, Released)
     assert ledger.spent == method.plan().cost
-    assert isinstance(method.fit(scatter(np.eye(P)), Purse(Simulation(1))), NotPrivate)
+    assert isinstance(method.fit(scatter(np.eye(P)), ReleaseContext(Simulation(1))), NotPrivate)
 
 
 def test_a_released_centre_is_where_the_second_pass_begins() -> None:
     X = np.full((5000, P), 0.4) + 0.05 * np.eye(P)[np.arange(5000) % P]
     method = AnalyzeGauss(task(1, moves=True, budget=Budget(4, 1e-6)))
-    fit = method.fit(scatter(X, moves=True), Purse(Simulation(2))).value
+    fit = method.fit(scatter(X, moves=True), ReleaseContext(Simulation(2))).value
     assert fit is not None
     assert fit.start.shift is not None
     assert np.allclose(fit.start.shift, X.mean(axis=0), atol=0.02)

@@ -15,7 +15,7 @@ from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.linear.descent import NoisyDescent
 from snugdp.noise import Gaussian
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.tables.rows import Rows
 from tests.mechanisms.scripted import Scripted, Table, hockey_stick, mu_squared, rows_of, run, schema_of, without_last
 
@@ -116,7 +116,7 @@ def test_a_table_of_another_schema_is_refused_before_the_charge() -> None:
     ledger = MemoryLedger(10, 1e-3, "add_remove")
     method = NoisyDescent(Design.of(schema_of(2), bits=10), Budget(1, 1e-6), rows=10)
     with pytest.raises(ValueError, match="another schema"):
-        method.fit(rows_of(uniform(5)[0], schema_of(2)), Purse(ledger=ledger))
+        method.fit(rows_of(uniform(5)[0], schema_of(2)), ReleaseContext(ledger=ledger))
     assert ledger.spent == Cost()
 
 
@@ -124,7 +124,7 @@ def test_a_release_is_paid_for() -> None:
     schema = schema_of(2)
     method = NoisyDescent(Design.of(schema), Budget(1, 1e-6), rows=50, steps=3, rate="1/4")
     ledger = MemoryLedger(1, 1e-6, "add_remove")
-    outcome = method.fit(rows_of(uniform(50)[0], schema), Purse(ledger=ledger))
+    outcome = method.fit(rows_of(uniform(50)[0], schema), ReleaseContext(ledger=ledger))
     assert isinstance(outcome, Released)
     assert ledger.spent == method.plan().cost
     assert np.isfinite(outcome.value.theta).all()
@@ -164,7 +164,7 @@ def test_it_finds_the_truth_and_the_forecast_is_about_right() -> None:
     table, theta = uniform(3000)
     rows = rows_of(table, schema)
     method = NoisyDescent(Design.of(schema), Budget(1, 1e-6), rows=3000, steps=20, clip=1, rate=0.5)
-    fits = [method.fit(rows, Purse(Simulation(k))).value for k in range(25)]
+    fits = [method.fit(rows, ReleaseContext(Simulation(k))).value for k in range(25)]
     thetas = np.array([fit.theta for fit in fits if fit is not None])
     assert np.abs(thetas.mean(axis=0) - theta).max() < 0.05
     spread = float(np.sqrt(thetas.var(axis=0).mean()))

@@ -13,7 +13,7 @@ from snugdp.ledger.memory import BudgetExceededError
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.output import OutputPerturbation
 from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.kinds import Number
@@ -63,7 +63,7 @@ def table(n: int) -> pd.DataFrame:
 @pytest.mark.parametrize("ridge", [None, 20])
 def test_it_fits(ridge: float | None) -> None:
     method = OutputPerturbation(Design.of(SCHEMA), Budget(2, 1e-6), ridge=ridge)
-    outcome = method.fit(Secret(Rows(table(30_000), SCHEMA)), Purse(budget=method.budget))
+    outcome = method.fit(Secret(Rows(table(30_000), SCHEMA)), ReleaseContext(budget=method.budget))
     assert outcome.value is not None
     assert isinstance(outcome.certificate, RidgeCertificate)
     assert outcome.value.noise is not None
@@ -75,12 +75,12 @@ def test_it_fits(ridge: float | None) -> None:
 
 def test_empty_tables_are_answered() -> None:
     method: Method = OutputPerturbation(Design.of(SCHEMA), Budget(2, 1e-6))
-    assert method.fit(Secret(Rows(table(0), SCHEMA)), Purse(Simulation(1))).value is not None
+    assert method.fit(Secret(Rows(table(0), SCHEMA)), ReleaseContext(Simulation(1))).value is not None
 
 
 def test_a_bound_beyond_all_reason_is_a_refusal() -> None:
     method = OutputPerturbation(Design.of(SCHEMA), Budget("0.1", 1e-9), ridge="1e-3", test_shares=(0, "0.01"))
-    outcome = method.fit(Secret(Rows(table(10), SCHEMA)), Purse(Simulation(1)))
+    outcome = method.fit(Secret(Rows(table(10), SCHEMA)), ReleaseContext(Simulation(1)))
     assert outcome.refused
 
 
@@ -102,4 +102,4 @@ def test_bad_input_is_refused_when_the_method_is_made(budget: Budget, given: dic
 def test_a_short_ledger_stops_everything() -> None:
     method = OutputPerturbation(Design.of(SCHEMA), Budget(2, 1e-6))
     with pytest.raises(BudgetExceededError):
-        method.fit(Secret(Rows(table(10), SCHEMA)), Purse(ledger=MemoryLedger(1, 1e-6)))
+        method.fit(Secret(Rows(table(10), SCHEMA)), ReleaseContext(ledger=MemoryLedger(1, 1e-6)))

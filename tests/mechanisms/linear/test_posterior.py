@@ -20,7 +20,7 @@ from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.posterior import PosteriorSampling
 from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
 from snugdp.numerics.ridge import log_lipschitz, smallest_eigenvalue, solution
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import RowMap
@@ -249,7 +249,7 @@ def test_every_form_of_a_proposal_fits(given: dict[str, Any], monkeypatch: pytes
 
     monkeypatch.setattr(ridge_test, "smallest_eigenvalue", counted)
     method = made(**given)
-    outcome = method.fit(Secret(Rows(table(20_000), SCHEMA)), Purse(Simulation(5)))
+    outcome = method.fit(Secret(Rows(table(20_000), SCHEMA)), ReleaseContext(Simulation(5)))
     assert len(calls) == (0 if given.get("ridge") == "balanced" else 1)
     assert outcome.value is not None
     fit, certificate = outcome.value, outcome.certificate
@@ -268,7 +268,7 @@ def test_every_form_of_a_proposal_fits(given: dict[str, Any], monkeypatch: pytes
 def test_an_exact_release_and_its_receipt() -> None:
     method: Method = made(ridge=200)
     ledger = MemoryLedger(2, 1e-6)
-    outcome = method.fit(Secret(Rows(table(3000), SCHEMA)), Purse(ledger=ledger))
+    outcome = method.fit(Secret(Rows(table(3000), SCHEMA)), ReleaseContext(ledger=ledger))
     assert outcome.value is not None
     assert outcome.value.noise == pytest.approx(
         1 / math.sqrt(outcome.value.released["gamma"] * (200 + outcome.value.released["curvature"]))
@@ -278,12 +278,12 @@ def test_an_exact_release_and_its_receipt() -> None:
 def test_empty_and_strange_tables_are_answered() -> None:
     rows = {f"x{i}": [float("nan"), float("inf"), 1e308] for i in range(COLUMNS)}
     for data in (table(0), table(1), pd.DataFrame({**rows, "y": [float("nan"), -1e300, 0.0]})):
-        assert made(ridge=500).fit(Secret(Rows(data, SCHEMA)), Purse(Simulation(1))).value is not None
+        assert made(ridge=500).fit(Secret(Rows(data, SCHEMA)), ReleaseContext(Simulation(1))).value is not None
 
 
 def test_too_large_a_gamma_is_refused_and_paid() -> None:
     method = made(gamma=1e6)
-    outcome = method.fit(Secret(Rows(table(500), SCHEMA)), Purse(budget=method.budget))
+    outcome = method.fit(Secret(Rows(table(500), SCHEMA)), ReleaseContext(budget=method.budget))
     assert outcome.refused
     assert outcome.certificate is None
     assert outcome.cost == method.plan().cost
@@ -293,7 +293,7 @@ def test_too_large_a_gamma_is_refused_and_paid() -> None:
 
 def test_a_ridge_without_any_strength_is_refused() -> None:
     method = made(ridge="1e-6", test_shares=(0, 0.1))
-    assert method.fit(Secret(Rows(table(500), SCHEMA)), Purse(Simulation(2))).refused
+    assert method.fit(Secret(Rows(table(500), SCHEMA)), ReleaseContext(Simulation(2))).refused
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -332,5 +332,5 @@ def test_a_table_of_another_schema_is_not_charged() -> None:
     ledger = MemoryLedger(2, 1e-6)
     wide = Schema({**{f"x{i}": Number(-9, 9) for i in range(COLUMNS)}, "y": Number(-1, 1)}, target="y", norm=0.5)
     with pytest.raises(PrivateComputationError):
-        made().fit(Secret(Rows(table(10), wide)), Purse(ledger=ledger))
+        made().fit(Secret(Rows(table(10), wide)), ReleaseContext(ledger=ledger))
     assert ledger.charge(made().plan().cost, "all of it is left")

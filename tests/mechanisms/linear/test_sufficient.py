@@ -18,7 +18,7 @@ from snugdp.mechanisms.linear.noisy_sums import cross_law, gram_law, off_diagona
 from snugdp.mechanisms.linear.spectral import Spectrum, Units, Validation
 from snugdp.mechanisms.linear.sufficient import PATH, AdaSSP, SufficientStatistics, adassp_scales
 from snugdp.noise import Gaussian
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.rowmap import RowMap
@@ -241,7 +241,7 @@ def test_a_table_of_another_schema_is_refused_before_the_charge() -> None:
     other = rows_of(tables(np.random.default_rng(0), 2, 5), schema_of(2, intercept=True))
     for method in both(1.0, 1e-6, Design.of(schema_of(2))):
         with pytest.raises(ValueError, match="another schema"):
-            method.fit(other, Purse(ledger=ledger))
+            method.fit(other, ReleaseContext(ledger=ledger))
     assert ledger.spent == Cost()
 
 
@@ -250,7 +250,7 @@ def test_a_release_is_paid_for_and_finite() -> None:
     table = tables(np.random.default_rng(6), 3, 50)
     for method in both(1.0, 1e-6, Design.of(schema)):
         ledger = MemoryLedger(1, 1e-6, "add_remove")
-        outcome = method.fit(rows_of(table, schema), Purse(ledger=ledger))
+        outcome = method.fit(rows_of(table, schema), ReleaseContext(ledger=ledger))
         assert isinstance(outcome, Released)
         assert ledger.spent == method.plan().cost
         assert outcome.value.theta.shape == (4,)
@@ -330,7 +330,7 @@ def test_reported_noise_is_that_of_many_runs() -> None:
         AdaSSP(Design.of(schema), Budget(1, 1e-6), ridge=40),
         SufficientStatistics(Design.of(schema), Budget(1, 1e-6), clip=1),
     ):
-        fits = [method.fit(rows, Purse(Simulation(k))).value for k in range(60)]
+        fits = [method.fit(rows, ReleaseContext(Simulation(k))).value for k in range(60)]
         thetas = np.array([fit.theta for fit in fits if fit is not None])
         spread = float(np.sqrt(thetas.var(axis=0).mean()))
         told = float(np.mean([fit.noise for fit in fits if fit is not None and fit.noise is not None]))

@@ -23,7 +23,7 @@ from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM, stretched_desi
 from snugdp.mechanisms.objective.perturbation import GLMRun, ObjectiveRun
 from snugdp.mechanisms.objective.spread import MeanRow, RowRadius
 from snugdp.noise import Exact
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.layouts.affine import AffineLayout, AffineRows, undo_affine
 from snugdp.tables.losses.losses import (
@@ -112,7 +112,7 @@ def test_without_noise_counts_have_their_maximum_likelihood() -> None:
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_every_loss_can_be_minimised_exactly_with_its_noise(loss: Loss) -> None:
     method = GLMObjective(DESIGN, BUDGET, losses=[loss])
-    outcome = method.fit(secret(frame(60)), Purse(budget=BUDGET))
+    outcome = method.fit(secret(frame(60)), ReleaseContext(budget=BUDGET))
     assert outcome.value is not None
     assert all((Fraction(value) / Fraction(2) ** method.run.grid).denominator == 1 for value in outcome.value.theta)
 
@@ -284,9 +284,9 @@ def test_rows_of_another_design_are_refused_like_a_private_failure() -> None:
         GLMObjective(LINE_DESIGN, BUDGET, losses=[Logistic()]),
         AdaptiveGLM(LINE_DESIGN, BUDGET, losses=[Logistic()]),
     ):
-        assert method.fit(secret(frame(5)), Purse(budget=BUDGET)).refused
+        assert method.fit(secret(frame(5)), ReleaseContext(budget=BUDGET)).refused
         with pytest.raises(PrivateComputationError):
-            method.fit(secret(frame(5)), Purse(Simulation(1)))
+            method.fit(secret(frame(5)), ReleaseContext(Simulation(1)))
 
 
 def test_kinds_of_losses_are_those_of_accounting() -> None:
@@ -306,15 +306,15 @@ def test_one_model_for_each_class() -> None:
     assert method.cost.fits(budget)
     assert method.cost.delta_at(4) > 0.99e-6
     table = frame(4000, 5, "class")
-    fit = method.fit(secret(table), Purse(Simulation(3))).value
+    fit = method.fit(secret(table), ReleaseContext(Simulation(3))).value
     assert fit is not None
     assert fit.theta.shape == (3, 3)
     X, y = images(table)
     assert np.mean(np.argmax(X @ fit.theta.T, axis=1) == y + 1) > 0.6
     ledger = MemoryLedger(4, 1e-6)
-    assert not method.fit(secret(frame(50, 5, "class")), Purse(ledger=ledger)).refused
+    assert not method.fit(secret(frame(50, 5, "class")), ReleaseContext(ledger=ledger)).refused
     with pytest.raises(Exception, match="budget"):
-        method.fit(secret(table), Purse(ledger=ledger))
+        method.fit(secret(table), ReleaseContext(ledger=ledger))
 
 
 # --- the private reach ---
@@ -343,13 +343,13 @@ def test_the_default_follows_rows_that_are_far_smaller_than_their_bounds() -> No
     X, y = images(table)
 
     def loss_of(method: Any, seed: int) -> float:
-        outcome = method.fit(secret(table), Purse(Simulation(seed)))
+        outcome = method.fit(secret(table), ReleaseContext(Simulation(seed)))
         return float(np.mean(np.logaddexp(0, -y * (X @ outcome.value.theta))))
 
     plain, reach = GLMObjective(DESIGN, BUDGET, losses=[Logistic()]), AdaptiveGLM(DESIGN, BUDGET, losses=[Logistic()])
     losses = [(loss_of(plain, seed), loss_of(reach, seed)) for seed in range(5)]
     assert np.mean([b for _, b in losses]) < 0.75 * np.mean([a for a, _ in losses])
-    found: Any = reach.fit(secret(table), Purse(Simulation(1))).certificate
+    found: Any = reach.fit(secret(table), ReleaseContext(Simulation(1))).certificate
     assert np.allclose(found.centre, np.array([0.3, 0.3]) / math.sqrt(2), atol=0.05)
     assert found.radius < 0.2
     assert found.rows == pytest.approx(3000, rel=0.2)

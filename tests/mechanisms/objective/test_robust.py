@@ -20,7 +20,7 @@ from snugdp.mechanisms.objective.perturbation import Perturbation, m_squared
 from snugdp.mechanisms.objective.robust import ObjectivePerturbation, Rule
 from snugdp.mechanisms.objective.scale import MeanSize, SizeHistogram
 from snugdp.noise import Gaussian
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
 from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
@@ -98,9 +98,9 @@ def test_what_comes_out_has_the_law_of_the_theorem(loss: Any) -> None:
 
 def test_rows_of_another_design_are_refused_like_a_private_failure() -> None:
     method = ObjectivePerturbation(LINE_DESIGN, BUDGET)
-    assert method.fit(private(5), Purse(budget=BUDGET)).refused
+    assert method.fit(private(5), ReleaseContext(budget=BUDGET)).refused
     with pytest.raises(PrivateComputationError):
-        method.fit(private(5), Purse(Simulation(1)))
+        method.fit(private(5), ReleaseContext(Simulation(1)))
     with pytest.raises(PrivateComputationError):
         SizeHistogram(LINE_DESIGN, Fraction(1)).draw(private(5), Simulation(1))
 
@@ -124,7 +124,7 @@ def test_the_plan_fits_and_uses_up_the_budget(rule: Rule, loss: str, epsilon: fl
 @pytest.mark.parametrize("loss", LOSSES)
 def test_fits_recover_a_line(rule: Rule, loss: str) -> None:
     method = ObjectivePerturbation(DESIGN, BUDGET, rule=rule, loss=loss)
-    outcome = method.fit(private(4000), Purse(Simulation(3)))
+    outcome = method.fit(private(4000), ReleaseContext(Simulation(3)))
     fit = outcome.value
     assert fit is not None
     assert np.allclose(fit.theta * [0.5**0.5, 0.5**0.5, 1], [0.5, -0.3, 0.1], atol=0.05)
@@ -138,11 +138,11 @@ def test_fits_recover_a_line(rule: Rule, loss: str) -> None:
 def test_a_release_is_charged_and_on_the_grid() -> None:
     ledger = MemoryLedger(1, 1e-6)
     method = ObjectivePerturbation(DESIGN, BUDGET, rule="two_stage")
-    outcome = method.fit(private(300), Purse(ledger=ledger))
+    outcome = method.fit(private(300), ReleaseContext(ledger=ledger))
     assert not outcome.refused
     assert outcome.certificate.centre is not None
     with pytest.raises(Exception, match="budget"):
-        method.fit(private(300), Purse(ledger=ledger))
+        method.fit(private(300), ReleaseContext(ledger=ledger))
 
 
 def test_the_fixed_rule_depends_on_public_numbers_only() -> None:
@@ -157,7 +157,7 @@ def test_a_looser_bound_on_the_target_changes_little_with_a_private_scale() -> N
     taus = {}
     for name, schema in (("tight", SCHEMA), ("loose", loose)):
         method = ObjectivePerturbation(Design.of(schema), BUDGET, rule="scale")
-        fit = method.fit(private(4000, schema), Purse(Simulation(5))).value
+        fit = method.fit(private(4000, schema), ReleaseContext(Simulation(5))).value
         assert fit is not None
         taus[name] = fit.released["tau"] * (8 if name == "loose" else 1)
     assert taus["loose"] == pytest.approx(taus["tight"], rel=0.5)
@@ -177,7 +177,7 @@ def test_the_forecast_is_about_right() -> None:
     rows, noise = private(2000), Simulation(11)
     found = []
     for _ in range(30):
-        fit = method.fit(rows, Purse(noise)).value
+        fit = method.fit(rows, ReleaseContext(noise)).value
         assert fit is not None
         found.append(fit.theta)
     spread = float(np.sqrt(np.var(np.array(found), axis=0).mean()))

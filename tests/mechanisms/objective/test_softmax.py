@@ -25,7 +25,7 @@ from snugdp.mechanisms.objective.minimiser import PerturbedLoss
 from snugdp.mechanisms.objective.perturbation import SoftmaxModel
 from snugdp.noise import Exact
 from snugdp.numerics.balls import precision
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Logistic, Softmax
 from snugdp.tables.passes.softmax import SoftmaxGradient, softmax
@@ -224,15 +224,15 @@ def test_fits_tell_classes_apart_and_are_charged() -> None:
     V, w = held.sample(10**9)
     for make in (GLMObjective, AdaptiveGLM):
         method = make(DESIGN, budget, losses=[Softmax(3)])
-        fit = method.fit(Secret(Rows(table, SCHEMA)), Purse(Simulation(1))).value
+        fit = method.fit(Secret(Rows(table, SCHEMA)), ReleaseContext(Simulation(1))).value
         assert fit is not None
         assert fit.theta.shape == (3, 3)
         right = np.argmax(V * float(DESIGN.unit) @ fit.theta.T, axis=1) == np.rint(w * float(DESIGN.unit)) + 1
         assert right.mean() > 0.7
         ledger = MemoryLedger(4, 1e-6)
-        assert not method.fit(Secret(Rows(frame(0, 6), SCHEMA)), Purse(ledger=ledger)).refused
+        assert not method.fit(Secret(Rows(frame(0, 6), SCHEMA)), ReleaseContext(ledger=ledger)).refused
         with pytest.raises(Exception, match="budget"):
-            method.fit(Secret(Rows(table, SCHEMA)), Purse(ledger=ledger))
+            method.fit(Secret(Rows(table, SCHEMA)), ReleaseContext(ledger=ledger))
 
 
 def test_a_start_that_is_of_no_use_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,6 +276,6 @@ def test_what_is_recommended_depends_on_public_numbers(classes: int, rows: int |
 def test_rows_of_another_design_are_a_private_failure() -> None:
     for make in (GLMObjective, AdaptiveGLM):
         method = make(LINE_DESIGN, BUDGET, losses=[Softmax(3)])
-        assert method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(budget=BUDGET)).refused
+        assert method.fit(Secret(Rows(frame(5), SCHEMA)), ReleaseContext(budget=BUDGET)).refused
         with pytest.raises(PrivateComputationError):
-            method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(Simulation(1)))
+            method.fit(Secret(Rows(frame(5), SCHEMA)), ReleaseContext(Simulation(1)))

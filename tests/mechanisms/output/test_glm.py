@@ -22,7 +22,7 @@ from snugdp.mechanisms.output.glm import CurvatureCertificate, OutputGLM, Shape
 from snugdp.mechanisms.output.glm_point import Settled
 from snugdp.noise import Gaussian
 from snugdp.numerics.ridge import smallest_eigenvalue
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.tables.rows import Rows
@@ -201,7 +201,7 @@ def test_it_never_refuses_and_its_certificate_holds(loss: Loss, shape: Shape) ->
     method = OutputGLM(DESIGN, BUDGET, loss=loss, shape=shape)
     assert method.plan().cost.fits(BUDGET)
     for n in (0, 1, 200):
-        outcome = method.fit(Secret(Rows(frame(n), SCHEMA)), Purse(budget=BUDGET))
+        outcome = method.fit(Secret(Rows(frame(n), SCHEMA)), ReleaseContext(budget=BUDGET))
         assert outcome.value is not None
         certificate = outcome.certificate
         assert isinstance(certificate, CurvatureCertificate)
@@ -218,14 +218,14 @@ def test_shaped_noise_has_the_shape_of_the_hessian() -> None:
     theta, hessian = floats(settled(method, frame(8000)))
     drawn = []
     for seed in range(60):
-        fit = method.fit(rows, Purse(Simulation(seed))).value
+        fit = method.fit(rows, ReleaseContext(Simulation(seed))).value
         assert fit is not None
         drawn.append((fit.theta - theta) * math.sqrt(fit.released["gamma"]))
     square = np.linalg.cholesky(hessian + np.eye(3)).T
     white = np.array(drawn) @ square.T
     assert np.allclose(np.cov(white.T), np.eye(3), atol=0.8)
     assert abs(white.mean()) < 0.25
-    exact = method.fit(rows, Purse(budget=Budget(4, 1e-6))).value
+    exact = method.fit(rows, ReleaseContext(budget=Budget(4, 1e-6))).value
     assert exact is not None
     assert np.linalg.norm(square @ (exact.theta - theta)) * math.sqrt(exact.released["gamma"]) < 7
 
@@ -261,7 +261,7 @@ def test_what_is_drawn_has_the_divergence_that_the_certificate_affords() -> None
             return super().posterior(gram, cross, **public)
 
     method = OutputGLM(DESIGN, Budget(4, 1e-3), loss=Logistic(), ridge=1, shape="hessian")
-    certificate = method.fit(Secret(Rows(frame(3000), SCHEMA)), Purse(Shown(1))).certificate
+    certificate = method.fit(Secret(Rows(frame(3000), SCHEMA)), ReleaseContext(Shown(1))).certificate
     assert isinstance(certificate, CurvatureCertificate)
     assert DESIGN.x_squared == 2
     constants = {"gradient": math.sqrt(2), "ratio": math.sqrt(2), "change": 2}
@@ -274,7 +274,7 @@ def test_more_rows_mean_less_noise_and_a_smaller_ridge() -> None:
     noises = []
     for n in (300, 5000, 60_000):
         method = OutputGLM(DESIGN, BUDGET, loss=Logistic(), rows=n)
-        outcome = method.fit(Secret(Rows(frame(n), SCHEMA)), Purse(Simulation(2)))
+        outcome = method.fit(Secret(Rows(frame(n), SCHEMA)), ReleaseContext(Simulation(2)))
         assert outcome.value is not None
         noises.append(outcome.value.noise or 0.0)
         assert method.forecast(n).noise < 1
@@ -288,9 +288,9 @@ def test_iso_is_charged_as_a_gaussian_and_shaped_as_a_whole() -> None:
     assert (shaped.mu_squared, shaped.epsilon, shaped.delta) == (Fraction(0), Fraction(1), Fraction(1, 10**6))
     ledger = MemoryLedger(1, 1e-6)
     method = OutputGLM(DESIGN, BUDGET, loss=Logistic(), shape="hessian")
-    assert not method.fit(Secret(Rows(frame(50), SCHEMA)), Purse(ledger=ledger)).refused
+    assert not method.fit(Secret(Rows(frame(50), SCHEMA)), ReleaseContext(ledger=ledger)).refused
     with pytest.raises(Exception, match="budget"):
-        method.fit(Secret(Rows(frame(50), SCHEMA)), Purse(ledger=ledger))
+        method.fit(Secret(Rows(frame(50), SCHEMA)), ReleaseContext(ledger=ledger))
 
 
 def test_the_noise_of_the_test_covers_all_ridges_and_errors() -> None:
@@ -341,8 +341,8 @@ def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) 
 def test_rows_of_another_design_are_a_private_failure() -> None:
     method = OutputGLM(LINE_DESIGN, BUDGET, loss=Logistic(), ridge=1)
     ledger = MemoryLedger(BUDGET.epsilon, BUDGET.delta)
-    outcome = method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(ledger=ledger))
+    outcome = method.fit(Secret(Rows(frame(5), SCHEMA)), ReleaseContext(ledger=ledger))
     assert isinstance(outcome, Refused)  # paid for, and without a reason
     assert ledger.spent == method.plan().cost
     with pytest.raises(BudgetExceededError):  # before a row is read
-        method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(ledger=ledger))
+        method.fit(Secret(Rows(frame(5), SCHEMA)), ReleaseContext(ledger=ledger))

@@ -232,7 +232,7 @@ def test_random_tables_are_neighbours(relation: str, ordered: bool) -> None:
 
 
 def own(name: str, sigma: float = 1.0) -> Case[list[float]]:
-    from snugdp.release.context import Purse
+    from snugdp.release.context import ReleaseContext
     from snugdp.release.spine import release
     from snugdp.secrecy.secret import Secret
 
@@ -245,7 +245,7 @@ def own(name: str, sigma: float = 1.0) -> Case[list[float]]:
             )
 
     def run(rows: list[float], noise: Any) -> Any:
-        return release(plan, Sum(), Secret(rows), Purse(noise))
+        return release(plan, Sum(), Secret(rows), ReleaseContext(noise))
 
     return Case(name, run, Cost(mu=1), lambda: [([1.0], [])])
 

@@ -57,7 +57,7 @@ def stepwise(case: Case[Data], *, random: int = 20, lucky: int = 4, seed: int = 
     """The audit of a case: ordinary and lucky runs on its worst pairs and on ``random`` neighbours, both ways.
 
     ``lucky``: on how many of the random neighbours there are lucky runs too. Nothing is found where only the output is
-    promised, or where nothing is said to be paid (by ``Purse.pay``).
+    promised, or where nothing is said to be paid (by ``ReleaseContext.pay``).
 
     Guarantee: a true claim cannot fail, if each certificate is linear in the noise of its own step.
     """

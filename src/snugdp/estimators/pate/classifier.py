@@ -37,7 +37,7 @@ from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
 from snugdp.propose.plan import Plan
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -212,20 +212,20 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None: give the labels of X")
         budget, teachers = self._budget(), self._teachers()
-        purse = Purse(self._fresh_noise(), self.ledger, budget)
+        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         classes, (form, public) = self._declared(), self._public(queries)
         proposal = self._proposal(budget, size(public), len(classes))
-        purse = purse.asking(lambda: self._asked_of(form, public, y, groups))
-        purse.known(proposal.plan)  # a key of another question is refused before anything is drawn
-        self._affordable(proposal.plan, purse)
+        context = context.asking(lambda: self._asked_of(form, public, y, groups))
+        context.known(proposal.plan)  # a key of another question is refused before anything is drawn
+        self._affordable(proposal.plan, context)
         takes = self._try_models(public, classes)
         rows, labels, whose = read(X, y, groups, form, classes)
-        if not purse.noise.private and not size(rows):
+        if not context.noise.private and not size(rows):
             raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
         # 1. A seed for every teacher; a teacher for every person.
-        seeds = purse.noise.scatter(teachers, SEEDS)
+        seeds = context.noise.scatter(teachers, SEEDS)
         persons = size(rows) if whose is None else int(whose.max(initial=-1)) + 1
-        drawn = purse.noise.scatter(persons, teachers)
+        drawn = context.noise.scatter(persons, teachers)
         # 2. Votes: each teacher sees its own part and nothing else.
         private = Scattered.of(rows, labels, whose, drawn, takes)
         how = {"n_jobs": self.n_jobs, "progress": self.progress}
@@ -234,7 +234,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._forget()
         # 3. Labels, or a refusal: paid for inside.
         panel = Panel(teachers, size(public), tuple(classes.tolist()))
-        outcome = face.run(proposal, panel, Secret(votes), purse)
+        outcome = face.run(proposal, panel, Secret(votes), context)
         del votes
         # 4. The student sees what was released.
         self._name_features(public)
@@ -314,11 +314,11 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         # A row changes the votes of one teacher, so hiding a teacher hides a row: Theorem 1.
         return replace(proposal, plan=replace(proposal.plan, theorem=THEOREM, unit=Unit.ROW))
 
-    def _affordable(self, plan: Plan, purse: Purse) -> None:
+    def _affordable(self, plan: Plan, context: ReleaseContext) -> None:
         """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
         if isinstance(self.ledger, AbsentLedger):
             self.ledger.charge(plan.cost, plan.title)
-        if not purse.affords(plan):
+        if not context.affords(plan):
             raise BudgetExceededError(
                 f"the budget does not cover this fit: it needs {plan.cost!r}, and the ledger is {self.ledger!r}. "
                 "No teacher was trained. Ask for less epsilon or delta, or open a larger budget"

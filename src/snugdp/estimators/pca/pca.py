@@ -25,7 +25,7 @@ from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import ArraySource
@@ -195,9 +195,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         budget, bounds = self._budget(), self._bounds()
-        purse = Purse(self._fresh_noise(), self.ledger, budget)
+        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         table = read(X, bounds)
-        if not purse.noise.private:
+        if not context.noise.private:
             require_rows(table.data)
         method = self._make(table.layout, bounds, budget)
         plan = method.plan()
@@ -207,7 +207,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
                 data.read()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            outcome = method.fit(Secret(data), purse.asking(lambda: self._question(table.layout.features)))
+            outcome = method.fit(Secret(data), context.asking(lambda: self._question(table.layout.features)))
         return self._keep(outcome, plan, budget, table.layout)
 
     def transform(self, X: Any) -> Any:

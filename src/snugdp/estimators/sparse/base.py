@@ -25,7 +25,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf
 from snugdp.propose.plan import Plan, share_of
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.boxes import Box, EntrySchema
 from snugdp.tables.passes.base import row_map
@@ -57,9 +57,9 @@ class SparseModel(PrivateEstimator):
         """``named``: the target as it was given; ``public``: parameters as they were read."""
         self._check_progress()
         budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
-        purse = Purse(self._fresh_noise(), self.ledger, budget)
+        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         table = read(X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
-        if not purse.noise.private and table.candidates.is_empty():
+        if not context.noise.private and table.candidates.is_empty():
             raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
         if self.selection == "votes" and not table.candidates.in_order:
             raise TypeError('selection="votes" reads rows in their order, which a cluster has not: use "gumbel"')
@@ -70,7 +70,7 @@ class SparseModel(PrivateEstimator):
                 table.candidates.scores()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            asked = purse.asking(lambda: self._question(table.box.names, named, **public))
+            asked = context.asking(lambda: self._question(table.box.names, named, **public))
             outcome = method.fit(Secret(table.candidates), asked)
         return self._keep(outcome, plan, budget, table.box)
 

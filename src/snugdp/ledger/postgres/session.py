@@ -8,7 +8,7 @@ import selectors
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from snugdp.ledger.errors import LedgerError, TamperedLedgerError, UnwrittenError
+from snugdp.ledger.errors import LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.postgres import sql
 from snugdp.ledger.postgres.url import Url, driver
 
@@ -37,7 +37,7 @@ class Session:
         try:
             self._link = self._driver.connect(url.server, autocommit=True, client_encoding="UTF8", **given)
         except self._driver.Error as error:
-            raise UnwrittenError(f"cannot reach {url}: {url.scrub(str(error))}. Nothing was charged") from None
+            raise LedgerWriteError(f"cannot reach {url}: {url.scrub(str(error))}. Nothing was charged") from None
 
     @property
     def lost(self) -> bool:
@@ -80,12 +80,12 @@ class Session:
         except self._driver.Error as error:
             if not self.lost and (error.sqlstate or "")[:2] not in _UNDECIDED:
                 raise self._trouble(error) from None
-            raise UnwrittenError(
+            raise LedgerWriteError(
                 f"the connection to {self._url} was lost during a commit: what was written may stand or not. The next "
                 "look at the ledger tells; doing the same again with the same key pays at most once"
             ) from None
         if done != "COMMIT":
-            raise UnwrittenError(f"{self._url} did not commit. Nothing was written")
+            raise LedgerWriteError(f"{self._url} did not commit. Nothing was written")
 
     def roll_back(self) -> None:
         """Back to before; if that cannot be had, the connection is given up, and the server rolls back by itself."""
@@ -120,4 +120,4 @@ class Session:
             return TamperedLedgerError(f"{self._url} cannot be read: its tables are damaged, changed or gone")
         primary = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
         said = _REASONS.get(state) or self._url.scrub(primary) or type(error).__name__
-        return UnwrittenError(f"{self._url} could not be read or written: {said}. Nothing was written")
+        return LedgerWriteError(f"{self._url} could not be read or written: {said}. Nothing was written")

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from snugdp.ledger.anchor import FileAnchor, reason
-from snugdp.ledger.errors import ForeignProcessError, LedgerError, TamperedLedgerError, UnwrittenError
+from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.postgres import sql
 from snugdp.ledger.postgres.session import Session
 from snugdp.ledger.postgres.url import Url
@@ -137,7 +137,7 @@ class PostgresStore:
             return False
         try:
             return self._tables is None or [*self._tables] == [oid for (oid,) in self._session().run(sql.TABLES)]
-        except UnwrittenError:
+        except LedgerWriteError:
             return True  # the server is away: what comes next will say so
 
     def release(self) -> None:
@@ -179,7 +179,7 @@ class PostgresStore:
         """Wait for the others; then see whether the server keeps what it is given."""
         _, fsync, pages, standby = session.one(sql.LOCK, (key,))
         if standby:
-            raise UnwrittenError(f"{self.address} is a standby server: connect to the primary one")
+            raise LedgerWriteError(f"{self.address} is a standby server: connect to the primary one")
         if (fsync, pages) != ("on", "on"):
             raise LedgerError(
                 f"{self.address} may forget charges when its power fails: fsync is {fsync}, full_page_writes {pages}. "
@@ -232,7 +232,7 @@ class _HomeAnchor(FileAnchor):
         try:
             os.makedirs(os.path.dirname(self.place), mode=0o700, exist_ok=True)
         except OSError as error:
-            raise UnwrittenError(
+            raise LedgerWriteError(
                 f"the folder of {self.place} could not be made ({reason(error)}): give anchor= another place, or set "
                 "XDG_STATE_HOME"
             ) from None

@@ -23,7 +23,7 @@ from snugdp.mechanisms.linear.noisy_sums import law_for
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import rational
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import Shift
 from snugdp.tables.passes.base import row_map
@@ -232,7 +232,7 @@ class Method(Protocol):
         """What will be done and what it costs."""
         ...
 
-    def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
+    def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay and release."""
         ...
 

@@ -21,7 +21,7 @@ from snugdp.noise import Noise
 from snugdp.propose.forecast import Forecast, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import Theorem, theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.scatter import Scatter
@@ -58,9 +58,9 @@ class AnalyzeGauss:
         """What will be done and what it costs."""
         return _plan(self.task, GAUSS, "matrix")
 
-    def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
+    def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay and release; there is nothing to test."""
-        return release(self.plan(), Drawing(self._draw), data, purse)
+        return release(self.plan(), Drawing(self._draw), data, context)
 
     def _draw(self, data: Secret[Scatter], noise: Noise) -> Components:
         task = self.task
@@ -93,9 +93,9 @@ class Crossing:
         """What will be done and what it costs."""
         return _plan(self.task, THEOREM, f"staged-matrix-{self.focus}")
 
-    def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
+    def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay and release; there is nothing to test."""
-        return release(self.plan(), Drawing(self._draw), data, purse)
+        return release(self.plan(), Drawing(self._draw), data, context)
 
     def _draw(self, data: Secret[Scatter], noise: Noise) -> Components:
         task, done = self.task, Fraction(0)

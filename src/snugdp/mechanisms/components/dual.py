@@ -19,7 +19,7 @@ from snugdp.numerics import balls
 from snugdp.numerics.eigenvalues import ACCURACY, spectrum
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.scatter import Scatter
@@ -69,9 +69,9 @@ class Dual:
         lines = forecast(self.task.entries, 1 / math.sqrt(first + rest))
         return Plan(THEOREM.title, THEOREM, self.task.steps(whole, *steps), forecast=lines, budget=self.task.budget)
 
-    def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
+    def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay, test, release."""
-        return release(self.plan(), Drawing(self._draw), data, purse)
+        return release(self.plan(), Drawing(self._draw), data, context)
 
     def certified(self, cells: list[list[int]], k: int) -> Fraction:
         """A bound below the k-th gap of X'X that follows from the first matrix."""

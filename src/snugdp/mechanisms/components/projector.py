@@ -24,7 +24,7 @@ from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.scatter import Scatter
@@ -136,9 +136,9 @@ class Projector:
             self.task.budget,
         )
 
-    def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
+    def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay, test, release."""
-        return certify_and_release(self.plan(), self, self, data, purse)
+        return certify_and_release(self.plan(), self, self, data, context)
 
     def certify(self, data: Secret[Scatter], noise: Noise) -> GapCertificate:
         """The test."""

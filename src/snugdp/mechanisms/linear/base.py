@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from snugdp.core.outcome import Outcome
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.rowmap import RowMap
@@ -92,6 +92,6 @@ class Method(Protocol):
         """What to expect for a table of about so many rows whose entries are spread evenly over all directions."""
         ...
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, test, release or refuse."""
         ...

@@ -20,7 +20,7 @@ from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
@@ -106,10 +106,10 @@ class NoisyDescent:
         variance = float(weights @ weights) * (self._step * self._deviation) ** 2
         return forecast_of(np.full(self.design.entries, variance), self.design)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay and release; there is nothing to test."""
-        gradients = Gradients.of(rows, self.design, purse.noise.at(_STEP))
-        return release(self.plan(), Drawing(lambda table, noise: self._draw(table, gradients, noise)), rows, purse)
+        gradients = Gradients.of(rows, self.design, context.noise.at(_STEP))
+        return release(self.plan(), Drawing(lambda table, noise: self._draw(table, gradients, noise)), rows, context)
 
     def _draw(self, rows: Secret[Rows], gradients: Gradients, noise: Noise) -> Fit:
         units, share = Units.of(self.design), self._mu_squared / self.steps

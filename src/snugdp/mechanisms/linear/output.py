@@ -24,7 +24,7 @@ from snugdp.numerics.ridge import solution
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.moments import Moments
@@ -71,10 +71,10 @@ class OutputPerturbation:
         noise = float(self._mechanism.sigma(self._test.expected(rows))[0])
         return Accuracy(noise, float(self.design.x_bound**2) * noise**2)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, test, release. The outcome's certificate is a ``RidgeCertificate``."""
         data = moments_of(self.design, rows)
-        return certify_and_release(self.plan(), self._test, self._mechanism, data, purse)
+        return certify_and_release(self.plan(), self._test, self._mechanism, data, context)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Accuracy, Forecast, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.moments import Moments
@@ -97,10 +97,10 @@ class PosteriorSampling:
         variance = 1 / (gamma * (found.ridge + rows * square / self.design.entries))
         return Accuracy(math.sqrt(variance), square * variance)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, test, release or refuse. The outcome's certificate is a ``RidgeCertificate``."""
         data = moments_of(self.design, rows)
-        return certify_and_release(self.plan(), self._test, self._sampler, data, purse)
+        return certify_and_release(self.plan(), self._test, self._sampler, data, context)
 
 
 @dataclass(frozen=True)

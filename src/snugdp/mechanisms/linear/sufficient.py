@@ -52,7 +52,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
@@ -136,10 +136,10 @@ class AdaSSP:
             solution_noise(spectrum, self._ridge_at(spectrum.lowest), self._gram_sd, self._gram_sd, 1.0), self.design
         )
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay and release; there is nothing to test."""
-        Gradients.of(rows, self.design, purse.noise.at(_GRAM))  # the same schema, or refused before the charge
-        return release(self.plan(), Drawing(self._draw), rows, purse)
+        Gradients.of(rows, self.design, context.noise.at(_GRAM))  # the same schema, or refused before the charge
+        return release(self.plan(), Drawing(self._draw), rows, context)
 
     def _draw(self, rows: Secret[Rows], noise: Noise) -> Fit:
         half, design, units = self._mu_squared / 2, self.design, Units.of(self.design)
@@ -255,10 +255,10 @@ class SufficientStatistics:
             variances = refined_noise(variances, spectrum, ridge, gradient_sd * clip)
         return forecast_of(variances, self.design)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay and release; there is nothing to test."""
-        gradients = Gradients.of(rows, self.design, purse.noise.at(_GRAM))
-        return release(self.plan(), Drawing(lambda table, noise: self._draw(table, gradients, noise)), rows, purse)
+        gradients = Gradients.of(rows, self.design, context.noise.at(_GRAM))
+        return release(self.plan(), Drawing(lambda table, noise: self._draw(table, gradients, noise)), rows, context)
 
     def _draw(self, rows: Secret[Rows], gradients: Gradients, noise: Noise) -> Fit:
         design, units = self.design, Units.of(self.design)

@@ -25,7 +25,7 @@ from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import LogCosh
@@ -200,9 +200,9 @@ class Adaptive:
         """For rows spread evenly, and targets of about a fifth of their bound."""
         return self._run(self.tau(Sizes(float(rows), 2 * _GUESS, 1.0))).forecast(rows)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, look at the sizes, release."""
-        return certify_and_release(self.plan(), self, self, rows, purse)
+        return certify_and_release(self.plan(), self, self, rows, context)
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
         """The private centre and sizes."""

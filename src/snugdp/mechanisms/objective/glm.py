@@ -33,7 +33,7 @@ from snugdp.numerics.rationals import Real, typed_up
 from snugdp.propose.forecast import Accuracy, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import Theorem, theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Loss, OneAgainst, Softmax
@@ -177,9 +177,9 @@ class GLMObjective:
         """For rows spread evenly over all directions and classes."""
         return self.run.forecast(rows)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, run, release."""
-        return release(self.plan(), self, rows, purse)
+        return release(self.plan(), self, rows, context)
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """All runs, over the same rows."""

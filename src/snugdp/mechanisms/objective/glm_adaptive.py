@@ -42,7 +42,7 @@ from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import AffineRows, undo_affine
@@ -191,9 +191,9 @@ class AdaptiveGLM:
         noise = run.noise_for(rows) * 2 * _ROW_NORM
         return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, look at the rows, release. The outcome's certificate is a ``Spread``."""
-        return certify_and_release(self.plan(), self, self, rows, purse)
+        return certify_and_release(self.plan(), self, self, rows, context)
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Spread:
         """The private centre and radius."""

@@ -35,7 +35,7 @@ from snugdp.numerics.rationals import Real, rational, typed_up
 from snugdp.propose.forecast import Accuracy, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
@@ -242,11 +242,11 @@ class ObjectivePerturbation:
         """For rows spread evenly, and residuals of about the scale that the rule expects."""
         return self._planned.forecast(rows)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, run, release."""
         if self._scale is None:
-            return release(self.plan(), _Once(self._runs[0]), rows, purse)
-        return certify_and_release(self.plan(), self, self, rows, purse)
+            return release(self.plan(), _Once(self._runs[0]), rows, context)
+        return certify_and_release(self.plan(), self, self, rows, context)
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Scale:
         """The private scale, after a pilot if the rule has one."""

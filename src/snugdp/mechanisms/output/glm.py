@@ -33,7 +33,7 @@ from snugdp.numerics.ridge import smallest_eigenvalue
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Loss
@@ -217,10 +217,10 @@ class OutputGLM:
         noise = self._deviation(self.ridges[self._choose(found)], Fraction(found[0]))
         return Accuracy(noise, noise**2 * square)
 
-    def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, test, release. The outcome's certificate is a ``CurvatureCertificate``."""
         once = _Settling(self)
-        return certify_and_release(self.plan(), once, once, rows, purse)
+        return certify_and_release(self.plan(), once, once, rows, context)
 
     def settle(self, rows: Secret[Rows]) -> Secret[list[Settled]]:
         """The minimiser for every ridge, and its curvature. Private."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snugdp.accounting import selection
-from snugdp.mechanisms.selection.routes import Ask, Runs
+from snugdp.mechanisms.selection.routes import RunBudget, SelectionRequest
 from snugdp.propose.forecast import Amount, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
@@ -12,7 +12,7 @@ STOPPED, COMPOSED, TESTED = theorem("select/1"), theorem("select-all/1"), theore
 STEP = "select"
 
 
-def planned(ask: Ask, chosen: Runs, other: Runs | None) -> Plan:
+def planned(ask: SelectionRequest, chosen: RunBudget, other: RunBudget | None) -> Plan:
     """The plan of a selection, with what was decided and why."""
     k, law = len(ask.proposals), chosen.law
     params: dict[str, Amount] = {"epsilon": chosen.whole.epsilon, "delta": chosen.whole.delta, "proposals": k}
@@ -27,7 +27,7 @@ def planned(ask: Ask, chosen: Runs, other: Runs | None) -> Plan:
     return Plan(f"The best of {k} proposals", proved, (step,), proposal, Forecast(notes=notes), ask.budget)
 
 
-def _expected(ask: Ask, chosen: Runs) -> tuple[Note, ...]:
+def _expected(ask: SelectionRequest, chosen: RunBudget) -> tuple[Note, ...]:
     k, law = len(ask.proposals), chosen.law
     if law is None:
         return (Note("best-tried-surely"),)
@@ -36,7 +36,7 @@ def _expected(ask: Ask, chosen: Runs) -> tuple[Note, ...]:
     return Note("best-tried", tried), Note("too-many-runs", beyond), Note("time-tells-runs")
 
 
-def _compared(ask: Ask, chosen: Runs, other: Runs | None) -> tuple[Note, ...]:
+def _compared(ask: SelectionRequest, chosen: RunBudget, other: RunBudget | None) -> tuple[Note, ...]:
     if other is None:
         return ()
     here, there = (runs.strength(ask.budget.delta) for runs in (chosen, other))

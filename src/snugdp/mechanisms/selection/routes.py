@@ -60,7 +60,7 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Ask:
+class SelectionRequest:
     """What a selection is about. ``run_plan(proposal, budget)``, ``score_plan(budget)``: plans, if they are known."""
 
     proposals: Sequence[Any]
@@ -92,7 +92,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunBudget:
     """One route: a run's budget, a cost that dominates a run, and what the whole costs."""
 
     route: Route
@@ -113,7 +113,7 @@ class Runs:
         return replace(self.base, delta=Fraction(0)).epsilon_at(delta)
 
 
-def stop(ask: Ask) -> Runs:
+def stop(ask: SelectionRequest) -> RunBudget:
     """A random number of runs, each as strong as the total affords."""
     budget, law = ask.budget, ask.law
     left = budget.delta if ask.test is None else budget.delta - ask.test.whole.delta
@@ -123,10 +123,10 @@ def stop(ask: Ask) -> Runs:
         return _delta(ask, base) <= budget.delta if sure else _guess(ask, base) <= float(budget.delta)
 
     whole, base, known = _largest(ask, affords, budget.epsilon, delta)
-    return Runs("stop", law, ask.most or cut_off(law), whole, base, known, anything(budget))
+    return RunBudget("stop", law, ask.most or cut_off(law), whole, base, known, anything(budget))
 
 
-def _delta(ask: Ask, base: Cost) -> Fraction:
+def _delta(ask: SelectionRequest, base: Cost) -> Fraction:
     """The delta of the selection, and of the test before it, at the epsilon of the budget. Proved."""
     law: Any = ask.law  # hashable, though its protocol does not say so
     test = ask.test
@@ -153,7 +153,7 @@ def _proved_after(
     return Fraction(selection.shared_delta(run, law, epsilon, test=test, failure=failure))
 
 
-def _guess(ask: Ask, base: Cost) -> float:
+def _guess(ask: SelectionRequest, base: Cost) -> float:
     """The same in floats, quickly: nothing is promised."""
     law: Any = ask.law
     epsilon, test = float(ask.budget.epsilon), ask.test
@@ -179,7 +179,7 @@ def _guessed(base: Cost, law: Any, epsilons: tuple[float, ...], one_way: bool = 
     return tuple(map(one, epsilons))
 
 
-def compose(ask: Ask) -> Runs:
+def compose(ask: SelectionRequest) -> RunBudget:
     """Every proposal once, all of them paid for."""
     budget, k = ask.budget, len(ask.proposals)
     test = Cost(neighbours=budget.neighbours) if ask.test is None else ask.test.cost
@@ -188,10 +188,10 @@ def compose(ask: Ask) -> Runs:
         return (times(base, k) + test).fits(budget)
 
     whole, base, known = _largest(ask, affords, budget.epsilon, (budget.delta - test.delta) / k)
-    return Runs("compose", None, k, whole, base, known, times(base, k) + test)
+    return RunBudget("compose", None, k, whole, base, known, times(base, k) + test)
 
 
-def cheapest(ask: Ask, route: str | None) -> tuple[Runs, Runs | None]:
+def cheapest(ask: SelectionRequest, route: str | None) -> tuple[RunBudget, RunBudget | None]:
     """The route asked for; or the cheaper one, and the other: trying everything wins if it leaves a run no less."""
     if route is not None:
         return (stop(ask) if route == "stop" else compose(ask)), None
@@ -257,7 +257,7 @@ def _worst(costs: Sequence[Cost]) -> Cost | None:
 
 
 def _largest(
-    ask: Ask, affords: Callable[[Cost, bool], bool], most: Fraction, delta: Fraction
+    ask: SelectionRequest, affords: Callable[[Cost, bool], bool], most: Fraction, delta: Fraction
 ) -> tuple[Budget, Cost, bool]:
     """The largest affordable budget of a run, at this delta: the first proposal finds it, then all are made sure of."""
 

@@ -21,12 +21,12 @@ from snugdp.core.outcome import LedgerLike, NotPrivate, Outcome, Refused, Releas
 from snugdp.ledger.inner import RunLedger
 from snugdp.ledger.question import question
 from snugdp.mechanisms.selection.plan import STEP, planned
-from snugdp.mechanisms.selection.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
+from snugdp.mechanisms.selection.routes import ROUTES, RunBudget, SelectionRequest, Test, cheapest, law_of, scaled
 from snugdp.noise import Noise
 from snugdp.noise.number import number
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.progress import waiting
 from snugdp.secrecy.silence import attempt
 from snugdp.serial.codec import StoredOutcome
@@ -131,13 +131,13 @@ class Selection(Generic[Proposal]):
     shared_test: Callable[..., Any] | None = None
     test_share: Real = 0.2
     _plan: Plan = field(init=False, repr=False, compare=False)
-    _runs: Runs = field(init=False, repr=False, compare=False)
-    _ask: Ask = field(init=False, repr=False, compare=False)
+    _runs: RunBudget = field(init=False, repr=False, compare=False)
+    _ask: SelectionRequest = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Everything that can be refused is refused here: all proposals are planned, none is run."""
         self._check()
-        ask = Ask(
+        ask = SelectionRequest(
             proposals=tuple(self.proposals),
             budget=self.budget,
             law=law_of(self.law, self.mean_runs, len(self.proposals)),
@@ -175,17 +175,20 @@ class Selection(Generic[Proposal]):
         """
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return self.paid_from(
-            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.title, by="select", **given)), progress
+            ReleaseContext(noise, ledger, self.budget).asking(lambda: question(self._plan.title, by="select", **given)),
+            progress,
         )
 
-    def paid_from(self, purse: Purse, progress: bool | None = None, **more: Any) -> Outcome[Selected[Proposal]]:
-        """``release`` with the money and the randomness of a purse. ``more``: given to every run.
+    def paid_from(
+        self, context: ReleaseContext, progress: bool | None = None, **more: Any
+    ) -> Outcome[Selected[Proposal]]:
+        """``release`` with the money and the randomness of a context. ``more``: given to every run.
 
         Guarantee: that of the class.
         """
         if progress not in (None, True, False):
             raise TypeError("progress must be True, False or None")
-        if not purse.noise.private and not _names(self.run, "noise"):
+        if not context.noise.private and not _names(self.run, "noise"):
             raise TypeError("a rehearsal needs a run that takes noise=... and gives it to its release")
 
         def walk(noise: Noise, _: object) -> StoredOutcome:
@@ -193,7 +196,7 @@ class Selection(Generic[Proposal]):
             return StoredOutcome(refused=True) if best is None else StoredOutcome(refused=False, value=best)  # 5.
 
         with waiting("selecting", progress):
-            return purse.pay(self._plan, walk)  # 1.
+            return context.pay(self._plan, walk)  # 1.
 
     def _best(self, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
         if self.shared_test is not None and self._ask.test is not None:

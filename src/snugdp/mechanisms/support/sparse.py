@@ -22,7 +22,7 @@ from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import Accuracy, Note
 from snugdp.propose.plan import Plan, Step
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.stages import in_two_stages
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
@@ -133,10 +133,10 @@ class SparseMethod:
         """That of the fit, if the right entries were chosen."""
         return self.method.forecast(rows)
 
-    def fit(self, data: Secret[Candidates], purse: Purse) -> Outcome[tuple[Support, Fit]]:
+    def fit(self, data: Secret[Candidates], context: ReleaseContext) -> Outcome[tuple[Support, Fit]]:
         """Pay, choose, fit."""
         second = _Restricted(self.method, self._x_norm)
-        return in_two_stages(self.plan(), self.chooser, second, data, purse, limit=self._second.cost)
+        return in_two_stages(self.plan(), self.chooser, second, data, context, limit=self._second.cost)
 
 
 @dataclass(frozen=True)
@@ -146,11 +146,11 @@ class _Restricted:
     method: Method
     x_norm: Real
 
-    def fit(self, data: Secret[Candidates], found: Support, purse: Purse) -> Outcome[Fit]:
+    def fit(self, data: Secret[Candidates], found: Support, context: ReleaseContext) -> Outcome[Fit]:
         """Pay, test, release or refuse."""
         places = tuple(sorted(found.places))
         rows = data.map(lambda candidates: candidates.rows(places, self.x_norm))
-        return self.method.fit(rows, purse)
+        return self.method.fit(rows, context)
 
 
 def _guesses(epsilon: Fraction, delta: Fraction, mu_squared: Fraction) -> list[Fraction]:

@@ -21,7 +21,7 @@ from snugdp.noise import DiscreteLaplace, Gaussian, Laplace, Noise
 from snugdp.noise.grid import grid_below
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.recipe import THEOREM, PrivateAlgorithm
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.audit.cases.tables import ODD, Generator, near, one_of
@@ -181,7 +181,7 @@ def _refusing(
         def draw(self, data: Secret[Rows], noise: Noise) -> Any:
             return draw(data, noise)
 
-    return lambda rows, noise: release_or_refuse(plan, test, Shown(), Secret(rows), Purse(noise))
+    return lambda rows, noise: release_or_refuse(plan, test, Shown(), Secret(rows), ReleaseContext(noise))
 
 
 def _interquartile() -> Case[Rows]:

@@ -26,7 +26,7 @@ from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import read
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp_studies.audit.cases.fitting import fitting as fitted
 from snugdp_studies.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
 
@@ -78,7 +78,7 @@ def _labelled(proposal: Proposal, classes: tuple[str, ...]) -> Callable[[Ballots
 
     def run(rows: Ballots, noise: Noise) -> Any:
         panel, votes = read(rows, form="teachers", classes=classes)
-        return face.run(proposal, panel, votes, Purse(noise))
+        return face.run(proposal, panel, votes, ReleaseContext(noise))
 
     return run
 

@@ -13,7 +13,7 @@ from snugdp.core.guarantee import Budget
 from snugdp.estimators.linear import LinearRegression
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp_studies.audit.cases.fitting import fitting
 from snugdp_studies.audit.cases.tables import (
     Generator,
@@ -109,7 +109,7 @@ def _case(name: str, **form: Any) -> Case[Rows]:
             part.rows = rows
         if form["route"] == "compose":
             return snugdp.select(LAWS, _With(rows), score, budget=BUDGET, route="compose", noise=noise, progress=False)
-        return made.paid_from(Purse(noise), False, rows=rows)
+        return made.paid_from(ReleaseContext(noise), False, rows=rows)
 
     return Case(
         name=name,

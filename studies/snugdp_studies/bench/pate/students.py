@@ -22,7 +22,7 @@ from snugdp.noise.simulation import shuffled
 from snugdp.pate.face import Labels, Numbers, propose, run
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.paper.pate.curves import Case, gaussian_epsilon, proposed
 from snugdp_studies.paper.pate.data import (
@@ -205,8 +205,8 @@ class _Run:
 def _run(setting: Setting, job: Job, proposal: Proposal, queries: int, seed: int) -> _Run | None:
     places = setting.asked(job.kind, queries, seed)
     panel = Panel(setting.teachers, queries, tuple(range(setting.classes)))
-    purse = Purse(Simulation(_start(job, seed)))
-    labels: Labels | None = run(proposal, panel, Secret(setting.votes[places]), purse).value
+    context = ReleaseContext(Simulation(_start(job, seed)))
+    labels: Labels | None = run(proposal, panel, Secret(setting.votes[places]), context).value
     if labels is None:
         return None
     kept, given = places[labels.answered], labels.labels[labels.answered].astype(np.int64)

@@ -17,7 +17,7 @@ from snugdp.mechanisms.components.crossing import AnalyzeGauss, Crossing
 from snugdp.mechanisms.components.dual import Dual
 from snugdp.mechanisms.components.projector import Projector
 from snugdp.noise import Simulation
-from snugdp.release.context import Purse
+from snugdp.release.context import ReleaseContext
 from snugdp_studies.bench.contest.task import noise_start
 from snugdp_studies.bench.pca.data import CASES, Floats, Sample, sample
 
@@ -102,7 +102,7 @@ def _fits(table: Sample, wanted: int | str, budget: Budget, method: str, draws: 
     task = Task(table.layout, budget, Rank.of(wanted, len(table.spectrum)), rows=len(table.rows))
     one = METHODS[method](task)
     starts = (noise_start(f"{table.name}, {wanted}", method, float(budget.epsilon), 1.0, i) for i in range(draws))
-    found = [one.fit(table.data, Purse(Simulation(start))).value for start in starts]
+    found = [one.fit(table.data, ReleaseContext(Simulation(start))).value for start in starts]
     return [(fit.vectors, fit.route) for fit in found if fit is not None]
 
 
