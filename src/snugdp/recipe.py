@@ -26,6 +26,7 @@ from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import Certifier, PrivateTest, certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import Secret
+from snugdp.serial.registry import identity
 
 Data = TypeVar("Data")
 Data_contra = TypeVar("Data_contra", contravariant=True)
@@ -47,9 +48,30 @@ class UpperBound(Certifier[Data_contra, float], Protocol[Data_contra]):
 
 @dataclass(frozen=True)
 class PrivateAlgorithm(Generic[Data, Output]):
-    """A test, a mechanism and the plan that pays for both. Call it on data; print ``plan`` for free.
+    """A test, a mechanism and the plan that pays for both: call it on data.
+
+    It is made by ``from_statistics``, ``from_distance``, ``from_upper_bound`` or ``calibrated``.
 
     Guarantee: the plan's cost (``release/spine.proof.md``, Theorem A1), if your loss or distance is what it claims.
+
+    Attributes
+    ----------
+    plan : Plan
+        What a call will do and what it costs. Printing it is free.
+    limit : Fraction
+        The loss that the mechanism may have on the data at hand: pure epsilon or Gaussian mu.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> algorithm = snugdp.from_distance(
+    ...     distance=lambda rows: len(rows) - 100,
+    ...     draw=lambda rows, noise: noise.add(rows.map(len), Laplace(2), grid=0),
+    ...     budget=snugdp.Budget(1, 1e-6),
+    ... )
+    >>> float(algorithm.limit), algorithm(list(range(1000))).refused
+    (0.5, False)
     """
 
     plan: Plan
@@ -63,7 +85,8 @@ class PrivateAlgorithm(Generic[Data, Output]):
         ``ledger``: what is charged, a ledger or the path or URL of one; without it the call has a budget of its own and
         nothing is being summed up, but for the ``cost`` of the outcome.
         """
-        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(self.plan.title, asked=self.asked))
+        title = self.plan.title
+        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(title, what=title, asked=self.asked))
         return self._run(self.plan, Secret(data), purse)
 
 
@@ -79,8 +102,45 @@ def from_statistics(
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm from a loss that is a monotone function of statistics of known sensitivity.
 
-    ``loss(**bounds)`` bounds, in both orders, the privacy loss of ``draw`` on data with these statistics: pure
-    epsilon or Gaussian mu, as ``measure`` says. Half of delta pays for the test's failure.
+    Half of delta pays for the failure of the test.
+
+    Parameters
+    ----------
+    loss : callable
+        ``loss(**bounds)`` bounds, in both orders, the privacy loss of ``draw`` on data with these statistics.
+    statistics : tuple of Statistic
+        What the loss depends on.
+    draw : callable
+        ``draw(data, noise)``: your mechanism. The data are a ``Secret``.
+    budget : Budget
+        What a call may spend; delta must be greater than 0.
+    measure : {"epsilon", "mu"}
+        What the loss is: pure epsilon, or Gaussian mu.
+    test_share : Real, default=0.5
+        The share of the budget that pays for the test.
+    what : str
+        A public name, for plans and ledgers.
+
+    Returns
+    -------
+    PrivateAlgorithm
+        Call it on data.
+
+    Examples
+    --------
+    A mechanism whose loss on n rows is at most 100 / n:
+
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> rows = snugdp.Statistic("rows", of=len, sensitivity=1, side="lower", between=(1, 10**9))
+    >>> algorithm = snugdp.from_statistics(
+    ...     loss=lambda rows: 100 / rows,
+    ...     statistics=(rows,),
+    ...     draw=lambda data, noise: noise.add(data.map(len), Laplace(2), grid=0),
+    ...     budget=snugdp.Budget(1, 1e-6),
+    ... )
+    >>> algorithm(list(range(5000))).refused
+    False
     """
     share, failure = share_of(test_share), _half(budget)
     mu, limit = _split(budget, failure, measure, share)
@@ -107,8 +167,36 @@ def from_distance(
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm from an integer distance to the data sets on which the mechanism is not private enough.
 
-    ``draw`` must be ``algorithm.limit``-DP, in both orders, on every data set with distance at least 1: with
-    ``limit = (1 - test_share) * epsilon``. ``distance`` must change by at most 1 between neighbours.
+    Parameters
+    ----------
+    distance : callable
+        ``distance(data)``: an integer that changes by at most 1 between neighbours.
+    draw : callable
+        ``draw(data, noise)``: your mechanism. It must be ``algorithm.limit``-DP, in both orders, on every data set with
+        a distance of at least 1; the limit is ``(1 - test_share) * epsilon``. The data are a ``Secret``.
+    budget : Budget
+        What a call may spend.
+    test_share : Real, default=0.5
+        The share of the budget that pays for the test.
+    what : str
+        A public name, for plans and ledgers.
+
+    Returns
+    -------
+    PrivateAlgorithm
+        Call it on data.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> algorithm = snugdp.from_distance(
+    ...     distance=lambda rows: len(rows) - 100,
+    ...     draw=lambda rows, noise: noise.add(rows.map(len), Laplace(2), grid=0),
+    ...     budget=snugdp.Budget(1, 1e-6),
+    ... )
+    >>> algorithm(list(range(1000))).refused
+    False
     """
     share = share_of(test_share)
     limit = (1 - share) * budget.epsilon
@@ -131,15 +219,51 @@ def from_upper_bound(
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm from any private upper bound on the loss, such as ``snugdp.certify.smooth.smooth_bound``.
 
-    ``draw`` must cost at most ``release``, in both orders, on every data set whose loss is at most ``limit``. The plan
-    costs the bound and the release; choose both to fit your budget.
+    The plan costs the bound and the release; choose both to fit your budget. There is no budget of its own, so
+    a call needs a ledger.
+
+    Parameters
+    ----------
+    certifier : UpperBound
+        Releases an upper bound on the loss: ``certify(data, noise)``, with its ``cost``.
+    draw : callable
+        ``draw(data, noise)``: your mechanism. It must cost at most ``release``, in both orders, on every data set whose
+        loss is at most ``limit``. The data are a ``Secret``.
+    limit : Real
+        The largest loss at which to release.
+    release : Cost
+        What ``draw`` costs below that limit.
+    what : str
+        A public name, for plans and ledgers.
+
+    Returns
+    -------
+    PrivateAlgorithm
+        Call it on data.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> class Loss:  # 100 / rows, from a noisy count that is too large with probability below 1e-6
+    ...     cost = snugdp.Cost(epsilon=0.5, delta=1e-6)
+    ...     def certify(self, data, noise):
+    ...         return 100 / max(float(noise.add(data.map(len), Laplace(2), grid=0)) - 30, 1)
+    >>> algorithm = snugdp.from_upper_bound(
+    ...     certifier=Loss(),
+    ...     draw=lambda data, noise: noise.add(data.map(len), Laplace(2), grid=0),
+    ...     limit=0.5,
+    ...     release=snugdp.Cost(epsilon=0.5),
+    ... )
+    >>> algorithm(list(range(5000)), ledger=snugdp.MemoryLedger(1, 1e-6)).refused
+    False
     """
     most = rational(limit, "limit")
     _called_with(draw, "draw", "data", "noise")
     test = BoundTest(certifier, lambda bound: bound, most)
     noise = StepNoise("upper-bound", params={"limit": most})
     steps = Step("test", StepKind.TEST, noise, certifier.cost), _release(release)
-    asked = {"certifier": type(certifier), "draw": draw, "limit": most, "release": release}
+    asked = {"certifier": _public(certifier), "draw": draw, "limit": most, "release": release}
     return _refusing(Plan(what, THEOREM, steps, {"limit": most}), most, test, draw, asked)
 
 
@@ -154,8 +278,42 @@ def calibrated(
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm that chooses its noise from private bounds, and so never needs to refuse.
 
-    ``draw(data, bounds, noise)`` must cost at most ``algorithm.limit`` (pure epsilon or Gaussian mu, as ``measure``
-    says) whenever the bounds hold for the data; it may return ``None`` to refuse. The bounds are released too.
+    The bounds are released too. Half of delta pays for their failure.
+
+    Parameters
+    ----------
+    statistics : tuple of Statistic
+        What the noise depends on.
+    draw : callable
+        ``draw(data, bounds, noise)``: your mechanism. It must cost at most ``algorithm.limit`` whenever the bounds hold
+        for the data; it may return None to refuse. The data are a ``Secret``.
+    budget : Budget
+        What a call may spend; delta must be greater than 0.
+    measure : {"epsilon", "mu"}
+        What the limit is: pure epsilon, or Gaussian mu.
+    test_share : Real, default=0.5
+        The share of the budget that pays for the test.
+    what : str
+        A public name, for plans and ledgers.
+
+    Returns
+    -------
+    PrivateAlgorithm
+        Call it on data.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> rows = snugdp.Statistic("rows", of=len, sensitivity=1, side="lower", between=(1, 10**9))
+    >>> algorithm = snugdp.calibrated(
+    ...     statistics=(rows,),
+    ...     draw=lambda data, bounds, noise: noise.add(data.map(len), Laplace(2), grid=0),
+    ...     budget=snugdp.Budget(1, 1e-6),
+    ... )
+    >>> outcome = algorithm(list(range(5000)))
+    >>> outcome.certificate["rows"] < 5000
+    True
     """
     share, failure = share_of(test_share), _half(budget)
     mu, limit = _split(budget, failure, measure, share)
@@ -204,6 +362,11 @@ class _Calibrated(Generic[Data, Output]):
 
 def _release(cost: Cost, on: str = "own") -> Step:
     return Step(_RELEASE, StepKind.RELEASE, StepNoise(on), cost)
+
+
+def _public(certifier: object) -> object:
+    """One of ours with all its numbers; of others only the class is known to be public."""
+    return type(certifier) if identity(type(certifier)) is None else certifier
 
 
 def _refusing(

@@ -14,10 +14,8 @@ from scipy.stats import norm
 from typer.testing import CliRunner
 
 import snugdp.cli.audit as cli
-from snugdp.audit import mutants as suite
 from snugdp.audit import registry
 from snugdp.audit.finding import Curve, Finding
-from snugdp.audit.mutants.base import Mutant, Verdict
 from snugdp.audit.run import Report, audit
 from snugdp.cli.main import app
 from snugdp.core.guarantee import Cost
@@ -50,7 +48,7 @@ def test_findings_as_json() -> None:
 
 
 def test_mistakes_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_ours", lambda: iter(()))
+    monkeypatch.setattr(registry, "_ours", lambda group=None: iter(()))
     monkeypatch.setattr(registry, "registered", lambda group=None: ())
     for words, said in ((["nobody"], "no case"), (["framework", "--layers", "Q"], "no layer Q")):
         result = run(*words, "--processes", "1")
@@ -74,54 +72,26 @@ def test_clean_runs_are_counted() -> None:
     assert "2 runs: 40 claims, 0 alarms" in result.output
 
 
-def verdicts() -> list[Verdict]:
-    def nothing(quick: bool) -> list[Finding]:
-        return []
-
-    made = [Mutant(name, "Makes | it wrong.", ("S",), None, nothing, number=k) for k, name in enumerate("ab", 1)]  # type: ignore[arg-type]
-    return [Verdict(made[0], True, "S", "add", "Laplace(1)", "p = 0"), Verdict(made[1], False, reason="too subtle")]
-
-
-def test_the_table_of_mutants_goes_into_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite, "run_mutants", lambda progress, processes: [progress(one) or one for one in verdicts()])
-    monkeypatch.setattr(suite, "mutants", lambda: (1, 2))
-    page_of = tmp_path / "page.md"
-    page_of.write_text("before\n<!-- mutants: begin -->\nold\n<!-- mutants: end -->\nafter\n")
-    for _ in range(2):
-        result = run("--mutants", "--markdown", str(page_of))
-        assert result.exit_code == 1  # one survived, and nobody had said that it would
-    text = page_of.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "old" not in text
-    assert "| 1 | a | Makes / it wrong. | S | add |" in text
-    assert text.count("1 of 2 mistakes on purpose were caught") == 1
+def test_without_the_studies_only_registered_cases_are_audited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "library", lambda: None)
+    monkeypatch.setattr(registry, "_others", {})
+    registry._built.cache_clear()
+    try:
+        nothing = run("--layers", "N", "--processes", "1")
+        assert nothing.exit_code == 1
+        assert nothing.output.count("pip install snugdp-studies") == 1
+        registry.register(case(laplace_sum(1), Cost(epsilon=1)))
+        found = run("--layers", "N", "--processes", "1")
+        assert found.exit_code == 0, found.output
+        assert "2 of 2 claims hold" in found.output
+        assert found.output.count("pip install snugdp-studies") == 1
+    finally:
+        registry._built.cache_clear()
 
 
 def test_what_cannot_be_written_is_said_before_the_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "_audited", lambda *_, **__: pytest.fail("an hour later"))
-    monkeypatch.setattr(cli, "_mutants", lambda *_: pytest.fail("an hour later"))
-    page_of = tmp_path / "page.md"
-    page_of.write_text("no marks")
-    assert "has no lines" in run("--mutants", "--markdown", str(page_of)).output
     assert "no such folder" in run("--report", str(tmp_path / "nowhere" / "audit.html")).output
-    assert "give --mutants" in run("--markdown", str(page_of)).output
-
-
-def test_findings_are_written_before_the_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "_mutants", stopped)
-    page_of = tmp_path / "audit.html"
-    result = run(ONE, "--layers", "N", "--mutants", "--report", str(page_of))
-    assert result.exit_code != 0
-    assert "every claim holds" in page_of.read_text()
-
-
-def test_the_page_of_the_documentation_has_its_marks() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
-    assert text.index("<!-- mutants: begin -->") < text.index("<!-- mutants: end -->")
 
 
 class Tags(HTMLParser):
@@ -145,19 +115,19 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_stands_alone() -> None:
     curve = Curve((0.0, 1.0), (0.4, 0.1), (0.5, float("inf")), (0.3, 0.2), (0.6, 1.0))
     strange = Finding("D", "<script>alert(1)</script>", "delta(1) <= 0.1", "0.3", False, "look & see", curve)
     report = audit([registry.case(ONE)], layers="DN")
     both = Report((strange, *report.findings), report.seconds, 1.0, report.versions, "quick", report.groups)
-    html = page(both, verdicts())
+    html = page(both)
     tags = Tags()
     tags.feed(html)
     assert tags.open == []
     assert "script" not in tags.seen
     assert not re.search(r"https?://|@import|url\(", html)
     assert "&lt;script&gt;" in html
-    assert "1 of 2 caught" in html
     assert tags.seen.count("svg") == 4  # two of each case: errors and deltas
     assert "nan" not in html.split("<body>")[1]
 

@@ -1,114 +1,113 @@
-"""Mistakes on purpose are found, and leave nothing behind."""
+"""Mistakes on purpose are found, and their patches fit the library."""
 
 from __future__ import annotations
 
-import contextlib
-from fractions import Fraction
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from snugdp.accounting import gaussian
-from snugdp.audit.finding import Finding
-from snugdp.audit.mutants import Mutant, judged, mutants, run_mutants
-from snugdp.audit.mutants.base import Changes, Check, Topic, everywhere
-from snugdp.audit.mutants.ledger_checks import ledger_checks
-from snugdp.audit.mutants.vectors import vectors
-from snugdp.core.guarantee import Cost
+from snugdp.audit.finding import LAYERS
+from tests.mutants.__main__ import score, table
+from tests.mutants.engine import Found, Verdict, judged
+from tests.mutants.patches import ROOT, TOPICS, Edit, Mutant, broken, mutants, parsed
 
-QUICK = [one for one in mutants() if one.quick]
-CLEAN: dict[Check, list[Finding]] = {}
+OK, ALARM = Found(True, "N", "a sum", "as claimed"), Found(False, "N", "a sum", "too much")
 
 
-@pytest.mark.parametrize("mutant", QUICK, ids=lambda one: one.name)
-def test_a_mutant_is_caught(mutant: Mutant) -> None:
-    verdict = judged(mutant, True, CLEAN)
-    assert verdict.caught, verdict
-    assert verdict.layer in mutant.layers
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own: the engine needs one that has not loaded the library."""
+    given = [sys.executable, "-m", "tests.mutants", "--processes", "1", *words]
+    return subprocess.run(given, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_every_patch_fits_the_library() -> None:
+    assert broken(mutants()) == []
+
+
+def test_quick_mutants_are_caught() -> None:
+    done = run("--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    count = sum(one.quick for one in mutants())
+    assert f"{count} of {count} mistakes on purpose were caught" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", TOPICS)
+def test_all_mutants_are_caught_but_those_that_are_known(topic: str) -> None:
+    done = run(*(str(one.number) for one in mutants() if one.topic == topic))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_there_are_enough_of_all_layers() -> None:
-    assert len(mutants()) >= 48
-    assert len({one.name for one in mutants()}) == len(mutants())
-    assert {layer for one in QUICK for layer in one.layers} >= set("SINDCLBGX")
-    assert {layer for one in mutants() for layer in one.layers} >= set("SINDCLBGXE")
-    assert all(one.does.endswith(".") and "\n" not in one.does for one in mutants())
-    assert sum(bool(one.known) for one in mutants()) <= len(mutants()) / 20
+    every = mutants()
+    assert len(every) >= 169
+    assert {layer for one in every for layer in one.layers} == {*LAYERS, "G", "X"}
+    assert {layer for one in every if one.quick for layer in one.layers} >= set("SINDCLBGX")
+    assert sum(bool(one.known) for one in every) <= 2
 
 
-def test_vectors_and_the_ledger_pass_as_they_are() -> None:
-    assert [finding for finding in (*vectors(), *ledger_checks()) if not finding.passed] == []
+def test_an_old_text_that_is_not_there_once_is_an_error() -> None:
+    first = mutants()[0]
+    gone = Mutant(1, "a", "t", "Does.", "N", "Near()", (Edit(first.edits[0].file, "nowhere to be found", "x"),))
+    twice = Mutant(2, "b", "t", "Does.", "N", "Near()", (Edit(first.edits[0].file, "import", "x"),))
+    lost = Mutant(3, "c", "t", "Does.", "N", "Near()", (Edit("no/such/file.py", "import", "x"),))
+    words = Mutant(4, "d", "t", "Does.", "N", "Near()", (Edit("noise/exact/entropy.py", "def bits(", "def bits(("),))
+    problems = broken((gone, first, twice, lost, words))
+    assert [problem.partition(" ")[0] for problem in problems] == ["1", "2", "3", "4"]  # all of them at once
 
 
-def test_everything_is_put_back() -> None:
-    before = gaussian.mu
-    mutant = next(one for one in mutants() if one.name == "classical Gaussian constant")
-    with contextlib.suppress(RuntimeError), mutant.apply():
-        assert gaussian.mu is not before
-        raise RuntimeError
-    assert gaussian.mu is before
-    assert gaussian.mu(1, "1e-6") == pytest.approx(0.236704381)
-
-
-def _silent(quick: bool) -> list[Finding]:
-    return [Finding("N", "nothing", "nothing", "nothing", True)]
-
-
-def _alarmed(quick: bool) -> list[Finding]:
-    return [Finding("N", "nothing", "nothing", "everything", False)]
-
-
-def _weak(quick: bool) -> list[Finding]:
-    good = (Cost(epsilon=1) + Cost(epsilon=1)).epsilon == 2
-    return [Finding("N", "sum", "a sum", "another", good, "" if good else "too weak: nothing was seen")]
-
-
-def _other_layer(quick: bool) -> list[Finding]:
-    return [Finding("D", "sum", "a sum", "another", (Cost(epsilon=1) + Cost(epsilon=1)).epsilon == 2)]
-
-
-def _failing(quick: bool) -> list[Finding]:
-    if (Cost(epsilon=1) + Cost(epsilon=1)).epsilon != 2:
-        raise ValueError("no plan")
-    return _silent(quick)
+def test_blocks_of_a_file() -> None:
+    block = "[7] a name\nDoes it.\nlayers: NX\ncheck: Near(1)\nquick\n@@ a.py\n one\n-two\n+three\n+four\n"
+    (one,) = parsed(f"Words before.\n\n{block}", "topic")
+    assert (one.number, one.name, one.does, one.layers, one.check, one.quick) == (
+        7, "a name", "Does it.", "NX", "Near(1)", True,
+    )  # fmt: skip
+    assert one.edits == (Edit("a.py", "one\ntwo", "one\nthree\nfour"),)
+    for wrong in ("layers: NX\n", "check: Near(1)\n", "-two\n+three\n+four\n", "Does it.\n"):
+        with pytest.raises(ValueError, match="mutant 7"):
+            parsed(block.replace(wrong, ""), "topic")
 
 
 @pytest.mark.parametrize(
-    ("check", "why"),
+    ("clean", "found", "why"),
     [
-        (_silent, "ok"),
-        (_alarmed, "fails on the code as it is"),
-        (lambda quick: [], "nothing to say"),
-        (_weak, "too weak"),
-        (_other_layer, "FAILED D"),
-        (_failing, "an error instead"),
+        ([OK], [OK], "as claimed"),
+        ([ALARM], [ALARM], "fails on the code as it is"),
+        ([], [ALARM], "nothing to say"),
+        ([OK], [Found(False, "N", "a sum", "too weak: nothing", weak=True)], "too weak"),
+        ([OK], [Found(False, "D", "a sum", "too much")], "D a sum"),
+        ([OK], [Found(False, error="an error instead of findings: no plan")], "no plan"),
+        ([Found(False, error="no plan")], [ALARM], "no plan"),
     ],
 )
-def test_what_does_not_count_as_caught(check: Check, why: str) -> None:
-    topic = Topic("tests")
-
-    @topic("sums are thrown away", "N", check)
-    def _() -> Changes:
-        """Costs do not add up."""
-        return [(Cost, "__add__", lambda self, other: Cost(epsilon=Fraction(1, 2)))]
-
-    verdict = judged(topic.mutants[0])
+def test_what_does_not_count_as_caught(clean: list[Found], found: list[Found], why: str) -> None:
+    one = Mutant(1, "a", "t", "Does.", "NX", "Near()", ())
+    assert judged(one, [OK], [OK, ALARM]).caught
+    verdict = judged(one, clean, found)
     assert not verdict.caught
-    assert why in verdict.reason
+    assert why in str(verdict)
 
 
-def test_names_and_numbers_choose() -> None:
-    seen: list[str] = []
-    by_name = run_mutants(["charge after the draw", "1"], progress=lambda verdict: seen.append(verdict.mutant.name))
-    assert [verdict.mutant.number for verdict in by_name] == sorted(verdict.mutant.number for verdict in by_name)
-    assert {verdict.mutant.name for verdict in by_name} == set(seen) == {mutants()[0].name, "charge after the draw"}
-    assert all(verdict.caught for verdict in by_name)
-    assert "caught" in str(by_name[0])
-    with pytest.raises(ValueError, match="there is no mutant"):
-        run_mutants(["nobody"])
+def test_one_mutant_by_its_name(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- mutants: begin -->\nold\n<!-- mutants: end -->\nafter\n")
+    done = run("handle across a fork", "--markdown", str(page))
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert "| 131 | handle across a fork |" in text
+    assert "| G | ledger, fork |" in text
+    assert run("nobody").returncode == 2
 
 
-def test_mutants_name_real_layers_and_functions() -> None:
-    with pytest.raises(ValueError, match="layers"):
-        Topic("tests")("nothing", "Q", _silent)(lambda: [])
-    with pytest.raises(LookupError):
-        everywhere(test_names_and_numbers_choose, None)
+def test_the_table() -> None:
+    made = [Mutant(k, name, "t", "Makes | it wrong.", "S", "Near()", ()) for k, name in enumerate("ab", 1)]
+    both = [Verdict(made[0], True, "S", "add", "p = 0"), Verdict(made[1], False, words="too subtle")]
+    assert score(both) == "1 of 2 mistakes on purpose were caught."
+    assert "| 1 | a | Makes / it wrong. | S | add |" in table(both)
+    assert "| nobody | **survives**: too subtle |" in table(both)
+    assert "mutants: begin" in (ROOT / "docs" / "audit.md").read_text()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import losses, path, realised
 from snugdp.core.guarantee import Cost
@@ -94,12 +94,12 @@ def test_what_is_realised_is_exact() -> None:
 
 
 def test_results_are_compared_all_the_way_down() -> None:
-    assert alike({"a": np.array([1.0, np.nan])}, {"a": np.array([1.0, np.nan])})
-    assert not alike({"a": np.array([1.0])}, {"a": np.array([2.0])})
-    assert not alike(1, 1.0)
-    assert not alike(object(), object())
-    assert alike(np.array([Fraction(1)], dtype=object), np.array([Fraction(1)], dtype=object))
-    assert not alike(Cost(mu=1), Cost(mu=2))
+    assert equal({"a": np.array([1.0, np.nan])}, {"a": np.array([1.0, np.nan])})
+    assert not equal({"a": np.array([1.0])}, {"a": np.array([2.0])})
+    assert not equal(1, 1.0)
+    assert not equal(object(), object())
+    assert equal(np.array([Fraction(1)], dtype=object), np.array([Fraction(1)], dtype=object))
+    assert not equal(Cost(mu=1), Cost(mu=2))
 
 
 @pytest.mark.parametrize("method", ["auto", "adassp", "sufficient", "objective", "posterior", "output"])

@@ -15,7 +15,7 @@ from snugdp.core.outcome import Outcome
 from snugdp.noise import Gaussian, Laplace, Noise
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
 
 Rows = list[float]
@@ -37,9 +37,9 @@ def case(walk: Walk, cost: Cost, **more: Any) -> Case[Rows]:
     plan = plan_of("a toy", cost)
 
     def run(rows: Rows, noise: Noise) -> Outcome[Any]:
-        def drawn(noise: Noise, _: object) -> Kept:
+        def drawn(noise: Noise, _: object) -> StoredOutcome:
             value = walk(Secret(rows), noise.at("release"))
-            return Kept(refused=value is None, value=value)
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, drawn)
 

@@ -44,7 +44,7 @@ from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Promise
 from snugdp.estimators.methods import glm, linear
 from snugdp.estimators.methods.glm import GLM_METHODS
-from snugdp.estimators.targets import LabelBounds, Labels
+from snugdp.estimators.targets import ClassTarget, LabelBounds
 from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Logistic
 from tests.estimators.test_check_estimator import failures
@@ -443,12 +443,12 @@ class Checked(LogisticRegression):
         self._seen = y
         return super().fit(X, y)
 
-    def _response(self) -> Labels:
+    def _response(self) -> ClassTarget:
         seen = np.asarray(self._seen)
         whole = seen.dtype.kind != "f" or (np.isfinite(seen).all() and (seen == np.round(seen)).all())
         classes = np.unique(seen) if whole and len(np.unique(seen)) > 1 else np.arange(2)
         given = LabelBounds(None, self.x_norm, 1, self.fit_intercept, classes)
-        return Labels(Logistic(), given, together=True)
+        return ClassTarget(Logistic(), given, together=True)
 
 
 VALUES = {

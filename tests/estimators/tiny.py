@@ -13,7 +13,7 @@ from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.propose.forecast import Accuracy, noted
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from snugdp.tables.rows import Rows
 from tests.plans import plan_of
 
@@ -41,8 +41,8 @@ class Tiny:
         return Accuracy(noise=1 / rows, excess=1 / rows**2)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
-        shown = Kept(False, Fit(self.theta, 0.5, {"ridge": 3.0}), "certificate")
-        return purse.pay(self.plan(), lambda *_: Kept(refused=True) if self.refuse else shown)
+        shown = StoredOutcome(False, Fit(self.theta, 0.5, {"ridge": 3.0}), "certificate")
+        return purse.pay(self.plan(), lambda *_: StoredOutcome(refused=True) if self.refuse else shown)
 
 
 @pytest.fixture

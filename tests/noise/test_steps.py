@@ -9,7 +9,7 @@ import pytest
 from snugdp import Cost, Exact, Simulation
 from snugdp.noise import Laplace, Noise
 from snugdp.noise.recording import Witness
-from snugdp.noise.steps import StepError, in_steps
+from snugdp.noise.steps import InSteps, StepError
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -62,7 +62,7 @@ def test_inside_a_step_it_stays_there() -> None:
     """A run of a selection has a plan of its own; all that it draws belongs to the step of the selection."""
     witness = Witness(1)
     witness.record_plan({"select": Cost(epsilon=2)})
-    inside = in_steps(witness, ["select"]).at("select")
+    inside = InSteps(witness, ["select"]).at("select")
     run(inside, *TWO)
     assert [site.step for site in witness.transcript()] == ["select", "select"]
     assert len(witness.transcript().plans) == 1
@@ -73,6 +73,6 @@ def test_a_release_is_drawn_as_ever() -> None:
     assert noise.at("anything") is noise
     simulated = Simulation(1)
     assert simulated.at("anything") is simulated
-    assert in_steps(noise, ["release"]).private
+    assert InSteps(noise, ["release"]).private
     with pytest.raises(AttributeError):
-        in_steps(noise, ["release"]).told  # type: ignore[attr-defined]  # noqa: B018
+        InSteps(noise, ["release"]).told  # type: ignore[attr-defined]  # noqa: B018

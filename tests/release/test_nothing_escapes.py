@@ -23,7 +23,7 @@ from snugdp.numerics.threads import one_blas_thread
 from snugdp.recipe import PrivateAlgorithm, from_distance, from_statistics
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
 from tests.release.escapes import CANARY, KINDS, Counting, Shelf, Watch, attack, ended, lines, shown, tidy
 
@@ -141,7 +141,7 @@ def named(case: Case[Any]) -> Callable[[Any], Any]:
     return lambda noise: case.run(data, noise)
 
 
-@pytest.mark.parametrize("group", registry.ROOMS)
+@pytest.mark.parametrize("group", registry.groups())
 @pytest.mark.filterwarnings("ignore")
 def test_some_lines_of_every_mechanism(group: str) -> None:
     """The last line before the outcome is stored, and one in between; the exceptions take turns."""
@@ -155,7 +155,7 @@ def test_some_lines_of_every_mechanism(group: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", registry.ROOMS)
+@pytest.mark.parametrize("group", registry.groups())
 @pytest.mark.filterwarnings("ignore")
 def test_all_lines_of_every_mechanism(group: str) -> None:
     """Each line that no other mechanism of the group has reached: by an interrupt, and by another exception."""
@@ -208,8 +208,8 @@ def test_an_interrupt_while_another_exception_is_handled(kind: type[BaseExceptio
 # ---- two at a time
 
 
-def counted(noise: Any) -> Callable[..., Kept]:
-    return lambda *_: Kept(refused=False, value=float(noise.add(Secret(5), Laplace(1), grid=-20)))
+def counted(noise: Any) -> Callable[..., StoredOutcome]:
+    return lambda *_: StoredOutcome(refused=False, value=float(noise.add(Secret(5), Laplace(1), grid=-20)))
 
 
 def test_threads_with_one_key_share_one_draw(ledger: Ledger) -> None:
@@ -273,9 +273,9 @@ def test_what_cannot_be_stored_is_not_said_either(trouble: Any) -> None:
     shelf.trouble = trouble
     drawn: list[Any] = []
 
-    def walk(*_: object) -> Kept:
+    def walk(*_: object) -> StoredOutcome:
         drawn.append(counted(noise)(None).value)
-        return Kept(refused=False, value=drawn[0])
+        return StoredOutcome(refused=False, value=drawn[0])
 
     _, error = ended(lambda: Purse(noise, shelf).pay(PLAN, walk))
     assert type(error) is LedgerError

@@ -11,6 +11,7 @@ import pytest
 
 import snugdp
 from snugdp import Budget, Cost, Ledger, LedgerError, MemoryLedger, Refused, Released
+from snugdp.ledger.question import question
 from snugdp.noise import Laplace
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
@@ -41,7 +42,7 @@ def test_a_stage_pays_once_however_often_its_purse_is_copied() -> None:
     receipt = MemoryLedger(5, 0).charge(Cost(epsilon=1), "all")
     purse, count = Advance(snugdp.Exact(), Cost(epsilon=1), receipt), Count()
     for _ in range(3):
-        ended(lambda: release(PLAN, count, Secret(100), purse.asking(lambda: "q")))
+        ended(lambda: release(PLAN, count, Secret(100), purse.asking(lambda: question("q"))))
     assert count.draws == 1
 
 

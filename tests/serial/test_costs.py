@@ -21,13 +21,12 @@ from snugdp.accounting.composition import objective_perturbation
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
 from snugdp.estimators.base import Promise
 from snugdp.estimators.files.model_file import as_dict, from_dict
-from snugdp.estimators.files.steps import cost_parts, cost_told
 from snugdp.ledger.limits import Remaining
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.report.model import render, told
 from snugdp.report.words import at_most, chance, parts
-from snugdp.serial.costs import cost_from_json
+from snugdp.serial.costs import cost_from_json, cost_parts, cost_told
 from tests.cli import people
 from tests.cli.people import run
 from tests.plans import plan_of

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from snugdp.audit import registry
 from snugdp.audit.finding import Case
 from snugdp.audit.laws import goodness
 
-_SWIFT = frozenset({"queries", "framework", "pate", "selection", ""})  # walks of about a millisecond
-
 
 @dataclass(frozen=True)
-class Runs:
+class RunCounts:
     """For one case.
 
     ``tight``, ``loose``: of layer D on the first of the worst pairs, where smaller noise must be seen and where it need
@@ -41,31 +38,29 @@ class Runs:
 
 @dataclass(frozen=True)
 class Effort:
-    """``swift``, ``steady``, ``slow``: cases by the time of a walk (about 1, 10 and 20 milliseconds and more)."""
+    """``swift``, ``steady``, ``slow``: cases by the time that a walk takes, their ``pace``."""
 
     name: str
-    swift: Runs
-    steady: Runs
-    slow: Runs
-    laws: goodness.Effort = field(default_factory=goodness.Effort)
+    swift: RunCounts
+    steady: RunCounts
+    slow: RunCounts
+    laws: goodness.LawEffort = field(default_factory=goodness.LawEffort)
     full: bool = False
 
-    def of(self, case: Case[Any]) -> Runs:
+    def of(self, case: Case[Any]) -> RunCounts:
         """Of this case."""
-        if registry.slow(case):
-            return self.slow
-        return self.swift if case.group in _SWIFT else self.steady
+        return {"swift": self.swift, "steady": self.steady, "slow": self.slow}[case.pace]
 
 
 QUICK = Effort(  # sparing: smaller noise is seen after 20 to 100 of the tight runs, seldom later
     "quick",
-    Runs(tight=500, loose=30, others=8, random=6, near=3, strange=20, walks=40, ends=80, sparing=True),
-    Runs(tight=500, loose=8, others=2, pairs=3, random=2, near=1, strange=6, walks=32, ends=40, sparing=True),
-    Runs(tight=240, loose=6, others=2, pairs=1, random=2, near=1, strange=4, walks=32, ends=0, sparing=True),
+    RunCounts(tight=500, loose=30, others=8, random=6, near=3, strange=20, walks=40, ends=80, sparing=True),
+    RunCounts(tight=500, loose=8, others=2, pairs=3, random=2, near=1, strange=6, walks=32, ends=40, sparing=True),
+    RunCounts(tight=240, loose=6, others=2, pairs=1, random=2, near=1, strange=4, walks=32, ends=0, sparing=True),
 )
 FULL = Effort(
     "full",
-    Runs(
+    RunCounts(
         tight=600,
         loose=600,
         others=300,
@@ -77,8 +72,8 @@ FULL = Effort(
         lucky=100,
         power=True,
     ),
-    Runs(tight=500, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600, lucky=40),
-    Runs(tight=300, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300, lucky=20),
+    RunCounts(tight=500, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600, lucky=40),
+    RunCounts(tight=300, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300, lucky=20),
     goodness.FULL,
     full=True,
 )

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 
-def alike(one: Any, other: Any) -> bool:
+def equal(one: Any, other: Any) -> bool:
     """The same types and the same numbers, all the way down; what is no number equals itself.
 
-    >>> alike([1.0, {"a": float("nan")}], [1.0, {"a": float("nan")}]), alike([1.0], [1.5])
+    >>> equal([1.0, {"a": float("nan")}], [1.0, {"a": float("nan")}]), equal([1.0], [1.5])
     (True, False)
     """
     try:
@@ -29,9 +29,9 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, float | np.floating):
         return bool(one == other) or bool(np.isnan(one) and np.isnan(other))
     if isinstance(one, Mapping):
-        return list(one) == list(other) and all(alike(one[key], other[key]) for key in one)
+        return list(one) == list(other) and all(equal(one[key], other[key]) for key in one)
     if isinstance(one, Sequence) and not isinstance(one, str | bytes):
-        return len(one) == len(other) and all(alike(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(equal(a, b) for a, b in zip(one, other, strict=True))
     return _objects(one, other)
 
 
@@ -39,7 +39,7 @@ def _arrays(one: Any, other: Any) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     if one.dtype == np.object_:
-        return all(alike(a, b) for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True))
+        return all(equal(a, b) for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True))
     return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
 
 
@@ -48,27 +48,27 @@ def _objects(one: Any, other: Any) -> bool:
     if isinstance(one, FunctionType):
         return _functions(one, other)
     if isinstance(one, partial):
-        return alike((one.func, one.args, one.keywords), (other.func, other.args, other.keywords))
+        return equal((one.func, one.args, one.keywords), (other.func, other.args, other.keywords))
     if isinstance(one, MethodType):
-        return alike((one.__func__, one.__self__), (other.__func__, other.__self__))
+        return equal((one.__func__, one.__self__), (other.__func__, other.__self__))
     if callable(getattr(type(one), "equals", None)):  # frames and their columns, of any library
         return bool(one.equals(other))
     if dataclasses.is_dataclass(one):
         names = [field.name for field in dataclasses.fields(one)]
-        return all(alike(getattr(one, name), getattr(other, name)) for name in names)
+        return all(equal(getattr(one, name), getattr(other, name)) for name in names)
     if any("__eq__" in vars(kind) for kind in type(one).__mro__[:-1]):
         return bool(one == other)
     slots = [name for kind in type(one).__mro__ for name in _slots(kind)]
     if not slots and not hasattr(one, "__dict__"):
         return False  # nothing is known of it: a generator, a file
     inside = [[getattr(each, name, None) for name in slots] for each in (one, other)]
-    return alike(*inside) and alike(getattr(one, "__dict__", None), getattr(other, "__dict__", None))
+    return equal(*inside) and equal(getattr(one, "__dict__", None), getattr(other, "__dict__", None))
 
 
 def _functions(one: FunctionType, other: FunctionType) -> bool:
     cells = [[_inside(cell) for cell in each.__closure__ or ()] for each in (one, other)]
     kept = [(each.__defaults__, each.__kwdefaults__, vars(each)) for each in (one, other)]
-    return one.__code__ == other.__code__ and alike(*cells) and alike(*kept)
+    return one.__code__ == other.__code__ and equal(*cells) and equal(*kept)
 
 
 def _slots(kind: type) -> tuple[str, ...]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from snugdp.audit import registry
-from snugdp.audit.effort import Effort, Runs
+from snugdp.audit.effort import Effort, RunCounts
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.transcript_cache import Walks
-from snugdp.noise import Exact
 from snugdp.noise.recording import Witness
 
 OF_A_CASE = "DNLIEC"
-_INSIDE = ("coins", "filter_rates", "fallbacks", "comparisons", "narrow_laws", "same_bits", "last_bits")
 _OUTPUTS = 130  # runs of layer E at least, where it is the only layer that sees a case
 _SEEDS = 1 << 10  # between the seeds of two audits, for pairs that are not shared
 
@@ -53,9 +51,9 @@ def jobs_of_cases(cases: Iterable[Case[Any]], layers: Iterable[str]) -> list[Job
 
 
 def jobs_of_the_library(layers: Iterable[str], full: bool = False) -> list[Job]:
-    """Everything that is no case: sources, certificates, faces, the ledger, published vectors."""
-    wanted = set(layers)
-    return [job for job in _library(full) if set(job.layers) & wanted]
+    """Everything of the library that is no case: sources, certificates, entry points. None if it is not installed."""
+    wanted, own = set(layers), registry.library()
+    return [] if own is None else [job for job in own.jobs(full=full) if set(job.layers) & wanted]
 
 
 def perform(job: Job, effort: Effort, seed: int, case: Case[Any] | None = None) -> Done:
@@ -63,27 +61,8 @@ def perform(job: Job, effort: Effort, seed: int, case: Case[Any] | None = None) 
     if job.kind == "case":
         return _case(job, case or registry.case(job.name, job.group), effort, seed)
     start = time.process_time()
-    found = tuple(_DOERS[job.kind](job.name, effort))
+    found = tuple(registry.perform(job.kind, job.name, effort))
     return Done(job, found, ((job.layers[0], time.process_time() - start),), seed)
-
-
-def _library(full: bool) -> Iterator[Job]:
-    from snugdp.audit.coverage.certificates import certificates
-    from snugdp.audit.laws.sources import SITES
-    from snugdp.audit.side_channels.entry_points import faces
-
-    yield from (Job("face", face.name, "B") for face in faces(full=full))
-    if full:
-        yield from (Job("door", face.name, "B") for face in faces())
-    yield from (Job("law", name, "S") for name in SITES)
-    yield from (Job("inside", name, "S") for name in _INSIDE)
-    yield from (Job("source", name, "I") for name in ("lanes", "decisions", "equal_draws"))
-    yield from (Job("certificate", one.name, "C") for one in certificates())
-    yield Job("reuse", "", "I")
-    yield Job("canaries", "", "B")
-    yield Job("lint", "", "B")
-    yield Job("ledger", "", "G")
-    yield Job("vectors", "", "X")
 
 
 def _case(job: Job, case: Case[Any], effort: Effort, seed: int) -> Done:
@@ -123,7 +102,7 @@ def _ready(layer: str, case: Case[Any], seed: int) -> Walks | Finding:
     return walks
 
 
-def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _density(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.density.density import density
 
     first = runs.loose if case.tight is False else runs.tight
@@ -131,7 +110,7 @@ def _density(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Findi
     return density(walks.case(), runs=first, sparing=runs.sparing, seed=seed * _SEEDS, **given)
 
 
-def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _neighbour(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.steps.neighbour import neighbour
     from snugdp.audit.steps.run_count import hidden_runs
     from snugdp.audit.steps.stepwise import stepwise
@@ -142,7 +121,7 @@ def _neighbour(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Fin
     return found + hidden_runs(case, runs=runs.near, seed=start)
 
 
-def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _low_bits(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.laws.low_bits import low_bits
 
     kept = walks.case()
@@ -150,13 +129,13 @@ def _low_bits(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Find
     return low_bits(replace(kept, worst=lambda: first), runs.walks)
 
 
-def _independent(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _independent(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.freshness.independence import walks as independent
 
     return independent(walks.case(), runs.walks)
 
 
-def _ends(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
+def _ends(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
     from snugdp.audit.end_to_end import end_to_end
 
     count = runs.ends if case.transcript else max(runs.ends, _OUTPUTS)
@@ -165,103 +144,17 @@ def _ends(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]
     return end_to_end(walks.case(), runs=count, seed=seed * _SEEDS, power=runs.power)
 
 
-def _certified(case: Case[Any], walks: Walks, runs: Runs, seed: int) -> list[Finding]:
-    from snugdp.audit.coverage.coverage import coverages
+def _certified(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> list[Finding]:
+    from snugdp.audit.coverage import coverages
 
     return coverages(case.certificates)
 
 
-_LAYERS: dict[str, Callable[[Case[Any], Walks, Runs, int], list[Finding]]] = {
+_LAYERS: dict[str, Callable[[Case[Any], Walks, RunCounts, int], list[Finding]]] = {
     "D": _density,
     "N": _neighbour,
     "L": _low_bits,
     "I": _independent,
     "E": _ends,
     "C": _certified,
-}
-
-
-def _law(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.laws.sources import laws
-
-    return laws(effort=effort.laws, only=(name,))
-
-
-def _inside(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.laws import inside
-
-    return list(getattr(inside, name)(effort.laws))
-
-
-def _source(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.freshness import independence
-
-    if name == "equal_draws":
-        return list(independence.equal_draws(Exact))
-    return list(getattr(independence, name)(Exact(), effort.laws))
-
-
-def _certificate(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.coverage.certificates import certificates
-    from snugdp.audit.coverage.coverage import coverage
-
-    return [coverage(one) for one in certificates() if one.name == name]
-
-
-def _face(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.side_channels.calls import battery_of_faces
-    from snugdp.audit.side_channels.canaries import canaries_of_faces
-
-    kept = [finding for finding in canaries_of_faces([name]) if finding.case == name]
-    return [*battery_of_faces(full=effort.full, names=[name]), *kept]
-
-
-def _door(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.side_channels.doors import doors
-
-    return doors(full=effort.full, names=[name])
-
-
-def _canaries(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.side_channels.canaries import power
-
-    return [power()]
-
-
-def _lint(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.side_channels.lint import lint
-
-    return lint()
-
-
-def _reuse(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.freshness.repeats import fresh_faces
-
-    return fresh_faces()
-
-
-def _ledger(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.mutants.ledger_checks import ledger_checks
-
-    return ledger_checks()
-
-
-def _vectors(name: str, effort: Effort) -> list[Finding]:
-    from snugdp.audit.mutants.vectors import vectors
-
-    return vectors()
-
-
-_DOERS: dict[str, Callable[[str, Effort], list[Finding]]] = {
-    "law": _law,
-    "inside": _inside,
-    "source": _source,
-    "certificate": _certificate,
-    "face": _face,
-    "door": _door,
-    "canaries": _canaries,
-    "lint": _lint,
-    "reuse": _reuse,
-    "ledger": _ledger,
-    "vectors": _vectors,
 }

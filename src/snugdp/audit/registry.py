@@ -1,85 +1,94 @@
-"""All cases by name: ours, made when they are first asked for, and those that others register.
-
->>> from snugdp.audit.registry import names
->>> "vote: gumbel" in names("queries")
-True
-"""
+"""Cases by name: those that you register, and the library's own where the package ``snugdp-studies`` is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from snugdp.audit.finding import Case
+from snugdp.audit.finding import Case, Finding
 
-# The modules of ours below ``cases``, by group: one group can be built without the others.
-ROOMS: dict[str, tuple[str, ...]] = {
-    "queries": ("queries", "labels"),
-    "linear": ("linear",),
-    "glm": ("glm",),
-    "pca": ("pca",),
-    "sparse": ("sparse",),
-    "pate": ("pate",),
-    "selection": ("selection",),
-    "framework": ("framework",),
-}
-_SWIFT_FIRST = ("framework", "queries", "pca", "pate", "sparse", "selection", "glm", "linear")
-# A walk of these takes some fifty milliseconds or more: give them fewer runs than the others.
-SLOW = frozenset(
-    {
-        "bounds",
-        "bounds: replace",
-        "bounds: of two columns",
-        "linear: auto",
-        "linear: objective, two stages",
-        "linear: posterior",
-        "linear: adaops",
-        "logistic: auto",
-        "logistic: output",
-        "logistic: output, one ridge, round",
-        "logistic: output, as curved as the rows",
-        "logistic: softmax, auto",
-        "logistic: one against the rest",
-        "logistic: one against the rest, auto",
-        "poisson: output",
-        "pca: projector",
-        "pca: projector, as many as stand out",
-        "PATEClassifier: plain",
-        "PATEClassifier: plain: replace",
-        "PATEClassifier: distance",
-        "sparse linear: gumbel",
-        "sparse logistic: gumbel",
-        "sparse logistic: output",
-        "selection: every proposal once",
-        "selection: proposals of an estimator",
-    }
-)
+if TYPE_CHECKING:
+    from snugdp.audit.effort import Effort
+    from snugdp.audit.jobs import Job
+
+INSTALL = "The library's own cases are in the package snugdp-studies: pip install snugdp-studies"
+_STUDIES = "snugdp_studies"
 _others: dict[str, Case[Any]] = {}
 
 
-@lru_cache(maxsize=len(ROOMS))
+class Library(Protocol):
+    """The library's own audit, as ``snugdp_studies.audit.library`` is one."""
+
+    GROUPS: tuple[str, ...]  # those that are made quickly first
+    PERFORM: Mapping[str, Callable[[str, Effort], list[Finding]]]  # what does a job, by its kind
+
+    def cases(self, group: str) -> Iterator[Case[Any]]:
+        """The cases of a group, each made when its turn comes."""
+
+    def jobs(self, *, full: bool) -> Iterator[Job]:
+        """Everything that is no case."""
+
+
+@lru_cache(maxsize=1)
+def library() -> Library | None:
+    """The library's own audit; nothing where it is not installed."""
+    return cast("Library", import_module(f"{_STUDIES}.audit.library")) if find_spec(_STUDIES) else None
+
+
+def perform(kind: str, name: str, effort: Effort) -> list[Finding]:
+    """A job of the library that is no case."""
+    own = library()
+    if own is None:
+        raise LookupError(INSTALL)
+    return own.PERFORM[kind](name, effort)
+
+
+def groups() -> tuple[str, ...]:
+    """Of the library's own cases."""
+    own = library()
+    return () if own is None else own.GROUPS
+
+
+@lru_cache(maxsize=64)
 def _built(group: str) -> tuple[Case[Any], ...]:
-    rooms = (import_module(f"snugdp.audit.cases.{room}") for room in ROOMS[group])
-    return tuple(case for room in rooms for case in room.cases())
+    own = library()
+    return () if own is None else tuple(own.cases(group))
 
 
 def registered(group: str | None = None) -> tuple[Case[Any], ...]:
-    """All cases, or those of a group; ours first. They are made once: ``forget`` makes them anew.
+    """All cases, or those of one group; the library's own come first. They are made once: ``forget`` makes them anew.
 
-    Some of them plan for seconds when they are made.
+    They are created once (``forget`` creates them anew), and some of them plan for seconds.
+
+    Parameters
+    ----------
+    group : str, optional
+        The group.
+
+    Returns
+    -------
+    tuple of Case
+        The cases.
     """
-    groups = [name for name in ROOMS if group in (None, name)]
-    ours = [case for name in groups for case in _built(name)]
-    return (*ours, *(case for case in _others.values() if group in (None, case.group)))
+    return (*_ours(group), *(case for case in _others.values() if group in (None, case.group)))
 
 
 def register(case: Case[Any]) -> Case[Any]:
-    """Add a case of your own, under a name that no other case has. It is returned.
+    """Add a case of your own, which every audit and the command line then know.
 
-    From then on every audit and the command line know it.
+    Parameters
+    ----------
+    case : Case
+        The case, with a name that no other case has.
+
+    Returns
+    -------
+    Case
+        The same case.
     """
     if not isinstance(case, Case):
         raise TypeError("give a snugdp.audit Case: how to run the mechanism, what it claims, and worst pairs")
@@ -94,7 +103,7 @@ def case(name: str, group: str | None = None) -> Case[Any]:
     for found in chain(_others.values(), _ours(group)):
         if found.name == name:
             return found
-    raise ValueError(f"no case is called {name!r}; names() lists them all")
+    raise ValueError(f"no case is called {name!r}; names() lists them all{_where()}")
 
 
 def matching(text: str) -> tuple[Case[Any], ...]:
@@ -103,9 +112,9 @@ def matching(text: str) -> tuple[Case[Any], ...]:
     Capitals, spaces and the like do not count, so that ``LinearRegression`` or ``trimmed_mean`` is found too.
     """
     wanted, lowered = _bare(text), text.lower()
-    if wanted in ROOMS and lowered not in _others:
+    if wanted in groups() and lowered not in _others:
         return registered(wanted)
-    for some in chain((tuple(_others.values()),), map(_built, _SWIFT_FIRST)):  # no group is made in vain
+    for some in chain((tuple(_others.values()),), map(_built, groups())):  # no group is made in vain
         if named := tuple(one for one in some if f"{one.name.lower()}:".startswith(f"{lowered}:")):
             return named
     found = tuple(
@@ -113,8 +122,13 @@ def matching(text: str) -> tuple[Case[Any], ...]:
     )
     if not found:
         begin = dict.fromkeys(name.partition(":")[0] for name in names())
-        raise ValueError(f"no case is called {text!r}, nor a group. Names begin with {', '.join(begin)}")
+        known = f". Names begin with {', '.join(begin)}" if begin else ""
+        raise ValueError(f"no case is called {text!r}, nor a group{known}{_where()}")
     return found
+
+
+def _where() -> str:
+    return "" if library() is not None else f". {INSTALL}"
 
 
 def _bare(text: str) -> str:
@@ -128,26 +142,17 @@ def names(group: str | None = None) -> tuple[str, ...]:
     return tuple(found.name for found in registered(group))
 
 
-def slow(found: Case[Any]) -> bool:
-    """Whether a walk takes so long that fewer of them must do."""
-    return found.name in SLOW
-
-
 def forget() -> None:
-    """Make our cases anew when they are asked for next, as is needed after the library was changed under them.
-
-    What was registered by others goes too.
-    """
+    """Make the library's cases anew when they are asked for next. What was registered by others goes."""
     _built.cache_clear()
     _others.clear()
 
 
-def ours() -> tuple[Case[Any], ...]:
-    """The cases of this package."""
-    return tuple(_ours())
+def is_ours(found: Case[Any]) -> bool:
+    """Whether it is one of the library's own cases, which any process can make."""
+    return found.group in groups() and found in _built(found.group)
 
 
 def _ours(group: str | None = None) -> Iterator[Case[Any]]:
-    """One group after the other, each made when its turn comes; those that are made quickly first."""
-    groups = [name for name in _SWIFT_FIRST if group in (None, name)]
-    return (found for name in groups for found in _built(name))
+    """One group after the other, each made when its turn comes."""
+    return (found for name in groups() if group in (None, name) for found in _built(name))

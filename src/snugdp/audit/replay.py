@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.audit.density.parts import Part, part
+from snugdp.audit.density.parts import LossPart, part
 from snugdp.audit.density.sites import log_probability
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 from snugdp.audit.finding import Case
 from snugdp.noise import Noise
 from snugdp.noise.recording import Impossible, Replay, Site, Transcript, Witness
@@ -62,7 +62,7 @@ class Realised:
     mu_squared: Fraction
     epsilon: Fraction | float
     other: tuple[str, ...]
-    steps: tuple[Part, ...]
+    steps: tuple[LossPart, ...]
     reason: str = ""
 
 
@@ -145,5 +145,5 @@ def loss_of(pairs: tuple[tuple[Site, Site], ...]) -> float:
 def _different(one: Any, other: Any, kept: bool) -> str:
     """The outcome is a function of the answers; what else it shows is a leak."""
     parts = ("refused", "value", "certificate", *(["kept"] if kept else []))
-    same = all(alike(getattr(one, name, None), getattr(other, name, None)) for name in parts)
+    same = all(equal(getattr(one, name, None), getattr(other, name, None)) for name in parts)
     return "" if same else "the outcome differs though all answers are the same"

@@ -18,7 +18,7 @@ from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import Theorem
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]
@@ -31,9 +31,26 @@ _YOURS = Theorem("yours", "Your own claim", "", "")
 def released_by(draw: Draw[Data], cost: Cost | Mapping[str, Cost]) -> Callable[[Data, Noise], Outcome[Any]]:
     """The ``run`` of a ``Case`` from a function of your own.
 
-    ``draw(data, noise)``: gets the data as a ``Secret``, draws from this noise, and returns what is released, or None
-    for a refusal. ``cost``: what is paid; where there are several steps, such as a test and then a release, the cost of
-    each by its name, in their order, and ``draw`` names the step of every draw: ``noise.at("test").at_least(...)``.
+    Parameters
+    ----------
+    draw : callable
+        ``draw(data, noise)``: gets the data as a ``Secret``, draws from this noise, and returns what is released, or
+        None for a refusal.
+    cost : Cost or mapping of str to Cost
+        What is paid; with several steps, such as a test and then a release, the cost of each by its name, in their
+        order. ``draw`` then names the step of every draw: ``noise.at("test").at_least(...)``.
+
+    Returns
+    -------
+    callable
+        ``run(data, noise)``.
+
+    Examples
+    --------
+    >>> from snugdp.noise import Laplace, Simulation
+    >>> run = released_by(lambda data, noise: noise.add(data.map(len), Laplace(1), grid=-10), Cost(epsilon=1))
+    >>> run([0, 1, 2], Simulation(1)).refused
+    False
     """
     costs = {"release": cost} if isinstance(cost, Cost) else cost
     if not isinstance(costs, Mapping) or not costs or not all(isinstance(one, Cost) for one in costs.values()):
@@ -42,9 +59,9 @@ def released_by(draw: Draw[Data], cost: Cost | Mapping[str, Cost]) -> Callable[[
     plan = Plan("Audited", _YOURS, steps)
 
     def run(data: Data, noise: Noise) -> Outcome[Any]:
-        def walk(noise: Noise, _: object) -> Kept:
+        def walk(noise: Noise, _: object) -> StoredOutcome:
             value = draw(Secret(data), noise.at("release") if isinstance(cost, Cost) else noise)
-            return Kept(refused=value is None, value=value)
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, walk)
 
@@ -61,14 +78,35 @@ def black_box(
     name: str = "black box",
     alpha: float = ALPHA,
 ) -> Finding:
-    """Run ``sample`` on both data sets, and say whether the claim is refuted.
-
-    ``sample(data)``: one release, with fresh randomness, as a number, numbers, a word or None. ``score``: a number for
-    every release that tells the data sets apart; without it one is learnt from half of the runs.
+    """Run ``sample`` on two neighbouring data sets, and say whether the claim is refuted.
 
     Guarantee: a true claim fails with probability at most ``alpha`` in each direction. A false one may well pass: from
     outside, slack hides most mistakes.
 
+    Parameters
+    ----------
+    sample : callable
+        ``sample(data)``: one release, with fresh randomness, as a number, numbers, a word or None.
+    pair : (data, data)
+        Two neighbouring data sets.
+    claim : Cost or Budget
+        What is claimed.
+    score : callable, optional
+        A number for every release that tells the data sets apart; by default one is learned from half of the runs.
+    runs : int, default=10_000
+        How often to run on each data set.
+    name : str
+        A name for the finding.
+    alpha : float
+        The probability of a false alarm.
+
+    Returns
+    -------
+    Finding
+        Whether the claim survived, and lower bounds on what is leaked.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from snugdp import Cost
     >>> generator = np.random.default_rng(1)

@@ -24,11 +24,12 @@ def plan(
     model: models.Which,
     schema: models.SchemaFile,
     *,
-    rows: Annotated[int, typer.Option(min=1, help="About how many rows, known without the data.", show_default=False)],
+    rows: Annotated[int, typer.Option(min=1, help="A public guess of the number of rows.", show_default=False)],
     epsilon: models.Epsilon,
     delta: models.Delta = 1e-6,
     target: models.Target = None,
     method: models.Method = "auto",
+    param: models.Param = None,
     propose: models.Propose = None,
     features: models.Features = None,
     components: models.Components = None,
@@ -36,15 +37,16 @@ def plan(
     ledger: models.LedgerAt = None,
     as_json: models.AsJson = False,
 ) -> None:
-    """What a fit would charge, its noise, and the error to expect against epsilon and rows. Nothing is spent.
+    """Show what a fit would cost, its noise, and its expected error by epsilon and rows. Nothing is spent.
 
     Example: snugdp plan linear people.toml --target income --epsilon 1 --delta 1e-7 --rows 10000
     """
     with in_plain_words():
         models.in_range(epsilon, delta)
         guess = None if model is models.Model.PCA else rows
+        params = (*(param or ()), *(propose or ()))
         wish = models.Wish(
-            model, schema, target, epsilon, delta, method, tuple(propose or ()), guess, features, components, neighbours
+            model, schema, target, epsilon, delta, method, params, guess, features, components, neighbours
         )
         estimator = wish.estimator()
         planned = models.plan_of(estimator, rows)
@@ -78,7 +80,7 @@ def _outlook(estimator: Any, rows: int) -> Outlook:
 
 
 def _charged(planned: Plan) -> dict[str, Any]:
-    from snugdp.estimators.files.steps import cost_told
+    from snugdp.serial.costs import cost_told
 
     return {
         "plan": str(planned),

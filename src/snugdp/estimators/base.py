@@ -30,7 +30,7 @@ class NotReleased(RuntimeError):  # noqa: N818  it is an outcome, not a mistake
 
 
 class NotPrivateWarning(UserWarning):
-    """A fit was rehearsed with a seed. Whoever knows the seed knows the noise: nothing is protected."""
+    """A fit was rehearsed with a seed. Anyone who knows the seed knows the noise, so nothing is protected."""
 
 
 def rehearsal(random_state: Any, noise: Noise | None) -> Noise:

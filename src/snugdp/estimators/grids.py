@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.mechanisms.linear.base import Fit, Method
-from snugdp.mechanisms.selection.select import Selection
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan
@@ -121,6 +120,8 @@ class Searched:
         options: Mapping[str, Any],
         progress: bool | None = None,
     ) -> None:
+        from snugdp.mechanisms.selection.select import Selection
+
         self._make, self._progress = make, progress
         self.selection = Selection(proposals, Run(make), score, budget=budget, **options)
 

@@ -26,7 +26,6 @@ from snugdp.estimators.inputs import Bounds, Table, read, rows_of, target_of
 from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.linear.base import Design, Fit, Method
-from snugdp.mechanisms.selection.select import Selected
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf
 from snugdp.propose.plan import Plan
@@ -169,6 +168,8 @@ class LinearModel(PrivateEstimator):
         self._name(table.named, [name for name in table.layout.columns if name != table.layout.target])
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout) -> Self:
+        from snugdp.mechanisms.selection.select import Selected
+
         self._layout = layout
         self._record(outcome, plan, Promise(budget, plan.theorem))
         winner: Outcome[Any] = outcome
@@ -184,3 +185,13 @@ class LinearModel(PrivateEstimator):
             self.noise_scale_ = None if fit.noise is None else in_users_units(shown, fit.noise)
             self.details_ = dict(fit.released)
         return self
+
+    def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
+        """The fit again, from a model file. ``names``: of the features."""
+        bounds = self._bounds()
+        layout = bounds.array_schema(names) if bounds.schema is None else bounds.layout
+        self._require_features(names, layout.columns)
+        self._keep(outcome, plan, self._budget(), layout)
+        ways, width = len(getattr(self, "classes_", ())), len(layout.features)
+        if self.released_ and np.shape(self._fit.theta) != ((width,) if ways <= 2 else (ways, width)):
+            raise ValueError("a released model has as many coefficients as there are features")

@@ -6,20 +6,19 @@ witness runs on one data set, the replay gives the same answers on a neighbour a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.selection import Law as Stopping
 from snugdp.core.guarantee import Cost
+from snugdp.noise.base import Noise
 from snugdp.noise.checks import opened
-from snugdp.noise.exact.minimiser import Problem
-from snugdp.noise.exact.source import Noise
-from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
+from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
+from snugdp.noise.requests import PosteriorDraw, Request, Scattering
 from snugdp.noise.simulation import Simulation
 from snugdp.noise.steps import StepError
 from snugdp.numerics.rationals import Real, rational
@@ -91,8 +90,8 @@ def private_inputs(site: Site) -> tuple[Any, ...]:
     return tuple(opened(secret) for secret in site.inputs)
 
 
-class _Recorder:
-    """The interface of ``Noise``, with one place through which every draw goes.
+class _Recorder(Noise):
+    """A source that writes down what it answers.
 
     ``at`` gives a view of the recorder inside one step: both write to the same lists.
     """
@@ -131,86 +130,12 @@ class _Recorder:
         view.__dict__ = {**self.__dict__, "_step": step}
         return view
 
-    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-        raise NotImplementedError
-
-    def _write(self, site: Site) -> Any:
+    def _write(self, request: Request[Any], law: Law | None, drawn: Law | None, public: Public, answer: Any) -> Any:
+        site = Site(request.method, law, drawn, public, answer, tuple(request.secrets.values()), self._step)
         if self._plans and site.method not in _UNPAID and site.step not in self._plans[-1].costs:
             raise StepError(f'a draw in the step "{site.step}", which the plan does not have')
         (self._lots if site.method in HIDDEN else self._sites).append(site)
         return _copied(site.answer)
-
-    def add(
-        self,
-        value: Secret[int | Fraction],
-        law: Law,
-        *,
-        grid: int = 0,
-        stretch: Secret[int | Fraction] | None = None,
-    ) -> Fraction:
-        """As ``Noise.add``."""
-        inputs = (value,) if stretch is None else (value, stretch)
-        return cast(Fraction, self._draw("add", law, (("grid", grid),), inputs))
-
-    def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
-        """As ``Noise.add_integers``."""
-        return cast(list[int], self._draw("add_integers", law, (), (values,)))
-
-    def at_least(self, value: Secret[int | Fraction | float], law: Law, threshold: Real) -> bool:
-        """As ``Noise.at_least``."""
-        at = rational(threshold, "threshold")
-        return cast(bool, self._draw("at_least", law, (("threshold", at),), (value,)))
-
-    def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
-        """As ``Noise.argmax``."""
-        return cast(int, self._draw("argmax", law, (), (scores,)))
-
-    def argmaxes(self, scores: Secret[NDArray[np.int64]], law: Continuous) -> NDArray[np.int64]:
-        """As ``Noise.argmaxes``."""
-        return cast("NDArray[np.int64]", self._draw("argmaxes", law, (), (scores,)))
-
-    def reach(self, values: Secret[NDArray[np.int64]], law: Continuous, threshold: Real) -> NDArray[np.bool_]:
-        """As ``Noise.reach``."""
-        at = rational(threshold, "threshold")
-        return cast("NDArray[np.bool_]", self._draw("reach", law, (("threshold", at),), (values,)))
-
-    def posterior(
-        self,
-        gram: Secret[list[list[int]]],
-        cross: Secret[list[int]],
-        *,
-        unit: Fraction,
-        ridge: Fraction,
-        precision: Fraction,
-        grid: int,
-    ) -> list[Fraction]:
-        """As ``Noise.posterior``."""
-        public = (("unit", unit), ("ridge", ridge), ("precision", precision), ("grid", grid))
-        return cast(list[Fraction], self._draw("posterior", None, public, (gram, cross)))
-
-    def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
-        """As ``Noise.minimiser``."""
-        return cast(list[Fraction], self._draw("minimiser", law, (("grid", grid),), (problem,)))
-
-    def choice(self, n: int) -> int:
-        """As ``Noise.choice``."""
-        return cast(int, self._draw("choice", None, (("n", n),), ()))
-
-    def scatter(self, n: int, parts: int) -> NDArray[np.int64]:
-        """As ``Noise.scatter``."""
-        return cast("NDArray[np.int64]", self._draw("scatter", None, (("parts", parts),), (Secret(n),)))
-
-    def chance(self, probability: Secret[Fraction]) -> bool:
-        """As ``Noise.chance``."""
-        return cast(bool, self._draw("chance", None, (), (probability,)))
-
-    def stopping(self, law: Stopping, most: int) -> int:
-        """As ``Noise.stopping``."""
-        return cast(int, self._draw("stopping", None, (("law", law), ("most", most)), ()))
-
-    def reveal(self, value: Secret[T]) -> T:
-        """As ``Noise.reveal``."""
-        return cast(T, self._draw("reveal", None, (), (value,)))
 
 
 class Witness(_Recorder):
@@ -232,12 +157,12 @@ class Witness(_Recorder):
         self._shrink = rational(shrink, "shrink")
         self._source: Noise = Simulation(seed) if source is None else source
 
-    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-        kept = tuple(_kept(secret) for secret in inputs)
-        drawn = None if law is None else scaled(law, self._shrink)
-        public = _as_drawn(method, public, self._shrink)
-        answer = _ask(self._source, method, drawn, public, kept)
-        return self._write(Site(method, law, drawn, public, answer, kept, self._step))
+    def answer(self, request: Request[T]) -> T:
+        """That of the source, written down."""
+        kept = _kept(request)
+        drawn = _widened(kept, self._shrink)
+        answer = drawn.ask(self._source)
+        return cast(T, self._write(kept, request.noise_law, drawn.noise_law, drawn.public, answer))
 
 
 class Replay(_Recorder):
@@ -265,22 +190,24 @@ class Replay(_Recorder):
         """Whether every answer has been given, and nothing else was asked for."""
         return not self.impossible and len(self._sites) == len(self._given)
 
-    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-        kept = tuple(_kept(secret) for secret in inputs)
-        if method in HIDDEN:
-            return self._write(Site(method, None, None, public, self._lot(public, kept), kept, self._step))
+    def answer(self, request: Request[T]) -> T:
+        """That of the transcript."""
+        kept = _kept(request)
+        if isinstance(kept, Scattering):
+            return cast(T, self._write(kept, None, None, kept.public, self._lot(kept)))
         place = len(self._sites)
         given = self._given.sites[place] if place < len(self._given) and not self.impossible else None
-        asked = (method, law, _as_drawn(method, public, self._shrink), self._step)
-        if given is None or asked != (given.method, given.law, given.public, given.step) or not _alike(given, kept):
+        asked = (kept.method, kept.noise_law, _widened(kept, self._shrink).public, self._step)
+        inputs = tuple(kept.secrets.values())
+        if given is None or asked != (given.method, given.law, given.public, given.step) or not _alike(given, inputs):
             self._failures.append("the walk on these data differs in what is public")
             raise Impossible(self._failures[0])
-        return self._write(Site(method, law, given.drawn, given.public, given.answer, kept, self._step))
+        return cast(T, self._write(kept, given.law, given.drawn, given.public, given.answer))
 
-    def _lot(self, public: Public, inputs: tuple[Secret[Any], ...]) -> NDArray[np.int64]:
-        n, parts, place = int(opened(inputs[0])), dict(public)["parts"], len(self._lots)
+    def _lot(self, request: Scattering) -> NDArray[np.int64]:
+        n, parts, place = request.inside(), request.parts, len(self._lots)
         known = self._given.lots[place] if place < len(self._given.lots) else None
-        if known is None or known.public != public:
+        if known is None or known.public != request.public:
             return self._fresh.scatter(n, parts)
         if self._apart is not None and n == len(known.answer) - 1:
             return np.delete(known.answer, self._apart)
@@ -304,27 +231,17 @@ def scaled(law: Law, factor: Fraction) -> Law:
     return kind(law.scale * factor)
 
 
-def _as_drawn(method: str, public: Public, shrink: Fraction) -> Public:
-    """The public numbers of a draw; a posterior has its spread among them."""
-    if method != "posterior":
-        return public
-    return tuple((name, value / shrink**2 if name == "precision" else value) for name, value in public)
+def _widened(request: Request[T], factor: Fraction) -> Request[T]:
+    """The same request for noise that is so many times as wide."""
+    if isinstance(request, PosteriorDraw):
+        return cast("Request[T]", replace(request, precision=request.precision / factor**2))
+    law = request.noise_law
+    return request if law is None else replace(request, law=scaled(law, factor))  # type: ignore[call-arg]
 
 
-def _ask(source: Noise, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-    named, draw = dict(public), cast(Callable[..., Any], getattr(source, method))
-    if method == "scatter":
-        return draw(opened(inputs[0]), named["parts"])
-    if method == "add":
-        return draw(inputs[0], law, grid=named["grid"], stretch=inputs[1] if len(inputs) > 1 else None)
-    if method == "stopping":
-        return draw(named["law"], named["most"])
-    return draw(*inputs, *(() if law is None else (law,)), **named)
-
-
-def _kept(secret: Secret[Any]) -> Secret[Any]:
-    """The same value, safe from changes in place."""
-    return secret.map(_copied)
+def _kept(request: Request[T]) -> Request[T]:
+    """The same request, its private values safe from changes in place."""
+    return replace(request, **{name: secret.map(_copied) for name, secret in request.secrets.items()})
 
 
 def _copied(value: Any) -> Any:

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NoReturn, cast
+from typing import Any, TypeVar
 
-from snugdp.noise.exact.source import Noise
+from snugdp.noise.base import Noise
+from snugdp.noise.requests import Request
+
+T = TypeVar("T")
 
 
 class StepError(RuntimeError):
     """A draw outside the steps of its plan: nothing pays for it."""
 
 
-def in_steps(noise: Noise, steps: Collection[str]) -> Noise:
+class InSteps(Noise):
     """The same source for a plan with these steps: ``at`` takes only them, and without ``at`` nothing is drawn.
 
     >>> from snugdp.noise import Simulation
-    >>> in_steps(Simulation(1), ["test"]).at("release")
+    >>> InSteps(Simulation(1), ["test"]).at("release")
     Traceback (most recent call last):
         ...
     snugdp.noise.steps.StepError: the plan has no step "release"; its steps are "test"
     """
-    return cast(Noise, _InSteps(noise, frozenset(steps)))
 
-
-class _InSteps:
-    """A source of noise that has to be asked for a step first."""
-
-    def __init__(self, noise: Noise, steps: frozenset[str]) -> None:
-        self._noise, self._steps = noise, steps
-
-    @property
-    def private(self) -> bool:
-        """As the source."""
-        return self._noise.private
+    def __init__(self, noise: Noise, steps: Collection[str]) -> None:
+        self._noise, self._steps, self.private = noise, frozenset(steps), noise.private
 
     def at(self, step: str) -> Noise:
         """The source in this step."""
@@ -42,10 +35,9 @@ class _InSteps:
             raise StepError(f'the plan has no step "{step}"; its steps are {named}')
         return self._noise.at(step)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_") or not hasattr(Noise, name):
-            raise AttributeError(name)
-        raise StepError(f'noise is drawn in a step of the plan: noise.at("release").{name}(...)')
+    def answer(self, request: Request[T]) -> T:
+        """None outside a step."""
+        raise StepError(f'noise is drawn in a step of the plan: noise.at("release").{request.method}(...)')
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _InSteps:
+    def __deepcopy__(self, memo: dict[int, Any]) -> InSteps:
         return self

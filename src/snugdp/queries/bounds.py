@@ -29,7 +29,18 @@ _ALONE = "column"
 
 @dataclass(frozen=True)
 class EstimatedBounds:
-    """Released bounds: a ``Number`` for every column, ready for a schema."""
+    """Released bounds: a ``Number`` for every column, ready for a schema.
+
+    Parameters
+    ----------
+    columns : mapping of str to Number
+        The bounds by name; also ``bounds[name]``.
+
+    Examples
+    --------
+    >>> EstimatedBounds({"age": Number(20, 80)})["age"]
+    Number(lower=20, upper=80)
+    """
 
     columns: Mapping[str, Number]
 
@@ -56,9 +67,24 @@ class EstimatedBounds:
 class Bounds:
     """Lower and upper bounds of numbers, from a public grid that reaches from 2**-20 to 2**60 on both sides of zero.
 
-    ``columns``: the columns of a table; without them the data are one column. ``outside``: the share of rows that may
-    lie beyond each bound. ``epsilon`` is for all columns together. Rows that are no number count for nobody.
-    Nothing is ever refused: with too few rows the bounds are useless, and the plan says how many are enough.
+    Missing and invalid entries are ignored. Nothing is ever refused: with too few rows the bounds are useless, and the
+    plan says how many rows are enough.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        The columns of a table; without it, the data are a single column.
+    epsilon : Real
+        Privacy budget of all columns together.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    outside : Real, default=0.01
+        The share of rows that may lie beyond each bound.
+
+    Examples
+    --------
+    >>> Bounds(epsilon=2).release([20 + i % 60 for i in range(5000)]).value.number
+    Number(lower=20, upper=80)
     """
 
     epsilon: Real
@@ -161,10 +187,35 @@ def private_bounds(
     ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[EstimatedBounds]:
-    """Private bounds for one column, or for columns of a table; the parameters are those of ``Bounds``.
+    """Private bounds for one column, or for columns of a table: ``Bounds(...).release(data)``.
 
     Guarantee: (epsilon, 0)-DP for the chosen neighbours (``mechanisms/bounds/exponential_grid.proof.md``).
 
+    Parameters
+    ----------
+    data : array-like or table
+        The column, or the table that holds the ``columns``.
+    columns : sequence of str, optional
+        The columns of a table; without it, the data are a single column.
+    epsilon : Real
+        Privacy budget of all columns together.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    outside : Real, default=0.01
+        The share of rows that may lie beyond each bound.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+    Returns
+    -------
+    Outcome
+        Its value is an ``EstimatedBounds``.
+
+    Examples
+    --------
     >>> ages = [20 + i % 60 for i in range(5000)]
     >>> private_bounds(ages, epsilon=2).value.number
     Number(lower=20, upper=80)

@@ -41,7 +41,24 @@ _BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 class Mode(Generic[Label]):
     """The most frequent of the public ``categories``, exactly, if it leads by a safe margin; otherwise a refusal.
 
-    Of equals the one listed first counts as the mode. Rows in no category count for nobody.
+    Ties go to the category listed first. Rows in no category are ignored.
+
+    Parameters
+    ----------
+    categories : sequence
+        All values that count; public.
+    epsilon : Real
+        Privacy budget.
+    delta : Real
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+
+    Examples
+    --------
+    >>> query = Mode(categories=["yes", "no"], epsilon=1, delta=1e-6)
+    >>> query.release(["yes"] * 200 + ["no"] * 90).value
+    'yes'
     """
 
     categories: Sequence[Label]
@@ -87,10 +104,29 @@ class Mode(Generic[Label]):
 class Vote(Generic[Label]):
     """The winner among public ``candidates`` after noise on every count: report noisy max.
 
-    ``law="auto"`` takes Laplace noise with its exact (epsilon, delta) loss for two candidates and delta > 0, and
-    Gumbel noise, which is pure, otherwise. Giving ``noise_epsilon`` proposes less noise than the budget affords on
-    all data; then a private test on the lead decides (two candidates), and the vote may be refused. At equal
-    privacy the plain vote is the better one: see the errata.
+    Parameters
+    ----------
+    candidates : sequence
+        All labels that count; public.
+    epsilon : Real
+        Privacy budget.
+    delta : Real, default=0
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    law : {"auto", "gumbel", "laplace", "gaussian"}
+        The noise. "auto" is Laplace noise with its exact (epsilon, delta) loss for two candidates and delta > 0, and
+        otherwise Gumbel noise, which is pure.
+    noise_epsilon : Real, optional
+        For two candidates: proposes less noise than the budget affords on all data. A private test on the lead then
+        decides, and the vote may be refused. At equal privacy the plain vote is better: see the errata.
+    test_share : Real, default=0.5
+        The share of epsilon that pays for that test.
+
+    Examples
+    --------
+    >>> Vote(candidates=["cat", "dog", "fox"], epsilon=2).release(["cat"] * 80 + ["dog"] * 10).value
+    'cat'
     """
 
     candidates: Sequence[Label]
@@ -232,10 +268,35 @@ def mode(
     ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[Label]:
-    """The most frequent category, exactly, or a refusal; the parameters are those of ``Mode``.
+    """The most frequent category, exactly, or a refusal: ``Mode(...).release(data)``.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/mode.proof.md``).
 
+    Parameters
+    ----------
+    data : array-like
+        The column.
+    categories : sequence
+        All values that count; public. Ties go to the one listed first; rows with other values are ignored.
+    epsilon : Real
+        Privacy budget.
+    delta : Real
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
     >>> import snugdp
     >>> answers = ["yes"] * 200 + ["no"] * 90
     >>> snugdp.mode(answers, categories=["yes", "no"], epsilon=1, delta=1e-6).value
@@ -258,10 +319,43 @@ def vote(
     ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[Label]:
-    """The winner after noise on every count; the parameters are those of ``Vote``.
+    """The winner after noise on every count: ``Vote(...).release(data)``.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/vote.proof.md``).
 
+    Parameters
+    ----------
+    data : array-like
+        The column.
+    candidates : sequence
+        All labels that count; public.
+    epsilon : Real
+        Privacy budget.
+    delta : Real, default=0
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    law : {"auto", "gumbel", "laplace", "gaussian"}
+        The noise. "auto" is Laplace noise with its exact (epsilon, delta) loss for two candidates and delta > 0, and
+        otherwise Gumbel noise, which is pure.
+    noise_epsilon : Real, optional
+        For two candidates: proposes less noise than the budget affords on all data. A private test on the lead then
+        decides, and the vote may be refused. At equal privacy the plain vote is better: see the errata.
+    test_share : Real, default=0.5
+        The share of epsilon that pays for that test.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
     >>> import snugdp
     >>> snugdp.vote(["cat"] * 80 + ["dog"] * 10, candidates=["cat", "dog", "fox"], epsilon=2).value
     'cat'

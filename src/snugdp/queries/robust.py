@@ -47,14 +47,26 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class RobustQuery(ABC):
-    """A number that a few rows can hardly move, released if that is so for the data at hand.
+    """A number that a few rows can hardly move, released if that holds for the data at hand.
 
-    ``epsilon``, ``delta``: what may be spent. ``bounds``: public, what the column can hold. ``neighbours``: who is
-    protected. ``beta``: the proposal, how much one row may move the answer; without it one is made from public
-    quantities. ``rows``: the number of rows (replace), or a public guess of it (add/remove), for that choice.
-    ``step``: the public spacing of the values, such as 1 for whole years; the proposal made for you is at least one
-    step. ``test_share``: the part of epsilon that pays for the test. ``missing``: what a row that is no number counts
-    as; by default the lower bound.
+    Parameters
+    ----------
+    epsilon, delta : Real
+        The privacy budget.
+    bounds : (Real, Real)
+        Public bounds on the values of the column; required.
+    neighbours : Neighbours or str
+        Which data sets count as neighbours.
+    beta : Real, optional
+        The proposal: how far one row may move the answer. By default it is derived from public quantities.
+    rows : int, optional
+        The number of rows ("replace"), or a public guess of it ("add_remove"), which the default proposal uses.
+    step : Real, default=0
+        The public spacing of the values, such as 1 for whole years; the default proposal is at least one step.
+    test_share : Real, default=0.5
+        The share of epsilon that pays for the test.
+    missing : Real, optional
+        What missing and invalid entries count as; the lower bound by default.
     """
 
     epsilon: Real
@@ -181,7 +193,23 @@ class RobustQuery(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Median(RobustQuery):
-    """The lower median. Example: ``Median(bounds=(0, 120), epsilon=1, delta=1e-6).release(ages)``."""
+    """The lower median of a column, with a plan before the release.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, beta, rows, step, test_share, missing
+        As in ``median``.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+
+    Examples
+    --------
+    >>> query = Median(bounds=(0, 120), epsilon=1, delta=1e-6)
+    >>> query.plan().cost.fits(Budget(1, 1e-6))
+    True
+    >>> query.release([30 + i % 20 for i in range(2000)]).refused
+    False
+    """
 
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
     name = "Median"
@@ -206,7 +234,23 @@ class Median(RobustQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(RobustQuery):
-    """The q-quantile: the row of rank ceil(q n). ``Quantile(q=0.9, bounds=(0, 500), epsilon=1, delta=1e-6)``."""
+    """The q-quantile of a column, the row of rank ceil(q n), with a plan before the release.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, beta, rows, step, test_share, missing
+        As in ``quantile``.
+    neighbours : {"replace"}
+        The only relation with a proof.
+    q : Real
+        Which quantile, between 0 and 1.
+
+    Examples
+    --------
+    >>> query = Quantile(q=0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5)
+    >>> query.release([i % 60 for i in range(5000)]).refused
+    False
+    """
 
     q: Real
     name = "Quantile"
@@ -223,10 +267,24 @@ class Quantile(RobustQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class TrimmedMean(RobustQuery):
-    """The mean without the floor(trim n) smallest and largest rows.
+    """The mean without the floor(trim n) smallest and largest rows, with a plan before the release.
 
-    Without ``beta`` it takes the sensitivity that holds for all data, never refuses and spends no delta; propose a
+    Without ``beta`` it uses the sensitivity that holds for all data, never refuses and spends no delta; propose a
     smaller ``beta`` when the bounds are loose.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, beta, rows, step, test_share, missing
+        As in ``trimmed_mean``.
+    neighbours : {"replace"}
+        The only relation with a proof.
+    trim : Real, default=0.1
+        The share of rows to drop at each end.
+
+    Examples
+    --------
+    >>> 4 < TrimmedMean(bounds=(0, 10), epsilon=5).release([5.0] * 1000).value < 6
+    True
     """
 
     trim: Real = 0.1

@@ -12,14 +12,13 @@ from typing import Any, Self
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released
-from snugdp.ledger import MemoryLedger
 from snugdp.ledger.address import opened
-from snugdp.ledger.question import ASKS
+from snugdp.ledger.question import Question
 from snugdp.noise import Exact, Noise
-from snugdp.noise.steps import in_steps
+from snugdp.noise.steps import InSteps
 from snugdp.propose.plan import Plan
 from snugdp.release.once import Keeper, Purchase, checked
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 
 class Purse:
@@ -28,7 +27,7 @@ class Purse:
     ``ledger``: a ledger, or the path or URL of one that exists. A release without one has the budget of its own plan.
     """
 
-    _question: Callable[[], str] | None = None
+    _question: Callable[[], Question] | None = None
 
     def __init__(
         self, noise: Noise | None = None, ledger: LedgerLike | None = None, budget: Budget | None = None
@@ -44,10 +43,12 @@ class Purse:
         if self._account is None and self.noise.private:
             if budget is None:
                 raise ValueError("a release needs a ledger to charge; give one, such as snugdp.MemoryLedger(...)")
+            from snugdp.ledger.memory import MemoryLedger
+
             self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
 
-    def asking(self, question: Callable[[], str]) -> Self:
-        """The same purse for one question (``ledger.question``), which is written beside the plan where that is kept.
+    def asking(self, question: Callable[[], Question]) -> Self:
+        """The same purse for one question, which is written beside the plan where that is kept.
 
         A key is then good for this very question: of other columns, with other parameters, it is refused.
         """
@@ -61,9 +62,9 @@ class Purse:
         Nothing is charged. An account without keys knows nothing.
         """
         asked = getattr(self._account, "knows", None)
-        return asked is not None and bool(asked(plan.cost, plan.title, plan=self._text(plan)))
+        return asked is not None and bool(asked(plan.cost, plan.title, **self._written(plan)))
 
-    def pay(self, plan: Plan, walk: Callable[[Noise, Receipt | None], Kept]) -> Outcome[Any]:
+    def pay(self, plan: Plan, walk: Callable[[Noise, Receipt | None], StoredOutcome]) -> Outcome[Any]:
         """Charge the plan, then walk: the only way to an outcome. What a rehearsal would cost is only noted.
 
         ``walk``: tests and draws with this noise, each in a step of the plan (``noise.at``), and says what came of it;
@@ -73,7 +74,7 @@ class Purse:
         """
         if not self.noise.private:
             self._charged(plan)
-            shown = checked(walk(in_steps(self.noise, plan.step_ids), None))
+            shown = checked(walk(InSteps(self.noise, plan.step_ids), None))
             return NotPrivate(shown.value, shown.refused, plan.cost, shown.certificate, plan.unit)
         kept, receipt = Purchase(
             lambda: self._charged(plan), self._keeper, lambda receipt: walk(self.noise, receipt)
@@ -90,7 +91,7 @@ class Purse:
             return None
         if self._keeper is None:
             return self._account.charge(plan.cost, plan.title)
-        return self._keeper.charge(plan.cost, plan.title, plan=self._text(plan))
+        return self._keeper.charge(plan.cost, plan.title, **self._written(plan))
 
     @property
     def _keeper(self) -> Keeper | None:
@@ -101,8 +102,9 @@ class Purse:
         asked = getattr(self._account, "affords", None)
         return asked is None or bool(asked(plan.cost))
 
-    def _text(self, plan: Plan) -> str:
-        return str(plan) if self._question is None else f"{plan}{ASKS}{self._question()}"
+    def _written(self, plan: Plan) -> dict[str, Any]:
+        """What a ledger that keeps a history writes down beside a cost."""
+        return {"plan": str(plan), "question": None if self._question is None else self._question()}
 
 
 def account(ledger: LedgerLike) -> Account:

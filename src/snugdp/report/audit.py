@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from snugdp.audit.finding import LAYERS, Finding
 from snugdp.report.audited import pictures
 
 if TYPE_CHECKING:
-    from snugdp.audit.mutants import Verdict
     from snugdp.audit.run import Report
 
 
@@ -24,7 +23,7 @@ class Drawn:
     pictures: Markup
 
 
-def page(report: Report, mutants: Sequence[Verdict] = ()) -> str:
+def page(report: Report) -> str:
     """One page of HTML that needs nothing else: no script, no font, no picture from elsewhere."""
     from snugdp.report.model import pages_of
 
@@ -37,8 +36,6 @@ def page(report: Report, mutants: Sequence[Verdict] = ()) -> str:
             table=by_layer(report),
             groups=grouped(report),
             curves=[(group, drawn(findings)) for group, findings in grouped(report)],
-            mutants=mutants,
-            caught=sum(one.caught for one in mutants),
         )
     )
 

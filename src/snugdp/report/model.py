@@ -12,12 +12,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from snugdp.estimators.files.steps import cost_told
 from snugdp.numerics.rationals import written_up
 from snugdp.propose.plan import Plan
 from snugdp.report import curves, words
 from snugdp.report.plan_text import error_words, per_coefficient
 from snugdp.report.story import Story, story_of
+from snugdp.serial.costs import cost_told
 
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
 

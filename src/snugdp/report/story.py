@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
 from snugdp.core.unit import Unit
+from snugdp.estimators.registry import BY_NAME, LEFT_OUT, entry_of
 from snugdp.propose.forecast import FitForecast
 from snugdp.propose.plan import Plan, Step, StepKind
 from snugdp.propose.theorem import Theorem
@@ -29,16 +30,6 @@ _MONTHS = (
 )  # fmt: skip
 _DELTA = Fraction(1, 10**6)  # where a Gaussian cost without a budget is told
 _HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
-_KINDS = {
-    "LinearRegression": "Linear regression",
-    "LogisticRegression": "Logistic regression",
-    "PoissonRegression": "Poisson regression",
-    "GLM": "Generalised linear model",
-    "SparseLinearRegression": "Sparse linear regression",
-    "SparseLogisticRegression": "Sparse logistic regression",
-    "PCA": "Principal components",
-    "PATEClassifier": "A student of private teachers",
-}
 
 
 @dataclass(frozen=True)
@@ -140,12 +131,9 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     """The story of a fit. ``rows``: a public guess, for a forecast; without it that of the model, if it has one."""
     from sklearn.utils.validation import check_is_fitted
 
-    from snugdp.estimators.files.kinds import LEFT_OUT, kind_of
-
-    try:
-        kind = _KINDS[kind_of(model)[0]]
-    except TypeError:
-        raise TypeError(f"a report is made of {', '.join(_KINDS)}, of a model file, or of an outcome") from None
+    entry = entry_of(model)
+    if entry is None:
+        raise TypeError(f"a report is made of {', '.join(BY_NAME)}, of a model file, or of an outcome")
     check_is_fitted(model)
     schema, target = getattr(model, "schema", None), None
     if schema is not None:
@@ -157,7 +145,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     beside = facts(getattr(model, "details_", None), of_released)
     outlook = _outlook(model, getattr(model, "rows", None) if rows is None else rows)
     return Story(
-        title=title or (kind if target is None else f"{kind} of {target}"),
+        title=title or (entry.title if target is None else f"{entry.title} of {target}"),
         thing="the outcome" if not model.released_ else "this model",
         refused=not model.released_,
         rehearsed=model.receipt_ is None,

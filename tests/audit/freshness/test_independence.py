@@ -11,14 +11,14 @@ import numpy as np
 from snugdp.audit import registry
 from snugdp.audit.finding import Case
 from snugdp.audit.freshness.independence import correlation_p, decisions, equal_draws, fingerprint, lanes, walks
-from snugdp.audit.laws.goodness import Effort, size
+from snugdp.audit.laws.goodness import LawEffort, size
 from snugdp.audit.steps.residuals import fineness, residuals
 from snugdp.core.guarantee import Cost
 from snugdp.noise import DiscreteLaplace, Exact, Gaussian, Laplace, Noise, Simulation
 from snugdp.noise.recording import Witness
 from snugdp.secrecy.secret import Secret
 
-LIGHT = Effort(many=0.06, single=0.2)
+LIGHT = LawEffort(many=0.06, single=0.2)
 
 
 def failed(findings: Any) -> set[str]:
@@ -144,7 +144,7 @@ def test_one_coefficient_on_a_coarse_grid_may_come_twice() -> None:
 
 def test_coins_of_which_exactly_half_fell_on_each_side() -> None:
     """One audit in 60 sees that: then all are equally far from their mean."""
-    effort = Effort()
+    effort = LawEffort()
     count = size(1, 4 * effort.single) * 4
     fell = iter(np.random.default_rng(5).permutation(np.arange(count) % 2 == 0).tolist())
 

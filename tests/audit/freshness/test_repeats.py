@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from snugdp.audit.freshness import repeats
+from snugdp_studies.audit.freshness import fresh_library
 
 
 @pytest.fixture(scope="module")
 def findings() -> Any:
-    return repeats.fresh_faces()
+    return fresh_library()
 
 
 def test_no_noise_is_drawn_twice(findings: Any) -> None:

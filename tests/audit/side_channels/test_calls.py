@@ -1,4 +1,4 @@
-"""The battery passes on every face, covers all of them, and finds planted side channels of every kind."""
+"""Bad input shows nothing at any entry point, all are covered, and planted side channels of every kind are found."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.audit.side_channels.calls import battery, battery_of_faces, watch
+from snugdp.audit.side_channels.calls import bad_input, watch
 from snugdp.audit.side_channels.cells import contents, good
-from snugdp.audit.side_channels.entry_points import COVERED_BY, LEDGER, UncoveredError, faces
 from snugdp.audit.side_channels.inputs import Given, inputs
 from snugdp.tables.cells import numbers
+from snugdp_studies.audit.side_channels.entry_points import COVERED_BY, LEDGER, UncoveredError, entry_points
+from snugdp_studies.audit.side_channels.releases import bad_inputs
 
-FACES = [face.name for face in faces()]
+POINTS = [one.name for one in entry_points()]
 
 
-def test_every_estimator_and_query_is_a_face() -> None:
+def test_every_estimator_and_query_is_an_entry_point() -> None:
     estimators = [name for name in snugdp.__all__ if callable(getattr(getattr(snugdp, name), "fit", None))]
     assert len(estimators) >= 8
-    assert set(estimators) <= set(FACES)
+    assert set(estimators) <= set(POINTS)
     assert {"median", "quantile", "trimmed_mean", "mode", "vote", "private_bounds", "select", "pate.label"} <= set(
-        FACES
+        POINTS
     )
-    assert set(COVERED_BY.values()) <= set(FACES)
+    assert set(COVERED_BY.values()) <= set(POINTS)
 
 
-@pytest.mark.parametrize("name", FACES)
+@pytest.mark.parametrize("name", POINTS)
 def test_nothing_depends_on_private_cells(name: str) -> None:
-    findings = battery_of_faces(names=[name])
+    findings = bad_inputs(names=[name])
     assert findings
     for finding in findings:
         assert finding.passed, str(finding)
@@ -62,12 +63,12 @@ class NeedsMore(Needs):
 def test_a_new_estimator_is_covered_or_missed_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snugdp, "New", Needs, raising=False)
     monkeypatch.setattr(snugdp, "__all__", ["New"])
-    (face,) = faces()
-    assert (face.name, set(face.without)) == ("New", {"x_norm"})
-    assert all(finding.passed for finding in battery_of_faces(names=["New"]))
+    (one,) = entry_points()
+    assert (one.name, set(one.without)) == ("New", {"x_norm"})
+    assert all(finding.passed for finding in bad_inputs(names=["New"]))
     monkeypatch.setattr(snugdp, "New", NeedsMore)
     with pytest.raises(UncoveredError, match="New"):
-        faces()
+        entry_points()
 
 
 def test_a_new_query_is_covered_or_missed_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,13 +77,13 @@ def test_a_new_query_is_covered_or_missed_loudly(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(snugdp, "middle", middle, raising=False)
     monkeypatch.setattr(snugdp, "__all__", ["middle"])
-    assert [face.name for face in faces()] == ["middle"]
+    assert [one.name for one in entry_points()] == ["middle"]
     monkeypatch.setattr(snugdp, "middle", lambda rows: None)
     with pytest.raises(UncoveredError, match="middle"):
-        faces()
+        entry_points()
     monkeypatch.setattr(snugdp, "middle", type("Middle", (), {"release": lambda self, data: None}))
     with pytest.raises(UncoveredError, match="middle"):
-        faces()
+        entry_points()
 
 
 def test_bounds_from_the_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +94,7 @@ def test_bounds_from_the_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(snugdp, "New", Careless, raising=False)
     monkeypatch.setattr(snugdp, "__all__", ["New"])
-    assert [finding.passed for finding in battery_of_faces(names=["New"])] == [True, False]
+    assert [finding.passed for finding in bad_inputs(names=["New"])] == [True, False]
 
 
 def test_there_are_enough_inputs() -> None:
@@ -131,13 +132,13 @@ def test_no_content_is_good() -> None:
 
 
 def planted(leak: Callable[[Any], Any]) -> str:
-    """What the battery says about a column release that does something else first."""
+    """What is said about a column release that does something else first."""
 
     def release(data: Any) -> Any:
         leak(numbers(data))
         return snugdp.vote([1, 0], candidates=[0, 1], epsilon=1, ledger=LEDGER)
 
-    finding = battery("planted", release, inputs("column"))
+    finding = bad_input("planted", release, inputs("column"))
     return "" if finding.passed else finding.detail
 
 
@@ -196,12 +197,12 @@ def test_what_is_kept_beside_the_value_is_compared() -> None:
     def costly(data: Any) -> Any:
         return snugdp.vote([1], candidates=[0, 1], epsilon=1 + int(np.isnan(numbers(data)).any()), ledger=LEDGER)
 
-    assert "had_missing_" in battery("planted", Fitted, inputs("column")).detail
-    assert "kept" in battery("planted", costly, inputs("column")).detail
+    assert "had_missing_" in bad_input("planted", Fitted, inputs("column")).detail
+    assert "kept" in bad_input("planted", costly, inputs("column")).detail
 
 
 def test_nothing_to_try_is_no_success() -> None:
-    assert not battery("nothing", lambda data: None, []).passed
+    assert not bad_input("nothing", lambda data: None, []).passed
 
 
 def test_watching_changes_nothing() -> None:

@@ -22,10 +22,10 @@ from snugdp.audit.steps.stepwise import stepwise
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Noise
-from snugdp.noise.boundary import Lucky
+from snugdp.noise.boundary import BoundaryNoise
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from tests.audit.toys import PAIRS, Rows, clipped, neighbours
 from tests.plans import plan_of
 
@@ -46,9 +46,9 @@ def toy(costs: list[Cost], draw: Any, *, early: bool = False, **more: Any) -> Ca
 
         before = [drawn(noise)] if early else []
 
-        def walk(noise: Noise, _: object) -> Kept:
+        def walk(noise: Noise, _: object) -> StoredOutcome:
             value = before[0] if early else drawn(noise)
-            return Kept(refused=value is None, value=value)
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, walk)
 
@@ -238,7 +238,7 @@ def test_a_contest_may_be_paid_as_a_gaussian_part() -> None:
 def test_lucky_noise_is_just_inside(size: Fraction, failure: float) -> None:
     def drawn(law: Any) -> float:
         grid = 0 if isinstance(law, DiscreteLaplace | DiscreteGaussian) else -20
-        return float(Lucky(0, failure, [1.0]).add(Secret(0), law, grid=grid))
+        return float(BoundaryNoise(0, failure, [1.0]).add(Secret(0), law, grid=grid))
 
     far = 4000
     whole = np.arange(-far, far + 1)
@@ -336,6 +336,6 @@ def test_a_bound_from_the_noise_of_two_steps() -> None:
 def test_a_last_step_that_is_free_is_paid_by_the_whole() -> None:
     whole, one, two = Cost(epsilon=1, delta="3/200"), [1.0] * 4 + [0.0] * 3, [1.0] * 5 + [0.0] * 3
     for strength, right in (("1/2", True), (3, False)):
-        run = path(toy([whole, Cost()], contested(strength, 0)), one, two, 0, source=Lucky(0, 0.015, [1.0]))
+        run = path(toy([whole, Cost()], contested(strength, 0)), one, two, 0, source=BoundaryNoise(0, 0.015, [1.0]))
         assert not run.refused
         assert (elected(run) == "") is right

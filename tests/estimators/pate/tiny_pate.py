@@ -17,7 +17,7 @@ from snugdp.pate.votes import Panel
 from snugdp.propose.forecast import noted
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret, unwrap
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
 
 __all__ = ["Tiny", "plain"]
@@ -62,16 +62,16 @@ class Tiny:
         assert votes.sum(axis=1).max() <= panel.teachers
         Tiny.votes, Tiny.calls = votes.copy(), Tiny.calls + 1
 
-        def walk(noise: Noise, _: object) -> Kept:
+        def walk(noise: Noise, _: object) -> StoredOutcome:
             if proposal.gap == "refuse":
-                return Kept(refused=True)
+                return StoredOutcome(refused=True)
             found = noise.at("release").argmaxes(secret, Gaussian(proposal.sigma or 1))
             answered = np.full(len(votes), proposal.gap != "none")
             if proposal.gap == "half":
                 answered[::2] = False
             if proposal.gap == "one":
                 found[:] = 1
-            return Kept(refused=False, value=Labels(np.array(panel.classes)[found], answered))
+            return StoredOutcome(refused=False, value=Labels(np.array(panel.classes)[found], answered))
 
         return purse.pay(proposal.plan, walk)
 

@@ -36,7 +36,7 @@ from snugdp.ledger.inner import RunLedger
 from snugdp.mechanisms.selection import routes
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
 
 BUDGET = Budget(1, 0.05)
@@ -52,7 +52,7 @@ def law_named(name: str, mean: int = 4) -> Any:
 def paid(value: Any, cost: Cost, ledger: Any, noise: Any = None) -> Any:
     """The outcome of a release of this cost; a refusal if there is no value."""
     plan = plan_of("a run", cost)
-    return Purse(noise, ledger, Budget(9, 0.9)).pay(plan, lambda *_: Kept(refused=value is None, value=value))
+    return Purse(noise, ledger, Budget(9, 0.9)).pay(plan, lambda *_: StoredOutcome(refused=value is None, value=value))
 
 
 def whole(budget: Budget) -> Cost:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.studies.paper.test_pate import pictures, write_idx
 from typer.testing import CliRunner
 
 from snugdp import Simulation
@@ -17,6 +16,7 @@ from snugdp import pate as votes_of
 from snugdp.cli.main import app
 from snugdp_studies.bench.pate import speed, students, times
 from snugdp_studies.bench.pate.students import CONFIDENT, DISTANCE, GAUSSIAN, Job, Setting
+from tests.studies.paper.test_pate import pictures, write_idx
 
 DELTA = 1e-5
 
@@ -120,6 +120,7 @@ def test_votes_as_labels() -> None:
     assert len(set(histograms.argmax(axis=1).tolist())) == 4
 
 
+@pytest.mark.slow
 def test_times() -> None:
     votes = speed.made_up(200, 400, 10)
     plan = votes_of.plan(times.BUDGET, n_queries=200, n_teachers=400, n_classes=10, proxy=votes)

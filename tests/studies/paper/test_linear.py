@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.errata.numerics import normal_pair_delta, normal_pair_eps, phi_cdf
 
 from snugdp import Exact, Simulation
 from snugdp.accounting import gaussian, pairs
@@ -31,6 +30,7 @@ from snugdp_studies.paper.linear.experiment import (
     not_private_release_scales,
     not_private_selection,
 )
+from tests.errata.numerics import normal_pair_delta, normal_pair_eps, phi_cdf
 
 DELTA = 1e-6
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.errata.numerics import gnss_rdp, theorem6
 from typer.testing import CliRunner
 
 from snugdp import Budget, Exact, Simulation, pate
@@ -37,6 +36,7 @@ from snugdp_studies.paper.pate.experiment import (
     not_private_upper_bound,
 )
 from snugdp_studies.paper.pate.study import Selection, Study, selected
+from tests.errata.numerics import gnss_rdp, theorem6
 
 DELTA = 1e-5
 
@@ -139,6 +139,7 @@ def test_the_algorithm_as_printed_runs_and_only_with_a_simulation() -> None:
     assert one == not_private_pate_ptr(votes, 30.0, DELTA, teachers=400, noise=Simulation(1))
 
 
+@pytest.mark.slow
 def test_curves_are_in_order() -> None:
     votes = np.array([[90, 6, 4], [85, 10, 5], [70, 20, 10]] * 20)
     case = Case(votes, 100, 20.0, DELTA)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 from snugdp.noise import DiscreteGaussian, Gaussian, Gumbel, Law
 from snugdp.noise.recording import Site, private_inputs
 
@@ -20,7 +20,7 @@ _ROUND = Fraction(1, 2**40)  # of a square root
 
 
 @dataclass(frozen=True)
-class Part:
+class LossPart:
     """The part of one draw. ``other``: it has neither, and its loss depends on what was drawn.
 
     ``gumbel``: its pure part is the range of an exponential mechanism.
@@ -33,7 +33,7 @@ class Part:
     gumbel: bool = False
 
 
-def part(here: Site, there: Site) -> Part:
+def part(here: Site, there: Site) -> LossPart:
     """What this draw costs between the two data sets.
 
     Sums and decisions: the change over the scale of the noise. A contest: how far apart the changes of its scores are,
@@ -42,28 +42,28 @@ def part(here: Site, there: Site) -> Part:
     one, two = private_inputs(here), private_inputs(there)
     method, law = here.method, here.drawn
     if method == "reveal":
-        return Part(method, epsilon=_ZERO if alike(one[0], two[0]) else math.inf)
+        return LossPart(method, epsilon=_ZERO if equal(one[0], two[0]) else math.inf)
     if method in ("choice", "stopping", "scatter"):
-        return Part(method)
+        return LossPart(method)
     if law is None or method == "minimiser" or len(one) > 1:
-        same = method != "minimiser" and all(alike(a, b) for a, b in zip(one, two, strict=True))
-        return Part(method, other=not same)
+        same = method != "minimiser" and all(equal(a, b) for a, b in zip(one, two, strict=True))
+        return LossPart(method, other=not same)
     if method in ("argmax", "argmaxes"):
         rows = zip(_rows(method, one[0]), _rows(method, two[0]), strict=True)
         return _sum(method, law, [_contest(law, a, b) for a, b in rows])
     return _sum(method, law, [_change(a, b) for a, b in zip(_values(one[0]), _values(two[0]), strict=True)])
 
 
-def _sum(method: str, law: Law, changes: Sequence[Fraction | float]) -> Part:
+def _sum(method: str, law: Law, changes: Sequence[Fraction | float]) -> LossPart:
     """Of changes (squares of changes, for a contest of Gaussian noise), by the scale of the noise."""
     if any(isinstance(change, float) for change in changes):  # infinite
-        return Part(method, epsilon=math.inf)
+        return LossPart(method, epsilon=math.inf)
     exact = [Fraction(change) for change in changes]
     if isinstance(law, Gaussian | DiscreteGaussian):
         variance = law.sigma**2 if isinstance(law, Gaussian) else law.variance
         squares = exact if method.startswith("argmax") else [change * change for change in exact]
-        return Part(method, mu_squared=sum(squares, _ZERO) / variance)
-    return Part(method, epsilon=sum(exact, _ZERO) / law.scale, gumbel=isinstance(law, Gumbel))
+        return LossPart(method, mu_squared=sum(squares, _ZERO) / variance)
+    return LossPart(method, epsilon=sum(exact, _ZERO) / law.scale, gumbel=isinstance(law, Gumbel))
 
 
 def tilt(here: Site, there: Site) -> Fraction:

@@ -15,7 +15,7 @@ import numpy as np
 
 from snugdp.audit.density.laws import cell_mass, reaching, whole_mass, winning
 from snugdp.audit.density.vectors import minimiser, posterior
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Law
 from snugdp.noise.recording import Site, private_inputs
 
@@ -93,7 +93,7 @@ def _chance(site: Site, probability: Any) -> float:
 
 
 def _reveal(site: Site, value: Any) -> float:
-    return 0.0 if alike(value, site.answer) else -math.inf
+    return 0.0 if equal(value, site.answer) else -math.inf
 
 
 def _posterior(site: Site, gram: Any, cross: Any) -> float:

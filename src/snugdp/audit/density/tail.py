@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.audit.density.parts import part
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import Path, loss_of
 from snugdp.noise import Gaussian
@@ -101,7 +101,7 @@ def again(first: Path, run: Path, last: int) -> bool:
 def _same_inside(one: Site, two: Site) -> bool:
     """The same private numbers; of a minimiser, the same slopes at two points."""
     if one.method != "minimiser":
-        return alike(private_inputs(one), private_inputs(two))
+        return equal(private_inputs(one), private_inputs(two))
     (first,), (second,) = private_inputs(one), private_inputs(two)
     return all(first.gradient(at, 1)[0] == second.gradient(at, 1)[0] for at in (one.answer, two.answer))
 
@@ -155,7 +155,7 @@ def _unmoved(  # noqa: PLR0917
     if refused or not replay.finished:
         return False
     pairs = zip(given.sites[-last:], replay.transcript().sites[-last:], strict=True)
-    return all(alike(private_inputs(a), private_inputs(b)) for a, b in pairs)
+    return all(equal(private_inputs(a), private_inputs(b)) for a, b in pairs)
 
 
 def _again(source: Witness, site: Site) -> Any:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from snugdp.audit.finding import Case, Finding
-from snugdp.audit.laws.goodness import QUICK, Effort, cells_p, normal_p, size, verdict
+from snugdp.audit.laws.goodness import QUICK, LawEffort, cells_p, normal_p, size, verdict
 from snugdp.audit.steps.residuals import fineness, residuals
 from snugdp.noise import Exact, Gaussian, Gumbel, Laplace, Noise
 from snugdp.noise.recording import Witness
@@ -44,13 +44,13 @@ _COINS = ("at_least", "reach", "chance")
 _WAIT = 20.0  # seconds for a child
 
 
-def independence(make: Callable[[], Noise] = Exact, effort: Effort = QUICK) -> list[Finding]:
+def independence(make: Callable[[], Noise] = Exact, effort: LawEffort = QUICK) -> list[Finding]:
     """Whether what a source draws is new every time. ``make`` gives a source; it is called several times."""
     noise = make()
     return [*lanes(noise, effort), *decisions(noise, effort), *equal_draws(make)]
 
 
-def lanes(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def lanes(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Numbers beside each other, in one call and in two, of one law and of two; signs and sizes."""
     n = size(1, effort.many)
     planted_by = 1.2 * effort.many
@@ -83,7 +83,7 @@ def lanes(noise: Noise, effort: Effort) -> Iterator[Finding]:
         yield verdict("I", name, "one draw says nothing about the next", clean, planted)
 
 
-def decisions(noise: Noise, effort: Effort) -> Iterator[Finding]:
+def decisions(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     """Winners in rows beside each other, places of rows, coins, and lanes of one contest."""
     n = size(16, effort.many)
     laws = (Gaussian(1), Laplace(1), Gumbel(1))

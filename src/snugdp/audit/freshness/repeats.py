@@ -7,7 +7,6 @@ pickles of it, from threads, from forks or from fresh processes, and whatever se
 from __future__ import annotations
 
 import copy
-import math
 import multiprocessing
 import os
 import pickle
@@ -47,36 +46,6 @@ def fresh_models(name: str, model: Any, fit: Callable[[Any], Any]) -> Finding:
     """The same for copies of one estimator that was not fitted: clones, copies, pickles. ``fit(model)``: a release."""
     copies = [model, copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model)), _clone(model)]
     return _finding(name, "in copies and pickles", [fit(each) for each in copies])
-
-
-def fresh_faces() -> list[Finding]:
-    """Reuse of noise at the faces of this package: a query, a regression, components; and the check that it bites."""
-    import snugdp
-    from snugdp.audit.side_channels.entry_points import LEDGER
-
-    found = [power(), *fresh("trimmed_mean", example, spawn=example)]
-    X, y = np.eye(3)[np.arange(30) % 3], np.arange(30) % 2
-    line = snugdp.LinearRegression(method="adassp", x_norm=1, y_bound=1, ledger=LEDGER)
-    odds = snugdp.LogisticRegression(method="objective", x_norm=1, classes=[0, 1], ledger=LEDGER)
-    axes = snugdp.PCA(1, method="gauss", x_norm=1, ledger=LEDGER)
-    faces = {"LinearRegression": (line, "coef_"), "LogisticRegression": (odds, "coef_"), "PCA": (axes, "components_")}
-    for name, (model, kept) in faces.items():
-
-        def fit(model: Any, kept: str = kept) -> Any:
-            return getattr(model.fit(X, y), kept)
-
-        found += fresh(name, lambda model=model, fit=fit: fit(copy.copy(model)))  # type: ignore[misc]
-        found.append(fresh_models(name, model, fit))
-    return found
-
-
-def example() -> float:
-    """A release of a number with many random bits, for processes that know nothing else."""
-    import snugdp
-    from snugdp.audit.side_channels.entry_points import LEDGER
-
-    outcome = snugdp.trimmed_mean([0.5] * 100, bounds=(0, 1), epsilon=1, ledger=LEDGER)
-    return float(outcome.value) if outcome.value is not None else math.nan
 
 
 def in_threads(draw: Draw, number: int = 4) -> list[Any]:
@@ -150,7 +119,7 @@ def power() -> Finding:
     if _finding("", "", [np.array([1.0, 2.0])] * 2).passed:
         missed.append("the same vector twice")
     claim, measured = "noise that is drawn twice is found", f"{3 - len(missed)} of 3"
-    return Finding("I", "reuse", claim, measured, not missed, "; ".join(missed))
+    return Finding("I", "freshness", claim, measured, not missed, "; ".join(missed))
 
 
 def _finding(name: str, way: str, drawn: list[Any]) -> Finding:

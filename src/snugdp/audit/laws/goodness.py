@@ -26,7 +26,7 @@ _LEAST = 40.0  # draws expected in a cell
 
 
 @dataclass(frozen=True)
-class Effort:
+class LawEffort:
     """How small a wrong scale must be found: at sites that draw many numbers at once, one by one, or only decide.
 
     ``single``: numbers one at a time. ``coin``: decisions one at a time. ``slow``: what takes a millisecond.
@@ -38,8 +38,8 @@ class Effort:
     slow: float = 0.12
 
 
-QUICK = Effort()
-FULL = Effort(many=0.015, single=0.03, coin=0.07, slow=0.04)
+QUICK = LawEffort()
+FULL = LawEffort(many=0.015, single=0.03, coin=0.07, slow=0.04)
 
 
 SHAPES = 9000  # draws, from which on another shape of the same variance is found as surely

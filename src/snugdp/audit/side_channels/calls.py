@@ -1,8 +1,7 @@
-"""Layer B, the battery: whether a call raises, warns, prints or logs, and what it says, is public.
+"""Layer B, bad input: whether a call raises, warns, prints or logs, and what it says, is public.
 
 Inputs of the same public form that differ in private cells must look the same from outside: the same error or none, the
-same warnings, the same words on the terminal and in logs, and beside a released value the same things kept. ``battery``
-takes any ``release(data)``; ``battery_of_faces`` takes every estimator and query of this package.
+same warnings, the same words on the terminal and in logs, and beside a released value the same things kept.
 """
 
 from __future__ import annotations
@@ -17,14 +16,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from snugdp.audit.finding import Finding
-from snugdp.audit.side_channels.inputs import Input, inputs
+from snugdp.audit.side_channels.inputs import Input
 from snugdp.core.outcome import Released
-
-if TYPE_CHECKING:
-    from snugdp.audit.side_channels.entry_points import Face
 
 _SHOWN = 5  # differences in a finding
 _LENGTH = 300
@@ -65,19 +61,20 @@ def watch(call: Callable[[], Any]) -> tuple[Seen, Any]:
     return Seen(error, warned, "".join(printed), tuple(log.lines)), result
 
 
-def battery(name: str, release: Callable[[Any], Any], groups: Iterable[list[Input]]) -> Finding:
+def bad_input(name: str, release: Callable[[Any], Any], groups: Iterable[list[Input]]) -> Finding:
     """One finding about a release: whether what is seen differs between inputs of one form, the first beside the rest.
 
-    ``release(data)``: pays and releases, for real; what it returns is an outcome or a fitted estimator.
+    ``release(data)``: pays and releases, for real; what it returns is an outcome or a fitted estimator. ``groups``:
+    inputs of one form each, such as ``inputs("column")`` or ``inputs("table")``.
     """
     count, forms, refused, differences = 0, 0, 0, []
     for group in groups:
-        first, kept = watch(partial(_call, release, group[0])), dict[bool, str]()
+        first, kept = watch(partial(call_with, release, group[0])), dict[bool, str]()
         _keep(kept, first[1])
         forms, refused = forms + 1, refused + bool(first[0].error)
         for given in group[1:]:
             count += 1
-            seen, result = watch(partial(_call, release, given))
+            seen, result = watch(partial(call_with, release, given))
             if seen != first[0]:
                 differences.append(f"{given.form}, {given.content}: {seen}; plain: {first[0]}")
             elif (other := _keep(kept, result)) is not None:
@@ -93,33 +90,9 @@ def battery(name: str, release: Callable[[Any], Any], groups: Iterable[list[Inpu
     )
 
 
-def battery_of_faces(*, full: bool = False, names: Iterable[str] | None = None) -> list[Finding]:
-    """The battery for every estimator and query of ``snugdp.__all__``, and whether what is public is asked for.
-
-    Quick: more than 200 bad inputs for each. Full: all methods, every content in every form that can hold it.
-    """
-    from snugdp.audit.side_channels.entry_points import faces  # they load scikit-learn
-
-    found = []
-    for face in faces(full=full, names=None if names is None else set(names)):
-        groups = inputs(face.takes, full=full, rows_are_public=face.rows_are_public)
-        found.append(battery(face.name, face.release, groups))
-        found += [_demanded(face, what) for what in face.without]
-    return found
-
-
-def _call(release: Callable[[Any], Any], given: Input) -> Any:
+def call_with(release: Callable[[Any], Any], given: Input) -> Any:
+    """A release of this input, which is made for it."""
     return release(given.make())
-
-
-def _demanded(face: Face, what: str) -> Finding:
-    """Whether a release without a public parameter is refused, in the same words whatever the rows are."""
-    group = next(inputs(face.takes, rows_are_public=face.rows_are_public))
-    seen = {watch(partial(_call, face.without[what], given))[0] for given in group}
-    passed = len(seen) == 1 and bool(next(iter(seen)).error)
-    detail = "" if passed else "; ".join(sorted(map(str, seen)))
-    said = "refused" if passed else f"{len(seen)} different answers"
-    return Finding("B", face.name, f"without {what} nothing is released", said, passed, detail)
 
 
 def _keep(kept: dict[bool, str], result: Any) -> tuple[str, str] | None:

@@ -112,18 +112,6 @@ def canaries(name: str, release: Callable[[Any], Any], brought: Iterable[tuple[s
     return Finding("B", name, claim, measured, passed=count > 0 and not found, detail="; ".join(found[:5]))
 
 
-def canaries_of_faces(names: Iterable[str] | None = None) -> list[Finding]:
-    """Canaries for every estimator and query of ``snugdp.__all__``, and the check that they would be found."""
-    from snugdp.audit.side_channels.entry_points import faces  # they load scikit-learn
-
-    found = [power()]
-    for face in faces(names=None if names is None else set(names)):
-        rows = 40 if face.rows_are_public else ROWS
-        data = columns(rows) if face.takes == "column" else tables()
-        found.append(canaries(face.name, face.release, data))
-    return found
-
-
 def columns(rows: int = ROWS) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Columns with canaries; those that are refused among them."""
     yield "numbers", lambda: np.full(rows, NUMBER)

@@ -35,7 +35,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Form:
+class InputForm:
     """A public form. ``kind``: the cells that it can hold; ``empty``: without rows it still has its columns."""
 
     name: str
@@ -82,13 +82,13 @@ def inputs(face: str, *, full: bool = False, rows_are_public: bool = False) -> I
         yield [_input(form, content, face) for content in (plain, *chosen[form.name])]
 
 
-def _holds(form: Form, content: Content, face: str) -> bool:
+def _holds(form: InputForm, content: Content, face: str) -> bool:
     if not form.empty and face == "table" and not content.change(good(2)):
         return False  # an empty list has no columns: that it is empty is said aloud, as documented
     return form.kind == content.kind
 
 
-def _input(form: Form, content: Content, face: str) -> Input:
+def _input(form: InputForm, content: Content, face: str) -> Input:
     def make() -> Any:
         if face == "column":
             return form.column([row[-1] for row in content.change(good(1))])
@@ -97,7 +97,7 @@ def _input(form: Form, content: Content, face: str) -> Input:
     return Input(form.name, content.name, make)
 
 
-def forms() -> list[Form]:
+def forms() -> list[InputForm]:
     """All forms of the libraries that are installed."""
     found = [*_typed(), *_untyped(), *_unreadable()]
     if find_spec("pandas") is not None:
@@ -142,10 +142,10 @@ def _split(grid: Grid, vector: Callable[[Column], Any], matrix: Callable[[Any], 
     return Given((matrix or (lambda x: x))(cells), vector([row[-1] for row in grid]))
 
 
-def _numpy(name: str, kind: str, dtype: Any, finish: Callable[[Any], Any] | None = None) -> Form:
+def _numpy(name: str, kind: str, dtype: Any, finish: Callable[[Any], Any] | None = None) -> InputForm:
     done = finish or (lambda array: array)
     vector = partial(_array, dtype=dtype)
-    return Form(
+    return InputForm(
         name,
         kind,
         lambda cells: done(vector(cells)),
@@ -171,7 +171,7 @@ def _masked(array: NDArray[Any]) -> Any:
     return np.ma.masked_invalid(array)
 
 
-def _typed() -> list[Form]:
+def _typed() -> list[InputForm]:
     floats = [
         _numpy("float64 array", "float", np.float64),
         _numpy("read-only float64 array", "float", np.float64, _readonly),
@@ -194,7 +194,7 @@ def _typed() -> list[Form]:
     return [*floats, *whole, *others]
 
 
-def _untyped() -> list[Form]:
+def _untyped() -> list[InputForm]:
     """Containers without a declared type: any cell."""
 
     def lists(grid: Grid) -> Given:
@@ -207,14 +207,14 @@ def _untyped() -> list[Form]:
         return Given([_array(row[:-1], object) for row in grid], _array([row[-1] for row in grid], object))
 
     return [
-        Form("list", "any", lambda cells: cells, lists, empty=False),
-        Form("tuple", "any", tuple, tuples, empty=False),
-        Form("list of object arrays", "any", list, arrays, empty=False),
+        InputForm("list", "any", lambda cells: cells, lists, empty=False),
+        InputForm("tuple", "any", tuple, tuples, empty=False),
+        InputForm("list of object arrays", "any", list, arrays, empty=False),
         _numpy("object array", "any", object),
     ]
 
 
-def _unreadable() -> list[Form]:
+def _unreadable() -> list[InputForm]:
     """What no face reads: it is refused whatever it holds."""
 
     def table(wrap: Callable[[Any], Any]) -> Callable[[Grid], Given]:
@@ -224,10 +224,10 @@ def _unreadable() -> list[Form]:
         return (cell for cell in cells)
 
     makers: dict[str, Callable[[Any], Any]] = {"generator": generator, "deque": deque, "iterator": iter}
-    return [Form(name, "unread", make, table(make), empty=False) for name, make in makers.items()]
+    return [InputForm(name, "unread", make, table(make), empty=False) for name, make in makers.items()]
 
 
-def _frames(name: str, kind: str, series: Callable[[Column, str], Any], frame: Callable[[Any], Any]) -> list[Form]:
+def _frames(name: str, kind: str, series: Callable[[Column, str], Any], frame: Callable[[Any], Any]) -> list[InputForm]:
     """A column, a table with targets beside it, and a table with a schema that holds its target."""
 
     def columns(grid: Grid) -> dict[str, Any]:
@@ -245,10 +245,13 @@ def _frames(name: str, kind: str, series: Callable[[Column, str], Any], frame: C
     def column(cells: Column) -> Any:
         return series(cells, TARGET)
 
-    return [Form(name, kind, column, beside), Form(f"{name}, with a schema", kind, column, inside, described=True)]
+    return [
+        InputForm(name, kind, column, beside),
+        InputForm(f"{name}, with a schema", kind, column, inside, described=True),
+    ]
 
 
-def _pandas() -> list[Form]:
+def _pandas() -> list[InputForm]:
     import pandas
 
     def of(dtype: str, numpy: Any = None) -> Callable[[Column, str], Any]:
@@ -282,7 +285,7 @@ def _pandas() -> list[Form]:
     ]
 
 
-def _polars() -> list[Form]:
+def _polars() -> list[InputForm]:
     import polars
 
     def of(dtype: Any, numpy: Any = None) -> Callable[[Column, str], Any]:
@@ -315,7 +318,7 @@ def _polars() -> list[Form]:
     return [*found, lazy[1]]
 
 
-def _pyarrow() -> list[Form]:
+def _pyarrow() -> list[InputForm]:
     import pyarrow
 
     def of(kind: Any) -> Callable[[Column, str], Any]:

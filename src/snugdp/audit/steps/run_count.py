@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from snugdp.audit.equality import alike
+from snugdp.audit.equality import equal
 from snugdp.audit.finding import Case, Finding
 from snugdp.noise.recording import Impossible, Replay, Site, Transcript, Witness
 
@@ -78,4 +78,4 @@ def _same(case: Case[Data], data: Data, shown: object, more: Transcript) -> bool
         again = case.run(data, Replay(more))
     except Impossible:
         return False
-    return all(alike(getattr(shown, name, None), getattr(again, name, None)) for name in _SHOWN)
+    return all(equal(getattr(shown, name, None), getattr(again, name, None)) for name in _SHOWN)

@@ -17,7 +17,7 @@ from snugdp.audit.density.final_draw import elected, shown
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.replay import Path, path, random_pairs
 from snugdp.audit.steps.steps import NOISY, Bill, bills, failure, grown
-from snugdp.noise.boundary import Lucky
+from snugdp.noise.boundary import BoundaryNoise
 
 Data = TypeVar("Data")
 _CLAIM = "every step pays for its own draws"
@@ -97,7 +97,7 @@ def _lucky(case: Case[Data], first: Data, second: Data, plain: Path) -> Iterator
     """With nothing that may fail all answers are possible; otherwise those for which no certificate fails."""
     most = failure(plain)
     for sizes in _choices(plain, safe=not most):
-        yield path(case, first, second, 0, source=Lucky(0, most, sizes, still=bool(most)))
+        yield path(case, first, second, 0, source=BoundaryNoise(0, most, sizes, still=bool(most)))
 
 
 def _choices(plain: Path, *, safe: bool) -> Iterator[Sequence[float]]:

@@ -8,27 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from snugdp.core.guarantee import Cost
-from snugdp.estimators.files.values import decode, encode
-from snugdp.numerics.rationals import written_up
 from snugdp.propose.plan import Step, StepKind, StepNoise
-from snugdp.serial.costs import cost_to_json
+from snugdp.serial.codec import decode, encode
+from snugdp.serial.costs import PLAIN_PARTS, cost_parts
 
-_PARTS = ("mu", "epsilon", "delta", "variation")
-_FIELDS = ("id", "kind", "noise", *_PARTS, "neighbours", "words", "exact", "atoms")
+_FIELDS = ("id", "kind", "noise", *PLAIN_PARTS, "neighbours", "words", "exact", "atoms")
 _LATER = ("variation", "exact")  # files that were written before they were added do not have them
 _LAST_BITS = 1e-15  # relative; plain numbers of these files were rounded to the nearest float
-
-
-def cost_parts(cost: Cost) -> dict[str, Any]:
-    """A cost in plain numbers, rounded up, and in words, for JSON."""
-    exact = cost.exact()
-    parts = {name: written_up(exact[name]) if name in exact else 0.0 for name in _PARTS}
-    return {**parts, "neighbours": cost.neighbours.value, "words": repr(cost)}
-
-
-def cost_told(cost: Cost) -> dict[str, Any]:
-    """A cost for machines: as ``cost_parts``, and every part exactly, as ratios of whole numbers."""
-    return {**cost_parts(cost), "exact": cost_to_json(cost)}
 
 
 def agrees(given: Any, made: dict[str, Any]) -> bool:
@@ -52,9 +38,9 @@ def steps_to(steps: Sequence[Step], whole: Cost) -> list[dict[str, Any]]:
         {
             "id": step.id,
             "kind": step.kind.value,
-            "noise": encode(step.noise, "the noise of a step"),
+            "noise": encode(step.noise),
             **cost_parts(step.cost),
-            "exact": encode(replace(step.cost, atoms=()), "the cost of a step"),
+            "exact": encode(replace(step.cost, atoms=())),
             "atoms": [whole.atoms.index(atom) for atom in step.cost.atoms],
         }
         for step in steps

@@ -198,6 +198,18 @@ class SparseModel(PrivateEstimator):
             self._theta = fit.theta
         return self
 
+    def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
+        """The fit again, from a model file. ``names``: of the features."""
+        bounds = self._bounds()
+        box = bounds.box(names) if bounds.schema is None else bounds.entries
+        self._require_features(names, box.columns)
+        self._keep(outcome, plan, self._budget(), box)
+        if self.released_:
+            places = self.ranking_.tolist()
+            known = len(set(places)) == len(places) == self._size(len(box.names)) and min(places) >= 0
+            if not known or np.shape(self._theta) != (len(places) + box.intercept,):
+                raise ValueError("a released model has one coefficient for each column that was chosen")
+
     def _dense(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients of all columns: 0 for those that were not chosen."""
         coefficients = np.zeros(len(self._box.names))

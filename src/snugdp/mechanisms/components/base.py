@@ -143,7 +143,7 @@ class Task:
             raise ValueError('principal components are proved for neighbours="add_remove" only')
         if self.layout.target is not None or self.layout.intercept:
             raise ValueError("principal components need rows without a target and without a constant")
-        assert self.mu_squared(Fraction(0)) > 0
+        self.mu_squared(Fraction(0))  # refuses a bad budget
 
     @cached_property
     def row_map(self) -> RowMap:

@@ -54,7 +54,8 @@ class NoisyDescent:
     rate: Real = 0.25
 
     def __post_init__(self) -> None:
-        assert self._mu_squared > 0  # refuses a bad budget or design
+        if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
         check_gradients(self.design)
         object.__setattr__(self, "rows", whole_number(self.rows, "rows", 1, most=None))
         object.__setattr__(self, "steps", whole_number(self.steps, "steps", 1))

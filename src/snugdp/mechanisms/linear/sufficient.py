@@ -97,7 +97,8 @@ class AdaSSP:
     ridge: Real | None = None
 
     def __post_init__(self) -> None:
-        assert self._mu_squared > 0  # refuses a bad budget or design
+        if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
         if self.ridge is not None:
             _ridge(self.ridge)
 
@@ -174,12 +175,12 @@ class SufficientStatistics:
     validation: tuple[ArrayLike, ArrayLike] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        assert self._mu_squared > 0  # refuses a bad budget or design
+        if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
         check_gradients(self.design)
         steps = whole_number(self.refinements, "refinements", 0)
         object.__setattr__(self, "refinements", steps)
         Huber(self._clip_at(None))  # refuses a bad clip
-        assert self._ridges
         if len(self._ridges) > 1 and self._validation is None:
             raise ValueError("a list of ridges needs validation=(X, y), public rows to choose on; or give one ridge")
 

@@ -14,18 +14,20 @@ from typing import Literal, TypeAlias
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import linear as accounting
-from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.accounting.objective.run import Kind, smallest_ridge
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.objective.adaptive import in_tau_steps
+from snugdp.mechanisms.objective.affordable import affordable, least_ridges, shared
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
     Point,
     Robust,
-    affordable,
+    check_budget,
+    coefficients_of,
     fit_of,
-    least_ridges,
-    m_squared,
-    shared,
+    total_cost,
 )
 from snugdp.mechanisms.objective.scale import MeanSize
 from snugdp.noise import Noise
@@ -39,15 +41,11 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
 from snugdp.tables.rows import Rows
 
-__all__ = ["ObjectivePerturbation", "Perturbation", "Rule", "Scale", "affordable", "least_ridges", "m_squared"]
-
 THEOREM = theorem("linear-objective/1")
 
 Rule: TypeAlias = Literal["fixed", "scale", "two_stage"]
 
 LOSSES: dict[str, type[Robust]] = {"logcosh": LogCosh, "pseudo_huber": PseudoHuber, "huber": Huber}
-_STEPS = 4096  # tau is chosen in so many steps of the bound on a target
-_CURVED = 0.6  # forecasts are for residuals of about tau: the mean second derivative of the loss
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ class ObjectivePerturbation:
         parts = self._layout.kappas or (Fraction(1, 4),)
         if self.ridge is not None:
             return tuple(self.ridge * parts[-1] / part for part in parts)
-        return tuple(accounting.smallest_ridge(self.design.x_squared, self.budget.epsilon * part) for part in parts)
+        return tuple(smallest_ridge(self.design.x_squared, self.budget.epsilon * part) for part in parts)
 
     @cached_property
     def _ridges(self) -> tuple[Fraction, ...]:
@@ -187,10 +185,9 @@ class ObjectivePerturbation:
     def _runs(self) -> tuple[Perturbation, ...]:
         """All runs, with the tau that is planned."""
         loss = LOSSES[self.loss](self._first_tau)
-        (sizes, _), ridges = self._sizes, self._ridges
-        return tuple(
-            Perturbation(self.design, loss, m, ridge, self.general) for m, ridge in zip(sizes, ridges, strict=True)
-        )
+        kind: Kind = "sign_changing" if self.general else "class_t"
+        pairs = zip(self._sizes[0], self._ridges, strict=True)
+        return tuple(Perturbation(self.design, loss, m, ridge, kind) for m, ridge in pairs)
 
     @cached_property
     def _scale(self) -> MeanSize | None:
@@ -200,23 +197,28 @@ class ObjectivePerturbation:
     @property
     def _first_tau(self) -> Fraction:
         """The scale of the loss without knowledge of the data."""
-        return self.tau or _steps(0.2 * float(self.budget.epsilon) ** 0.25, 0.05, 1.0) * self.design.y_bound
+        return self.tau or in_tau_steps(0.2 * float(self.budget.epsilon) ** 0.25, 0.05, 1.0) * self.design.y_bound
 
     def _last_tau(self, scale: Fraction) -> Fraction:
         """The scale of the loss once a private scale is known."""
         epsilon = float(self.budget.epsilon)
         factor = min(1.5, 1.2 * epsilon**0.4) if self.rule == "scale" else min(2.0, 1.5 * epsilon**0.15)
-        return _steps(factor * float(scale), 1 / _STEPS, 2.0) * self.design.y_bound
+        return in_tau_steps(factor * float(scale)) * self.design.y_bound
 
     @property
     def cost(self) -> Cost:
         """What all parts cost together."""
-        cost = sum((run.cost for run in self._runs[1:]), self._runs[0].cost)
+        cost = total_cost(self._runs)
         return cost if self._scale is None else cost + self._scale.cost
+
+    @property
+    def _planned(self) -> Perturbation:
+        """The last run, if the scale is as guessed."""
+        return self._last(self._layout.guess) if self._scale else self._runs[-1]
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        last = self._last(self._layout.guess) if self._scale else self._runs[-1]
+        last = self._planned
         proposal = {"tau": float(last.loss.slope), "ridge": float(last.ridge), "m": float(last.m)}
         return Plan(
             f"{THEOREM.title}, {self.loss} loss, rule {self.rule!r}",
@@ -238,11 +240,7 @@ class ObjectivePerturbation:
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and residuals of about the scale that the rule expects."""
-        last = self._last(self._layout.guess) if self._scale else self._runs[-1]
-        square = float(self.design.x_squared)
-        curvature = float(last.ridge) + _CURVED * rows * square / self.design.entries
-        noise = float(last.sigma) / curvature
-        return Accuracy(noise, noise**2 * square)
+        return self._planned.forecast(rows)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, run, release."""
@@ -260,8 +258,8 @@ class ObjectivePerturbation:
     def draw(self, data: Secret[Rows], certificate: Scale, noise: Noise) -> Fit:
         """The last run, at the scale that was released."""
         last = self._last(certificate.scale)
-        theta = last.draw(data, noise.at("release"), certificate.centre)  # 3
-        return fit_of(last, theta, {"scale": float(certificate.scale * self.design.y_bound)})
+        theta = coefficients_of([last], data, noise.at("release"), certificate.centre)  # 3
+        return fit_of(theta, {**last.released, "scale": float(certificate.scale * self.design.y_bound)})
 
     def _last(self, scale: Fraction) -> Perturbation:
         return replace(self._runs[-1], loss=LOSSES[self.loss](self._last_tau(scale)))
@@ -275,24 +273,15 @@ class _Once:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """One run."""
-        return fit_of(self.run, self.run.draw(data, noise.at("release")))
+        return fit_of(coefficients_of([self.run], data, noise.at("release")), self.run.released)
 
 
 def _step(name: str, kind: StepKind, run: Perturbation) -> Step:
     return Step(name, kind, StepNoise("objective", "gaussian", params={"m": float(run.m)}), run.cost)
 
 
-def _steps(part: float, least: float, most: float) -> Fraction:
-    return Fraction(round(min(max(part, least), most) * _STEPS), _STEPS)
-
-
 def _check(budget: Budget, rule: str, loss: str, tau: Real | None) -> None:
-    if budget.neighbours is not Neighbours.ADD_REMOVE:
-        raise ValueError(
-            'objective perturbation is proved for neighbours="add_remove" only: give the budget that relation'
-        )
-    if not budget.delta:
-        raise ValueError("objective perturbation has Gaussian noise and needs delta > 0, such as 1e-6")
+    check_budget(budget)
     if rule not in _LAYOUTS:
         raise ValueError(f"rule must be one of {', '.join(map(repr, _LAYOUTS))}")
     if loss not in LOSSES:

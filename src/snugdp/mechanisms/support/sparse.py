@@ -30,10 +30,10 @@ from snugdp.tables.candidates import Candidates
 THEOREM = theorem("sparse/1")
 
 _CENTRE = Fraction(1, 100)  # of mu squared
-_SMALLER = Fraction(99, 100)
-_JUST = 1 - Fraction(1, 1 << 20)
-_TRIES = 200
-_MOST = 1 << 30  # a cap on public mu, for budgets that protect nobody
+_SMALLER_STEP = Fraction(99, 100)
+_JUST_BELOW = 1 - Fraction(1, 1 << 20)
+_MAX_TRIES = 200
+_MAX_MU = 1 << 30  # a cap on public mu, for budgets that protect nobody
 
 
 class Chooser(Protocol):
@@ -159,9 +159,11 @@ def _guesses(epsilon: Fraction, delta: Fraction, mu_squared: Fraction) -> list[F
     for part in (delta, delta / 2):
         left = _mu_squared(epsilon, part) - mu_squared
         if left > 0:
-            found.append(Fraction(gaussian.epsilon(_root(left), part)) * _JUST)
+            found.append(Fraction(gaussian.epsilon(_root(left), part)) * _JUST_BELOW)
     least = min(found, default=epsilon)
-    return [guess for guess in (*found, *(least * _SMALLER**k for k in range(1, _TRIES))) if 0 < guess <= epsilon]
+    return [
+        guess for guess in (*found, *(least * _SMALLER_STEP**k for k in range(1, _MAX_TRIES))) if 0 < guess <= epsilon
+    ]
 
 
 def _left_alike(budget: Budget, mu_squared: Fraction) -> Fraction:
@@ -172,7 +174,7 @@ def _left_alike(budget: Budget, mu_squared: Fraction) -> Fraction:
 
 
 def _mu_squared(epsilon: Fraction, delta: Fraction) -> Fraction:
-    return Fraction(min(gaussian.mu(epsilon, delta), float(_MOST))) ** 2
+    return Fraction(min(gaussian.mu(epsilon, delta), float(_MAX_MU))) ** 2
 
 
 def _root(square: Fraction) -> Fraction:

@@ -69,7 +69,8 @@ class SmoothTest:
             raise ValueError("failure must be below delta, and delta below 1: a tenth of delta is typical")
         if min(self.teachers, self.queries) < 1 or self.classes < 2:
             raise ValueError("a test of labels needs at least one teacher, one query and two classes")
-        assert self._bound.order == self.order  # refuses an order that is too high for beta
+        if self._bound.order != self.order:  # making the bound refuses an order that is too high for beta
+            raise ValueError("order is too high for beta")
 
     @property
     def release(self) -> Fraction:

@@ -1,1 +1,0 @@
-"""Layer C: private bounds fail as rarely as they claim."""

@@ -1,0 +1,70 @@
+"""Estimators for audits: fitted as anybody fits them, but planned once.
+
+A plan is public and takes longer than a fit on a few rows. All else is the estimator's own ``fit``. While many fits
+are made, hold ``snugdp.numerics.threads.one_blas_thread``: otherwise each of them looks for libraries anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from snugdp.core.guarantee import Cost
+from snugdp.core.outcome import Outcome
+from snugdp.noise import Noise
+
+_PUBLIC = ("_make", "_told", "_proposal", "_try_models")  # functions of public values, however often they are asked
+
+
+def planned(model: type[Any]) -> type[Any]:
+    """The estimator, with its public preparations kept from the first fit for all later ones with the same data."""
+    kept: dict[str, Any] = {}
+
+    def once(name: str) -> Callable[..., Any]:
+        def ask(self: Any, *given: Any) -> Any:
+            if name not in kept:
+                kept[name] = getattr(super(made, self), name)(*given)
+            return kept[name]
+
+        return ask
+
+    names = [name for name in _PUBLIC if hasattr(model, name)]
+    made = type(model.__name__, (model,), {name: once(name) for name in names})
+    return made
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The outcome of a fit, and the estimator with all that it keeps: that has to follow from the answers as well."""
+
+    outcome: Outcome[Any]
+    estimator: Any
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The attributes of the estimator but for its parameters."""
+        known = self.estimator.get_params(deep=False)
+        return {name: value for name, value in vars(self.estimator).items() if name not in known}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.outcome, name)
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """An estimator: what it costs, and how to run it: ``fit`` on a table, with this source of noise."""
+
+    run: Callable[[tuple[Any, ...], Noise], Outcome[Any]]
+    cost: Cost
+
+
+def fitting(model: type[Any], given: Mapping[str, Any], **width: int) -> Fitting:
+    """With these parameters; ``width`` is what ``plan`` is told about the rows, such as ``n_features=2``."""
+    quick = planned(model)
+
+    def run(table: tuple[Any, ...], noise: Noise) -> Outcome[Any]:
+        fitted = quick(noise=noise, progress=False, **given).fit(*table)
+        return cast("Outcome[Any]", Fitted(fitted.outcome_, fitted))
+
+    return Fitting(run, quick(**given).plan(**width).cost)

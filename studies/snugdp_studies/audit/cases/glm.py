@@ -1,0 +1,179 @@
+"""Generalised linear models by every method: labels of two and of more classes, counts, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from snugdp.audit.finding import Case
+from snugdp.estimators.glm import GLM
+from snugdp.estimators.logistic import LogisticRegression
+from snugdp.estimators.poisson import PoissonRegression
+from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, PseudoHuber, SoftHinge, TamedPoisson
+from snugdp_studies.audit.cases.fitting import fitting
+from snugdp_studies.audit.cases.tables import (
+    ODD,
+    Generator,
+    Table,
+    foremost,
+    more,
+    number,
+    odd_number,
+    one_of,
+    spread_out,
+    with_targets,
+)
+
+EPSILON, DELTA = 1, 0.05
+TWO, THREE, MOST = ("no", "yes"), ("a", "b", "c"), 4
+_SURE = 480  # rows
+_UP = {1: [1.0], 2: [0.6, 0.8]}
+
+
+def cases() -> Iterator[Case[Table]]:
+    """All of them. Where the cost is that of a perturbed objective or follows a test, its slack may hide some noise."""
+    return (make() for make in MAKERS.values())
+
+
+_LOGISTIC: dict[str, dict[str, Any]] = {
+    "auto": {"classes": TWO},
+    "objective": {"classes": TWO, "method": "objective", "fit_intercept": False},
+    "objective, composable": {"classes": TWO, "method": "objective", "proposals": {"composable": True}},
+    "output": {"classes": TWO, "method": "output", "fit_intercept": False},
+    "output, one ridge, round": {
+        "classes": TWO,
+        "method": "output",
+        "proposals": {"ridge": 4.0, "shape": "iso"},
+    },
+    "output, as curved as the rows": {
+        "classes": TWO,
+        "method": "output",
+        "proposals": {"ridge": 4.0, "shape": "hessian"},
+        "fit_intercept": False,
+    },
+    "softmax": {"classes": THREE, "method": "objective", "fit_intercept": False},
+    "softmax, auto": {"classes": THREE},
+    "one against the rest": {"classes": THREE, "method": "objective", "multi_class": "ovr", "fit_intercept": False},
+    "one against the rest, auto": {"classes": THREE, "multi_class": "ovr"},
+}
+_COUNTS: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "objective": {"method": "objective", "fit_intercept": False},
+    "output": {"method": "output", "proposals": {"ridge": 20.0}, "fit_intercept": False},
+}
+_LOSSES: dict[str, dict[str, Any]] = {
+    "soft hinge": {"loss": SoftHinge(0.5), "classes": TWO, "method": "objective", "fit_intercept": False},
+    "soft hinge, auto": {"loss": SoftHinge(0.5), "classes": TWO},
+    "logistic": {"loss": Logistic(), "classes": TWO, "method": "objective"},
+    "tamed Poisson": {"loss": TamedPoisson(MOST, 6), "method": "objective", "fit_intercept": False},
+    "pseudo-Huber": {"loss": PseudoHuber(0.3), "y_bound": 1, "method": "objective", "fit_intercept": False},
+    "log-cosh, auto": {"loss": LogCosh(0.3), "y_bound": 1},
+    "Huber": {"loss": Huber(0.3), "y_bound": 1, "method": "objective", "fit_intercept": False},
+}
+
+
+def _case(
+    name: str,
+    model: type[Any],
+    form: dict[str, Any],
+    target: Callable[[Generator], Any],
+    odd: Callable[[Generator], Any],
+) -> Case[Table]:
+    given: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "x_norm": 1, **form}
+    if model is PoissonRegression:
+        given |= {"y_max": MOST, "rate_max": 6}
+    ends, width = _ends(given), 1 if _one_run(given) else 2
+    made = fitting(model, given, n_features=width)
+    return Case(
+        name=name,
+        group="glm",
+        run=made.run,
+        cost=made.cost,
+        worst=lambda: foremost(pairs(width, *ends), 0, back=name == "logistic: objective") + _sure(name, given),
+        random=lambda generator: with_targets(generator, width, target, odd, least=1, most=30),
+        # Slopes of counts change their sign, and a bound on their curvature is all that is used: it has slack.
+        tight=_one_run(given) and not isinstance(given.get("loss"), TamedPoisson) and model is not PoissonRegression,
+        parts=False,
+    )
+
+
+def _one_run(given: dict[str, Any]) -> bool:
+    """Whether one perturbed objective is all there is: with one coefficient its density has a closed form."""
+    plain = given.get("method") == "objective" and not given.get("fit_intercept", True)
+    return plain and len(given.get("classes", TWO)) == 2
+
+
+def _ends(given: dict[str, Any]) -> tuple[Any, Any]:
+    """Targets that pull as far apart as they can."""
+    if "classes" in given:
+        return given["classes"][0], given["classes"][-1]
+    return (-1.0, 1.0) if "y_bound" in given else (0.0, float(MOST))
+
+
+def pairs(width: int, low: Any, high: Any) -> list[tuple[Table, Table]]:
+    """A row at its bound with the target that the others do not have, beside ordinary ones, and across all others."""
+    X, y = spread_out(20, width)
+    ordinary = X, [high if value > 0 else low for value in y]
+    same = (np.tile(np.array([_UP[width]]), (6, 1)), [low] * 6)
+    few = (np.zeros((2, width)), [low, high])
+    flat = more(more(few, [1.0, 0.0][:width], low, 20), [1.0, 0.0][:width], high, 20)
+    return [
+        (more(same, _UP[width], high), same),
+        (more(ordinary, _UP[width], low), ordinary),
+        (more(few, _UP[width], high), few),
+        (more(flat, [0.0, 1.0][-width:], high), flat),
+    ]
+
+
+def _sure(name: str, given: dict[str, Any]) -> list[tuple[Table, Table]]:
+    """So many rows of one label that they are nearly sure of it, and one of the other: it pulls with all its might.
+
+    Other directions have more curvature, so this one is what a test of the smallest curvature sees. For a ridge of 4
+    or less.
+    """
+    if not name.startswith("logistic: output"):
+        return []
+    low, high = given["classes"]
+    others = [[0.6, -0.8], [-0.6, -0.8]] if given.get("fit_intercept", True) else [[1.0, 0.0]]
+    rows = more((np.zeros((2, 2)), [low, high]), [0.0, 1.0], high, _SURE)
+    for row in others:
+        rows = more(more(rows, row, low, _SURE // 8), row, high, _SURE // 8)
+    return [(more(rows, [0.0, 1.0], low), rows)]
+
+
+def _label(classes: tuple[str, ...]) -> Callable[[Generator], Any]:
+    return lambda generator: one_of(generator, classes)
+
+
+def _odd_label(classes: tuple[str, ...]) -> Callable[[Generator], Any]:
+    return lambda generator: one_of(generator, (*classes, None, "nobody", 1, *ODD[:3]))
+
+
+def _count(generator: Generator) -> float:
+    return float(generator.integers(0, MOST + 1))
+
+
+def _odd_count(generator: Generator) -> float:
+    return one_of(generator, (0.0, float(MOST), 0.5, -1.0, *ODD))
+
+
+def _targets(given: dict[str, Any]) -> tuple[Callable[[Generator], Any], Callable[[Generator], Any]]:
+    """Targets, and odd ones."""
+    if "classes" in given:
+        return _label(given["classes"]), _odd_label(given["classes"])
+    return (number, odd_number) if "y_bound" in given else (_count, _odd_count)
+
+
+MAKERS: dict[str, Callable[[], Case[Table]]] = {
+    f"{kind}: {name}": partial(_case, f"{kind}: {name}", model, given, *_targets(given))
+    for kind, model, forms in (
+        ("logistic", LogisticRegression, _LOGISTIC),
+        ("poisson", PoissonRegression, _COUNTS),
+        ("glm", GLM, _LOSSES),
+    )
+    for name, given in forms.items()
+}
+"""Each case by itself: some take seconds to plan."""

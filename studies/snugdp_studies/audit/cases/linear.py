@@ -1,0 +1,159 @@
+"""Linear regression by every method, through the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from snugdp.audit.finding import Case
+from snugdp.estimators.linear import LinearRegression
+from snugdp.tables.schema.schema import Number, Schema
+from snugdp_studies.audit.cases.fitting import fitting
+from snugdp_studies.audit.cases.tables import (
+    ODD,
+    Generator,
+    Table,
+    foremost,
+    more,
+    near,
+    number,
+    odd_number,
+    one_of,
+    spread_out,
+    with_targets,
+)
+
+EPSILON, DELTA = 1, 0.05
+# Rows exactly at the bound.
+_AXIS, _SLANTED, _ACROSS = {1: [1.0], 2: [1.0, 0.0]}, {1: [-1.0], 2: [0.6, 0.8]}, {1: [-1.0], 2: [0.0, 1.0]}
+
+# What a name stands for: method, proposals, and whether noise a fifth too small must be seen. One perturbed objective
+# with one coefficient has a density in closed form.
+_FORMS: dict[str, tuple[str, Mapping[str, Any], bool | float]] = {
+    "auto": ("auto", {}, False),
+    "objective": ("objective", {}, True),
+    "objective, two columns": ("objective", {}, False),
+    "objective, pseudo-Huber": ("objective", {"loss": "pseudo_huber", "tau": 0.3}, True),
+    "objective, Huber": ("objective", {"loss": "huber"}, True),
+    "objective, private scale": ("objective", {"rule": "scale"}, False),
+    "objective, two stages": ("objective", {"rule": "two_stage"}, False),
+    "sufficient": ("sufficient", {"clip": 0.25}, True),
+    "sufficient, statistics alone": ("sufficient", {"refinements": 0}, True),
+    "adassp": ("adassp", {}, True),
+    "posterior": ("posterior", {"ridge": 4.0}, False),
+    "posterior, proposed": ("posterior", {"ridge": 4.0, "gamma": 0.5}, False),
+    "ops_balanced": ("ops_balanced", {}, False),
+    "adaops": ("adaops", {}, False),
+    "output": ("output", {"ridge": 4.0}, False),
+    "descent": ("descent", {"steps": 5, "clip": 0.25}, True),
+}
+_ATOMS = ("auto", "objective")  # their costs are curves of perturbed objectives, not sums of parts
+_TIGHTEST = {"sufficient": (1, False), "descent": (1, True), "objective, pseudo-Huber": (1, True)}  # not pair 0, there
+_BLOCK, _FEW = 8192, 20  # rows
+_NEED_ROWS = ("ops_balanced", "descent")
+
+
+def cases() -> Iterator[Case[Any]]:
+    """All of them. What must be seen is where the noise is all there is: other bounds have slack of their own."""
+    return (make() for make in MAKERS.values())
+
+
+def _case(name: str, method: str, proposals: Mapping[str, Any], tight: bool | float) -> Case[Table]:
+    width = 1 if method == "objective" and "two columns" not in name else 2
+    given: dict[str, Any] = {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "method": method,
+        "x_norm": 1,
+        "y_bound": 1,
+        "proposals": dict(proposals) or None,
+        "rows": 40 if method in _NEED_ROWS else None,
+        "fit_intercept": method in ("auto", "adassp", "ops_balanced", "output") or "proposed" in name,
+    }
+    made = fitting(LinearRegression, given, n_features=width)
+    place, back = _TIGHTEST.get(name, (0, False))
+    return Case(
+        name=f"linear: {name}",
+        group="linear",
+        run=made.run,
+        cost=made.cost,
+        worst=lambda: foremost(pairs(width, intercept=given["fit_intercept"]), place, back=back) + _more(name, width),
+        random=lambda generator: with_targets(generator, width, number, odd_number, least=1),
+        tight=tight,
+        parts=method not in _ATOMS and "posterior" not in name and "ops" not in name,
+    )
+
+
+def _with_gaps() -> Case[tuple[Any]]:
+    """A table with names, in which cells are missing."""
+    import polars
+
+    names = ("a", "b", "y")
+    schema = Schema({name: Number(-1, 1) for name in names}, target="y", norm=1)
+    made = fitting(LinearRegression, {"epsilon": EPSILON, "delta": DELTA, "method": "adassp", "schema": schema})
+    gaps = [(None, 0.5, 1.0)] * 8 + [(0.2, None, -0.4)] * 8 + [(0.3, 0.3, None)] * 4
+
+    def frame(rows: list[Any]) -> tuple[Any]:
+        return (polars.DataFrame(rows, schema=dict.fromkeys(names, polars.Float64), orient="row"),)
+
+    def random(generator: Generator) -> tuple[tuple[Any], tuple[Any]]:
+        def row(generator: Generator) -> tuple[Any, ...]:
+            return tuple(one_of(generator, (None, *generator.uniform(-1, 1, 3).round(2).tolist())) for _ in names)
+
+        def odd(generator: Generator) -> tuple[Any, ...]:
+            return tuple(one_of(generator, (None, 1.0, -1.0, *ODD)) for _ in names)
+
+        first, second = near(generator, row, odd, relation="add_remove", least=1)
+        return frame(first), frame(second)
+
+    extremes = [(1.0, 1.0, 1.0), (1e9, -1e9, 1e9)]
+    return Case(
+        name="linear: adassp, a table with gaps",
+        group="linear",
+        run=made.run,
+        cost=made.cost,
+        worst=lambda: [(frame([*gaps, row]), frame(gaps)) for row in extremes],
+        random=random,
+    )
+
+
+def pairs(width: int, *, intercept: bool = False) -> list[tuple[Table, Table]]:
+    """A row at its bounds beside ordinary ones, beside rows of 0, against or across others, and far beyond them."""
+    ordinary = spread_out(30, width)
+    nothing = (np.zeros((4, width)), [0.0] * 4)
+    steep = more(nothing, _SLANTED[width], 1.0, 3)
+    flat = _flat(nothing, width, intercept=intercept)
+    return [
+        (more(ordinary, _AXIS[width], 1.0), ordinary),
+        (more(nothing, _SLANTED[width], 1.0), nothing),
+        (more(steep, _SLANTED[width], -1.0), steep),
+        (more(flat, _ACROSS[width], 1.0), flat),
+        (more(ordinary, [1e9] * width, -1e9), ordinary),
+    ]
+
+
+def _more(name: str, width: int) -> list[tuple[Table, Table]]:
+    """For some of them many rows: more than are read at once, and one far beyond; so many that a proposal is kept."""
+    if name == "adassp":
+        zeros: Table = np.zeros((_BLOCK, width)), [0.0] * _BLOCK
+        return [(more(zeros, [1e9] * width, 1.0), zeros)]
+    many = spread_out(1500, width)
+    return [(more(many, _AXIS[width], 1.0), many)] if name == "posterior, proposed" else []
+
+
+def _flat(nothing: Table, width: int, *, intercept: bool) -> Table:
+    """Few rows in the direction of the one that is across, and many in all others."""
+    few = more(nothing, _ACROSS[width], -1.0, _FEW)
+    if not intercept:
+        return more(few, _AXIS[width], -1.0, 60)
+    return more(more(few, [0.6, -0.8][:width], -1.0, 60), [-0.6, -0.8][:width], -1.0, 60)
+
+
+MAKERS: dict[str, Callable[[], Case[Any]]] = {
+    **{f"linear: {name}": partial(_case, name, *form) for name, form in _FORMS.items()},
+    "linear: adassp, a table with gaps": _with_gaps,
+}
+"""Each case by itself: some take seconds to plan."""

@@ -1,0 +1,298 @@
+"""Labels from the votes of teachers, plain and behind every test; and the classifier that makes the teachers itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.dummy import DummyClassifier
+
+import snugdp.pate
+from snugdp.accounting import gaussian
+from snugdp.audit.finding import Case
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.unit import Unit
+from snugdp.estimators.pate.classifier import PATEClassifier
+from snugdp.mechanisms.teachers.confident import confident_distance
+from snugdp.mechanisms.teachers.labels import ConfidentLabels, NoisyLabels
+from snugdp.mechanisms.teachers.renyi import RenyiDistance, renyi_distance
+from snugdp.mechanisms.teachers.smooth_test import SmoothTest
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from snugdp.pate import face
+from snugdp.pate.proposals import Proposal, Size
+from snugdp.pate.votes import read
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
+from snugdp.release.context import Purse
+from snugdp_studies.audit.cases.fitting import fitting as fitted
+from snugdp_studies.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
+
+People: TypeAlias = tuple[Any, list[Any], list[int]]  # rows, their labels, and whose they are
+Ballots: TypeAlias = list[list[Any]]  # what every teacher says to every query
+EPSILON, DELTA = 1.0, 0.05
+CLASSES, TEACHERS, QUERIES = ("a", "b", "c"), 60, 6
+
+
+def cases() -> Iterator[Case[Any]]:
+    """All of them."""
+    yield from _plain()
+    yield from _behind_tests()
+    yield from _by_renyi()
+    yield from _classifiers()
+
+
+def _ballots(votes: dict[str, int], queries: int = QUERIES) -> Ballots:
+    return [[label] * queries for label, count in votes.items() for _ in range(count)]
+
+
+def _turned(rows: Ballots, to: Any, place: int = 0) -> Ballots:
+    """The same votes, but for one teacher: it says something else everywhere, or nothing."""
+    return [*rows[:place], [to] * len(rows[place]), *rows[place + 1 :]]
+
+
+def _random(teachers: int, queries: int, classes: tuple[str, ...]) -> Callable[[Generator], tuple[Ballots, Ballots]]:
+    """Teachers who agree more or less, and one of them who says anything else."""
+
+    def ballots(generator: Generator) -> tuple[Ballots, Ballots]:
+        sure = generator.uniform(0.2, 1.0)
+
+        def vote() -> Any:
+            return classes[0] if generator.random() < sure else one_of(generator, (*classes, None))
+
+        def odd() -> Any:
+            return one_of(generator, (*classes, None, float("nan"), "nobody", 0, True))
+
+        rows = [[vote() for _ in range(queries)] for _ in range(teachers)]
+        place = int(generator.integers(teachers))
+        other = [*rows[:place], [odd() for _ in range(queries)], *rows[place + 1 :]]
+        return rows, [other[at] for at in generator.permutation(teachers)]
+
+    return ballots
+
+
+def _labelled(proposal: Proposal, classes: tuple[str, ...]) -> Callable[[Ballots, Noise], Any]:
+    """``snugdp.pate.label`` with a plan that was made before."""
+
+    def run(rows: Ballots, noise: Noise) -> Any:
+        panel, votes = read(rows, form="teachers", classes=classes)
+        return face.run(proposal, panel, votes, Purse(noise))
+
+    return run
+
+
+def _plain() -> Iterator[Case[Ballots]]:
+    mu = gaussian.mu(EPSILON, DELTA)
+    two, one_query = CLASSES[:2], 1
+    budget = Budget(EPSILON, DELTA)
+
+    def direct(rows: Ballots, noise: Noise) -> Any:
+        return snugdp.pate.label(rows, budget, test="none", form="teachers", classes=two, noise=noise)
+
+    # Two classes and one query are a half-line of a Gaussian pair: the one that tells it apart best at EPSILON.
+    lead = round(2 / mu * (EPSILON / mu - mu / 2))
+    lost = _ballots({"a": 20 + lead % 2, "b": 20 + lead % 2 + lead}, one_query)
+    even = _ballots({"a": 21, "b": 20}, one_query)
+    cost = snugdp.pate.plan(budget, n_queries=1, n_teachers=41, n_classes=2, test="none").cost
+    yield Case(
+        name="pate: one query",
+        group="pate",
+        run=direct,
+        cost=cost,
+        worst=lambda: [(even, _turned(even, "b")), (lost, _turned(lost, "b"))],
+        random=_random(41, one_query, two),
+        tight=False,  # one bit of Gaussian noise needs thousands of runs; its parts are exact
+    )
+    forms: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "plain, only where sure": {"threshold": 30, "threshold_sigma": 20},
+    }
+    for name, more_given in forms.items():
+        proposal = _proposed("none", **more_given)
+        rows = _ballots({"a": 25, "b": 24, "c": 11})
+        clear = _ballots({"a": 30, "b": 20, "c": 10})  # the largest count moves as well
+        yield Case(
+            name=f"pate: {name}",
+            group="pate",
+            run=_labelled(proposal, CLASSES),
+            cost=proposal.plan.cost,
+            worst=partial(list, [(one, _turned(one, to)) for one, to in ((rows, "b"), (rows, None), (clear, "b"))]),
+            random=_random(TEACHERS, QUERIES, CLASSES),
+            tight=False,  # who comes first says less than the noisy counts that are paid for
+        )
+
+
+def _proposed(test: Any, relation: str = "add_remove", **given: Any) -> Proposal:
+    numbers = {"sigma": None, "gap": None, "proxy": None, "threshold": None, "threshold_sigma": None, **given}
+    size = Size(TEACHERS, QUERIES, len(CLASSES))
+    return face.propose(Budget(EPSILON, DELTA, relation), size, test, face.Numbers(**numbers))
+
+
+def _behind_tests() -> Iterator[Case[Ballots]]:
+    forms: dict[str, tuple[Any, str, dict[str, Any]]] = {
+        "distance": ("distance", "add_remove", {"sigma": 2, "gap": 40}),
+        "distance: replace": ("distance", "replace", {"sigma": 2, "gap": 40}),
+        "distance, only where sure": (
+            "distance",
+            "add_remove",
+            {"sigma": 2, "gap": 50, "threshold": 30, "threshold_sigma": 15},
+        ),
+    }
+    for name, (test, relation, given) in forms.items():
+        proposal = _proposed(test, relation, **given)
+        yield Case(
+            name=f"pate: {name}",
+            group="pate",
+            run=_labelled(proposal, CLASSES),
+            cost=proposal.plan.cost,
+            worst=_leads,
+            random=_random(TEACHERS, QUERIES, CLASSES),
+            # Labels behind a threshold are drawn for all queries and shown for some: these are promised, not all.
+            transcript="threshold" not in given,
+            tight=False,  # the bound on what labels give away has slack of its own
+            parts=False,
+        )
+
+
+def _leads() -> list[tuple[Ballots, Ballots]]:
+    """From no lead at all, where a test must fail, to one that passes nearly always."""
+    pairs = []
+    for lead in (14, 8, 2, 20, 40, 56):
+        rest = TEACHERS - lead
+        rows = _ballots({"a": rest // 2 + lead, "b": rest - rest // 2})
+        pairs.append((rows, _turned(rows, "b")))
+    return pairs
+
+
+def _by_renyi() -> Iterator[Case[Ballots]]:
+    """The tests by Renyi divergences, with both kinds of noise, and the paper's by smooth sensitivity."""
+    sigma = Fraction(2)
+    common: dict[str, Any] = {"sigma": sigma, "epsilon": 2, "delta": DELTA, "teachers": TEACHERS, "queries": QUERIES}
+    one = renyi_distance(law=DiscreteGaussian(4), **common)
+    sure = confident_distance(law=DiscreteLaplace(Fraction(3, 2)), threshold=30, threshold_sigma=15, **common)
+    smooth = SmoothTest(
+        sigma=sigma,
+        order=Fraction(2),
+        beta=Fraction(1, 4),
+        sigma_loss=Fraction(2),
+        sigma_scale=Fraction(2),
+        limit=Fraction(1),
+        delta=Fraction(1, 20),
+        failure=Fraction(1, 100),
+        teachers=TEACHERS,
+        queries=QUERIES,
+        classes=len(CLASSES),
+    )
+    forms: dict[str, tuple[RenyiDistance | SmoothTest, NoisyLabels | ConfidentLabels, Cost]] = {
+        "Renyi distance": (one, NoisyLabels(sigma), Cost(epsilon=2, delta=DELTA)),
+        "Renyi distance, only where sure": (
+            sure,
+            ConfidentLabels(sigma, Fraction(30), Fraction(15)),
+            Cost(epsilon=2, delta=DELTA),
+        ),
+        "smooth": (smooth, NoisyLabels(sigma), smooth.cost),
+    }
+    for name, (test, mechanism, cost) in forms.items():
+        plan = Plan(
+            name,
+            theorem("labels-renyi/1"),
+            (
+                Step("test", StepKind.TEST, StepNoise("teachers-to-change"), Cost(neighbours=cost.neighbours)),
+                Step("release", StepKind.RELEASE, StepNoise("plurality", "gaussian", float(sigma), "votes"), cost),
+            ),
+            unit=Unit.TEACHER,
+        )
+        yield Case(
+            name=f"pate: {name}",
+            group="pate",
+            run=_labelled(Proposal(plan, mechanism, test), CLASSES),
+            cost=cost,
+            worst=_leads,
+            random=_random(TEACHERS, QUERIES, CLASSES),
+            transcript=isinstance(mechanism, NoisyLabels),  # as above
+            tight=False,
+            parts=False,
+        )
+
+
+def _classifiers() -> Iterator[Case[Any]]:
+    queries = np.array([[0.0], [1.0]])
+    forms: dict[str, dict[str, Any]] = {
+        "plain": {"test": "none"},
+        "plain: replace": {"test": "none", "neighbours": "replace"},
+        "distance": {"test": "distance", "sigma": 1.5, "gap": 24},
+    }
+    common: dict[str, Any] = {
+        "teacher": DummyClassifier(),  # votes for the most frequent label of its rows
+        "student": DummyClassifier(),
+        "n_teachers": 30,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "classes": list(CLASSES[:2]),
+        "queries": queries,
+    }
+    for name, form in forms.items():
+        relation, made = form.get("neighbours", "add_remove"), fitted(PATEClassifier, {**common, **form})
+        yield Case(
+            name=f"PATEClassifier: {name}",
+            group="pate",
+            run=made.run,
+            cost=made.cost,
+            worst=partial(taught, relation),
+            # Rows are sent to teachers by lots, which go by their places: the row that differs is the last.
+            random=partial(_random_rows, relation),
+            tight=False,
+            parts=form["test"] == "none",
+            apart=apart,
+        )
+    by_person = fitted(PATEClassifier, {**common, **forms["plain"]})
+    yield Case(
+        name="PATEClassifier: many rows of a person",
+        group="pate",
+        run=by_person.run,
+        cost=by_person.cost,
+        worst=lambda: [_person(["a", "b"] * 6, ["b"] * 12), _person(["a"] * 40, ["b"] * 3)],
+        random=_random_person,
+        tight=False,
+    )
+
+
+def _person(others: list[Any], own: list[Any]) -> tuple[People, People]:
+    """One row of every other person; then all rows of one more, who is there or not."""
+    labels = others + own
+    whose = [*range(len(others)), *[len(others)] * len(own)]
+    few, count = len(others), len(labels)
+    return (np.zeros((count, 1)), labels, whose), (np.zeros((few, 1)), others, whose[:few])
+
+
+def _random_person(generator: Generator) -> tuple[People, People]:
+    others = [_label(generator) for _ in range(generator.integers(1, 40))]
+    return _person(others, [_odd_label(generator) for _ in range(generator.integers(1, 9))])
+
+
+def taught(relation: str) -> list[tuple[Table, Table]]:
+    """So few rows that one of them makes its teacher's vote."""
+    rows: Table = np.zeros((12, 1)), ["a", "b"] * 6
+    sure: Table = np.zeros((30, 1)), ["a"] * 28 + ["b"] * 2
+    pairs = []
+    for table in (rows, sure):
+        other = more(table, [0.0], "a") if relation == "replace" else table
+        pairs.append((more(table, [0.0], "b"), other))
+    if relation == "add_remove":  # a row in the middle goes: all others stay with their teachers
+        many: Table = np.zeros((60, 1)), ["b", "a"] * 30
+        pairs.append((many, without(many, 30)))
+    return pairs
+
+
+def _random_rows(relation: str, generator: Generator) -> tuple[Table, Table]:
+    return with_targets(generator, 1, _label, _odd_label, relation=relation, ordered=True, least=2, most=60)
+
+
+def _label(generator: Generator) -> Any:
+    return one_of(generator, CLASSES[:2])
+
+
+def _odd_label(generator: Generator) -> Any:
+    return one_of(generator, (*CLASSES[:2], None, "nobody", 1, float("nan")))

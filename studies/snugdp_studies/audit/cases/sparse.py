@@ -1,0 +1,120 @@
+"""Models on few of many columns: every way to choose them, and fits beside the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from snugdp.audit.finding import Case
+from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
+from snugdp_studies.audit.cases.fitting import fitting
+from snugdp_studies.audit.cases.tables import (
+    Generator,
+    Table,
+    apart,
+    more,
+    number,
+    odd_number,
+    one_of,
+    spread_out,
+    with_targets,
+    without,
+)
+
+EPSILON, DELTA = 1, 0.05
+ENTRIES, CHOSEN, BLOCKS = 4, 1, 24
+CLASSES = ("no", "yes")
+
+_VOTES: dict[str, Any] = {"selection": "votes", "blocks": BLOCKS, "selection_share": 0.6, "fit_intercept": False}
+_LINEAR: dict[str, dict[str, Any]] = {
+    "gumbel": {},
+    "gumbel, then statistics": {"method": "adassp", "selection_share": 0.6, "fit_intercept": False},
+    "gumbel, two columns": {"n_features_to_select": 2, "method": "adassp", "selection_share": 0.4},
+    "gaussian": {"selection": "gaussian", "row_norm": 1, "method": "adassp", "fit_intercept": False},
+    "votes": {**_VOTES, "method": "adassp"},
+}
+_LABELS: dict[str, dict[str, Any]] = {
+    "gumbel": {},
+    "objective": {"method": "objective"},
+    "output": {"method": "output", "fit_intercept": False},
+    "votes": {**_VOTES, "method": "output"},
+}
+
+
+def cases() -> Iterator[Case[Table]]:
+    """All of them. A choice and a fit share one budget: no pair is known that is worst for both."""
+    return (make() for make in MAKERS.values())
+
+
+def _case(
+    name: str,
+    model: type[Any],
+    form: dict[str, Any],
+    target: Callable[[Generator], Any],
+    odd: Callable[[Generator], Any],
+) -> Case[Table]:
+    given: dict[str, Any] = {"n_features_to_select": CHOSEN, "epsilon": EPSILON, "delta": DELTA, **form}
+    ends: tuple[Any, Any] = CLASSES if "classes" in form else (-1.0, 1.0)
+    made = fitting(model, given, n_features=ENTRIES)
+    voted = form.get("selection") == "votes"
+    return Case(
+        name=name,
+        group="sparse",
+        run=made.run,
+        cost=made.cost,
+        worst=(lambda: voted_pairs(*ends)) if voted else (lambda: pairs(*ends)),
+        # Rows are sent to blocks by lots, which go by their places: the row that differs is the last.
+        random=lambda generator: with_targets(generator, ENTRIES, target, odd, least=1, most=50, ordered=voted),
+        tight=form.get("selection") == "gaussian",
+        parts=form.get("selection") == "gaussian",
+        apart=apart if voted else None,
+    )
+
+
+def pairs(low: Any, high: Any) -> list[tuple[Table, Table]]:
+    """A row that moves all scores at once: up for one column and down for the others."""
+    X, y = spread_out(20, ENTRIES)
+    ordinary = X, [high if value > 0 else low for value in y]
+    # All sums are positive and about as large: the row takes the lead of one column, or gives it.
+    even = more((np.zeros((1, ENTRIES)), [low]), (1.0,) * ENTRIES, high, 6)
+    return [
+        (more(even, (1.0, -1.0, -1.0, -1.0), high), even),
+        (more(ordinary, (1.0, -1.0, -1.0, -1.0), high), ordinary),
+        (more(even, (1.0, 0.0, 0.0, 0.0), low), even),
+    ]
+
+
+def voted_pairs(low: Any, high: Any) -> list[tuple[Table, Table]]:
+    """So few rows in a block that the last one changes its vote, and a lead that passes in about every second case."""
+    first, rival = np.eye(ENTRIES)[:2]
+    pairs = []
+    for rows in (16, 22, 6):
+        table: Table = np.vstack([np.tile(first, (rows, 1)), rival[None]]), [high] * (rows + 1)
+        pairs += [(more(table, rival.tolist(), low), table), (more(table, first.tolist(), high), table)]
+    X = np.zeros((48, ENTRIES))
+    X[0:24:2, 0], X[25:48:2, 1] = 1.0, 0.9
+    even: Table = X, [high] * 48
+    pairs.append((even, without(even, 24)))  # a row in the middle goes: all others stay in their blocks
+    alone: Table = 0.9 * rival[None], [high]
+    return [*pairs, (more(alone, first.tolist(), high), alone)]  # a lead of one vote, or a tie
+
+
+def _label(generator: Generator) -> Any:
+    return one_of(generator, CLASSES)
+
+
+def _odd_label(generator: Generator) -> Any:
+    return one_of(generator, (*CLASSES, None, "nobody", 1))
+
+
+_LINE = SparseLinearRegression, {"y_bound": 1}, number, odd_number
+_ODDS = SparseLogisticRegression, {"classes": CLASSES}, _label, _odd_label
+MAKERS: dict[str, Callable[[], Case[Table]]] = {
+    f"sparse {kind}: {name}": partial(_case, f"sparse {kind}: {name}", model, {**given, **form}, target, odd)
+    for kind, (model, given, target, odd), forms in (("linear", _LINE, _LINEAR), ("logistic", _ODDS, _LABELS))
+    for name, form in forms.items()
+}
+"""Each case by itself: some take seconds to plan."""

@@ -1,0 +1,285 @@
+"""Layer S: every method of a source of noise against the law that it declares, one site at a time.
+
+Any object with the methods of ``Noise`` can be tested: ours, a changed one, somebody else's. Each finding includes its
+power check: a scale that is wrong by a few per cent, another shape, a shift or a wrong tie must be found by the same
+statistic in the same sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from snugdp.accounting import selection
+from snugdp.audit.finding import Finding
+from snugdp.audit.laws import reference
+from snugdp.audit.laws.goodness import (
+    QUICK,
+    SHAPES,
+    LawEffort,
+    cells_p,
+    decision_information,
+    decisions,
+    normal_p,
+    rate_p,
+    real_noise,
+    size,
+    told,
+    verdict,
+    whole_noise,
+)
+from snugdp.noise import Continuous, DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace, Law, Noise
+from snugdp.secrecy.secret import Secret
+from snugdp_studies.audit.laws import vectors
+
+REAL: tuple[Continuous, ...] = (Laplace(4), Gaussian(4), Gumbel(4))
+WHOLE: tuple[Law, ...] = (DiscreteLaplace("9/2"), DiscreteGaussian("49/3"))
+SMALL: tuple[Law, ...] = (Gaussian("3/10"), DiscreteLaplace("1/2"), DiscreteGaussian("1/4"), DiscreteGaussian(1))
+_DISTANCES = (-1.4, -0.5, 0.0, 0.5, 1.4)  # from the threshold, in spreads
+_TIES = 4000  # decisions exactly on the threshold, so that a tie that fails is found
+_FINE = -24
+
+Site = Callable[[Noise, LawEffort], Iterator[Finding]]
+
+
+def laws(source: Noise | None = None, effort: LawEffort = QUICK, only: tuple[str, ...] = ()) -> list[Finding]:
+    """What every site of this source was found to draw. ``only``: names of sites, all of them if there are none."""
+    noise = Exact() if source is None else source
+    unknown = set(only) - set(SITES)
+    if unknown:
+        raise ValueError(f"there are no such sites: {', '.join(sorted(unknown))}; there are {', '.join(SITES)}")
+    return [finding for name, site in SITES.items() if name in only or not only for finding in site(noise, effort)]
+
+
+def add(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """Numbers one at a time: a large value on a fine grid, a stretch, a coarse grid, and discrete laws."""
+    value = 10**6 + Fraction(1, 3)
+    for law in REAL:
+        n = max(size(min(reference.information(law), 1.6), effort.single), SHAPES)
+        drawn = [noise.add(Secret(value), law, grid=_FINE) - value for _ in range(n)]
+        yield real_noise("add", np.array(drawn, dtype=np.float64), law, effort.single)
+    stretch, law = Fraction(5, 3), Gaussian("1/50")
+    n = max(size(2, effort.single), SHAPES)
+    drawn = [noise.add(Secret(-7), law, grid=_FINE - 6, stretch=Secret(stretch)) + 7 for _ in range(n)]
+    yield real_noise("add with a stretch", np.array(drawn, dtype=np.float64) / float(stretch), law, effort.single)
+    n, step = size(1.9, effort.single), Fraction(2) ** 3
+    drawn = [(noise.add(Secret(8000), Gaussian(20), grid=3) - 8000) / step for _ in range(n)]
+    yield whole_noise("add on a coarse grid", _whole(drawn), Gaussian("5/2"), effort.single)
+    for other in WHOLE:
+        n = size(0.9 * reference.information(other), effort.single)
+        drawn = [noise.add(Secret(10**30), other) - 10**30 for _ in range(n)]
+        yield whole_noise("add", _whole(drawn), other, effort.single)
+
+
+def add_integers(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """Many whole numbers at once, of every law, narrow and wide."""
+    for law in (*REAL, *WHOLE, *SMALL):
+        deviation = effort.many if not isinstance(law, Gumbel) else effort.single / 2
+        n = size(_narrow_information(law), deviation)
+        values = np.arange(n) - 500
+        released = noise.add_integers(Secret(values), law)
+        yield whole_noise("add_integers", np.array(released, dtype=np.int64) - values, law, deviation)
+
+
+def at_least(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """Decisions one at a time, far from the threshold and exactly on it."""
+    for law in (*REAL, *WHOLE):
+        counts = []
+        for x, n in _places(law, effort.coin):
+            reached = sum(noise.at_least(Secret(Fraction(9)), law, 9 + x) for _ in range(n))
+            counts.append((float(x), reached, n))
+        yield _decided("at_least", law, counts, effort.coin)
+
+
+def reach(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """Decisions, many at once."""
+    for law in REAL:
+        counts = []
+        for x, n in _places(law, effort.many):
+            reached = noise.reach(Secret(np.full(n, -3)), law, -3 + x)
+            counts.append((float(x), int(reached.sum()), n))
+        yield _decided("reach", law, counts, effort.many)
+
+
+def argmax(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """The largest of noisy scores, one at a time."""
+    scores: list[int | Fraction] = [10**9, 10**9 + 5, 10**9 + Fraction(17, 2), 10**9 + 5]
+    for law in REAL:
+        n = size(_wins_information([float(score - 10**9) for score in scores], law), effort.coin)
+        wins = np.bincount([noise.argmax(Secret(scores), law) for _ in range(n)], minlength=4)
+        yield _won("argmax", law, wins, [float(score - 10**9) for score in scores], effort.coin)
+
+
+def argmaxes(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """The largest of noisy scores in many rows at once; the columns are even, but for their noise."""
+    row = [-3, 2, 6, 2]
+    for law in REAL:
+        n = size(_wins_information([float(score) for score in row], law), effort.many)
+        wins = np.bincount(noise.argmaxes(Secret(np.tile(row, (n, 1))), law), minlength=4)
+        yield _won("argmaxes", law, wins, [float(score) for score in row], effort.many)
+
+
+def chance(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """Coins of a private probability."""
+    by = effort.single
+    for probability in (Fraction(1, 3), Fraction(1, 2), Fraction(10**40 + 1, 10**41)):
+        p = float(probability)
+        n = size(p / (1 - p), by)
+        heads = sum(noise.chance(Secret(probability)) for _ in range(n))
+        planted = {f"x {factor:.3g}": rate_p(heads, n, p / factor) for factor in (1 - by, 1 + by)}
+        yield verdict("S", "chance", f"a coin of {p:.4g}", {"rate": rate_p(heads, n, p)}, planted)
+    ends = ((Fraction(0), False), (Fraction(1), True), (Fraction(-2), False), (Fraction(9, 2), True))
+    right = all(noise.chance(Secret(p)) is face for p, face in ends for _ in range(200))
+    told_so = "as claimed" if right else "not so"
+    yield Finding("S", "chance", "no chance at 0 and below, certainty from 1 on", told_so, right)
+
+
+def choice(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """Uniform positions, one at a time."""
+    for n in (3, 7, 64):
+        draws = size(2 / n, effort.single)
+        counts = np.bincount([noise.choice(n) for _ in range(draws)], minlength=n)
+        yield _uniform("choice", counts, n)
+
+
+def scatter(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """Uniform positions, many at once; among very many a rest would show in the lower half."""
+    for parts in (3, 7, 400):
+        places = noise.scatter(size(4 / parts, effort.many), parts)
+        yield _uniform("scatter", np.bincount(places, minlength=parts), parts)
+    parts = (1 << 65) // 9
+    places = noise.scatter(size(1, effort.many), parts)
+    yield _uniform("scatter", np.bincount((places / parts * 16).astype(np.int64), minlength=16), 16, of="sixteenths")
+
+
+def stopping(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+    """Hidden numbers of runs; another mean must be seen, and so must a cut that is made too early."""
+    half = Fraction(-1, 2)
+    pairs: dict[str, tuple[Any, Any]] = {
+        "geometric": (selection.geometric(5), selection.geometric(8)),
+        "logarithmic": (selection.logarithmic(5), selection.logarithmic(8)),
+        "negative binomial": (
+            selection.truncated_negative_binomial(half, 5),
+            selection.truncated_negative_binomial(half, 40),
+        ),
+        "poisson": (selection.poisson(5), selection.poisson(8)),
+    }
+    for name, (law, other) in pairs.items():
+        n = round(1200 / effort.coin)
+        counts = np.bincount([noise.stopping(law, 40) for _ in range(n)], minlength=41)
+        clean = {"cells": cells_p(counts, _stops(law, 40)), "within the cut": 1.0 if len(counts) == 41 else 0.0}
+        planted = {
+            "another mean": cells_p(counts, _stops(other, 40)),
+            "a cut at 8": cells_p(np.where(np.arange(len(counts)) > 8, 0, counts), _stops(law, 40)),
+        }
+        yield verdict("S", "stopping", f"{name} of mean 5, cut at 40", clean, planted)
+
+
+SITES: dict[str, Site] = {
+    "add": add,
+    "add_integers": add_integers,
+    "at_least": at_least,
+    "reach": reach,
+    "argmax": argmax,
+    "argmaxes": argmaxes,
+    "chance": chance,
+    "choice": choice,
+    "scatter": scatter,
+    "stopping": stopping,
+    "posterior": vectors.posterior,
+    "minimiser": vectors.minimiser,
+}
+
+
+def _whole(drawn: list[Fraction]) -> Any:
+    return np.array([int(value) if value.denominator == 1 else 1 << 62 for value in drawn], dtype=np.int64)
+
+
+def _narrow_information(law: Law) -> float:
+    """What one whole draw says about the scale: less where most of them are zero."""
+    _, chances, score = reference.cell_scores(law)
+    return float(score**2 @ chances)
+
+
+def _places(law: Law, deviation: float) -> list[tuple[int, int]]:
+    """Distances from the threshold, and how many decisions to ask for at each."""
+    places = [round(distance * reference.spread(law)) for distance in _DISTANCES]
+    about = sum(decision_information(law, x) for x in places) / len(places)
+    n = size(about, deviation) // len(places) + 1
+    whole = isinstance(law, DiscreteLaplace | DiscreteGaussian)
+    return [(x, max(n, _TIES) if whole and not x else n) for x in places]
+
+
+def _decided(case: str, law: Law, counts: list[tuple[float, int, int]], deviation: float) -> Finding:
+    clean = {f"at {x:.3g}": rate_p(reached, n, reference.tail(law, x)) for x, reached, n in counts}
+    clean["scale"] = decisions(counts, law)
+    planted = {
+        f"x {factor:.3g}": decisions(counts, reference.scaled(law, 1 / factor))
+        for factor in (1 - deviation, 1 + deviation)
+    }
+    x, reached, n = counts[2]
+    if isinstance(law, DiscreteLaplace | DiscreteGaussian):
+        planted["a tie that fails"] = rate_p(reached, n, reference.tail(law, x + 1))
+    planted["no noise"] = min(rate_p(n * (far <= 0), n, reference.tail(law, far)) for far, _, n in counts)
+    return verdict("S", case, f"value + {told(law)} >= threshold, exactly", clean, planted)
+
+
+def _won(case: str, law: Continuous, wins: Any, scores: list[float], deviation: float) -> Finding:
+    n = int(wins.sum())
+    planted = {
+        f"x {factor:.3g}": _scale_of_wins(wins, scores, law, 1 / factor) for factor in (1 - deviation, 1 + deviation)
+    }
+    best = np.zeros(len(scores))
+    best[int(np.argmax(scores))] = n
+    planted["one draw for all"] = cells_p(best, reference.winning(scores, law))
+    clean = {
+        "cells": cells_p(wins, reference.winning(scores, law)),
+        "scale": _scale_of_wins(wins, scores, law, 1.0),
+    }
+    return verdict("S", case, f"the largest of scores with {told(law)} each", clean, planted)
+
+
+def _scale_of_wins(wins: Any, scores: list[float], law: Continuous, factor: float) -> float:
+    """p-value of the scale behind the wins, by what each winner says about it."""
+    at, score = _wins_score([score / factor for score in scores], law)
+    return normal_p(float(score @ wins) / math.sqrt(float(wins.sum()) * float(score**2 @ at)))
+
+
+def _wins_information(scores: list[float], law: Continuous) -> float:
+    at, score = _wins_score(scores, law)
+    return float(score**2 @ at)
+
+
+def _wins_score(scores: list[float], law: Continuous) -> tuple[reference.Floats, reference.Floats]:
+    """How often each wins, and what that says about the scale."""
+    at, wide, narrow = (reference.winning([score / by for score in scores], law) for by in (1.0, 1.01, 0.99))
+    score = (wide - narrow) / (0.02 * at)
+    return at, score - float(score @ at)
+
+
+def _uniform(case: str, counts: Any, parts: int, of: str = "places") -> Finding:
+    even = np.full(len(counts), 1 / parts) if len(counts) == parts else np.append(np.full(parts, 1 / parts), 0.0)
+    tilted = even[:parts] * np.where(np.arange(parts) < parts // 2, 1.3, 1.0)
+    clean = {"cells": cells_p(counts, even[: len(counts)]), "within": 1.0 if len(counts) == parts else 0.0}
+    planted = {"a fuller lower half": cells_p(counts[:parts], tilted / tilted.sum())}
+    return verdict("S", case, f"uniform over {parts} {of}", clean, planted)
+
+
+def _stops(law: Any, most: int) -> list[float]:
+    """The probabilities of 0 .. most from textbook formulas, with what is above in 0."""
+    k = np.arange(1, most + 1)
+    if hasattr(law, "eta"):
+        gamma, eta = float(law.gamma), float(law.eta)
+        if eta == 0:
+            weights = stats.logser.pmf(k, 1 - gamma)
+        else:
+            sizes = np.exp(special.gammaln(k + eta) - special.gammaln(k + 1)) / special.gamma(eta)
+            weights = (1 - gamma) ** k * sizes / (gamma**-eta - 1)
+    else:
+        weights = stats.poisson.pmf(k, float(law.runs))
+    return [1 - float(weights.sum()), *weights.tolist()]

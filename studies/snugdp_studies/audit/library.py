@@ -1,0 +1,118 @@
+"""Everything of the library that ``snugdp audit`` looks at: cases by group, and jobs that are no case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from snugdp.audit.coverage import coverage
+from snugdp.audit.effort import Effort
+from snugdp.audit.finding import Case, Finding
+from snugdp.audit.freshness import independence
+from snugdp.audit.jobs import Job
+from snugdp.audit.side_channels.canaries import power
+from snugdp.noise import Exact
+from snugdp_studies.audit.cases import framework, glm, labels, linear, pate, pca, queries, selection, sparse
+from snugdp_studies.audit.certificates import certificates
+from snugdp_studies.audit.freshness import fresh_library
+from snugdp_studies.audit.laws import inside
+from snugdp_studies.audit.laws.sources import SITES, laws
+from snugdp_studies.audit.side_channels.doors import doors
+from snugdp_studies.audit.side_channels.entry_points import entry_points
+from snugdp_studies.audit.side_channels.lint import lint
+from snugdp_studies.audit.side_channels.releases import bad_inputs, kept
+
+MODULES: dict[str, tuple[Any, ...]] = {  # those whose cases are made quickly first
+    "framework": (framework,),
+    "queries": (queries, labels),
+    "pca": (pca,),
+    "pate": (pate,),
+    "sparse": (sparse,),
+    "selection": (selection,),
+    "glm": (glm,),
+    "linear": (linear,),
+}
+GROUPS = tuple(MODULES)
+_STEADY = frozenset({"pca", "sparse", "glm", "linear"})  # walks of some ten milliseconds
+SLOW = frozenset(  # of some fifty and more
+    {
+        "bounds",
+        "bounds: replace",
+        "bounds: of two columns",
+        "linear: auto",
+        "linear: objective, two stages",
+        "linear: posterior",
+        "linear: adaops",
+        "logistic: auto",
+        "logistic: output",
+        "logistic: output, one ridge, round",
+        "logistic: output, as curved as the rows",
+        "logistic: softmax, auto",
+        "logistic: one against the rest",
+        "logistic: one against the rest, auto",
+        "poisson: output",
+        "pca: projector",
+        "pca: projector, as many as stand out",
+        "PATEClassifier: plain",
+        "PATEClassifier: plain: replace",
+        "PATEClassifier: distance",
+        "sparse linear: gumbel",
+        "sparse logistic: gumbel",
+        "sparse logistic: output",
+        "selection: every proposal once",
+        "selection: proposals of an estimator",
+    }
+)
+_SOURCES: dict[str, Callable[[Effort], Iterator[Finding]]] = {
+    "lanes": lambda effort: independence.lanes(Exact(), effort.laws),
+    "decisions": lambda effort: independence.decisions(Exact(), effort.laws),
+    "equal_draws": lambda effort: independence.equal_draws(Exact),
+}
+
+
+def cases(group: str) -> Iterator[Case[Any]]:
+    """The cases of a group, each made when its turn comes."""
+    return (_paced(case) for module in MODULES[group] for case in module.cases())
+
+
+def case(name: str) -> Case[Any]:
+    """The case of this name, made without those that take long to plan, if its module knows how."""
+    for group, modules in MODULES.items():
+        for module in modules:
+            if name in (makers := getattr(module, "MAKERS", {})):
+                return _paced(makers[name]())
+            if not makers and (found := next((one for one in cases(group) if one.name == name), None)):
+                return found
+    raise LookupError(f"no case of the library is called {name!r}")
+
+
+def _paced(case: Case[Any]) -> Case[Any]:
+    return replace(case, pace="slow" if case.name in SLOW else "steady" if case.group in _STEADY else "swift")
+
+
+def jobs(*, full: bool) -> Iterator[Job]:
+    """Everything that is no case."""
+    yield from (Job("entry point", one.name, "B") for one in entry_points(full=full))
+    if full:
+        yield from (Job("door", one.name, "B") for one in entry_points())
+    yield from (Job("law", name, "S") for name in SITES)
+    yield from (Job("inside", name, "S") for name in inside.PARTS)
+    yield from (Job("source", name, "I") for name in _SOURCES)
+    yield from (Job("certificate", one.name, "C") for one in certificates())
+    yield Job("freshness", "", "I")
+    yield Job("canaries", "", "B")
+    yield Job("lint", "", "B")
+
+
+PERFORM: Mapping[str, Callable[[str, Effort], list[Finding]]] = {
+    "law": lambda name, effort: laws(effort=effort.laws, only=(name,)),
+    "inside": lambda name, effort: list(inside.PARTS[name](effort.laws)),
+    "source": lambda name, effort: list(_SOURCES[name](effort)),
+    "certificate": lambda name, effort: [coverage(one) for one in certificates() if one.name == name],
+    "entry point": lambda name, effort: [*bad_inputs(full=effort.full, names=[name]), *kept([name])],
+    "door": lambda name, effort: doors(full=effort.full, names=[name]),
+    "canaries": lambda name, effort: [power()],
+    "lint": lambda name, effort: lint(),
+    "freshness": lambda name, effort: fresh_library(),
+}

@@ -1,0 +1,1 @@
+"""Bad input and side channels of every public function and class of the library."""

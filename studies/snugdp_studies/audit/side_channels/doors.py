@@ -1,0 +1,187 @@
+"""Layer B, the doors: one odd cell or row changes its own image and nothing else, in every container.
+
+Every estimator and query of ``snugdp.__all__`` is rehearsed twice with the same noise: on a table in some container
+with odd cells in it, and on a plain one with the images of these cells. Equal answers, bit by bit, mean that all other
+rows were read as if nothing had happened. A container whose declared type is refused must be refused without the odd
+row too, in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from snugdp.audit.equality import equal
+from snugdp.audit.finding import Finding
+from snugdp.audit.side_channels.calls import watch
+from snugdp.audit.side_channels.cells import STRANGE, Grid, good
+from snugdp.audit.side_channels.inputs import NAMES, TARGET, Given
+from snugdp.tables.cells import cell as one
+from snugdp_studies.audit.side_channels.containers import Container, containers, held
+from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_points, rehearsed
+
+_ROWS, _ODD_ROW = 12, 7
+_SHOWN = 5
+_CELLS: tuple[Any, ...] = (
+    0, 1, 2**24 + 1, 2**53 + 1, 2**64 + 1, 0.1, 2.5, -0.0, "1", " 1", "01", "1.0", "0.1", "true", "yes", "?", "NaN",
+    "1_0", "1e400", "2020-01-01", "１", 'x,"y\n', b"1", 1 + 0j, np.float32(0.1), np.float16(0.5), np.uint64(2**63),
+    np.datetime64("2020"), np.str_("1"), np.array([1.0]), [1], ["1"], [None], (1, 2), [[1]],
+)  # fmt: skip
+_ODD_ROWS: tuple[Any, ...] = (
+    None,
+    5,
+    "x",
+    "1",
+    [],
+    [1],
+    [1, 2, 3, 4],
+    (1,),
+    {},
+    object(),
+    1j,
+    np.zeros(5),
+    [[1], 2, 3],
+)
+
+
+@dataclass(frozen=True)
+class Door:
+    """A table with something odd in it. ``images``: the same with plain cells; ``odd``: how many cells or rows."""
+
+    content: str
+    grid: Grid
+    images: Grid
+    odd: int
+    at: int | None = None  # the column of the only odd cell
+
+
+@dataclass
+class Tried:
+    """What was tried."""
+
+    odd: int = 0
+    runs: int = 0
+    refused: int = 0
+
+
+def odd_cells() -> list[Any]:
+    """What a cell may hold: plain cells of many types, those of bad input, and cells that run code."""
+    return [*_CELLS, *(make() for make in STRANGE.values())]
+
+
+def doors(*, full: bool = False, names: Iterable[str] | None = None) -> list[Finding]:
+    """One finding for every entry point. Quick: some odd cells in every container; full: more than 10,000 of them."""
+    with TemporaryDirectory() as folder:
+        known = containers(Path(folder))
+        wanted = None if names is None else set(names)
+        open_ones = (point for point in entry_points(names=wanted, how=rehearsed) if point.name not in HANDED_ON)
+        return [_found(point, known, full) for point in open_ones]
+
+
+def _found(point: EntryPoint, known: list[Container], full: bool) -> Finding:
+    tally, problems = Tried(), list[str]()
+    for turn, container in enumerate(known):
+        for door in _doors(container, point.takes, turn, full):
+            problem = _tried(point, container, door, tally)
+            if problem is not None:
+                problems.append(f"{container.name}, {door.content}: {problem}")
+    return Finding(
+        "B",
+        point.name,
+        "an odd cell or row changes its own image and nothing else, in every container",
+        f"{len(problems)} of {tally.odd:,} odd cells and rows change another one ({tally.runs:,} runs, "
+        f"{tally.refused:,} on declared types that are never read)",
+        passed=tally.odd > 0 and not problems,
+        detail="; ".join(problems[:_SHOWN]),
+    )
+
+
+def _doors(container: Container, takes: str, turn: int, full: bool) -> Iterator[Door]:
+    odd = odd_cells()
+    step = {"column": (9, 1), "table": (18, 4)}[takes][full]
+    for index in range(turn % step, len(odd), step):
+        for kind, base in enumerate(_tables()):
+            if full or (index + kind) % 4 == 0:
+                yield _with_cell(base, odd[index], -1 if takes == "column" else index % 3)
+    if container.anything:
+        for shift in range(0, len(odd), 2 if full else len(odd) // 2):
+            cells = [[odd[(shift + 3 * i + j) % len(odd)] for j in range(3)] for i in range(len(odd) // 3)]
+            count = len(cells) * (1 if takes == "column" else 3)
+            yield Door("nothing but odd cells", cells, [[_image(cell) for cell in row] for row in cells], count)
+    if container.name in ("list", "tuple") and takes == "table":
+        yield from (_with_row(row) for row in _ODD_ROWS)
+
+
+def _tables() -> list[Grid]:
+    """Plain tables: of floats, of whole numbers, of booleans, and of text."""
+    plain = good(3, _ROWS)
+    return [plain, *([[kind(cell) for cell in row] for row in plain] for kind in (int, bool, str))]
+
+
+def _with_cell(base: Grid, cell: Any, at: int) -> Door:
+    grid, images = [list(row) for row in base], [list(row) for row in base]
+    grid[_ODD_ROW][at], images[_ODD_ROW][at] = cell, _image(cell)
+    return Door(f"one {type(cell).__name__} among {type(base[0][0]).__name__}", grid, images, 1, at % 3)
+
+
+def _with_row(row: Any) -> Door:
+    grid, images = good(3, _ROWS), good(3, _ROWS)
+    grid[_ODD_ROW], images[_ODD_ROW] = [row], [None, None, 0.0]
+    return Door(f"one {type(row).__name__} among rows", grid, images, 1)
+
+
+def _image(cell: Any) -> Any:
+    """A plain cell with the same image: a number, text, or nothing."""
+    value = one.number(cell)
+    return one.text(cell) if np.isnan(value) else value
+
+
+def _tried(point: EntryPoint, container: Container, door: Door, tally: Tried) -> str | None:
+    """What is wrong, if anything."""
+    made, data = watch(lambda: _made(point.takes, container, door.grid))
+    if made.error or data is None:  # this container cannot hold these cells
+        return None
+    seen, result = watch(lambda: point.release(data))
+    tally.runs, tally.odd = tally.runs + 1, tally.odd + door.odd
+    if seen.error:
+        tally.refused += 1
+        without, _ = watch(lambda: point.release(container.first(_ODD_ROW, data)))
+        return None if without == seen else f"{seen}; without it {without}"
+    if door.at is not None and not container.anything:  # a loader may have changed it
+        door.images[_ODD_ROW][door.at] = _image(held(data, _ODD_ROW, door.at))
+    plain, expected = watch(lambda: point.release(_plain(point.takes, door.images, data)))
+    if seen != plain:
+        return f"{seen}; as images {plain}"
+    return None if equal(_shown(result), _shown(expected)) else "another answer than that of the images"
+
+
+def _made(takes: str, container: Container, grid: Grid) -> Any:
+    """The table or column; nothing if it has another shape: then it is another container."""
+    data = container.table(grid) if takes == "table" else container.column([row[-1] for row in grid])
+    for part, ndim in ((data.X, 2), (data.y, 1)) if takes == "table" else ((data, 1),):
+        if isinstance(part, np.ndarray) and (part.ndim != ndim or len(part) != len(grid)):
+            return None
+    return data
+
+
+def _plain(takes: str, images: Grid, data: Any) -> Any:
+    """The images in plain lists; for a table with names, in a table of objects with the same names."""
+    if takes == "column":
+        return [row[-1] for row in images]
+    if not (data.described or hasattr(data.X, "columns")):
+        return Given([row[:-1] for row in images], [row[-1] for row in images])
+    import pandas
+
+    frame = pandas.DataFrame(images, columns=[*NAMES, TARGET], dtype=object)
+    return Given(frame, None, True) if data.described else Given(frame[list(NAMES)], frame[TARGET].tolist())
+
+
+def _shown(result: Any) -> Any:
+    """What was released."""
+    outcome = getattr(result, "outcome_", result)
+    return type(outcome).__name__, outcome.refused, outcome.value

@@ -1,0 +1,359 @@
+"""The entry points of the library: every estimator and query of its public names, made with small public parameters.
+
+They are found, not listed: a new estimator or query is audited without a line here if the parameters below are enough
+for it, and otherwise the audit fails until they are. Releases are real and on few rows, by the quickest methods.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from types import ModuleType
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.dummy import DummyClassifier
+from sklearn.naive_bayes import GaussianNB
+
+import snugdp
+from snugdp import Boolean, Budget, Category, Cost, MemoryLedger, Neighbours, Number, Schema, Simulation, Statistic
+from snugdp.audit.side_channels.inputs import NAMES, TARGET, Given
+from snugdp.certify.smooth import smooth_bound
+from snugdp.core.outcome import Receipt
+from snugdp.estimators.registry import BY_NAME
+from snugdp.noise import Laplace
+from snugdp.tables.cells import numbers
+from snugdp.tables.losses.losses import PseudoHuber
+
+_DATA = ("data", "votes", "X")  # what a public function calls private rows
+_FEATURES = dict.fromkeys(NAMES, Number(-2, 2))
+_BUDGET = Budget(1, "1e-6")
+
+
+class UncoveredError(LookupError):
+    """A public name that reads rows and is not audited."""
+
+
+class Counterfoil:
+    """A ledger for audits: it hands out copies of one receipt, whatever the price. What is audited here is not paying.
+
+    A budget of its own for every one of thousands of calls would take longer than the calls.
+    """
+
+    @cached_property
+    def _receipt(self) -> Receipt:
+        return MemoryLedger(1, 0, label="audit").charge(Cost(epsilon=1), "audit")
+
+    def charge(self, cost: Cost, what: str) -> Receipt:
+        """A receipt."""
+        return replace(self._receipt, cost=cost, what=what)
+
+
+LEDGER = Counterfoil()
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """One way to a release. ``takes``: "table" or "column". ``without``: the same with one parameter left out."""
+
+    name: str
+    takes: str
+    release: Callable[[Any], Any]
+    rows_are_public: bool = False
+    without: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+
+
+PARAMETERS: dict[str, Any] = {
+    "epsilon": 1,
+    "delta": 1e-6,
+    "x_norm": 2,
+    "y_bound": 2,
+    "y_max": 2,
+    "bounds": (-1, 2),
+    "q": 0.5,
+    "beta": 2,
+    "classes": [0, 1],
+    "categories": [0, 1],
+    "candidates": [0, 1],
+    "n_features_to_select": 1,
+    "n_components": 1,
+    "budget": _BUDGET,
+}
+"""Public parameters by their names: what a new estimator most likely asks for."""
+
+How = Callable[[], dict[str, Any]]
+"""Where a release is paid, or its seed: made anew for every call."""
+
+
+def paid() -> dict[str, Any]:
+    """A release."""
+    return {"ledger": LEDGER}
+
+
+def rehearsed() -> dict[str, Any]:
+    """A rehearsal with the same noise in every call: equal answers mean that the rows were read alike."""
+    return {"noise": Simulation(11)}
+
+
+OWN: dict[str, dict[str, Any]] = {
+    "LinearRegression": {"method": "adassp"},
+    "LogisticRegression": {"method": "objective"},
+    "PoissonRegression": {"method": "objective"},
+    "GLM": {"loss": PseudoHuber(1), "method": "objective", "classes": None},
+    "SparseLinearRegression": {"method": "adassp", "x_norm": None},
+    "SparseLogisticRegression": {"method": "objective", "x_norm": None},
+    "PCA": {"method": "gauss"},
+    "PATEClassifier": {
+        "teacher": GaussianNB(),
+        "student": DummyClassifier(),
+        "n_teachers": 2,
+        "queries": [[0.0, 0.5], [0.5, -0.5], [-1.0, 1.0]],
+        "test": "none",
+    },
+    "label": {"form": "queries", "sigma": 40, "test": "none"},
+    "trimmed_mean": {"beta": None, "delta": 0},
+    "vote": {"delta": 0},
+}
+"""What only one entry point needs, or needs otherwise."""
+
+TARGETS: dict[str, Any] = {"LogisticRegression": Category([0, 1]), "SparseLogisticRegression": Boolean()}
+"""The target in the schema of an entry point that takes no ``Number(0, 2)``."""
+
+ROWLESS: dict[str, str] = {"load": "reads a file of what was released", "save": "writes what was released"}
+"""Public functions that never see a row, and why."""
+HANDED_ON: dict[str, str] = dict.fromkeys(
+    ("from_distance", "from_statistics", "from_upper_bound", "calibrated"),
+    "hands the data to the user's own functions, as they are",
+)
+"""Public functions that read no cell, and why."""
+COVERED_BY: dict[str, str] = {
+    "Bounds": "private_bounds",
+    "Median": "median",
+    "Mode": "mode",
+    "PrivateAlgorithm": "from_distance",
+    "Quantile": "quantile",
+    "Selection": "select",
+    "TrimmedMean": "trimmed_mean",
+    "Vote": "vote",
+}
+"""Classes of which a function is a short form: it makes one and calls its release."""
+
+REQUIRED = ("x_norm", "y_bound", "y_max", "bounds", "classes", "categories", "candidates", "queries")
+"""Public parameters that must never be taken from the rows."""
+
+
+def entry_points(*, full: bool = False, names: Iterable[str] | None = None, how: How = paid) -> list[EntryPoint]:
+    """All of them, or those of these names. A public name that reads rows and cannot be made here is an error."""
+    found = [one for name in snugdp.__all__ for one in points_of(name, getattr(snugdp, name), full, how)]
+    wanted = [one for one in found if names is None or one.name in names]
+    for one in wanted:
+        _prove(one)
+    return wanted
+
+
+def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Iterator[EntryPoint]:
+    """Those of one public name."""
+    if isinstance(thing, ModuleType):
+        for inner in thing.__all__:
+            function = getattr(thing, inner)
+            if inspect.isfunction(function) and _reads(function):
+                yield from _query(f"{name}.{inner}", inner, function, how)
+    elif inspect.isfunction(thing):
+        if name in BUILDERS:
+            yield EntryPoint(name, "column", lambda data: BUILDERS[name](data, how()))
+        elif _reads(thing):
+            yield from _query(name, name, thing, how)
+        elif name not in ROWLESS:
+            raise UncoveredError(f"snugdp.{name} has no parameter called {', '.join(_DATA)}: add it to BUILDERS")
+    elif inspect.isclass(thing) and callable(getattr(thing, "fit", None)):
+        yield from _estimator(name, thing, full, how)
+    elif inspect.isclass(thing) and _releases(thing) and COVERED_BY.get(name) not in snugdp.__all__:
+        raise UncoveredError(f"snugdp.{name} releases something: say in COVERED_BY which function makes it")
+
+
+def _all_methods(name: str) -> Mapping[str, Any]:
+    """All methods of an estimator, for a full audit."""
+    return BY_NAME[name].all_methods() if name in BY_NAME else {}
+
+
+def _reads(function: Any) -> bool:
+    return next(iter(inspect.signature(function).parameters), "") in _DATA
+
+
+def _releases(thing: type) -> bool:
+    return callable(getattr(thing, "release", None)) or "__call__" in vars(thing)
+
+
+def _given(name: str, thing: Any) -> dict[str, Any]:
+    """The public parameters that its signature asks for."""
+    known = inspect.signature(thing).parameters
+    given = {key: value for key, value in PARAMETERS.items() if key in known} | OWN.get(name, {})
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _taken(how: How, known: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in how().items() if key in known}
+
+
+def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoint]:
+    given = _given(short, function)
+    relation = inspect.signature(function).parameters.get("neighbours")
+    default = None if relation is None else str(getattr(relation.default, "value", relation.default))
+
+    def release(given: dict[str, Any]) -> Callable[[Any], Any]:
+        return lambda data: function(_square(data) if "votes" in known else data, **given, **_taken(how, known))
+
+    known = inspect.signature(function).parameters
+    public = default == "replace" or "votes" in known
+    yield EntryPoint(name, "column", release(given), public, _without(given, release))
+    if default == "add_remove" and short in ("median", "mode", "vote"):
+        yield EntryPoint(f"{name} (replace)", "column", release({**given, "neighbours": "replace"}), True)
+
+
+def _square(data: Any) -> Any:
+    """A column as a table with one column: one teacher."""
+    if isinstance(data, np.ndarray):
+        return data.reshape(-1, 1)
+    if isinstance(data, list | tuple):
+        return [[cell] for cell in data]
+    if hasattr(data, "to_frame"):
+        return data.to_frame("one")
+    arrow = type(data).__module__.startswith("pyarrow")
+    return _arrow_table(data) if arrow else data
+
+
+def _arrow_table(data: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.table({"one": data})
+
+
+def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoint]:
+    given = _given(name, thing)
+
+    def fit(given: dict[str, Any]) -> Callable[[Any], Any]:
+        return _fit(name, thing, given, how)
+
+    yield EntryPoint(name, "table", fit(given), without=_without(given, fit))
+    for method, recipe in _all_methods(name).items() if full else ():
+        if method != given["method"]:
+            guess = {"rows": 100} if getattr(recipe, "rows", None) else {}
+            yield EntryPoint(f"{name}: {method}", "table", fit({**given, **guess, "method": method}))
+    known = inspect.signature(thing).parameters
+    if full and "selection_share" in known:
+        yield EntryPoint(f"{name}: votes", "table", fit({**given, "selection": "votes", "blocks": 2}))
+        norm = {"selection": "gaussian", "row_norm": 2}
+        yield EntryPoint(f"{name}: gaussian", "table", fit({**given, **norm}))
+
+
+def _fit(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[Any], Any]:
+    known = inspect.signature(thing).parameters
+    schema = Schema({**_FEATURES, TARGET: TARGETS.get(name, Number(0, 2))}, target=TARGET)
+    bounds = ("x_norm", "y_bound", "classes") if "schema" in known else ()
+    described = {**{key: value for key, value in given.items() if key not in bounds}, "schema": schema}
+    asks = "groups" in inspect.signature(thing.fit).parameters
+
+    def release(data: Given) -> Any:
+        if data.described and "schema" in known:
+            return thing(**described, **_taken(how, known)).fit(data.X)
+        more = {"groups": data.groups, "queries": _queries(data.X)} if asks and "queries" in given else {}
+        y = data.y if data.y is not None else np.ones(len(data.X)) if hasattr(data.X, "__len__") else None
+        return thing(**given, **_taken(how, known)).fit(data.X, y, **more)
+
+    return release
+
+
+def _queries(X: Any) -> Any:
+    """Public rows of the kind that X is: a table of the same library with the same columns, or those of ``OWN``."""
+    frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    rows = {name: [0.5, -0.5, 1.0] for name in frame.columns}
+    return nw.from_dict(rows, backend=frame.implementation).to_native()
+
+
+def _without(given: dict[str, Any], release: Callable[[dict[str, Any]], Callable[[Any], Any]]) -> dict[str, Any]:
+    """The same entry point with one of the required parameters left out."""
+    return {
+        name: release({key: value for key, value in given.items() if key != name}) for name in REQUIRED if name in given
+    }
+
+
+def _prove(one: EntryPoint) -> None:
+    """That plain numbers in an array are released or refused: otherwise the parameters are not enough."""
+    plain = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
+    labels = np.array([0.0, 1.0, 1.0, 0.0])
+    try:
+        one.release(Given(plain, labels) if one.takes == "table" else labels)
+    except Exception as problem:
+        raise UncoveredError(
+            f"{one.name} cannot be audited with the parameters of entry_points.py: add what it needs there "
+            f"({type(problem).__name__}: {problem})"
+        ) from problem
+
+
+def _tenths(rows: Any) -> int:
+    """What somebody may compute of a column: it fails on what is no number, is too large, or is not there."""
+    return round(10 * math.fsum(numbers(rows)) / len(rows))
+
+
+def _count(rows: Any) -> float:
+    return float(len(rows))
+
+
+def _draw(data: Any, noise: Any) -> float:
+    return float(noise.add(data.map(_tenths), Laplace(8), grid=0))
+
+
+@cache
+def _algorithm(name: str) -> Any:
+    rows = Statistic("rows", _count, sensitivity=1, side="lower", between=(0, 1e6))
+    if name == "from_distance":
+        return snugdp.from_distance(distance=_tenths, draw=_draw, budget=_BUDGET)
+    if name == "from_statistics":
+        return snugdp.from_statistics(loss=lambda rows: 0.0, statistics=(rows,), draw=_draw, budget=_BUDGET)
+    if name == "calibrated":
+        return snugdp.calibrated(statistics=(rows,), draw=lambda data, _, noise: _draw(data, noise), budget=_BUDGET)
+    widths: Any = {"beta": 0.05, "sigma": 8, "sigma_scale": 10, "order": 6, "between": (1, 10)}
+    certifier = smooth_bound(_tenths, _count, **widths, delta="1e-6", neighbours=Neighbours.ADD_REMOVE)
+    return snugdp.from_upper_bound(certifier=certifier, draw=_draw, limit=1, release=Cost(epsilon=1))
+
+
+@cache
+def _median(proposal: int, budget: Budget) -> snugdp.Median:
+    bounds = (-proposal, proposal)
+    return snugdp.Median(bounds=bounds, epsilon=budget.epsilon, delta=budget.delta, beta=proposal)
+
+
+@cache
+def _selection() -> tuple[snugdp.Selection[int], list[Any]]:
+    """The best of two medians of what is held; planned once, because that takes long."""
+    held: list[Any] = []
+
+    def run(proposal: int, budget: Budget, ledger: Any, noise: Any) -> Any:
+        return _median(proposal, budget).release(held[0], ledger=ledger, noise=noise)
+
+    return snugdp.Selection([1, 2], run, lambda outcome: 0.0, budget=_BUDGET, mean_runs=2), held
+
+
+def _select(data: Any, how: dict[str, Any]) -> Any:
+    selection, held = _selection()
+    held[:] = [data]
+    try:
+        return selection.release(**how)
+    finally:
+        held.clear()
+
+
+BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    **{
+        name: lambda data, how, name=name: _algorithm(name)(data, **how)  # type: ignore[misc]
+        for name in ("from_distance", "from_statistics", "from_upper_bound", "calibrated")
+    },
+    "select": _select,
+}
+"""Public functions that make something which reads rows: how to release with it."""

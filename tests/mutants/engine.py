@@ -1,0 +1,205 @@
+"""One mutant at a time in a process of its own, with the changed source in the place of the clean one.
+
+Children are forked from a process that has loaded numpy and the like and no module of ours, so a changed module is the
+only one there ever is. A mutant counts as caught if its check passes on the code as it is, and raises an alarm from one
+of the layers that the mutant names. That a check was too weak to say something is no alarm, and neither is an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from tests.mutants.patches import Mutant
+
+SECONDS = 600  # a check that takes longer is stopped
+_WEAK = "too weak"
+_LENGTH = 240  # of the words of a finding
+_TOGETHER = 8  # checks of the code as it is in one process
+_HEAVY = (
+    "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition sklearn.naive_bayes flint narwhals "
+    "polars pandas pyarrow pytest"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a check said: a finding that is an alarm, or else any; or that there is none, and why."""
+
+    passed: bool
+    layer: str = ""
+    case: str = ""
+    words: str = ""
+    weak: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant: who caught it and where, or why it survived."""
+
+    mutant: Mutant
+    caught: bool
+    layer: str = ""
+    case: str = ""
+    words: str = ""
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        one = self.mutant
+        fate = f"caught by {self.layer}, {self.case}" if self.caught else "SURVIVED"
+        return f"{one.number:3d} {one.name} [{one.layers}] {fate}: {self.words} ({self.seconds:.1f} s)"
+
+
+def run(some: Sequence[Mutant], processes: int = 1, tell: Callable[[Verdict], None] = lambda _: None) -> list[Verdict]:
+    """The verdicts on these mutants. Every check is run on the code as it is once; many of them share a process."""
+    checks = list(dict.fromkeys(one.check for one in some))
+    together = [tuple(checks[start : start + _TOGETHER]) for start in range(0, len(checks), _TOGETHER)]
+    tasks = [*(_Task(each) for each in together), *(_Task((one.check,), one) for one in some)]
+    clean: dict[str, list[Found]] = {}
+    early: list[tuple[Mutant, list[Found], float]] = []
+    verdicts: list[Verdict] = []
+    for task, found, seconds in _in_children(tasks, processes):
+        if task.mutant is None:
+            clean |= dict(zip(task.checks, found, strict=True))
+        else:
+            early.append((task.mutant, found[0], seconds))
+        for one in [one for one in early if one[0].check in clean]:
+            early.remove(one)
+            verdicts.append(judged(one[0], clean[one[0].check], *one[1:]))
+            tell(verdicts[-1])
+    return sorted(verdicts, key=lambda verdict: verdict.mutant.number)
+
+
+def judged(mutant: Mutant, clean: Sequence[Found], found: Sequence[Found], seconds: float = 0.0) -> Verdict:
+    """What a check said of the code as it is and of the mutant, as a verdict."""
+    alarms = [one for one in clean if not one.passed]
+    if alarms or not clean:
+        words = f"its check fails on the code as it is: {_told(alarms)}" if alarms else "its check finds nothing to say"
+        return Verdict(mutant, False, words=words, seconds=seconds)
+    for one in found:
+        if not one.passed and not one.error and not one.weak and one.layer in mutant.layers:
+            return Verdict(mutant, True, one.layer, one.case, one.words, seconds)
+    others = [one for one in found if not one.passed]
+    return Verdict(mutant, False, words=mutant.known or _told(others or found), seconds=seconds)
+
+
+def _told(found: Sequence[Found]) -> str:
+    return "; ".join(one.error or f"{one.layer} {one.case}: {one.words}" for one in found[:2])
+
+
+@dataclass(frozen=True)
+class _Task:
+    checks: tuple[str, ...]
+    mutant: Mutant | None = None
+
+    def found(self) -> list[list[Found]]:
+        """In a child: the findings of each check on the library with this mistake, or without any."""
+        try:
+            if self.mutant is not None:
+                sys.meta_path.insert(0, Patched(self.mutant.texts()))
+            names = vars(importlib.import_module("tests.mutants.checks"))
+        except BaseException as problem:
+            return self.lost(problem)
+        return [_found(check, names) for check in self.checks]
+
+    def lost(self, problem: BaseException) -> list[list[Found]]:
+        """That there are no findings."""
+        words = f"an error instead of findings: {type(problem).__name__}: {problem}"[:_LENGTH]
+        return [[Found(False, error=words)] for _ in self.checks]
+
+
+def _found(check: str, names: dict[str, Any]) -> list[Found]:
+    try:
+        return [
+            Found(
+                one.passed,
+                one.layer,
+                one.case,
+                " ".join(f"{one.claim}; {one.measured}{f' ({one.detail})' if one.detail else ''}".split())[:_LENGTH],
+                one.detail.startswith(_WEAK),
+            )
+            for one in eval(check, names)()
+        ]
+    except BaseException as problem:
+        return _Task((check,)).lost(problem)[0]
+
+
+class Patched(PathFinder):
+    """Finds modules as always, and takes the source of some files from these texts."""
+
+    def __init__(self, texts: Mapping[Path, str]) -> None:
+        self._texts = {str(path): text for path, text in texts.items()}
+
+    def find_spec(  # type: ignore[override]
+        self, name: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> ModuleSpec | None:
+        """The module, with its changed source."""
+        found = PathFinder.find_spec(name, path, target)
+        if found is None or found.origin not in self._texts:
+            return None
+        found.loader = _Source(name, found.origin, self._texts[found.origin])
+        return found
+
+
+class _Source(SourceFileLoader):
+    def __init__(self, name: str, path: str, text: str) -> None:
+        super().__init__(name, path)
+        self._text = text
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self._text, self.path, "exec")
+
+
+def warm() -> None:
+    """Load what takes long and is none of ours, and let no numerical library start threads."""
+    assert "snugdp" not in sys.modules, "start the engine in a process that has not loaded the library"
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
+        os.environ[name] = "1"
+    for name in _HEAVY.split():
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+def _in_children(tasks: Sequence[_Task], processes: int) -> Iterator[tuple[_Task, list[list[Found]], float]]:
+    """The findings of each task, from children that are forked one after the other, so many at a time."""
+    warm()
+    left, running = list(enumerate(tasks))[::-1], dict[int, tuple[_Task, Path, float]]()
+    with tempfile.TemporaryDirectory() as folder:
+        while left or running:
+            while left and len(running) < processes:
+                place, task = left.pop()
+                answer = Path(folder) / str(place)
+                running[_forked(task, answer)] = task, answer, time.monotonic()
+            child, status = os.wait()
+            task, answer, start = running.pop(child)
+            if answer.exists():
+                found = [[Found(**one) for one in said] for said in json.loads(answer.read_text())]
+            else:
+                found = task.lost(RuntimeError(f"the process ended with status {status}"))
+            yield task, found, time.monotonic() - start
+
+
+def _forked(task: _Task, answer: Path) -> int:
+    child = os.fork()
+    if child:
+        return child
+    signal.alarm(SECONDS * len(task.checks))
+    try:
+        part = answer.with_suffix(".part")
+        part.write_text(json.dumps([[vars(one) for one in said] for said in task.found()]))
+        part.rename(answer)
+    finally:
+        os._exit(0)

@@ -1,0 +1,100 @@
+"""The doors: every entry point, every container, odd cells and odd rows; and that a door left open is noticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import snugdp
+from snugdp.tables.cells import columns, rows
+from snugdp_studies.audit.side_channels import doors as audited
+from snugdp_studies.audit.side_channels.containers import containers
+from snugdp_studies.audit.side_channels.doors import doors, odd_cells
+from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_points
+from tests.effort import often, repeated
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask cells
+ENTRIES = [one.name for one in entry_points() if one.name not in HANDED_ON]
+
+
+@repeated
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_odd_cell_or_row_changes_nothing_else(name: str) -> None:
+    full = often(0, 1) == 1
+    (finding,) = doors(names=[name], full=full)
+    assert finding.passed, str(finding)
+    tried = int(finding.measured.split()[2].replace(",", ""))
+    assert tried >= (10_000 if full else 400)
+
+
+def test_every_entry_point_is_a_door() -> None:
+    """``entry_points`` raises for a public name that reads rows and is not covered."""
+    estimators = {name for name in snugdp.__all__ if callable(getattr(getattr(snugdp, name), "fit", None))}
+    queries = {"median", "quantile", "trimmed_mean", "mode", "vote", "private_bounds", "select", "pate.label"}
+    assert estimators | queries <= set(ENTRIES)
+    page = (Path(__file__).parents[3] / "docs" / "promise.md").read_text()
+    assert all(f"`{name.removesuffix(' (replace)')}`" in page for name in ENTRIES), "docs/promise.md lists them all"
+
+
+def test_containers_and_cells_are_many(tmp_path: Path) -> None:
+    assert len(containers(tmp_path)) >= 20
+    assert len(odd_cells()) >= 100
+
+
+def broken(name: str) -> str:
+    (finding,) = doors(names=[name])
+    assert not finding.passed
+    return finding.detail
+
+
+def test_a_column_that_becomes_text_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: text in a column of objects made all its cells text."""
+    each = columns.each
+
+    def promoted(cells: Any, image: Any, missing: float) -> Any:
+        text = any(isinstance(cell, str) for cell in cells) and any(isinstance(cell, int) for cell in cells)
+        return np.full(len(cells), missing) if text else each(cells, image, missing)
+
+    monkeypatch.setattr(columns, "each", promoted)
+    assert "another answer" in broken("median")
+
+
+def test_a_shape_that_one_row_decides_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: rows of different lengths were an error."""
+    grid = rows.grid
+
+    def strict(given: Any, width: int | None = None) -> Any:
+        if len({len(row) for row in given if isinstance(row, list)}) > 1:
+            raise ValueError("the rows of X have different lengths")
+        return grid(given, width)
+
+    monkeypatch.setattr(rows, "grid", strict)
+    assert "different lengths" in broken("LinearRegression")
+
+
+def test_a_warning_about_one_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import warnings
+
+    release = snugdp.Median.release
+
+    def loud(self: Any, data: Any, **given: Any) -> Any:
+        if any(isinstance(cell, str) for cell in data):
+            warnings.warn("there is text in the column", UserWarning, stacklevel=2)
+        return release(self, data, **given)
+
+    monkeypatch.setattr(snugdp.Median, "release", loud)
+    assert "there is text" in broken("median")
+
+
+def test_a_type_that_is_refused_for_one_cell_is_noticed(tmp_path: Path) -> None:
+    def choosy(data: Any) -> Any:
+        if any(cell is None for cell in data):
+            raise TypeError("a cell is missing")
+        return snugdp.vote(data, candidates=[0, 1], epsilon=1, noise=snugdp.Simulation(1))
+
+    finding = audited._found(EntryPoint("choosy", "column", choosy), containers(tmp_path), full=False)
+    assert not finding.passed
+    assert "a cell is missing" in finding.detail
