@@ -28,11 +28,18 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it was before there were ids
     "neighbours/1": ("core.guarantee:Neighbours", "guarantee:Neighbours"),
-    "unit/1": ("core.guarantee:Unit", "guarantee:Unit"),
+    "unit/1": ("core.unit:Unit", "guarantee:Unit"),
     "budget/1": ("core.guarantee:Budget", "guarantee:Budget"),
     "cost/1": ("core.guarantee:Cost", "guarantee:Cost"),
     "atom/1": ("accounting.composition:Atom", "accounting.triple:Atom"),
     "branch/1": ("accounting.composition:Branch", "accounting.triple:Branch"),
+    # plans; there was no former place
+    "step-noise/1": ("propose.plan:StepNoise", ""),
+    "forecast/1": ("propose.forecast:Forecast", ""),
+    "fit-forecast/1": ("propose.forecast:FitForecast", ""),
+    "chance/1": ("propose.forecast:Chance", ""),
+    "note/1": ("propose.forecast:Note", ""),
+    "error-of/1": ("propose.forecast:ErrorOf", ""),
     # outcomes
     "receipt/1": ("core.outcome:Receipt", "outcome:Receipt"),
     "released/1": ("core.outcome:Released", "outcome:Released"),
@@ -75,7 +82,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "statistic/1": ("certify.statistics:Statistic", "ptr.certify.statistics:Statistic"),
     "smooth-bound/1": ("certify.smooth:SmoothBound", "ptr.certify.smooth:SmoothBound"),
 }  # fmt: skip
-FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items()}
+FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items() if former}
 _IDS = {f"snugdp.{home}": own for own, (home, _) in TYPES.items()}
 _LOOSE: dict[Any, type] = {float: numbers.Real, int: numbers.Integral, NoneType: NoneType}
 
