@@ -16,7 +16,15 @@ def test_the_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_table, "_RUNS", 1)
     out = tmp_path / "demo"
     shown = run("demo", "--out", str(out)).stdout
-    for words in ("A table", "Plan: regression", "the released line", "not private", "NOT PRIVATE", "refused", "left:"):
+    for words in (
+        "A table",
+        "Plan: Linear regression",
+        "the released line",
+        "not private",
+        "NOT PRIVATE",
+        "refused",
+        "left:",
+    ):
         assert words in shown, words
     model = snugdp.load(out / "model.json")
     test = demo_table.people()[demo_table.ROWS :]

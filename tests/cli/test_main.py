@@ -51,7 +51,7 @@ def test_from_a_file_to_a_schema_with_private_bounds(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["bounds", str(file), "--column", "age", "--epsilon", "2"])
     assert found.exit_code == 0, found.output
     assert "[columns.age]" in found.output
-    assert "Plan: bounds" in found.output
+    assert "Plan: Bounds" in found.output
 
 
 def test_help_lists_the_commands() -> None:

@@ -65,7 +65,7 @@ def test_labels_of_teachers_and_output_on_the_terminal(votes: np.ndarray) -> Non
     pl.DataFrame({f"t{teacher}": [row[teacher] for row in ballots] for teacher in range(300)}).write_csv("b.csv")
     done = ask("label b.csv --form queries --classes no,yes --epsilon 8 --test none")
     assert done.stdout == "query,label\n0,no\n1,yes\n"
-    assert "Plan: labels of 2 queries by 300 teachers" in done.stderr
+    assert "Plan: Labels of 2 queries by 300 teachers" in done.stderr
 
 
 def test_labels_are_charged_and_refused(votes: np.ndarray) -> None:
@@ -73,7 +73,7 @@ def test_labels_are_charged_and_refused(votes: np.ndarray) -> None:
         torn = np.tile([201, 199], (300, 1))
         np.save("torn.npy", torn)
         words = "label torn.npy --epsilon 1 --delta 1e-9 --gap 390 --sigma 10 --ledger t.ledger"
-        assert "Plan: labels" in ask(words, "--plan").stdout
+        assert "Plan: Labels" in ask(words, "--plan").stdout
         assert not book.entries()
         refused = ask(words, "-o", "none.csv", code=3)
         assert "Refused" in refused.stderr
@@ -113,7 +113,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pl.DataFrame:
 
 def test_a_student_is_trained_saved_and_asked(people: pl.DataFrame) -> None:
     words = "train t.parquet t.toml --queries public.csv --epsilon 8 --teachers 60 --test none -o model.json"
-    assert "Plan: labels of 200 queries by 60 teachers" in ask(words, "--plan").stdout
+    assert "Plan: Labels of 200 queries by 60 teachers" in ask(words, "--plan").stdout
     assert not Path("model.json").exists()
     assert "Released: a student of 200 labels" in ask(words).stdout
     run("predict", "model.json", "new.parquet", "--keep", "risk", "-o", "guesses.csv")

@@ -96,7 +96,7 @@ def test_a_plan_is_free_and_a_release_is_charged_once(folder: Path) -> None:
     planned = json.loads(ask(words, "--plan", "--json").stdout)
     assert planned["ledger"]["accepted"] is True
     assert planned["cost"]["epsilon"] == 1
-    assert "Plan: median" in ask(words, "--plan").stdout
+    assert "Plan: Median" in ask(words, "--plan").stdout
     assert spent() == 0
     first = json.loads(ask(words, "--key", "june", "--json").stdout)
     again = json.loads(ask(words, "--key", "june", "--json").stdout)
@@ -104,7 +104,7 @@ def test_a_plan_is_free_and_a_release_is_charged_once(folder: Path) -> None:
     assert first["receipt"] == again["receipt"]
     assert spent() == 1
     text = ask(words).stdout
-    assert text.index("Plan: median") < text.index("Released: median of age")
+    assert text.index("Plan: Median") < text.index("Released: median of age")
     assert spent() == 2
     short = ask(words, code=4)
     assert "does not cover" in short.stderr

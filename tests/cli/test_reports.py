@@ -108,5 +108,6 @@ def test_a_report_for_machines() -> None:
     assert told["outcome"] == "released"
     assert told["files"] == {"report": "r.html"}
     assert sum(step["mu"] ** 2 for step in told["steps"]) ** 0.5 == pytest.approx(0.2355, abs=1e-3)
-    assert [step["name"] for step in json.loads(Path("m.json").read_text())["steps"]] == ["test", "test", "release"]
+    steps = json.loads(Path("m.json").read_text())["steps"]
+    assert [step["id"] for step in steps] == ["test-curvature", "test-residual", "release"]
     assert Path("r.html").exists()

@@ -30,7 +30,7 @@ def test_the_best_of_a_grid_for_one_price(folder: Path) -> None:
         words = "linear people.parquet people.toml --validation public.csv --epsilon 3 --method adassp"
         more = ("--grid", "ridge=1,20,400", "--mean-runs", "3", "--rows", "2000", "--ledger", "t.ledger")
         planned = json.loads(ask(words, *more, "--plan", "--json").stdout)
-        assert "the best of 3 proposals" in planned["plan"]
+        assert "The best of 3 proposals" in planned["plan"]
         assert not book.entries()
         shown = ask(words, *more, "-o", "model.json").stdout
         assert "the best of the grid: ridge = " in shown

@@ -35,7 +35,9 @@ def test_every_step_has_an_id_of_its_own() -> None:
 def test_no_code_reads_our_prose_or_paths() -> None:
     """Proof files are named in docstrings and in the table of theorems; no other string of the rooms that plan does."""
     rooms = ("mechanisms", "certify", "queries", "pate", "estimators", "release", "report", "cli")
-    for path in (path for room in rooms for path in (ROOT / room).rglob("*.py") if path.name != "former.py"):
+    for path in (path for room in rooms for path in (ROOT / room).rglob("*.py")):
+        if path.name == "former.py":  # reads files in which theorems still had paths
+            continue
         tree = ast.parse(path.read_text())
         texts = [str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         assert not [text for text in texts if re.fullmatch(r"\S+\.proof\.md#\S+", text)], path

@@ -75,7 +75,7 @@ STEPS = {
     "released-statistics": "{law} bounds on {statistics}, released",
     "upper-bound": "a private upper bound on the loss; pass if it is at most {limit}",
     "own": "your draw",
-    "former": "as the plan in its file says",
+    "former": "as it was planned",
     "own-calibrated": "your draw, scaled by the bounds",
 }
 _COUNTED = {"gradient", "objective"}  # where it is worth saying how many there are

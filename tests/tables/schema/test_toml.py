@@ -208,7 +208,7 @@ def test_the_command_for_bounds_prints_a_plan_and_then_toml(table: Path) -> None
     alone.command()(bounds)
     result = CliRunner().invoke(alone, [str(table), "--column", "age", "--epsilon", "8"])
     assert result.exit_code == 0
-    assert result.stderr.startswith("Plan: bounds")
+    assert result.stderr.startswith("Plan: Bounds")
     assert Schema.from_toml(result.stdout).columns == {"age": Number(20, 80)}
     for arguments in (["--epsilon", "0"], ["--epsilon", "1", "--outside", "2"], ["--epsilon", "1", "-c", "town"]):
         wrong = CliRunner().invoke(alone, [str(table), "--column", "age", *arguments])
