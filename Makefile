@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test static lint types unit slow docs audit mutants bench proofs clean screenshots
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
+
+.PHONY: help demo test static lint types unit slow docs audit mutants bench proofs clean screenshots
 
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
@@ -12,16 +15,16 @@ demo: .venv/core.stamp  ## the main job on embedded data
 test: .venv/dev.stamp  ## everything that decides whether a change lands: types are checked beside the tests
 	@$(MAKE) --no-print-directory --jobs=2 static unit
 
-static: lint types
+static: lint types  ## ruff and mypy
 
-lint: .venv/dev.stamp
+lint: .venv/dev.stamp  ## ruff
 	$(BIN)/ruff check src studies tests tools
 	$(BIN)/ruff format --check src studies tests tools
 
-types: .venv/dev.stamp
+types: .venv/dev.stamp  ## mypy --strict
 	$(BIN)/mypy
 
-unit: .venv/dev.stamp
+unit: .venv/dev.stamp  ## the tests alone
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
 slow: .venv/dev.stamp  ## the tests that take longest, and those that are repeated more often here
@@ -63,5 +66,5 @@ screenshots: .venv/dev.stamp  ## of the terminal and of the report, in docs/imag
 proofs: .venv/core.stamp  ## after reading the proofs again against changed code
 	$(BIN)/python tools/proofs.py
 
-clean:
+clean:  ## remove what the other targets made
 	rm -rf .venv site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import os
 import pkgutil
 import re
@@ -11,8 +12,10 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,10 +89,36 @@ def test_docstring_examples(name: str) -> None:
     assert not failed
 
 
-def test_every_public_name_is_explained() -> None:
-    for name in snugdp.__all__:
-        documented = getattr(snugdp, name).__doc__ or name in ("Outcome",)
-        assert documented, name
+PUBLIC = {
+    f"{room.__name__}.{name}": getattr(room, name)
+    for room in (snugdp, importlib.import_module("snugdp.pate"), importlib.import_module("snugdp.audit"))
+    for name in room.__all__
+    if inspect.isclass(getattr(room, name)) or inspect.isfunction(getattr(room, name))
+}
+_SECTION = re.compile(r"^(\w+)\n-+\n(.*?)(?=^\w+\n-+$|\Z)", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_explained(name: str) -> None:
+    """The parameters of the docstring, if it lists any, are those of the signature."""
+    public = PUBLIC[name]
+    explained = inspect.cleandoc(vars(public).get("__doc__") or public.__doc__ or "")
+    assert explained.partition("\n")[0].endswith("."), "the first line is a sentence"
+    sections = dict(_SECTION.findall(explained))
+    if "Parameters" in sections:
+        heads = re.findall(r"^(\S.*?)(?: : .*)?$", sections["Parameters"], re.MULTILINE)
+        told = [argument.lstrip("*") for head in heads for argument in head.split(", ")]
+        assert sorted(told) == sorted(inspect.signature(public).parameters)
+    else:
+        assert not _arguments(public), "numpydoc: a section Parameters"
+
+
+def _arguments(public: Any) -> bool:
+    """Whether somebody is meant to give it arguments."""
+    made_elsewhere = issubclass(public, Exception | Enum) if inspect.isclass(public) else False
+    if made_elsewhere or public in (snugdp.Account, snugdp.Ledger, snugdp.Plan, snugdp.PrivateAlgorithm):
+        return False
+    return bool(inspect.signature(public).parameters)
 
 
 def test_every_page_is_in_the_site() -> None:

@@ -5,13 +5,38 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+from importlib import import_module
+
+import pytest
+
+HEAVY = ("polars", "pyspark", "duckdb", "psycopg", "sqlite3", "typer", "jinja2", "matplotlib")
+
+
+def loaded(statement: str, names: tuple[str, ...]) -> list[str]:
+    """Which of these modules are loaded after a statement in a process of its own."""
+    code = f"import sys\n{statement}\nprint(*(name for name in {names} if name in sys.modules))"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
 
 def test_heavy_libraries_wait_until_they_are_needed() -> None:
-    heavy = ("polars", "pandas", "pyarrow", "pyspark", "duckdb", "scipy", "sklearn", "psycopg")
-    code = f"import sys, snugdp; print([name for name in {heavy} if name in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    assert loaded == "[]"
+    assert loaded("import snugdp", (*HEAVY, "rich", "numpy", "pandas", "pyarrow", "scipy", "sklearn")) == []
+
+
+@pytest.mark.parametrize("name", ["LinearRegression", "LogisticRegression", "median", "Budget"])
+def test_names_load_what_they_need_and_no_more(name: str) -> None:
+    """Neither the engines of tables in files, nor a ledger on disk, nor the accounting of selection."""
+    own = ("snugdp.ledger.book", "snugdp.ledger.limits", "snugdp.tables.sources.files", "snugdp.audit", "snugdp.report")
+    selection = ("snugdp.mechanisms.selection.select", "snugdp.accounting.selection.calibrate", "snugdp.cli")
+    assert loaded(f"from snugdp import {name}", (*HEAVY, *own, *selection)) == []
+
+
+@pytest.mark.parametrize("package", ["snugdp", "snugdp.ledger", "snugdp.accounting.selection", "snugdp.tables.sources"])
+def test_every_public_name_is_found(package: str) -> None:
+    module = import_module(package)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        module.nothing  # noqa: B018
 
 
 def test_the_import_takes_next_to_no_time() -> None:

@@ -14,8 +14,8 @@ from snugdp.release.context import Purse
 
 ROOT = Path(snugdp.__file__).parent
 ORDER = (
-    "secrecy", "numerics", "accounting", "core", "serial", "ledger", "noise", "propose", "tables", "release", "certify",
-    "mechanisms", "recipe", "queries", "pate", "estimators", "audit", "report", "cli",
+    "lazy", "secrecy", "numerics", "accounting", "core", "serial", "ledger", "noise", "propose", "tables", "release",
+    "certify", "mechanisms", "recipe", "queries", "pate", "estimators", "audit", "report", "cli",
 )  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
 

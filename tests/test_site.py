@@ -108,6 +108,17 @@ def test_docstrings_become_markdown() -> None:
     )
 
 
+def test_the_sections_of_a_docstring_stay_for_griffe() -> None:
+    docstring = (
+        "Adds.\n\nParameters\n----------\nnoise : Noise\n    A ``Simulation``, or mu**2.\n\n"
+        "Examples\n--------\n>>> 2**3  # of ``Simulation``\n8"
+    )
+    assert tool("docs_docstrings").markdown(docstring, frozenset({"Simulation"})) == (
+        "Adds.\n\nParameters\n----------\nnoise : Noise\n    A [`Simulation`][snugdp.Simulation], or mu\\*\\*2.\n\n"
+        "Examples\n--------\n>>> 2**3  # of ``Simulation``\n8"
+    )
+
+
 def test_printed_tables_become_markdown() -> None:
     table = "| a | b |\n|---|---|\n| 1 | 2\\|3 |\n|  | \\* |"
     as_markdown = tool("bench_page").as_markdown

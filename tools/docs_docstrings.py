@@ -1,6 +1,7 @@
-"""Docstrings as pages of the reference: guarantees and examples stand out, parameters are listed, names are links.
+"""Docstrings as pages of the reference: guarantees and examples stand out, names are links.
 
-An extension of griffe, named in ``mkdocs.yml``. Docstrings stay as they read best in the source.
+An extension of griffe, named in ``mkdocs.yml``. What stands before the first section of numpydoc becomes Markdown; the
+sections themselves are read by griffe.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ _PARAGRAPHS = re.compile(r"\n\s*\n")
 _ENTRY = re.compile(r"(?:^|(?<=[.!?)])\s+)(?=``[^`]+``(?:,? (?:and )?``[^`]+``)*: )")  # ``a``, ``b``: what they are
 _GUARANTEE = re.compile(r"Guarantee(?: \(([^:]+)\))?: ")
 _POWER = re.compile(r"(?<=\w)\*\*(?=[\w-])")
+_SECTION = re.compile(r"^(?:Parameters|Attributes|Returns|Raises|Examples)\n-+$", re.MULTILINE)
+_EXAMPLES = re.compile(r"^Examples\n-+$", re.MULTILINE)
 _CODE = re.compile(r"``([^`]+)``")
 
 
@@ -30,7 +33,12 @@ class Docstrings(griffe.Extension):
 
 def markdown(text: str, public: frozenset[str] = frozenset(), own: str = "") -> str:
     """A docstring as Markdown: names in ``public`` are linked, but for the object's own."""
-    return "\n\n".join(_paragraph(part, public, own) for part in _PARAGRAPHS.split(text.strip()))
+    text = text.strip()
+    section, examples = (
+        found.start() if found else len(text) for found in (_SECTION.search(text), _EXAMPLES.search(text))
+    )
+    told = "\n\n".join(_paragraph(part, public, own) for part in _PARAGRAPHS.split(text[:section].strip()))
+    return "\n\n".join(filter(None, (told, _words(text[section:examples], public, own).strip(), text[examples:])))
 
 
 def _paragraph(text: str, public: frozenset[str], own: str) -> str:

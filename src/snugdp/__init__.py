@@ -6,6 +6,8 @@ Names are loaded when they are first used: importing the package costs next to n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from snugdp.lazy import loader
+
 if TYPE_CHECKING:
     from snugdp import pate as pate
     from snugdp.certify.statistics import Statistic
@@ -105,17 +107,10 @@ __all__ = [
     "vote",
 ]
 
-_NAMES = {  # where every public name lives
+_NAMES = {  # where public names live; those of estimators are in their own table
     "snugdp.tables.schema.schema": "Boolean Category Coefficients Number Schema",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
-    "snugdp.estimators.glm": "GLM",
-    "snugdp.estimators.linear": "LinearRegression",
-    "snugdp.estimators.logistic": "LogisticRegression",
-    "snugdp.estimators.pate.classifier": "PATEClassifier",
-    "snugdp.estimators.pca.pca": "PCA",
-    "snugdp.estimators.poisson": "PoissonRegression",
-    "snugdp.estimators.sparse.models": "SparseLinearRegression SparseLogisticRegression",
     "snugdp.core.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
     "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
     "UnwrittenError",
@@ -130,39 +125,21 @@ _NAMES = {  # where every public name lives
     "snugdp.queries.labels": "Mode Vote mode vote",
     "snugdp.queries.robust": "Median Quantile TrimmedMean",
 }
-_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_ROOMS = (
-    "accounting",
-    "audit",
-    "bench",
-    "data",
-    "estimators",
-    "guarantee",
-    "ledger",
-    "mechanisms",
-    "noise",
-    "outcome",
-    "paper",
-    "pate",
-    "ptr",
-    "queries",
-    "report",
-    "secret",
-)  # read as modules, as in snugdp.pate.label
+_ROOMS = frozenset(
+    {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}
+)
+_ESTIMATORS = frozenset(__all__) - _ROOMS - {name for names in _NAMES.values() for name in names.split()}
+_load = loader(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), name)
-    elif name in _ROOMS:
-        try:
-            found = import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as missing:
-            if missing.name != f"{__name__}.{name}":
-                raise
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    """A public name, or a room read as a module, as in ``snugdp.pate.label``."""
+    if name in _ROOMS:
+        found = import_module(f"{__name__}.{name}")
+    elif name in _ESTIMATORS:
+        found = import_module("snugdp.estimators.registry").BY_NAME[name].load()
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = _load(name)
     globals()[name] = found
     return found
 

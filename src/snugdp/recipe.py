@@ -20,19 +20,21 @@ from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.ledger.question import question
 from snugdp.noise import Noise
-from snugdp.numerics.printed import printed_up
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan, Step, share_of
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import Certifier, PrivateTest, certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import Secret
+from snugdp.serial.registry import identity
 
 Data = TypeVar("Data")
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Output = TypeVar("Output")
 Draw = Callable[[Secret[Data], Noise], Output]
 Measure = Literal["epsilon", "mu"]
-PROOF = "recipe.proof.md#theorem-1"
+THEOREM = theorem("recipe/1")
+_CERTIFY, _RELEASE = "certify", "release"  # steps
 
 
 class UpperBound(Certifier[Data_contra, float], Protocol[Data_contra]):
@@ -46,9 +48,30 @@ class UpperBound(Certifier[Data_contra, float], Protocol[Data_contra]):
 
 @dataclass(frozen=True)
 class PrivateAlgorithm(Generic[Data, Output]):
-    """A test, a mechanism and the plan that pays for both. Call it on data; print ``plan`` for free.
+    """A test, a mechanism and the plan that pays for both: call it on data.
+
+    It is made by ``from_statistics``, ``from_distance``, ``from_upper_bound`` or ``calibrated``.
 
     Guarantee: the plan's cost (``release/spine.proof.md``, Theorem A1), if your loss or distance is what it claims.
+
+    Attributes
+    ----------
+    plan : Plan
+        What a call will do and what it costs. Printing it is free.
+    limit : Fraction
+        The loss that the mechanism may have on the data at hand: pure epsilon or Gaussian mu.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> algorithm = snugdp.from_distance(
+    ...     distance=lambda rows: len(rows) - 100,
+    ...     draw=lambda rows, noise: noise.add(rows.map(len), Laplace(2), grid=0),
+    ...     budget=snugdp.Budget(1, 1e-6),
+    ... )
+    >>> float(algorithm.limit), algorithm(list(range(1000))).refused
+    (0.5, False)
     """
 
     plan: Plan
@@ -62,7 +85,8 @@ class PrivateAlgorithm(Generic[Data, Output]):
         ``ledger``: what is charged, a ledger or the path or URL of one; without it the call has a budget of its own and
         nothing is being summed up, but for the ``cost`` of the outcome.
         """
-        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(self.plan.what, asked=self.asked))
+        title = self.plan.title
+        purse = Purse(noise, ledger, self.plan.budget).asking(lambda: question(title, what=title, asked=self.asked))
         return self._run(self.plan, Secret(data), purse)
 
 
@@ -78,8 +102,45 @@ def from_statistics(
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm from a loss that is a monotone function of statistics of known sensitivity.
 
-    ``loss(**bounds)`` bounds, in both orders, the privacy loss of ``draw`` on data with these statistics: pure
-    epsilon or Gaussian mu, as ``measure`` says. Half of delta pays for the test's failure.
+    Half of delta pays for the failure of the test.
+
+    Parameters
+    ----------
+    loss : callable
+        ``loss(**bounds)`` bounds, in both orders, the privacy loss of ``draw`` on data with these statistics.
+    statistics : tuple of Statistic
+        What the loss depends on.
+    draw : callable
+        ``draw(data, noise)``: your mechanism. The data are a ``Secret``.
+    budget : Budget
+        What a call may spend; delta must be greater than 0.
+    measure : {"epsilon", "mu"}
+        What the loss is: pure epsilon, or Gaussian mu.
+    test_share : Real, default=0.5
+        The share of the budget that pays for the test.
+    what : str
+        A public name, for plans and ledgers.
+
+    Returns
+    -------
+    PrivateAlgorithm
+        Call it on data.
+
+    Examples
+    --------
+    A mechanism whose loss on n rows is at most 100 / n:
+
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> rows = snugdp.Statistic("rows", of=len, sensitivity=1, side="lower", between=(1, 10**9))
+    >>> algorithm = snugdp.from_statistics(
+    ...     loss=lambda rows: 100 / rows,
+    ...     statistics=(rows,),
+    ...     draw=lambda data, noise: noise.add(data.map(len), Laplace(2), grid=0),
+    ...     budget=snugdp.Budget(1, 1e-6),
+    ... )
+    >>> algorithm(list(range(5000))).refused
+    False
     """
     share, failure = share_of(test_share), _half(budget)
     mu, limit = _split(budget, failure, measure, share)
@@ -89,16 +150,10 @@ def from_statistics(
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
     _takes(loss, statistics)
     test = BoundTest(certifier, lambda bounds: loss(**bounds), limit)
-    steps = (
-        Step(
-            "test",
-            f"Gaussian bounds on {_names(statistics)}; pass if the loss is at most {printed_up(limit, 4)}",
-            certifier.cost,
-        ),
-        Step("release", "your draw", _spent(measure, limit, budget)),
-    )
+    noise = StepNoise("statistics", "gaussian", params={"statistics": _names(statistics), "limit": limit})
+    steps = Step("test", StepKind.TEST, noise, certifier.cost), _release(_spent(measure, limit, budget))
     asked = {"loss": loss, "statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure}
-    plan = Plan(what, PROOF, {f"{measure}_limit": limit}, steps, budget=budget)
+    plan = Plan(what, THEOREM, steps, {f"{measure}_limit": limit}, budget=budget)
     return _refusing(plan, limit, test, draw, asked)
 
 
@@ -112,20 +167,46 @@ def from_distance(
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm from an integer distance to the data sets on which the mechanism is not private enough.
 
-    ``draw`` must be ``algorithm.limit``-DP, in both orders, on every data set with distance at least 1: with
-    ``limit = (1 - test_share) * epsilon``. ``distance`` must change by at most 1 between neighbours.
+    Parameters
+    ----------
+    distance : callable
+        ``distance(data)``: an integer that changes by at most 1 between neighbours.
+    draw : callable
+        ``draw(data, noise)``: your mechanism. It must be ``algorithm.limit``-DP, in both orders, on every data set with
+        a distance of at least 1; the limit is ``(1 - test_share) * epsilon``. The data are a ``Secret``.
+    budget : Budget
+        What a call may spend.
+    test_share : Real, default=0.5
+        The share of the budget that pays for the test.
+    what : str
+        A public name, for plans and ledgers.
+
+    Returns
+    -------
+    PrivateAlgorithm
+        Call it on data.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> algorithm = snugdp.from_distance(
+    ...     distance=lambda rows: len(rows) - 100,
+    ...     draw=lambda rows, noise: noise.add(rows.map(len), Laplace(2), grid=0),
+    ...     budget=snugdp.Budget(1, 1e-6),
+    ... )
+    >>> algorithm(list(range(1000))).refused
+    False
     """
     share = share_of(test_share)
     limit = (1 - share) * budget.epsilon
     _called_with(distance, "distance", "data")
     _called_with(draw, "draw", "data", "noise")
     test = integer_laplace(distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
-    steps = (
-        Step("test", f"distance + discrete Laplace >= {test.threshold}", test.cost),
-        Step("release", "your draw", _spent("epsilon", limit, budget)),
-    )
+    noise = StepNoise("distance", "discrete Laplace", params={"threshold": test.threshold})
+    steps = Step("test", StepKind.TEST, noise, test.cost), _release(_spent("epsilon", limit, budget))
     asked = {"distance": distance, "draw": draw, "budget": budget, "share": share}
-    return _refusing(Plan(what, PROOF, {"epsilon_limit": limit}, steps, budget=budget), limit, test, draw, asked)
+    return _refusing(Plan(what, THEOREM, steps, {"epsilon_limit": limit}, budget=budget), limit, test, draw, asked)
 
 
 def from_upper_bound(
@@ -138,18 +219,52 @@ def from_upper_bound(
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm from any private upper bound on the loss, such as ``snugdp.certify.smooth.smooth_bound``.
 
-    ``draw`` must cost at most ``release``, in both orders, on every data set whose loss is at most ``limit``. The plan
-    costs the bound and the release; choose both to fit your budget.
+    The plan costs the bound and the release; choose both to fit your budget. There is no budget of its own, so
+    a call needs a ledger.
+
+    Parameters
+    ----------
+    certifier : UpperBound
+        Releases an upper bound on the loss: ``certify(data, noise)``, with its ``cost``.
+    draw : callable
+        ``draw(data, noise)``: your mechanism. It must cost at most ``release``, in both orders, on every data set whose
+        loss is at most ``limit``. The data are a ``Secret``.
+    limit : Real
+        The largest loss at which to release.
+    release : Cost
+        What ``draw`` costs below that limit.
+    what : str
+        A public name, for plans and ledgers.
+
+    Returns
+    -------
+    PrivateAlgorithm
+        Call it on data.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> class Loss:  # 100 / rows, from a noisy count that is too large with probability below 1e-6
+    ...     cost = snugdp.Cost(epsilon=0.5, delta=1e-6)
+    ...     def certify(self, data, noise):
+    ...         return 100 / max(float(noise.add(data.map(len), Laplace(2), grid=0)) - 30, 1)
+    >>> algorithm = snugdp.from_upper_bound(
+    ...     certifier=Loss(),
+    ...     draw=lambda data, noise: noise.add(data.map(len), Laplace(2), grid=0),
+    ...     limit=0.5,
+    ...     release=snugdp.Cost(epsilon=0.5),
+    ... )
+    >>> algorithm(list(range(5000)), ledger=snugdp.MemoryLedger(1, 1e-6)).refused
+    False
     """
     most = rational(limit, "limit")
     _called_with(draw, "draw", "data", "noise")
     test = BoundTest(certifier, lambda bound: bound, most)
-    steps = (
-        Step("test", f"a private upper bound on the loss; pass if it is at most {printed_up(most, 4)}", certifier.cost),
-        Step("release", "your draw", release),
-    )
-    asked = {"certifier": type(certifier), "draw": draw, "limit": most, "release": release}
-    return _refusing(Plan(what, PROOF, {"limit": most}, steps), most, test, draw, asked)
+    noise = StepNoise("upper-bound", params={"limit": most})
+    steps = Step("test", StepKind.TEST, noise, certifier.cost), _release(release)
+    asked = {"certifier": _public(certifier), "draw": draw, "limit": most, "release": release}
+    return _refusing(Plan(what, THEOREM, steps, {"limit": most}), most, test, draw, asked)
 
 
 def calibrated(
@@ -163,8 +278,42 @@ def calibrated(
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm that chooses its noise from private bounds, and so never needs to refuse.
 
-    ``draw(data, bounds, noise)`` must cost at most ``algorithm.limit`` (pure epsilon or Gaussian mu, as ``measure``
-    says) whenever the bounds hold for the data; it may return ``None`` to refuse. The bounds are released too.
+    The bounds are released too. Half of delta pays for their failure.
+
+    Parameters
+    ----------
+    statistics : tuple of Statistic
+        What the noise depends on.
+    draw : callable
+        ``draw(data, bounds, noise)``: your mechanism. It must cost at most ``algorithm.limit`` whenever the bounds hold
+        for the data; it may return None to refuse. The data are a ``Secret``.
+    budget : Budget
+        What a call may spend; delta must be greater than 0.
+    measure : {"epsilon", "mu"}
+        What the limit is: pure epsilon, or Gaussian mu.
+    test_share : Real, default=0.5
+        The share of the budget that pays for the test.
+    what : str
+        A public name, for plans and ledgers.
+
+    Returns
+    -------
+    PrivateAlgorithm
+        Call it on data.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> from snugdp.noise import Laplace
+    >>> rows = snugdp.Statistic("rows", of=len, sensitivity=1, side="lower", between=(1, 10**9))
+    >>> algorithm = snugdp.calibrated(
+    ...     statistics=(rows,),
+    ...     draw=lambda data, bounds, noise: noise.add(data.map(len), Laplace(2), grid=0),
+    ...     budget=snugdp.Budget(1, 1e-6),
+    ... )
+    >>> outcome = algorithm(list(range(5000)))
+    >>> outcome.certificate["rows"] < 5000
+    True
     """
     share, failure = share_of(test_share), _half(budget)
     mu, limit = _split(budget, failure, measure, share)
@@ -172,15 +321,16 @@ def calibrated(
     for statistic in statistics:
         _called_with(statistic.of, f"the statistic {statistic.name}", "data")
     certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    noise = StepNoise("released-statistics", "gaussian", params={"statistics": _names(statistics)})
     steps = (
-        Step("certify", f"Gaussian bounds on {_names(statistics)}, released", certifier.cost),
-        Step("release", "your draw, scaled by the bounds", _spent(measure, limit, budget)),
+        Step(_CERTIFY, StepKind.TEST, noise, certifier.cost),
+        _release(_spent(measure, limit, budget), "own-calibrated"),
     )
-    plan = Plan(what, PROOF, {f"{measure}_limit": limit}, steps, budget=budget)
+    plan = Plan(what, THEOREM, steps, {f"{measure}_limit": limit}, budget=budget)
     return PrivateAlgorithm(
         plan,
         limit,
-        lambda plan, data, purse: certify_and_release(plan, certifier, _Calibrated(draw), data, purse),
+        lambda plan, data, purse: certify_and_release(plan, _Certified(certifier), _Calibrated(draw), data, purse),
         {"statistics": statistics, "draw": draw, "budget": budget, "share": share, "by": measure},
     )
 
@@ -191,8 +341,32 @@ class _Drawn(Generic[Data, Output]):
 
 
 @dataclass(frozen=True)
+class _Certified(Generic[Data]):
+    """A certifier that draws in its step."""
+
+    certifier: Certifier[Data, Mapping[str, float]]
+
+    def certify(self, data: Secret[Data], noise: Noise) -> Mapping[str, float]:
+        return self.certifier.certify(data, noise.at(_CERTIFY))
+
+
+@dataclass(frozen=True)
 class _Calibrated(Generic[Data, Output]):
-    draw: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None]
+    """Your draw, in its step."""
+
+    function: Callable[[Secret[Data], Mapping[str, float], Noise], Output | None]
+
+    def draw(self, data: Secret[Data], certificate: Mapping[str, float], noise: Noise) -> Output | None:
+        return self.function(data, certificate, noise.at(_RELEASE))
+
+
+def _release(cost: Cost, on: str = "own") -> Step:
+    return Step(_RELEASE, StepKind.RELEASE, StepNoise(on), cost)
+
+
+def _public(certifier: object) -> object:
+    """One of ours with all its numbers; of others only the class is known to be public."""
+    return type(certifier) if identity(type(certifier)) is None else certifier
 
 
 def _refusing(

@@ -115,6 +115,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_stands_alone() -> None:
     curve = Curve((0.0, 1.0), (0.4, 0.1), (0.5, float("inf")), (0.3, 0.2), (0.6, 1.0))
     strange = Finding("D", "<script>alert(1)</script>", "delta(1) <= 0.1", "0.3", False, "look & see", curve)

@@ -101,16 +101,18 @@ def test_a_case_says_what_it_needs(wrong: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"cost is|are functions"):
         Case(**{**ONE, "run": released_by(counted(), Cost(epsilon=1)), **wrong})
     with pytest.raises(TypeError, match="one for every step"):
-        released_by(counted(), [])
+        released_by(counted(), {})
+    with pytest.raises(TypeError, match="one for every step"):
+        released_by(counted(), [Cost(epsilon=1)])
 
 
 def test_every_step_of_a_mechanism_of_others() -> None:
     """Two counts, the second with half the noise that it pays for; the first has slack for both."""
 
     def draw(rows: Any, noise: Any) -> list[float]:
-        return [counted(8)(rows, noise), counted(1)(rows, noise)]
+        return [counted(8)(rows, noise.at("first")), counted(1)(rows, noise.at("second"))]
 
-    costs = [Cost(epsilon=1), Cost(epsilon="1/2")]
+    costs = {"first": Cost(epsilon=1), "second": Cost(epsilon="1/2")}
     case = Case(**{**ONE, "cost": Cost(epsilon="3/2"), "run": released_by(draw, costs)})
     report = audit(case, layers="N")
     assert [(finding.passed, finding.claim[:10]) for finding in report.findings] == [

@@ -13,10 +13,10 @@ from snugdp.audit.finding import Case
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import Gaussian, Laplace, Noise
-from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
+from tests.plans import plan_of
 
 Rows = list[float]
 Walk = Callable[[Secret[Rows], Noise], Any]
@@ -34,12 +34,12 @@ def neighbours(generator: np.random.Generator) -> tuple[Rows, Rows]:
 
 def case(walk: Walk, cost: Cost, **more: Any) -> Case[Rows]:
     """A case whose walk returns what is released; None is a refusal."""
-    plan = Plan("a toy", "none", {}, (Step("draw", "noise", cost),))
+    plan = plan_of("a toy", cost)
 
     def run(rows: Rows, noise: Noise) -> Outcome[Any]:
-        def drawn(_: object) -> Kept:
-            value = walk(Secret(rows), noise)
-            return Kept(refused=value is None, value=value)
+        def drawn(noise: Noise, _: object) -> StoredOutcome:
+            value = walk(Secret(rows), noise.at("release"))
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, drawn)
 

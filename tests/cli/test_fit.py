@@ -59,7 +59,7 @@ def test_every_model_is_fitted_and_saved(words: tuple[str, ...]) -> None:
     kind, *options = words
     result = run("fit", kind, "people.csv", "people.toml", "--epsilon", 2, *options, "-o", "m.json")
     assert "Released" in result.output
-    assert "nothing is being summed up" in result.stderr
+    assert "not counted against any budget" in result.stderr
     assert snugdp.load("m.json").released_
 
 
@@ -67,11 +67,11 @@ def test_one_object_for_machines() -> None:
     ledger()
     result = run("fit", "linear", "people.parquet", "people.toml", *QUICK, "--ledger", "people.ledger", "--json")
     whole = json.loads(result.stdout)
-    assert whole["model"]["kind"] == "LinearRegression"
+    assert whole["model"]["kind"] == "linear-regression/1"
     assert 0 < whole["ledger"]["left"]["epsilon"] < 2
     alone = run("fit", "linear", "people.parquet", "people.toml", *QUICK, "--json")
     assert json.loads(alone.stdout)["ledger"] is None
-    assert "nothing is being summed up" in alone.stderr
+    assert "not counted against any budget" in alone.stderr
 
 
 def test_a_key_is_charged_once_and_shows_the_same() -> None:
@@ -87,7 +87,7 @@ def test_a_key_is_charged_once_and_shows_the_same() -> None:
 def test_a_refusal_ends_with_3_and_is_paid_for(folder: Path) -> None:
     ledger(4)
     people.table(20).write_parquet(folder / "few.parquet")
-    words = ("--method", "posterior", "--propose", "gamma=1e6", "--propose", "ridge=0.001", "--epsilon", 1)
+    words = ("--method", "posterior", "--param", "gamma=1e6", "--param", "ridge=0.001", "--epsilon", 1)
     result = run(
         "fit", "linear", "few.parquet", "people.toml", *words, "--ledger", "people.ledger", "-o", "m.json", code=3
     )
@@ -118,10 +118,11 @@ def test_a_budget_that_is_too_small_ends_with_4_and_charges_nothing(folder: Path
         (("linear", "people.parquet", "none.toml"), "cannot read the schema"),
         (("linear", "people.parquet", "people.toml", "--target", "height"), "not one of the columns"),
         (("linear", "people.parquet", "people.toml", "--method", "magic"), "method must be one of"),
+        (("linear", "people.parquet", "people.toml", "--param", "ridge"), "NAME=VALUE"),
         (("linear", "people.parquet", "people.toml", "--propose", "ridge"), "NAME=VALUE"),
         (("linear", "people.parquet", "people.toml", "--features", "2"), "for sparse models"),
         (("linear", "people.parquet", "people.toml", "--components", "2"), "for pca"),
-        (("pca", "people.parquet", "people.toml", "--propose", "a=1"), "nothing to propose"),
+        (("pca", "people.parquet", "people.toml", "--param", "a=1"), "has no parameters"),
         (("linear", "people.parquet", "people.toml", "--key", "a"), "give --ledger too"),
         (("linear", "people.parquet", "people.toml", "-o", "none/m.json"), "no such folder"),
         (("linear", "people.parquet", "people.toml", "--ledger", "none.ledger"), "none.ledger"),

@@ -17,11 +17,12 @@ import typer
 
 import snugdp
 from snugdp.cli import lazy, main
+from snugdp.estimators.registry import ESTIMATORS
 from snugdp_studies.cli import bench
 from tests.cli.people import run
 
 HEAVY = ("numpy", "polars", "pandas", "pyarrow", "scipy", "sklearn", "flint", "narwhals", "matplotlib", "duckdb")
-LIGHT = {"snugdp", "snugdp.cli", "snugdp.cli.main", "snugdp.cli.errors", "snugdp.cli.lazy"}
+LIGHT = {"snugdp", "snugdp.lazy", "snugdp.cli", "snugdp.cli.main", "snugdp.cli.errors", "snugdp.cli.lazy"}
 PROGRAM = """
 import sys
 from snugdp.cli.main import app
@@ -50,7 +51,7 @@ def own(loaded: set[str]) -> set[str]:
 def test_an_import_loads_nothing() -> None:
     program = "import sys, snugdp; dir(snugdp); print('LOADED', *sys.modules, file=sys.stderr)"
     loaded, _ = modules(program=program)
-    assert own(loaded) == {"snugdp"}
+    assert own(loaded) == {"snugdp", "snugdp.lazy"}
     assert not loaded & set(HEAVY)
 
 
@@ -104,6 +105,15 @@ def test_the_table_says_what_the_commands_say(verbs: dict[str, lazy.Verb]) -> No
         assert " ".join(told.split("\n\n")[0].split()) == verb.help, name
 
 
+@pytest.mark.parametrize("verb", ["bench", "paper"])
+def test_studies_that_are_not_installed_are_told_in_a_sentence(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy, "find_spec", lambda name: None if name == "snugdp_studies" else name)
+    assert run(verb, "noise", code=1).stderr.strip() == (
+        f"`snugdp {verb}` is part of snugdp-studies: pip install snugdp-studies"
+    )
+    assert verb in run("--help").output
+
+
 def test_exit_codes_are_in_the_help_and_mistakes_get_a_hint() -> None:
     assert "Exit codes" in run("--help").output
     assert "fit" in run("fti", code=2).stderr
@@ -115,7 +125,9 @@ def test_every_name_is_told_to_type_checkers_and_found() -> None:
     block = next(node for node in tree.body if isinstance(node, ast.If))
     told = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     rooms = {name for name, module in told.items() if module == "snugdp"}
-    assert {name: module for name, module in told.items() if name not in rooms} == snugdp._HOMES
+    homes = {name: module for module, names in snugdp._NAMES.items() for name in names.split()}
+    homes |= {entry.name: entry.module for entry in ESTIMATORS}
+    assert {name: module for name, module in told.items() if name not in rooms} == homes
     assert sorted(snugdp.__all__) == sorted(told)
     assert rooms <= set(snugdp._ROOMS)
     for name in snugdp.__all__:
@@ -129,7 +141,7 @@ def test_functions_stay_functions_and_rooms_are_modules() -> None:
 
     for name in ("median", "mode", "vote", "quantile", "select", "save", "load"):
         assert isinstance(getattr(snugdp, name), types.FunctionType), name
-    for name in ("pate", "audit", "estimators", "outcome", "guarantee"):
+    for name in ("pate", "audit", "estimators", "core"):
         assert isinstance(getattr(snugdp, name), types.ModuleType), name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = snugdp.nothing

@@ -128,7 +128,7 @@ def test_mistakes_of_training(people: pl.DataFrame) -> None:
     Path("aimless.toml").write_text(text.replace('target = "risk"', ""))
     for words, said in (
         ("t.parquet category.toml", "is a category"),
-        ("t.parquet aimless.toml", "names no target"),
+        ("t.parquet aimless.toml", "has no target"),
         ("t.parquet t.toml --target age", "must be a category"),
         ("public.csv t.toml", "no column"),
     ):

@@ -42,11 +42,18 @@ def test_the_numbers_are_those_of_python_and_of_the_plan() -> None:
     whole = json.loads(run("plan", "linear", *QUICK, "--json").stdout)
     model = snugdp.LinearRegression(1.0, 1e-7, method="adassp", schema=snugdp.Schema.from_toml(Path("people.toml")))
     found = forecast(model, 10_000)
-    assert whole["forecast"] == json.loads(json.dumps(found.as_dict()))
+    shown = [[(fit.epsilon, fit.rows, fit.error, dict(fit.noise)) for fit in line] for line in found.grid]
+    given = [
+        [tuple(fit[name] for name in ("epsilon", "rows", "error", "noise")) for fit in line]
+        for line in whole["forecast"]["grid"]
+    ]
+    assert given == shown
+    assert whole["forecast"]["asked"]["error"] == found.asked.error
+    assert whole["forecast"]["error_of"] == "prediction"
     plan = str(model.plan(rows=10_000))
     assert whole["plan"] == plan
     assert f"{found.asked.noise['age']:.3g} (age)" in plan
-    assert f"predictions off by about {found.asked.error:.3g} more" in plan
+    assert f"privacy noise adds about {found.asked.error:.3g} to the prediction error" in plan
     assert whole["ledger"] is None
     assert cost_from_json(whole["cost"]["exact"], snugdp.Neighbours.ADD_REMOVE) == model.plan().cost
     assert Fraction(repr(whole["cost"]["mu"])) ** 2 >= model.plan().cost.mu_squared

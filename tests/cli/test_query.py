@@ -127,7 +127,7 @@ def test_mistakes_cost_nothing(folder: Path) -> None:
         ("median t.parquet -c age", "--lower and --upper"),
         ("median t.parquet -c age --lower 120 --upper 0", "bound"),
         ("median t.parquet -c way --lower 0 --upper 120", "numbers"),
-        ("median t.parquet -c way --schema t.toml", "no number"),
+        ("median t.parquet -c way --schema t.toml", "not a number"),
         ("median t.csv -c salary --lower 0 --upper 120", "no column"),
         ("median none.parquet -c age --lower 0 --upper 120", "no file"),
         ("median t.parquet -c bonus --schema t.toml", "has no column"),

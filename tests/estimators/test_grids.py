@@ -53,7 +53,7 @@ def test_the_papers_posterior_sampling_with_a_private_choice() -> None:
     assert fitted.details_["ridge"] == pytest.approx(fitted.best_proposal_["ridge"])
     assert fitted.cost_ == ledger.spent == fitted.plan_.cost == fitted.receipt_.cost == Cost(epsilon=2, delta=1e-6)
     assert (fitted.receipt_.sequence, fitted.guarantee_.epsilon) == (1, 2.0)
-    assert "#theorem-1" in fitted.guarantee_.proof
+    assert fitted.guarantee_.theorem.id == "select/1"
     assert fitted.certificate_.residual > 0
     assert isinstance(fitted.outcome_.value, Selected)
     assert fitted.outcome_.value.score == pytest.approx(
@@ -81,7 +81,7 @@ def test_methods_that_choose_by_themselves_still_do() -> None:
     X, y = made(3000)
     own = model(method="sufficient", proposals={"ridge": [1.0, 10.0]}, noise=Simulation(1)).fit(X, y)
     assert not hasattr(own, "best_proposal_")
-    assert "noisy statistics" in own.plan_.what
+    assert own.plan_.theorem.id == "linear-statistics/1"
     own = model(method="posterior", proposals={"ridge": [1.0, 10.0]}, validation=None, noise=Simulation(1)).fit(X, y)
     assert not hasattr(own, "best_proposal_")
     both = model(
@@ -89,7 +89,7 @@ def test_methods_that_choose_by_themselves_still_do() -> None:
     ).fit(X, y)
     assert both.best_proposal_["ridge"] == [1.0, 10.0]
     assert both.best_proposal_["clip"] in (0.1, 0.3)
-    assert "2 proposals" in both.plan_.what
+    assert "2 proposals" in both.plan_.title
 
 
 def test_every_combination_is_a_proposal() -> None:
@@ -133,8 +133,9 @@ def test_plans_are_free_and_parameters_are_cloned() -> None:
     one = model(**PAPER, ledger=ledger)
     plan = one.plan(n_features=3, rows=10_000)
     assert plan.cost == Cost(epsilon=2, delta=1e-6)
-    assert "10,000 rows" in plan.forecast[0]
-    assert any("every proposal once" in line for line in plan.forecast)
+    assert [fit.rows for fit in plan.forecast.fits] == [10_000]
+    assert "routes-compared" in [note.code for note in plan.forecast.notes]
+    assert "every proposal once" in str(plan)
     assert ledger.spent == Cost()
     assert clone(one).get_params()["proposals"] == PAPER["proposals"]
     assert clone(one).ledger is ledger

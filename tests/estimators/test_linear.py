@@ -36,6 +36,7 @@ from snugdp import (
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Promise
 from snugdp.estimators.methods.linear import METHODS
+from snugdp.propose.forecast import ErrorOf, noted
 from tests.estimators.tiny import Tiny, tiny  # noqa: F401
 
 NAMES = ["a", "b", "c"]
@@ -67,7 +68,7 @@ def test_a_fit_finds_the_line() -> None:
     assert model.released_ is True
     assert model.noise_scale_.shape == (3,)
     assert 0 < model.noise_scale_.max() < 0.1
-    assert model.guarantee_ == Promise(Budget(2, 1e-6), model.plan_.proof)
+    assert model.guarantee_ == Promise(Budget(2, 1e-6), model.plan_.theorem)
     assert model.cost_ == model.plan_.cost == model.receipt_.cost
     assert model.receipt_.ledger == "this call"
     assert model.outcome_.value is not None
@@ -123,8 +124,9 @@ def test_categories_and_truth_values() -> None:
     assert model.coef_names_ == ("city=Rome", "city=Oslo", "member", "age")
     assert model.n_features_in_ == 3
     assert np.abs(model.predict(table) - y).mean() < 3
-    assert len(model.plan().forecast) > 4
-    assert "(city=Rome)" in model.plan().forecast[0]
+    assert [fit.rows for fit in model.plan().forecast.fits] == [1_000, 10_000, 100_000, 1_000_000]
+    assert list(model.plan().forecast.fits[0].noise) == list(model.coef_names_)
+    assert "(city=Rome)" in str(model.plan())
 
 
 def test_rows_to_predict_are_read_as_the_fit_reads_them() -> None:
@@ -194,20 +196,21 @@ def test_validation_rows_reach_the_method_scaled(tiny: str) -> None:  # noqa: F8
     frame = pd.DataFrame(X, columns=NAMES)
     with_schema(method=tiny, validation=(frame[:5], y[:5])).fit(frame, y)
     assert np.allclose(Tiny.last["validation"][0], np.column_stack([X[:5] / np.sqrt(3), np.ones(5)]))
-    assert model.plan(3).what == "tiny"
+    assert model.plan(3).title == "tiny"
 
 
 def test_the_plan_is_in_the_users_units(tiny: str) -> None:  # noqa: F811
     model = LinearRegression(method=tiny, x_norm=2, y_bound=(0, 20))
-    lines = model.plan(n_features=3).forecast
-    told = "with {} rows that fill their bounds evenly: noise of about {} in a coefficient, predictions off by about {}"
-    sizes = {"1,000": ("0.0225", "0.045"), "10,000": ("0.00225", "0.0045"), "100,000": ("0.000225", "0.00045")}
-    for line, (rows, (noise, off)) in zip(lines, sizes.items(), strict=False):  # 4.5 times as for rows of full length
-        assert line == told.format(rows, noise, off) + " more than without noise"
-    assert lines[3].startswith("with 1,000,000 rows")
-    assert lines[4:] == ("scaled rows: nothing",)
-    assert model.plan(3, rows=50).forecast[0].startswith("with 50 rows")
-    assert model.set_params(rows=60).plan(3).forecast[0].startswith("with 60 rows")
+    forecast = model.plan(n_features=3).forecast
+    assert (forecast.error_of, forecast.answer_error) == (ErrorOf.PREDICTION, None)
+    assert [fit.rows for fit in forecast.fits] == [1_000, 10_000, 100_000, 1_000_000]
+    for fit in forecast.fits:  # 4.5 times as for rows of full length
+        assert list(fit.noise) == ["x0", "x1", "x2"]
+        assert list(fit.noise.values()) == pytest.approx([22.5 / fit.rows] * 3, rel=0.01)
+        assert fit.error == pytest.approx(45 / fit.rows, rel=0.01)
+    assert forecast.notes == noted("best-tried-surely").notes
+    assert [fit.rows for fit in model.plan(3, rows=50).forecast.fits] == [50]
+    assert [fit.rows for fit in model.set_params(rows=60).plan(3).forecast.fits] == [60]
     assert model.plan(3).cost == Cost(epsilon=1, delta=1e-6)
     with pytest.raises(ValueError, match="n_features"):
         model.plan()
@@ -216,7 +219,9 @@ def test_the_plan_is_in_the_users_units(tiny: str) -> None:  # noqa: F811
             model.plan(n_features=width)  # type: ignore[arg-type]
     assert model.fit(*made(30)).plan() == model.plan(3) == model.plan_
     uneven = Schema({"a": Number(0, 1), "b": Number(0, 100), "y": Number(0, 2)}, target="y")
-    assert "(a), 5.66e-05 (b)" in LinearRegression(method=tiny, schema=uneven).plan().forecast[0]
+    noise = LinearRegression(method=tiny, schema=uneven).plan().forecast.fits[0].noise
+    assert noise == {"a": pytest.approx(100 * noise["b"]), "b": pytest.approx(5.66e-05, rel=0.01)}
+    assert "(a), 5.66e-05 (b)" in str(LinearRegression(method=tiny, schema=uneven).plan())
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -227,7 +232,7 @@ def test_all_methods_make_a_plan_and_a_fit(method: str) -> None:
     model = rehearsal(method=method, rows=400, proposals={"steps": 3} if method == "descent" else None)
     assert model.plan(3).cost.neighbours.value == "add_remove"
     model.fit(*made(400))
-    assert model.plan_.forecast[0].startswith("with 400 rows")
+    assert [fit.rows for fit in model.plan_.forecast.fits] == [400]
     if model.released_:
         assert model.predict(np.zeros((2, 3))).shape == (2,)
 

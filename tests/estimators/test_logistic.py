@@ -44,7 +44,8 @@ from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Promise
 from snugdp.estimators.methods import glm, linear
 from snugdp.estimators.methods.glm import GLM_METHODS
-from snugdp.estimators.targets import LabelBounds, Labels
+from snugdp.estimators.targets import ClassTarget, LabelBounds
+from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Logistic
 from tests.estimators.test_check_estimator import failures
 from tests.estimators.test_privacy_of_the_face import CANARY, ROWS, SECRET, STRANGE, everything, shows
@@ -96,8 +97,8 @@ def test_a_fit_finds_the_classes() -> None:
     assert np.array_equal(model.predict(X), WORDS[(chances[:, 1] > 0.5).astype(int)])
     assert log_loss(y, chances) < 0.5
     assert model.released_ is True
-    assert model.guarantee_ == Promise(Budget(2, 1e-6), model.plan_.proof)
-    assert model.plan_.proof.startswith("mechanisms/objective/glm_adaptive")
+    assert model.guarantee_ == Promise(Budget(2, 1e-6), model.plan_.theorem)
+    assert model.plan_.theorem.id == "glm-adaptive/1"
     assert model.cost_ == model.plan_.cost == model.receipt_.cost
     assert model.certificate_.radius > 0
     assert {"ridge", "sigma", "radius"} <= set(model.details_)
@@ -245,15 +246,16 @@ def test_rows_to_predict_are_read_as_the_fit_reads_them() -> None:
 
 def test_plans_are_public_and_in_the_users_units(tiny: str) -> None:
     model = rehearsal(method=tiny, noise=None)
-    assert model.plan(n_features=3, rows=100).forecast[0].startswith("with 100 rows that fill")
-    assert "the linear function off by about" in model.plan(3).forecast[0]
+    assert [fit.rows for fit in model.plan(n_features=3, rows=100).forecast.fits] == [100]
+    assert model.plan(3).forecast.error_of is ErrorOf.LINEAR
+    assert "to the error of the linear function" in str(model.plan(3))
     assert model.fit(*made(30)).plan() == model.plan(3) == model.plan_
     with pytest.raises(ValueError, match="n_features"):
         rehearsal().plan()
     schema = Schema({"a": Number(0, 1), "y": Boolean()}, target="y")
-    lines = [with_schema(method=tiny, schema=schema, rows=9).plan().forecast[0]]
-    lines += [rehearsal(method=tiny, classes=[0, 1], x_norm=0.5, rows=9).plan(1).forecast[0]]
-    assert lines[0] == lines[1]  # the units of a truth value are nobody's
+    (one,) = with_schema(method=tiny, schema=schema, rows=9).plan().forecast.fits
+    (two,) = rehearsal(method=tiny, classes=[0, 1], x_norm=0.5, rows=9).plan(1).forecast.fits
+    assert (one.error, list(one.noise.values())) == (two.error, list(two.noise.values()))  # booleans have no units
     fitted = with_schema(method=tiny, schema=schema, noise=None).fit(pd.DataFrame({"a": [0.5], "y": [True]}))
     assert fitted.coef_.tolist() == [[2.0]]
     assert fitted.intercept_.tolist() == [0.0]
@@ -266,7 +268,7 @@ def test_all_methods_make_a_plan_and_a_fit(method: str) -> None:
     model = rehearsal(method=method, rows=400)
     assert model.plan(3).cost.neighbours.value == "add_remove"
     model.fit(*made(400))
-    assert model.plan_.forecast[0].startswith("with 400 rows")
+    assert [fit.rows for fit in model.plan_.forecast.fits] == [400]
     assert model.predict(np.zeros((2, 3))).shape == (2,)
 
 
@@ -441,12 +443,12 @@ class Checked(LogisticRegression):
         self._seen = y
         return super().fit(X, y)
 
-    def _response(self) -> Labels:
+    def _response(self) -> ClassTarget:
         seen = np.asarray(self._seen)
         whole = seen.dtype.kind != "f" or (np.isfinite(seen).all() and (seen == np.round(seen)).all())
         classes = np.unique(seen) if whole and len(np.unique(seen)) > 1 else np.arange(2)
         given = LabelBounds(None, self.x_norm, 1, self.fit_intercept, classes)
-        return Labels(Logistic(), given, together=True)
+        return ClassTarget(Logistic(), given, together=True)
 
 
 VALUES = {

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import d2_tweedie_score
 
 from snugdp import Boolean, Cost, MemoryLedger, Number, PoissonRegression, Schema, Simulation
+from snugdp.propose.forecast import ErrorOf
 from tests.estimators.test_check_estimator import VALUES, failures
 from tests.estimators.test_privacy_of_the_face import STRANGE
 
@@ -48,7 +49,7 @@ def test_a_fit_finds_the_rates(method: str) -> None:
     assert model.receipt_.sequence == 1
     assert ledger.spent == model.cost_
     assert model.guarantee_.epsilon == 4
-    assert "the linear function off by" in model.plan_.forecast[0]
+    assert model.plan_.forecast.error_of is ErrorOf.LINEAR
 
 
 def test_rates_stop_at_their_cap() -> None:

@@ -9,12 +9,13 @@ import pytest
 
 from snugdp import Budget, Cost, Outcome, Plan
 from snugdp.estimators.methods import linear
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
-from snugdp.propose.plan import Step
+from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.propose.forecast import Accuracy, noted
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from snugdp.tables.rows import Rows
+from tests.plans import plan_of
 
 __all__ = ["Tiny", "tiny"]
 
@@ -33,15 +34,15 @@ class Tiny:
         Tiny.last = given
 
     def plan(self) -> Plan:
-        steps = (Step("everything", "no noise", Cost(epsilon=self.budget.epsilon, delta=self.budget.delta)),)
-        return Plan("tiny", "mechanisms/linear/sufficient.proof.md#theorem-1", {}, steps, ("nothing",), self.budget)
+        cost = Cost(epsilon=self.budget.epsilon, delta=self.budget.delta)
+        return plan_of("tiny", cost, forecast=noted("best-tried-surely"), budget=self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
-        return Forecast(noise=1 / rows, excess=1 / rows**2)
+    def forecast(self, rows: int) -> Accuracy:
+        return Accuracy(noise=1 / rows, excess=1 / rows**2)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
-        shown = Kept(False, Fit(self.theta, 0.5, {"ridge": 3.0}), "certificate")
-        return purse.pay(self.plan(), lambda _: Kept(refused=True) if self.refuse else shown)
+        shown = StoredOutcome(False, Fit(self.theta, 0.5, {"ridge": 3.0}), "certificate")
+        return purse.pay(self.plan(), lambda *_: StoredOutcome(refused=True) if self.refuse else shown)
 
 
 @pytest.fixture

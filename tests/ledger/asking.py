@@ -15,7 +15,7 @@ def by_name(rows: Any) -> float:
 
 def said() -> str:
     """A question with sets, whose order differs from process to process."""
-    return question("x", classes={"c", "a", "b"}, how=by_name, given={"p": 1, "q": {"r", "s"}}, kind=snugdp.Vote)
+    return question("x", classes={"c", "a", "b"}, how=by_name, given={"p": 1, "q": {"r", "s"}}, kind=snugdp.Vote).digest
 
 
 def voted(path: str, candidates: Any) -> tuple[str, Any]:

@@ -92,7 +92,7 @@ def running(fields: dict[str, Any]) -> None:
 
 
 def newer(fields: dict[str, Any]) -> None:
-    fields["format"] = 2
+    fields["format"] = 3
 
 
 def only(rows: list[Row], at: int, change: Callable[[dict[str, Any]], None]) -> list[Row]:

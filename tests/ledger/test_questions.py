@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ from snugdp import (
 )
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.outcome import Receipt
+from snugdp.ledger import question as asked
 from snugdp.ledger.question import column_name, plain
 from snugdp.noise import Exact, Laplace
 from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
@@ -65,6 +67,9 @@ class Untouched:
 
     private = True
 
+    def at(self, step: str) -> Untouched:
+        return self
+
     def __getattr__(self, name: str) -> Any:
         if name == "reveal":  # of public schemas, before the charge
             return Exact().reveal
@@ -78,11 +83,11 @@ class Asked(Exception):  # noqa: N818
 class Listener:
     """An account that only hears what would be charged."""
 
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
-        raise Asked(plan, cost)
+    def charge(self, cost: Cost, what: str, *, plan: str = "", question: Any = None) -> Receipt:
+        raise Asked(question.digest, cost)
 
-    def knows(self, cost: Cost, what: str, *, plan: str = "") -> bool:
-        raise Asked(plan, cost)
+    def knows(self, cost: Cost, what: str, *, plan: str = "", question: Any = None) -> bool:
+        raise Asked(question.digest, cost)
 
     def recall(self, receipt: Receipt) -> str | None: ...
 
@@ -104,7 +109,7 @@ class Case:
         return self.ask(data, self.y if y is None else y, **{**self.given, "ledger": ledger, **changes})
 
     def charged(self, **how: Any) -> tuple[str, Cost]:
-        """What would be charged, and its cost."""
+        """The digest of what would be charged, and its cost."""
         with pytest.raises(Asked) as caught:
             self(Listener(), **how)
         text, cost = caught.value.args
@@ -504,7 +509,7 @@ def test_a_ledger_from_before_questions_opens_and_verifies(tmp_path: Path) -> No
     case = CASES["LinearRegression"]
     plan = LinearRegression(**case.given).plan(2)
     with Ledger.open(tmp_path / "ledger", dataset="people", budget=CAP) as ledger:
-        receipt = ledger.charge(plan.cost, plan.what, key="k", plan=str(case.text()).partition("\n  asks ")[0])
+        receipt = ledger.charge(plan.cost, plan.title, key="k", plan=str(plan))
         ledger.settle(receipt, '{"snugdp outcome":1,"refused":true,"value":null,"certificate":null}')
     with Ledger.open(tmp_path / "ledger", receipts=[receipt]) as ledger:
         assert ledger.verify([receipt]).charges == 1
@@ -512,6 +517,44 @@ def test_a_ledger_from_before_questions_opens_and_verifies(tmp_path: Path) -> No
             case(ledger.once("k"), noise=Untouched())
         assert case(ledger.once("another")).receipt_.sequence == 3
         ledger.verify([receipt])
+
+
+def test_keys_know_our_classes_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def kept(value: Any) -> Any:
+        tree = plain(value)
+        seen.append(json.dumps(tree))
+        return tree
+
+    monkeypatch.setattr(asked, "plain", kept)
+    for case in CASES.values():
+        case.charged()
+    assert len(seen) > len(CASES)
+    assert not [text for text in seen if "snugdp." in text]
+    for own in ("linear-regression/1", "pca/1", "budget/1", "median/1", "statistic/1", "smooth-bound/1"):
+        assert any(f'"{own}"' in text for text in seen), own
+
+
+def test_a_key_means_the_same_after_the_words_have_changed(tmp_path: Path) -> None:
+    cost, digest = Cost(epsilon="0.25"), asked.question("x", bounds=(0, 1)).digest
+    with Ledger.open(tmp_path / "ledger", dataset="people", budget=Budget(1, 1e-6)) as ledger:
+        old: dict[str, Any] = {"what": "a", "plan": "p", "question": asked.Question("words", digest)}
+        new: dict[str, Any] = {"what": "b", "plan": "q", "question": asked.Question("better words", digest)}
+        first = ledger.charge(cost, key="k", **old)
+        assert ledger.charge(cost, key="k", **new) == first
+        assert ledger.once("k").knows(cost, **new)
+        other: dict[str, Any] = {**old, "question": asked.question("words", bounds=(0, 2))}
+        for wrong, words in ((other, "another question"), ({**old, "question": None}, "another release")):
+            with pytest.raises(KeyConflictError, match=words):
+                ledger.charge(cost, key="k", **wrong)
+        with pytest.raises(KeyConflictError, match="another release"):
+            ledger.charge(Cost(epsilon="0.2"), key="k", **old)
+        assert ledger.spent == cost
+    with Ledger.open(tmp_path / "ledger") as ledger:
+        assert ledger.charge(cost, key="k", **new) == first
+        (record,) = [json.loads(one["record"]) for one in json.loads(ledger.export())["records"]][1:]
+        assert record["question"] == {"words": "words", "digest": digest}
 
 
 def test_looking_is_free(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from snugdp.audit.side_channels.cells import HOSTILE
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace, Simulation
-from snugdp.noise.number import FARTHEST, finite, number
+from snugdp.noise.number import MAX_SIZE_BITS, finite, number
 from snugdp.secrecy.secret import Secret
 
 NO_NUMBERS: tuple[Any, ...] = (
@@ -98,7 +98,7 @@ def test_numbers_without_end_are_cut_alike_in_all_types() -> None:
     assert number(Decimal("1e70000")) == number(10**70_000) == 10**70_000
     assert number(Decimal("1e-70000")) == number(Fraction(1, 10**70_000)) == Fraction(1, 10**70_000)
     assert number(Decimal("0e999999999")) == 0
-    end = Fraction(2) ** FARTHEST
+    end = Fraction(2) ** MAX_SIZE_BITS
     near = (end, end - 1, end - Fraction(1, 3), 2 * end / 3, 1 / end, 5 / (3 * end))
     assert all(number(value) == value and number(-value) == -value for value in near)
     assert [number(end + Fraction(1, 3)), number(-end - 1), number(1 / (end + 1))] == [math.inf, -math.inf, 0]

@@ -17,12 +17,12 @@ from snugdp.tables.layouts.boxes import BoxSchema
 from snugdp.tables.limits import Limits
 from snugdp.tables.losses.losses import Logistic
 from snugdp.tables.passes.distances import ScalePass
-from snugdp.tables.passes.glm import GradientPass
-from snugdp.tables.passes.gradient import FinePass
-from snugdp.tables.passes.hessian import CurvaturePass
+from snugdp.tables.passes.glm import FixedGradient
+from snugdp.tables.passes.gradient import GradientEnclosure
+from snugdp.tables.passes.hessian import HessianEnclosure
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.passes.scores import ScorePass
-from snugdp.tables.passes.softmax import SoftmaxPass
+from snugdp.tables.passes.softmax import SoftmaxGradient
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.schema.schema import Number, Schema
 from tests.numerics.fast_products import (
@@ -177,15 +177,15 @@ def test_moments_need_both(guard: str, monkeypatch: pytest.MonkeyPatch, afresh: 
 def test_every_pass_asks(monkeypatch: pytest.MonkeyPatch, afresh: None) -> None:
     monkeypatch.setattr(blas, "gram_is_exact", lambda product, *shape: True)
     zero, loss = [Fraction(0)] * 3, Logistic()
-    fine = FinePass(SCHEMA, zero, loss)
+    fine = GradientEnclosure(SCHEMA, zero, loss)
     asking: list[Any] = [
         lambda: next(RowMap(2, 1).blocks(np.ones((1, 2)), None)),
         fine.empty,
-        CurvaturePass(fine).empty,
-        SoftmaxPass(SCHEMA, zero * 2, 2).empty,
+        HessianEnclosure(fine).empty,
+        SoftmaxGradient(SCHEMA, zero * 2, 2).empty,
         ScalePass(SCHEMA).empty,
         ScorePass(BoxSchema(("a", "b"), x_bound=1, y_bound=1)).empty,
-        GradientPass(SCHEMA, [0.0] * 3, loss).empty,
+        FixedGradient(SCHEMA, [0.0] * 3, loss).empty,
     ]
     for ask in asking:
         ask()

@@ -13,6 +13,7 @@ from snugdp.accounting import gaussian
 from snugdp.mechanisms.teachers.design import design
 from snugdp.pate.face import Numbers, propose
 from snugdp.pate.proposals import Size
+from snugdp.propose.forecast import Note
 
 SURE = np.array([[300, 60, 40], [10, 350, 40]] * 100)  # leads of 240 and 310 of 400
 SPLIT = np.array([[140, 130, 130]] * 200)
@@ -41,7 +42,7 @@ def test_split_votes_are_refused_and_pay_the_same() -> None:
 
 def test_plain_noise_never_refuses_and_is_taken_where_it_promises_more() -> None:
     plain = pate.plan(Budget(1, "1e-5"), n_queries=200, n_teachers=400, n_classes=3, gap=[20, 40, 60])
-    assert "never refuses" in str(plain)
+    assert "never refused" in str(plain)
     assert "no test" in str(plain)
     assert plain.cost.fits(Budget(1, "1e-5"))
     outcome = pate.label(SPLIT, Budget(4, "1e-5"), test="none")
@@ -65,8 +66,9 @@ def test_sigma_that_needs_no_test_gets_none() -> None:
 
 def test_proposed_sigma_without_a_belief_asks_for_the_smallest_lead() -> None:
     proposal = propose(Budget("0.6", "1e-5"), Size(400, 200, 10), "distance", numbers(sigma=20))
-    line = next(line for line in proposal.plan.forecast if "leads by" in line)
-    lead = int(line.split("leads by ")[1].split(" of")[0])
+    (chance,) = proposal.plan.forecast.chances
+    assert (chance.condition, chance.probability) == ("plurality-leads", 0.9)
+    lead = int(chance.params["votes"])
     assert 130 <= lead <= 180
     test: Any = proposal.test
     for even in (
@@ -83,7 +85,7 @@ def test_belief_is_kept() -> None:
     belief = design(gap=[150, 220, 300], proxy=None, teachers=400, queries=300, classes=4)
     proposal = propose(Budget(1, "1e-5"), Size(400, 300, 4), "distance", numbers(gap=[150, 220, 300], sigma=25))
     test: Any = proposal.test
-    promised = float(proposal.plan.forecast[0].split("probability ")[1].split(" ")[0])
+    promised = proposal.plan.forecast.chances[0].probability
     assert float(test.table.at(test.distance(belief.votes()))) >= promised - 0.011
 
 
@@ -103,13 +105,13 @@ def test_smooth_test_of_the_paper() -> None:
     budget = Budget(2, "1e-5")
     proposal = propose(budget, Size(400, 50, 3), "smooth", numbers(gap=370, sigma=12))
     assert proposal.test is not None
-    assert "9 of 10" in proposal.plan.forecast[0]
+    assert [(one.probability, one.below) for one in proposal.plan.forecast.chances] == [(0.9, False)]
     outcome = pate.label(votes, budget, 12, "smooth", gap=370, noise=Simulation(2))
     assert outcome.value is not None
     assert (outcome.value.labels == 0).all()
     assert isinstance(pate.label(SPLIT[:50], budget, 12, "smooth", gap=370), Refused)
     chosen = propose(Budget("0.5", "1e-5"), Size(400, 50, 3), "smooth", numbers(gap=100))
-    assert "plain mechanism is cheaper" in chosen.plan.forecast[0]
+    assert chosen.plan.forecast.notes[0] == Note("plain-is-cheaper")
     with pytest.raises(ValueError, match="threshold"):
         propose(budget, Size(400, 50, 3), "smooth", numbers(threshold=100))
     with pytest.raises(ValueError, match="alone costs more"):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,19 +18,22 @@ import snugdp
 from snugdp import Cost, Receipt, Simulation
 from snugdp.audit.equality import equal
 from snugdp.ledger import address
+from snugdp.noise import Noise
+from snugdp.noise.requests import Request
 from snugdp.numerics import balls, threads
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
-from snugdp.secrecy import secret
-from snugdp.serial.codec import Kept, read
+from snugdp.secrecy import silence
+from snugdp.serial.codec import StoredOutcome, loads
 
 ROOT = str(Path(snugdp.__file__).parent)
 CANARY = "canary 87d1"
 KINDS: tuple[type[BaseException], ...] = (ValueError, SystemExit, GeneratorExit, KeyboardInterrupt, MemoryError)
 Line = tuple[str, int]
+T = TypeVar("T")
 
 
-class Counting:
+class Counting(Noise):
     """A seeded source that has to be private to be charged, and counts what is drawn after the charge."""
 
     private = True
@@ -38,16 +41,9 @@ class Counting:
     def __init__(self, shelf: Shelf, seed: int = 1) -> None:
         self._shelf, self._source = shelf, Simulation(seed)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "told":
-            raise AttributeError(name)
-        method = getattr(self._source, name)
-
-        def draw(*given: Any, **named: Any) -> Any:
-            self._shelf.draws += self._shelf.paid
-            return method(*given, **named)
-
-        return draw
+    def answer(self, request: Request[T]) -> T:
+        self._shelf.draws += self._shelf.paid
+        return self._source.answer(request)
 
 
 class Shelf:
@@ -58,7 +54,7 @@ class Shelf:
         self.paid, self.draws, self.hash = False, 0, hash
         self.on_charge: Callable[[], None] = lambda: None
 
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
+    def charge(self, cost: Cost, what: str, *, plan: str = "", question: Any = None) -> Receipt:
         self.paid = True
         self.on_charge()
         return Receipt("shelf", 1, what, cost, "key", self.hash)
@@ -119,14 +115,14 @@ class Watch:
                 raise self.kind(*self.said)
         return self.trace
 
-    def pay(self, plain: Callable[..., Any], purse: Purse, plan: Plan, walk: Callable[[Any], Kept]) -> Any:
+    def pay(self, plain: Callable[..., Any], purse: Purse, plan: Plan, walk: Callable[..., StoredOutcome]) -> Any:
         """``Purse.pay`` with the eyes open."""
         self.depth += 1
 
-        def seen(receipt: Any) -> Kept:
+        def seen(*given: Any) -> StoredOutcome:
             if self.depth == 1:
                 self.phase = "walk"
-            return walk(receipt)
+            return walk(*given)
 
         try:
             return plain(purse, plan, seen)
@@ -178,7 +174,7 @@ def tidy() -> None:
     sys.settrace(None)
     balls._turn.renew()
     threads._lock, address._LOCK = threading.Lock(), threading.Lock()
-    secret._HUSH.after_fork()
+    silence.WARNINGS_OFF.after_fork()
 
 
 def ended(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:
@@ -217,7 +213,7 @@ def attack(run: Callable[[Any], Any], at: Line, kind: type[BaseException]) -> st
         return watch.raised
     assert failed is None
     assert shelf.stored[0] is not None
-    assert again.refused == read(shelf.stored[0]).refused
+    assert again.refused == loads(shelf.stored[0]).refused
     if outcome is not None:
         assert equal(outcome.value, again.value)
         assert outcome.refused == again.refused

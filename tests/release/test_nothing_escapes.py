@@ -20,15 +20,15 @@ from snugdp.audit.finding import Case
 from snugdp.certify.statistics import Statistic
 from snugdp.noise import Laplace
 from snugdp.numerics.threads import one_blas_thread
-from snugdp.propose.plan import Plan, Step
 from snugdp.recipe import PrivateAlgorithm, from_distance, from_statistics
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
+from tests.plans import plan_of
 from tests.release.escapes import CANARY, KINDS, Counting, Shelf, Watch, attack, ended, lines, shown, tidy
 
 BUDGET = Budget(2, 1e-2)
-PLAN = Plan("a count", "release/spine.proof.md#theorem-a0", {}, (Step("count", "", Cost(epsilon=1)),))
+PLAN = plan_of("a count", Cost(epsilon=1))
 
 
 class Panic(BaseException):
@@ -185,7 +185,7 @@ def test_an_interrupt_while_another_exception_is_handled(kind: type[BaseExceptio
     def failing(shelf: Shelf) -> tuple[Any, BaseException | None]:
         noise: Any = Counting(shelf)
         trouble = raising(ValueError)
-        return ended(lambda: Purse(noise, shelf).pay(PLAN, lambda _: trouble(noise.add(Secret(5), Laplace(1)))))
+        return ended(lambda: Purse(noise, shelf).pay(PLAN, lambda *_: trouble(noise.add(Secret(5), Laplace(1)))))
 
     shelf = Shelf()
     watch = Watch(shelf)
@@ -208,8 +208,8 @@ def test_an_interrupt_while_another_exception_is_handled(kind: type[BaseExceptio
 # ---- two at a time
 
 
-def counted(noise: Any) -> Callable[[Any], Kept]:
-    return lambda _: Kept(refused=False, value=float(noise.add(Secret(5), Laplace(1), grid=-20)))
+def counted(noise: Any) -> Callable[..., StoredOutcome]:
+    return lambda *_: StoredOutcome(refused=False, value=float(noise.add(Secret(5), Laplace(1), grid=-20)))
 
 
 def test_threads_with_one_key_share_one_draw(ledger: Ledger) -> None:
@@ -273,9 +273,9 @@ def test_what_cannot_be_stored_is_not_said_either(trouble: Any) -> None:
     shelf.trouble = trouble
     drawn: list[Any] = []
 
-    def walk(_: object) -> Kept:
+    def walk(*_: object) -> StoredOutcome:
         drawn.append(counted(noise)(None).value)
-        return Kept(refused=False, value=drawn[0])
+        return StoredOutcome(refused=False, value=drawn[0])
 
     _, error = ended(lambda: Purse(noise, shelf).pay(PLAN, walk))
     assert type(error) is LedgerError

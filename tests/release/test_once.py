@@ -11,15 +11,16 @@ import pytest
 
 import snugdp
 from snugdp import Budget, Cost, Ledger, LedgerError, MemoryLedger, Refused, Released
+from snugdp.ledger.question import question
 from snugdp.noise import Laplace
-from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.release.stages import Advance
 from snugdp.secrecy.secret import PrivateComputationError, Secret
+from tests.plans import plan_of
 from tests.release.escapes import CANARY, Shelf, ended, shown
 
-PLAN = Plan("a count", "release/spine.proof.md#theorem-a0", {}, (Step("count", "", Cost(epsilon=1)),))
+PLAN = plan_of("a count", Cost(epsilon=1))
 
 
 def made(draw: Any) -> Any:
@@ -34,14 +35,14 @@ class Count:
 
     def draw(self, data: Any, noise: Any) -> float:
         self.draws += 1
-        return float(noise.add(data, Laplace(1)))
+        return float(noise.at("release").add(data, Laplace(1)))
 
 
 def test_a_stage_pays_once_however_often_its_purse_is_copied() -> None:
     receipt = MemoryLedger(5, 0).charge(Cost(epsilon=1), "all")
     purse, count = Advance(snugdp.Exact(), Cost(epsilon=1), receipt), Count()
     for _ in range(3):
-        ended(lambda: release(PLAN, count, Secret(100), purse.asking(lambda: "q")))
+        ended(lambda: release(PLAN, count, Secret(100), purse.asking(lambda: question("q"))))
     assert count.draws == 1
 
 
@@ -150,4 +151,4 @@ def test_a_draw_that_cannot_be_called_is_refused_when_it_is_given(draw: Any) -> 
 
 def test_a_release_still_works() -> None:
     assert isinstance(made(lambda data, noise: float(noise.add(data.map(len), Laplace(1))))([1]), Released)
-    assert Purse(None, None, Budget(1, 0)).pay(PLAN, lambda _: (_ for _ in ()).throw(ValueError(CANARY))).refused
+    assert Purse(None, None, Budget(1, 0)).pay(PLAN, lambda *_: (_ for _ in ()).throw(ValueError(CANARY))).refused

@@ -19,12 +19,12 @@ from snugdp import (
     Released,
     Simulation,
 )
-from snugdp.propose.plan import Plan, Step
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
+from tests.plans import plan_of
 
-PLAN = Plan("a test of the spine", "release/spine.proof.md#theorem-a1", {}, (Step("test", "", Cost(epsilon=1)),))
+PLAN = plan_of("a test of the spine", {"test": Cost(epsilon=1), "release": Cost()})
 
 
 class Diary:
@@ -56,7 +56,7 @@ def test_refusing_form_pays_tests_releases() -> None:
     outcome = release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), diary))
     assert diary.lines == ["charge", "test", "draw"]
     assert isinstance(outcome, Released)
-    assert (outcome.value, outcome.cost, outcome.receipt.what) == ("value", Cost(epsilon=1), PLAN.what)
+    assert (outcome.value, outcome.cost, outcome.receipt.what) == ("value", Cost(epsilon=1), PLAN.title)
     assert outcome
 
 
@@ -118,7 +118,7 @@ class Empty(list[str]):
 def test_an_empty_ledger_is_a_ledger() -> None:
     diary, ledger = Diary(), Empty()
     assert isinstance(release_or_refuse(PLAN, diary, diary, Secret(0), Purse(Exact(), ledger)), Released)
-    assert ledger == [PLAN.what]
+    assert ledger == [PLAN.title]
 
 
 def test_without_a_receipt_nothing_is_drawn() -> None:

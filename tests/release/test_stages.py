@@ -8,18 +8,19 @@ import pytest
 
 from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, NotPrivate, Refused, Released, Simulation
 from snugdp.noise import Noise
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.release.stages import in_two_stages
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
+from tests.plans import plan_of
 
 FIRST, SECOND = Cost(epsilon="0.1"), Cost(epsilon="0.2", delta="1e-7")
-PLAN = Plan("two stages", "", {}, (Step("one", "", FIRST), Step("two", "", SECOND)))
+PLAN = plan_of("two stages", {"one": FIRST, "two": SECOND})
 
 
 def plan(cost: Cost) -> Plan:
-    return Plan("the second", "", {}, (Step("two", "", cost),))
+    return plan_of("the second", {"two": cost})
 
 
 class First:
@@ -37,10 +38,10 @@ class Second:
         self.costs, self.refuse, self.fail = costs or (SECOND,), refuse, fail
 
     def fit(self, data: Secret[int], found: Any, purse: Purse) -> Any:
-        def walk(_: object) -> Kept:
+        def walk(*_: object) -> StoredOutcome:
             if self.fail:
                 raise PrivateComputationError("private")
-            return Kept(self.refuse, *(() if self.refuse else (f"fit on {found}", "certificate")))
+            return StoredOutcome(self.refuse, *(() if self.refuse else (f"fit on {found}", "certificate")))
 
         return [purse.pay(plan(cost), walk) for cost in self.costs][-1]
 

@@ -185,7 +185,7 @@ def test_a_rehearsal_is_told_to_machines_too_and_names_are_explained() -> None:
     found = told(model)
     assert found["outcome"] == "rehearsal (released), NOT PRIVATE"
     assert found["receipt"] is None
-    assert [step["name"] for step in found["steps"]] == ["test", "test", "release"]
+    assert [step["id"] for step in found["steps"]] == ["test-curvature", "test-residual", "release"]
     text = Page(render(model)).text
     assert names.of_released("curvature") in text
     assert "fit_intercept" not in text
@@ -232,6 +232,7 @@ def test_steps_of_a_file_add_up_or_are_refused() -> None:
     for wrong in changed:
         with pytest.raises(ValueError, match="step"):
             from_dict({**whole, "steps": wrong})
-    old = {name: value for name, value in whole.items() if name != "steps"}
-    assert [step.name for step in from_dict(old).plan_.steps] == ["all"]  # written before there were steps
-    assert "What each step cost" in Page(render(old)).text
+    assert "What each step cost" in Page(render(whole)).text
+    old = {name: value for name, value in whole.items() if name != "theorem"}
+    with pytest.raises(ValueError, match="an older snugdp wrote this file"):
+        from_dict(old)

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import snugdp
 from snugdp.cli.main import app
 from snugdp.estimators.files.model_file import as_dict
+from snugdp.propose.plan import StepKind
 from snugdp.report import curves, words
 from snugdp.report.model import render
 from snugdp.report.released import table_of
@@ -127,7 +128,7 @@ def test_it_shows_what_was_released_and_what_was_paid(fitted: Any, page: str) ->
     assert "at most 2.72 times as likely" in text
     assert "plus a probability of at most 1 in 1,000,000" in text
     assert "memory" in text
-    assert fitted.guarantee_.proof in text
+    assert fitted.guarantee_.theorem.id in text
     assert f"snugdp {snugdp.__version__} · saved " in text
     assert "18 to 90" in text
     assert "With 4,000 rows" in text  # the forecast against epsilon
@@ -138,7 +139,7 @@ def test_a_file_and_its_estimator_tell_the_same(fitted: snugdp.LinearRegression)
     assert (one.tables, one.certificate, one.details) == (other.tables, other.certificate, other.details)
     assert (one.expected, one.forecast, one.test_failure) == (other.expected, other.forecast, other.test_failure)
     assert one.shares == other.shares
-    assert sum(1 for share in one.shares if share.name == "test") == 2
+    assert sum(1 for share in one.shares if share.step.kind is StepKind.TEST) == 2
 
 
 def test_perturbed_objectives_are_priced_from_a_file_too() -> None:

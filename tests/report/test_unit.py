@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from sklearn.linear_model import LogisticRegression as PlainLogistic
 from sklearn.naive_bayes import GaussianNB
 
 import snugdp
-from snugdp.core.guarantee import Unit
 from snugdp.core.outcome import NotPrivate
+from snugdp.core.unit import Unit
 from snugdp.estimators.files.model_file import as_dict, from_dict
+from snugdp.propose.theorem import theorem
 from snugdp.report.model import render, told
 from snugdp.report.story import of_estimator, story_of
 from tests.report.test_model import Page
@@ -51,7 +53,7 @@ def test_a_rehearsed_classifier_and_a_released_one_protect_the_same(released: An
         assert "the votes of one teacher" not in text
         assert "one teacher had voted" not in text
     assert of_estimator(released).unit == of_estimator(rehearsed).unit
-    assert of_estimator(released).proof == of_estimator(rehearsed).proof
+    assert of_estimator(released).theorem == of_estimator(rehearsed).theorem
     assert str(released.plan_) == str(rehearsed.plan_) == str(released.plan())
 
 
@@ -96,8 +98,7 @@ def test_a_plan_of_another_unit_is_not_that_of_an_outcome() -> None:
 
 def test_no_path_decides_it() -> None:
     """The theorem of a plan is a name for people: whatever it is, the unit is the one that was given."""
-    plan = snugdp.propose.plan.Plan("mean", "mechanisms/gnmax/any.proof.md", {}, snugdp.Mode(
-        categories=["a"], epsilon=1, delta=1e-6
-    ).plan().steps)  # fmt: skip
+    mode = snugdp.Mode(categories=["a"], epsilon=1, delta=1e-6).plan()
+    plan = replace(mode, title="mean", theorem=theorem("labels-distance/1"))
     text = Page(render(NotPrivate("a", False, plan.cost), plan=plan)).text
     assert "that person's row had not been in the table" in text

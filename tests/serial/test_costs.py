@@ -21,14 +21,15 @@ from snugdp.accounting.composition import objective_perturbation
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
 from snugdp.estimators.base import Promise
 from snugdp.estimators.files.model_file import as_dict, from_dict
-from snugdp.estimators.files.steps import cost_parts, cost_told
 from snugdp.ledger.limits import Remaining
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.report.model import render, told
 from snugdp.report.words import at_most, chance, parts
-from snugdp.serial.costs import cost_from_json
+from snugdp.serial.costs import cost_from_json, cost_parts, cost_told
 from tests.cli import people
 from tests.cli.people import run
+from tests.plans import plan_of
 from tests.report.test_model import Page
 
 TINY = Fraction(1, 10**4)
@@ -64,8 +65,8 @@ def no_less(text: str, cost: Cost) -> None:
     assert "free" not in text
 
 
-def plan_of(cost: Cost, budget: Budget | None = None) -> Plan:
-    return Plan("mean", "none", {"epsilon_limit": cost.epsilon}, (Step("release", "noise", cost),), budget=budget)
+def planned(cost: Cost, budget: Budget | None = None) -> Plan:
+    return plan_of("mean", cost, proposal={"epsilon_limit": cost.epsilon}, budget=budget)
 
 
 SHOWN: dict[str, Callable[[Cost], str]] = {
@@ -76,9 +77,9 @@ SHOWN: dict[str, Callable[[Cost], str]] = {
     "Released": lambda cost: str(Released(1.0, cost, RECEIPT)),
     "Refused": lambda cost: str(Refused(cost, RECEIPT)),
     "NotPrivate": lambda cost: repr(NotPrivate(1.0, False, cost)),
-    "Step": lambda cost: repr(Step("release", "noise", cost)),
-    "Plan, the step": lambda cost: next(line for line in str(plan_of(cost)).splitlines() if "release" in line),
-    "Plan, the total": lambda cost: next(line for line in str(plan_of(cost)).splitlines() if "total" in line),
+    "Step": lambda cost: repr(Step("release", StepKind.RELEASE, StepNoise("noise"), cost)),
+    "Plan, the step": lambda cost: next(line for line in str(planned(cost)).splitlines() if "release" in line),
+    "Plan, the total": lambda cost: next(line for line in str(planned(cost)).splitlines() if "total" in line),
     "a model file": lambda cost: str(cost_parts(cost)["words"]),
 }
 
@@ -103,18 +104,18 @@ def test_any_cost_is_shown_so(mu: Fraction, epsilon: Fraction, delta: Fraction, 
 
 def test_the_breaches_that_were_found() -> None:
     assert "epsilon=1.0000004," in repr(Cost(epsilon="1.0000004"))
-    assert "[mu 4e-06]" in str(plan_of(Cost(mu="4e-6")))
-    assert "variation 1e-12" in str(plan_of(Cost(epsilon=1, variation="1e-12")))
+    assert "[mu 4e-06]" in str(planned(Cost(mu="4e-6")))
+    assert "variation 1e-12" in str(planned(Cost(epsilon=1, variation="1e-12")))
     assert Cost().words == "free"
     assert Cost(atoms=(objective_perturbation("0.05", "0.2"),)).words == "1 perturbed objective"
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_a_promise_is_not_made_smaller(budget: Budget) -> None:
-    for text in (repr(budget), str(plan_of(Cost(mu=1), budget)).partition("that is")[2]):
+    for text in (repr(budget), str(planned(Cost(mu=1), budget)).partition("that is")[2]):
         assert budget.epsilon <= read("epsilon", text) <= budget.epsilon * (1 + TINY)
         assert budget.delta <= read("delta", text) <= budget.delta * (1 + TINY)
-    promise = Promise(budget, "none")
+    promise = Promise(budget, theorem("release/1"))
     epsilon, delta = map(Fraction, re.findall(r"[0-9.e-]+", str(promise))[:2])
     assert (epsilon >= budget.epsilon, delta >= budget.delta) == (True, True)
     assert Fraction(repr(promise.epsilon)) >= budget.epsilon
@@ -187,8 +188,8 @@ def test_numbers_of_a_page(value: Fraction) -> None:
 
 def test_a_step_that_costs_a_failure_alone_is_not_free() -> None:
     costs = Cost(epsilon=1), Cost(delta="4e-7"), Cost(mu="1e-9")
-    steps = tuple(Step(name, "noise", cost) for name, cost in zip(("one", "two", "three"), costs, strict=True))
-    plan = Plan("mean", "none", {}, steps, budget=Budget("1.0000004", "1e-6"))
+    steps = dict(zip(("one", "two", "three"), costs, strict=True))
+    plan = plan_of("mean", steps, budget=Budget("1.0000004", "1e-6"))
     text = Page(render(NotPrivate(1.0, False, plan.cost), plan=plan)).text
     assert "free" not in text
     assert "4 × 10⁻⁷" in text

@@ -12,6 +12,7 @@ import numpy as np
 from snugdp import Cost, Guarantee
 from snugdp.accounting import composition, discrete, gaussian, pairs, renyi, variation
 from snugdp.accounting.objective import linear
+from snugdp.accounting.objective.run import log_det
 from snugdp.accounting.output import posterior
 from snugdp.accounting.output.posterior_search import rho_max
 from snugdp.mechanisms.linear.sufficient import adassp_scales
@@ -100,7 +101,7 @@ def _objective_calibration(eps: float, delta: float, B: float, tau: float) -> di
 def _objective_general(eps: float, delta: float, B: float, tau: float, lam: float) -> dict[str, float]:
     kappa = Fraction(repr(B)) ** 2 / Fraction(repr(lam))
     m = linear.calibrate_general(eps, delta, [kappa])
-    return {"beta": float(linear.log_det(kappa)), "m": m, "sigma": B * tau / m if m else math.inf}
+    return {"beta": float(log_det(kappa)), "m": m, "sigma": B * tau / m if m else math.inf}
 
 
 def _objective_renyi(alpha: float, m: float, kappa: float) -> dict[str, float]:

@@ -12,7 +12,7 @@ import numpy as np
 from snugdp import Cost
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import closed_form, glm, multiclass
-from snugdp.accounting.objective.glm import Kind, SharpRun
+from snugdp.accounting.objective.run import Kind, RunCost, critical_loss
 from snugdp.accounting.output import glm as glm_output
 from snugdp.accounting.output.glm import Constants, LossConstants
 from snugdp.accounting.output.glm_budget import TestedRelease
@@ -82,14 +82,14 @@ def _sigma(*, eps: float, delta: float, lam: float, G: float, beta: float, const
 
 
 def _delta(*, eps: float, sigma: float, lam: float, G: float, beta: float, constant_sign: bool) -> float:
-    run = SharpRun((exact(G) / exact(sigma)) ** 2, exact(beta) / exact(lam), _kind(constant_sign))
+    run = RunCost((exact(G) / exact(sigma)) ** 2, exact(beta) / exact(lam), _kind(constant_sign))
     if run.critical_loss > exact(eps):  # the older theorem says nothing here
         return 1.0
     return Cost(atoms=(run.atom,)).delta_at(eps)
 
 
 def _limit(m: float, kappa: float) -> float:
-    return float(glm.critical_loss("logistic", exact(m) ** 2, exact(kappa)))
+    return float(critical_loss("logistic", exact(m) ** 2, exact(kappa)))
 
 
 def _profile(m: float, kappa: float, e: float) -> dict[str, float]:
@@ -164,7 +164,7 @@ OBJECTIVE_GLM: Mapping[str, Callable[..., Any]] = {
     "objglm_composition": _composition,
     "objglm_rdp": _renyi,
     "objglm_ec_curve": lambda curve, kappa, m: {
-        "e_c": float(glm.critical_loss(CURVES[curve], exact(m) ** 2, exact(kappa)))
+        "e_c": float(critical_loss(CURVES[curve], exact(m) ** 2, exact(kappa)))
     },
     "objglm_logistic_minimiser": _minimiser,
 }

@@ -3,9 +3,9 @@
 Every answer is the safe end of a proved bracket: deltas and epsilons are rounded up, an affordable mu is
 rounded down. Numbers are read exactly as typed. Each module's statements are proved in the file beside it.
 
-- ``gaussian``: Gaussian DP. ``triple``: how a Gaussian, a pure and a failure part and atoms compose.
+- ``gaussian``: Gaussian DP. ``composition``: how a Gaussian, a pure and a failure part and atoms compose.
 - ``pairs``: hockey sticks of single pairs. ``renyi``: Renyi curves and their conversion.
 - ``discrete``: integer noise and its thresholds. ``variation``: the charge for inexact sampling or solving.
 - ``selection``: the price of keeping the best of a random number of runs.
-- ``calibration``, ``balls``, ``rational``: the tools they stand on.
+- ``objective``, ``output``: objective and output perturbation. The tools they all stand on are in ``numerics``.
 """

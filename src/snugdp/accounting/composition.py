@@ -94,9 +94,9 @@ class _Cost:
 def delta(
     *,
     mu_squared: Fraction,
-    pure: Fraction,
-    failure: Fraction,
-    variation: Fraction,
+    pure: Fraction = Fraction(0),
+    failure: Fraction = Fraction(0),
+    variation: Fraction = Fraction(0),
     atoms: tuple[Atom, ...],
     epsilon: Fraction,
 ) -> float:
@@ -117,9 +117,9 @@ def delta(
 def at_most(
     *,
     mu_squared: Fraction,
-    pure: Fraction,
-    failure: Fraction,
-    variation: Fraction,
+    pure: Fraction = Fraction(0),
+    failure: Fraction = Fraction(0),
+    variation: Fraction = Fraction(0),
     atoms: tuple[Atom, ...],
     epsilon: Fraction,
     delta: Fraction,

@@ -26,11 +26,21 @@ _SURE = 5.6  # deviations on either side: a slip is missed as rarely as there ar
 class Certified:
     """A private bound on data that the audit knows.
 
-    ``run(noise)``: draws the bound once and says by how much it held; below zero, it was wrong.
-    ``failure``: how often it may be wrong, at most. Choose it large for an audit: 1/20, or 1/5 where a run is slow.
-    ``slips``: by how much less the bound would hold if a mistake had been made, such as a forgotten shift.
-    ``others``: runs of bounds made with a mistake. Every mistake must be found, or the finding is too weak.
+    Parameters
+    ----------
+    name : str
+        A name for findings.
+    run : callable
+        ``run(noise)``: draws the bound once and returns by how much it held; below zero, it was wrong.
+    failure : float
+        How often it may be wrong, at most. Choose it large for an audit: 1/20, or 1/5 where a run is slow.
+    slips : mapping of str to float
+        Mistakes that must be detected, such as a forgotten shift: by how much less the bound would hold.
+    others : mapping of str to callable
+        Runs of bounds made with a mistake. A mistake that is not detected makes the finding too weak.
 
+    Examples
+    --------
     >>> from snugdp.noise import Gaussian
     >>> from snugdp.secrecy.secret import Secret
     >>> def run(noise):

@@ -52,9 +52,21 @@ def _exact(value: float | Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Curve:
-    """Deltas that are claimed and that were measured, at the same epsilons: for a plot.
+    """Claimed and measured deltas at the same epsilons, for a plot.
 
-    ``low`` and ``high``: the ends of the interval around what was measured.
+    Parameters
+    ----------
+    at : tuple of float
+        The epsilons.
+    claimed, measured : tuple of float
+        The deltas.
+    low, high : tuple of float
+        The ends of the interval around each measured delta.
+
+    Examples
+    --------
+    >>> Curve(at=(0.0, 1.0), claimed=(0.5, 0.1), measured=(0.4, 0.1)).measured
+    (0.4, 0.1)
     """
 
     at: tuple[float, ...]
@@ -71,7 +83,28 @@ class Curve:
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim against what was measured. ``claim`` and ``measured`` are words and numbers for people."""
+    """One claim compared with what was measured.
+
+    Parameters
+    ----------
+    layer : str
+        A letter of ``LAYERS``.
+    case : str
+        What was audited.
+    claim, measured : str
+        The claim and the measurement, in words and numbers for people.
+    passed : bool
+        Whether the claim held.
+    detail : str
+        What to look at.
+    curve : Curve, optional
+        For a plot.
+
+    Examples
+    --------
+    >>> print(Finding("E", "a count", "delta(1) <= 0.1", "at least 0.02", True))
+    ok     E a count: delta(1) <= 0.1; at least 0.02
+    """
 
     layer: str
     case: str
@@ -94,20 +127,50 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case(Generic[Data]):
-    """A mechanism to be audited: how to run it, what it claims, and neighbours to attack it with.
+    """A mechanism to audit: how to run it, what it claims, and neighbours to attack it with.
 
-    ``run(data, noise)``: the whole walk through the public face, drawing from this source alone.
-    ``cost``: what is claimed, with a delta large enough to be seen, such as 0.05.
-    ``worst``: pairs on which the claim should be tight; ``random``: any neighbours, strange rows among them.
-    ``budget``: where (epsilon, delta) is promised of the whole rather than the cost.
-    ``certificates``: private bounds whose failures are counted.
-    ``transcript``: whether everything drawn is promised, or only the output.
-    ``tight``: whether noise 20 % too small must be seen on the worst pairs (or how many per cent, as a fraction).
-    ``parts``: whether the Gaussian and the pure part of the cost bound the sums of what is drawn, each by itself.
-    ``pace``: "swift" where a walk takes about a millisecond, "steady" at ten, "slow" at twenty and more: slow cases get
-    fewer runs.
-    ``apart``: for a mechanism that scatters rows among blocks, the place of the row that one table has more, so that
-    all others stay where they are. Without it, it is the last one.
+    Parameters
+    ----------
+    name : str
+        A name, such as "median".
+    run : callable
+        ``run(data, noise)``: the whole release through the public interface, drawing from this source alone.
+    cost : Cost
+        What is claimed, with a delta large enough to be seen, such as 0.05.
+    worst : callable
+        ``worst()``: pairs of neighbours on which the claim should be tight.
+    random : callable, optional
+        ``random(generator)``: any pair of neighbours, strange rows among them.
+    budget : Budget, optional
+        The claim, where (epsilon, delta) is promised of the whole rather than the cost.
+    certificates : tuple of Certified
+        Private bounds whose failures are counted.
+    transcript : bool, default=True
+        Whether the claim covers everything drawn, or only the output.
+    group : str
+        The group it is reported in.
+    tight : bool or float, default=True
+        Whether noise that is 20 % too small must be detected on the worst pairs; or by how much it must be too small,
+        as a fraction.
+    parts : bool, default=True
+        Whether the Gaussian and the pure part of the cost each bound the sum of what is drawn.
+    pace : {"swift", "steady", "slow"}
+        "swift" where a walk takes about a millisecond, "steady" at ten, "slow" at twenty and more, which gets fewer
+        runs.
+    apart : callable, optional
+        ``apart(one, other)``: for a mechanism that scatters rows among blocks, the index of the additional row, so that
+        all other rows stay where they are. By default it is the last row.
+
+    Examples
+    --------
+    >>> from snugdp.audit import audit, released_by
+    >>> from snugdp.noise import Laplace
+    >>> def draw(data, noise):
+    ...     return noise.add(data.map(len), Laplace(1), grid=-10)
+    >>> claim = Cost(epsilon=1)
+    >>> case = Case("a count", released_by(draw, claim), claim, worst=lambda: [([0, 1], [0])])
+    >>> audit(case, layers="D").passed
+    True
     """
 
     name: str

@@ -60,17 +60,35 @@ def _built(group: str) -> tuple[Case[Any], ...]:
 
 
 def registered(group: str | None = None) -> tuple[Case[Any], ...]:
-    """All cases, or those of a group; the library's own first. They are made once: ``forget`` makes them anew.
+    """All cases, or those of one group; the library's own come first. They are made once: ``forget`` makes them anew.
 
-    Some of them plan for seconds when they are made.
+    They are created once (``forget`` creates them anew), and some of them plan for seconds.
+
+    Parameters
+    ----------
+    group : str, optional
+        The group.
+
+    Returns
+    -------
+    tuple of Case
+        The cases.
     """
     return (*_ours(group), *(case for case in _others.values() if group in (None, case.group)))
 
 
 def register(case: Case[Any]) -> Case[Any]:
-    """Add a case of your own, under a name that no other case has. It is returned.
+    """Add a case of your own, which every audit and the command line then know.
 
-    From then on every audit and the command line know it.
+    Parameters
+    ----------
+    case : Case
+        The case, with a name that no other case has.
+
+    Returns
+    -------
+    Case
+        The same case.
     """
     if not isinstance(case, Case):
         raise TypeError("give a snugdp.audit Case: how to run the mechanism, what it claims, and worst pairs")

@@ -35,7 +35,29 @@ _VERSIONS = ("snugdp", "numpy", "scipy", "scikit-learn", "python-flint")
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that an audit found: claims against what was measured, and processor time by layer."""
+    """Everything that an audit found.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+        Every claim with its measurement.
+    seconds : mapping of str to float
+        Processor time by layer.
+    elapsed : float
+        Seconds from beginning to end.
+    versions : mapping of str to str
+        Versions of what computed it.
+    effort : str
+        "quick" or "full".
+    groups : mapping of str to str
+        The group of every case.
+
+    Examples
+    --------
+    >>> from snugdp.audit import Finding
+    >>> Report((Finding("E", "a count", "delta(1) <= 0.1", "at least 0.02", True),)).passed
+    True
+    """
 
     findings: tuple[Finding, ...]
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -71,14 +93,44 @@ def audit(
     seed: int = 0,
     times: int = 1,
 ) -> Report:
-    """Audit these cases, or without cases all that are registered, and what the library's own are built on.
+    """Audit the given cases, or all registered ones, and what the library's own are built on.
 
-    ``quick``: minutes; otherwise an hour. ``layers``: letters of ``LAYERS``, all by default. ``progress`` is told after
-    every piece how many are done, how many there are, and which it was. ``processes``: for registered cases; a program
-    that asks for several must be guarded by ``if __name__ == "__main__"``. ``seed``: of the walks; our source of noise
-    is always tested with real entropy. ``times``: so often, with this seed and the next ones, to count false alarms.
+    Guarantee: a correct library fails a quick audit with probability below 1e-4. Passing is not a proof.
 
-    Guarantee: a correct library fails a quick audit with probability below 1e-4. What has passed is not proved.
+    Parameters
+    ----------
+    cases : Case or iterable of Case, optional
+        What to audit.
+    quick : bool, default=True
+        Minutes; otherwise an hour.
+    layers : iterable of str, optional
+        Letters of ``LAYERS``; all by default.
+    progress : callable, optional
+        Called after every piece with how many are done, how many there are, and which it was.
+    processes : int, default=1
+        For registered cases; a program that asks for several must be guarded by ``if __name__ == "__main__"``.
+    seed : int, default=0
+        The seed of the runs; the source of noise itself is always tested with real entropy.
+    times : int, default=1
+        How often to run, with this seed and the next ones, to count false alarms.
+
+    Returns
+    -------
+    Report
+        The findings.
+
+    Examples
+    --------
+    >>> from snugdp import Cost
+    >>> from snugdp.audit import Case, audit, released_by
+    >>> from snugdp.noise import Laplace
+    >>> def draw(data, noise):
+    ...     return noise.add(data.map(len), Laplace(2), grid=-10)
+    >>> claim = Cost(epsilon=0.5)
+    >>> case = Case("a count", released_by(draw, claim), claim, worst=lambda: [([0, 1], [0])])
+    >>> report = audit(case, layers="D")
+    >>> report.passed, report.findings[0].layer
+    (True, 'D')
     """
     effort, wanted = QUICK if quick else FULL, _letters(layers)
     chosen = _chosen(cases)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,35 +14,54 @@ from snugdp.audit.finding import Curve, Finding, at_least, at_most, promised
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import Theorem
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]
 Draw = Callable[[Secret[Data], Noise], Any]
 _PLACES = (0.0, 0.3, 0.6, 0.85, 1.0)  # of the claimed epsilon
 _SMALL = 0.05
+_YOURS = Theorem("yours", "Your own claim", "", "")
 
 
-def released_by(draw: Draw[Data], cost: Cost | Sequence[Cost]) -> Callable[[Data, Noise], Outcome[Any]]:
+def released_by(draw: Draw[Data], cost: Cost | Mapping[str, Cost]) -> Callable[[Data, Noise], Outcome[Any]]:
     """The ``run`` of a ``Case`` from a function of your own.
 
-    ``draw(data, noise)``: gets the data as a ``Secret``, draws from this noise, and returns what is released, or None
-    for a refusal. ``cost``: what is paid; the costs of all steps, in the order in which they draw, where there are
-    several: a test, and then a release.
+    Parameters
+    ----------
+    draw : callable
+        ``draw(data, noise)``: gets the data as a ``Secret``, draws from this noise, and returns what is released, or
+        None for a refusal.
+    cost : Cost or mapping of str to Cost
+        What is paid; with several steps, such as a test and then a release, the cost of each by its name, in their
+        order. ``draw`` then names the step of every draw: ``noise.at("test").at_least(...)``.
+
+    Returns
+    -------
+    callable
+        ``run(data, noise)``.
+
+    Examples
+    --------
+    >>> from snugdp.noise import Laplace, Simulation
+    >>> run = released_by(lambda data, noise: noise.add(data.map(len), Laplace(1), grid=-10), Cost(epsilon=1))
+    >>> run([0, 1, 2], Simulation(1)).refused
+    False
     """
-    costs = (cost,) if isinstance(cost, Cost) else tuple(cost)
-    if not costs or not all(isinstance(one, Cost) for one in costs):
-        raise TypeError("cost is a snugdp.Cost, or a list of them: one for every step")
-    steps = tuple(Step(f"step {number}", "noise", one) for number, one in enumerate(costs, 1))
-    plan = Plan("audited", "none", {}, steps)
+    costs = {"release": cost} if isinstance(cost, Cost) else cost
+    if not isinstance(costs, Mapping) or not costs or not all(isinstance(one, Cost) for one in costs.values()):
+        raise TypeError('cost is a snugdp.Cost, or one for every step by its name: {"test": ..., "release": ...}')
+    steps = tuple(Step(name, StepKind.RELEASE, StepNoise("own"), one) for name, one in costs.items())
+    plan = Plan("Audited", _YOURS, steps)
 
     def run(data: Data, noise: Noise) -> Outcome[Any]:
-        def walk(_: object) -> Kept:
-            value = draw(Secret(data), noise)
-            return Kept(refused=value is None, value=value)
+        def walk(noise: Noise, _: object) -> StoredOutcome:
+            value = draw(Secret(data), noise.at("release") if isinstance(cost, Cost) else noise)
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, walk)
 
@@ -59,14 +78,35 @@ def black_box(
     name: str = "black box",
     alpha: float = ALPHA,
 ) -> Finding:
-    """Run ``sample`` on both data sets, and say whether the claim is refuted.
-
-    ``sample(data)``: one release, with fresh randomness, as a number, numbers, a word or None. ``score``: a number for
-    every release that tells the data sets apart; without it one is learnt from half of the runs.
+    """Run ``sample`` on two neighbouring data sets, and say whether the claim is refuted.
 
     Guarantee: a true claim fails with probability at most ``alpha`` in each direction. A false one may well pass: from
     outside, slack hides most mistakes.
 
+    Parameters
+    ----------
+    sample : callable
+        ``sample(data)``: one release, with fresh randomness, as a number, numbers, a word or None.
+    pair : (data, data)
+        Two neighbouring data sets.
+    claim : Cost or Budget
+        What is claimed.
+    score : callable, optional
+        A number for every release that tells the data sets apart; by default one is learned from half of the runs.
+    runs : int, default=10_000
+        How often to run on each data set.
+    name : str
+        A name for the finding.
+    alpha : float
+        The probability of a false alarm.
+
+    Returns
+    -------
+    Finding
+        Whether the claim survived, and lower bounds on what is leaked.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from snugdp import Cost
     >>> generator = np.random.default_rng(1)

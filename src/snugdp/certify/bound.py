@@ -11,11 +11,10 @@ from snugdp.noise import Noise
 from snugdp.noise.number import number
 from snugdp.release.spine import Certifier
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 
 Data = TypeVar("Data")
 Certificate = TypeVar("Certificate")
-PROOF = "certify/bound.proof.md#theorem-1"
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class BoundTest(Generic[Data, Certificate]):
         A loss that fails is a ``PrivateComputationError``, which refuses, like every other function that fails.
         """
         certificate = self.certifier.certify(data, noise)
-        worked, loss = quietly(lambda: self.loss(certificate))
+        worked, loss = attempt(lambda: self.loss(certificate))
         if not worked:
             raise PrivateComputationError(
                 "the loss at the bounds that were drawn failed. Test the function on all bounds within their ranges"

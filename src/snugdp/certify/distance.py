@@ -20,7 +20,6 @@ from snugdp.secrecy.secret import Secret
 
 Data = TypeVar("Data")
 Distance = Callable[[Data], Any]  # a number of any type (noise.number)
-PROOF = "certify/distance.proof.md#theorem-1"
 
 
 @dataclass(frozen=True)

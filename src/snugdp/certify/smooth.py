@@ -18,7 +18,6 @@ from snugdp.numerics.rationals import Real, float_up, rational
 from snugdp.secrecy.secret import Secret
 
 Data = TypeVar("Data")
-PROOF = "certify/smooth.proof.md#theorem-1"
 _DIGITS = 40  # bits kept of ln S, which needs a rational image
 _BEYOND = Fraction(sys.float_info.max)
 _SLACK = Fraction(1, 2**38)  # what the image may add to the sensitivity beta of ln S (proof, line 2)

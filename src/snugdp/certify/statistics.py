@@ -20,16 +20,31 @@ from snugdp.numerics.rationals import Real, float_down, float_up, rational
 from snugdp.secrecy.secret import Secret
 
 Data = TypeVar("Data")
-PROOF = "certify/statistics.proof.md#theorem-1"
 
 
 @dataclass(frozen=True)
 class Statistic(Generic[Data]):
     """A number of known sensitivity, and the side from which the loss needs it bounded.
 
-    ``side="lower"``: the loss falls as the statistic grows (rows, an eigenvalue). ``"upper"``: it grows (a norm).
-    ``between`` is the public range. Values outside are clipped; what is not a finite number counts as the end with the
-    larger loss (the lower end for "lower"), which must be finite. A value may be of any type (``noise.number``).
+    Parameters
+    ----------
+    name : str
+        The argument of the loss that it is given as.
+    of : callable
+        ``of(data)``: the number, of any type (``noise.number``).
+    sensitivity : Real
+        How much it changes between neighbours, at most.
+    side : {"lower", "upper"}
+        "lower" if the loss falls as the statistic grows (rows, an eigenvalue), "upper" if it grows (a norm).
+    between : (float, float)
+        The public range. Values outside are clipped; what is not a finite number counts as the end with the larger loss
+        (the lower end for "lower"), which must be finite.
+
+    Examples
+    --------
+    >>> rows = Statistic("rows", of=len, sensitivity=1, side="lower", between=(1, 1000))
+    >>> rows.value([3, 4, 5])
+    Fraction(3, 1)
     """
 
     name: str

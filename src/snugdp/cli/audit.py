@@ -29,17 +29,19 @@ _STATISTICAL = "SICDNLE"
 def audit(
     *,
     mechanism: Annotated[
-        str | None, typer.Argument(help="A mechanism, a class, a group, or how names begin; all if not given.")
+        str | None, typer.Argument(help="A mechanism, a class, a group, or the beginning of a name; by default all.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full/--quick", help="About an hour, or minutes.")] = False,
-    layers: Annotated[str | None, typer.Option(help="Letters of layers, separated by commas: S,D.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page of HTML with tables and curves.")] = None,
-    clean: Annotated[int, typer.Option(min=0, help="Repeat the statistical layers so often, and count alarms.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the walks; with --clean the first of many.")] = 0,
-    processes: Annotated[int, typer.Option(min=0, help="How many at once; 0 for one per processor.")] = 0,
+    full: Annotated[bool, typer.Option("--full/--quick", help="Take about an hour, or minutes.")] = False,
+    layers: Annotated[str | None, typer.Option(help="Layers by letter, separated by commas, such as S,D.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML page with tables and curves.")] = None,
+    clean: Annotated[
+        int, typer.Option(min=0, help="Repeat the statistical layers this often, and count false alarms.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed; with --clean, the first of several.")] = 0,
+    processes: Annotated[int, typer.Option(min=0, help="Parallel processes; 0 for one per processor.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
-    """Claims against what is measured, for every mechanism and layer. The exit code is 1 if anything failed.
+    """Compare every claim with measurements, by mechanism and layer. The exit code is 1 if anything failed.
 
     Example: snugdp audit median --layers D,N
     """

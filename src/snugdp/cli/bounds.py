@@ -15,7 +15,7 @@ def bounds(
     data: Data,
     *,
     till: Till,
-    column: Annotated[list[str], typer.Option("--column", "-c", help="A column of numbers; give it again for more.")],
+    column: Annotated[list[str], typer.Option("--column", "-c", help="A column of numbers; repeat for more.")],
     epsilon: Annotated[str, typer.Option(help="The privacy budget for all columns together, such as 0.5.")],
     outside: Annotated[str, typer.Option(help="The share of rows that may lie beyond each bound.")] = "0.01",
     neighbours: models.Relation = "add_remove",

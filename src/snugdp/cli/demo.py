@@ -29,7 +29,7 @@ def demo(
         Path | None, typer.Option(help="A folder for the files; by default a new temporary one.", show_default=False)
     ] = None,
 ) -> None:
-    """From a made-up table to a published model, in some seconds: plan, ledger, fit, score, a refusal, files.
+    """From a made-up table to a published model, in seconds: plan, ledger, fit, score, a refusal, files.
 
     Example: snugdp demo --out demo
     """
@@ -39,12 +39,12 @@ def demo(
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
             if taken := sorted(file.name for file in out.iterdir() if file.name in _FILES):
-                raise ValueError(f"{out} has a file {taken[0]} already: name another folder")
+                raise ValueError(f"{out} already has a file {taken[0]}: choose another folder")
         folder = Path(tempfile.mkdtemp(prefix="snugdp-demo-")) if out is None else out
         console = Console(highlight=False)
         show(console, folder)
         if out is None:
-            _say(console, f"\nThe folder is a temporary one: delete {folder} when you are done, or name one by --out.")
+            _say(console, f"\nThe folder is temporary: delete {folder} when you are done, or choose one with --out.")
 
 
 def show(console: Console, folder: Path) -> None:
@@ -62,7 +62,7 @@ def show(console: Console, folder: Path) -> None:
     )
     console.print(_columns(demo_table.WAGES.columns))
 
-    _step(console, 2, "The plan", "What would be paid, and what to expect of it. No row is read, nothing is spent.")
+    _step(console, 2, "The plan", "What it would cost, and what to expect. No row is read, nothing is spent.")
     model = _model(demo_table.WAGES, None)
     with console.status("planning"):
         plan = model.plan(rows=len(train))
@@ -70,24 +70,24 @@ def show(console: Console, folder: Path) -> None:
 
     _step(console, 3, "The ledger", "One budget for everything that will ever be released from this table.")
     with Ledger.open(folder / "people.ledger", dataset="people", budget=Budget(2, 1e-6)) as ledger:
-        _say(console, "epsilon 2, delta 1e-06: charged before anything is drawn, and refusing when it is empty")
+        _say(console, "epsilon 2, delta 1e-06: charged before any noise is drawn; nothing is released once it is empty")
 
-        _step(console, 4, "The fit", "Pays, tests, releases. From here on the line is anybody's to use.")
+        _step(console, 4, "The fit", "Pay, test, release. From now on anyone may use the fitted line.")
         with console.status("fitting"):
             model = _model(demo_table.WAGES, ledger).fit(train)
         plain = demo_table.plain_line(train)
         console.print(_coefficients(model, plain))
 
-        _step(console, 5, "The score", f"On {len(test):,} other rows, which would have to be public.")
+        _step(console, 5, "The score", f"On {len(test):,} other rows, which would have to be public in real life.")
         _score(console, model, plain, (train, test))
 
         _step(console, 6, "Two questions", "One gets an answer.")
         _ask(console, train, ledger)
 
-        _step(console, 7, "The ledger again", "Public. It tells what was asked, and nothing about the answers.")
+        _step(console, 7, "The ledger again", "Public. It lists what was asked, and nothing about the answers.")
         console.print(_entries(ledger))
         _say(console, f"left: {ledger.remaining}")
-    _step(console, 8, "Files", "Made by this run; yours are made by the same commands.")
+    _step(console, 8, "Files", "Written by this run; these commands write yours.")
     for name, command in _keep(model, folder).items():
         _say(console, f"{folder / name}\n    {command}")
 
@@ -119,7 +119,7 @@ def _score(console: Console, model: LinearRegression, plain: Any, rows: tuple[pl
 
     train, test = rows
     best, mean = demo_table.plain_error(plain, test), demo_table.error(0 * test["wage"] + train["wage"].mean(), test)
-    table = _table("", "off by, per hour", right=1)
+    table = _table("", "RMS error, per hour", right=1)
     table.add_row("[bold]the released line[/bold]", f"[bold]{demo_table.error(model.predict(test), test):.2f}[/bold]")
     table.add_row("least squares, not private", f"{best:.2f}")
     table.add_row("the mean for everybody", f"{mean:.2f}")
@@ -130,7 +130,7 @@ def _score(console: Console, model: LinearRegression, plain: Any, rows: tuple[pl
     more = [(text, max(off - best, 0.0)) for text, off in zip(told, errors, strict=True)]
     _say(console, "Against epsilon: the error, and how much of it is the price of privacy")
     _say(console, "\n".join(bars(more, marked=_EPSILONS.index(_EPSILON), width=30)), style="cyan")
-    note = "Rehearsals with seeded noise on made-up rows: NOT PRIVATE. Only the line above was paid for."
+    note = "Rehearsals with seeded noise on made-up rows: NOT PRIVATE. Only the line above was released."
     _say(console, note, style="yellow")
 
 

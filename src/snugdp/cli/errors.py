@@ -10,8 +10,8 @@ import typer
 
 ERROR, REFUSED, EXCEEDED = 1, 3, 4  # 0: released, or done; 2: the words of the command are wrong
 EXIT_CODES = (
-    "Exit codes: 0 released, or done; 1 error (input, files, ledger); 2 wrong use of the command; 3 refused: the test "
-    "did not pass, and the budget is spent; 4 the ledger's budget would be exceeded, and nothing was charged."
+    "Exit codes: 0 released, or done; 1 error (input, files, ledger); 2 wrong usage; 3 refused: the test did not pass, "
+    "and the budget is spent; 4 the ledger's budget would be exceeded, and nothing was charged."
 )
 
 

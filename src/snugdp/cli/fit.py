@@ -19,6 +19,7 @@ def fit(
     delta: models.Delta = 1e-6,
     target: models.Target = None,
     method: models.Method = "auto",
+    param: models.Param = None,
     propose: models.Propose = None,
     rows: Rows = None,
     features: models.Features = None,
@@ -34,9 +35,8 @@ def fit(
     """  # noqa: E501  one line to copy
     from snugdp.cli import reading
 
-    wish = models.Wish(
-        model, schema, target, epsilon, delta, method, tuple(propose or ()), rows, features, components, neighbours
-    )
+    params = (*(param or ()), *(propose or ()))
+    wish = models.Wish(model, schema, target, epsilon, delta, method, params, rows, features, components, neighbours)
     estimator = wish.estimator()
     plan = models.plan_of(estimator, rows)
     reading.opened(data, models.columns_of(estimator))
@@ -48,7 +48,7 @@ def fit(
         shown = {"model": as_dict(estimator)}
     elif estimator.released_:
         table = _table(estimator)
-        words = f"Released: {estimator.guarantee_}\nProof: {estimator.guarantee_.proof}"
+        words = f"Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
     till.tell(estimator.outcome_, plan, Told(words, shown, {"model": output}, estimator, rows=rows, table=table))
 
 

@@ -21,23 +21,25 @@ app = typer.Typer(
 Where = Annotated[
     str, typer.Argument(help="The ledger: a file, or postgresql://user@host/database#dataset.", show_default=False)
 ]
-Anchor = Annotated[Path | None, typer.Option(help="The anchor, if it is not beside the ledger.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="For machines.")]
+Anchor = Annotated[Path | None, typer.Option(help="The anchor, if it is not next to the ledger.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 def create(
     where: Where,
     *,
-    dataset: Annotated[str, typer.Option(help="A public name of the people in the table.", show_default=False)],
-    epsilon: Annotated[str, typer.Option(help="What may be spent in all.", show_default=False)],
-    delta: Annotated[str, typer.Option(help="The failure probability of all of it.")] = "0",
-    neighbours: Annotated[str, typer.Option(help='"add_remove" or "replace".')] = "add_remove",
-    unit: Annotated[str, typer.Option(help="What is protected.")] = "one row",
+    dataset: Annotated[str, typer.Option(help="A public name for the data.", show_default=False)],
+    epsilon: Annotated[str, typer.Option(help="The total epsilon that may be spent.", show_default=False)],
+    delta: Annotated[str, typer.Option(help="The total delta that may be spent.")] = "0",
+    neighbours: Annotated[
+        str, typer.Option(help='Which tables are neighbours: "add_remove" or "replace".')
+    ] = "add_remove",
+    unit: Annotated[str, typer.Option(help="Who is protected, such as one row.")] = "one row",
     anchor: Anchor = None,
-    keep: Annotated[bool, typer.Option(help="Keep what is released, so that a retry shows it again.")] = True,
+    keep: Annotated[bool, typer.Option(help="Store what is released, so that a retry shows it again.")] = True,
 ) -> None:
-    """Make a ledger. It never replaces one.
+    """Create a ledger. An existing one is never replaced.
 
     Example: snugdp ledger create people.ledger --dataset people-2026 --epsilon 2 --delta 1e-6
     """
@@ -46,7 +48,7 @@ def create(
 
     with in_plain_words():
         if store_at(where, dataset, None if anchor is None else str(anchor)).exists():
-            raise ValueError(f"there is a ledger already; look at it with: snugdp ledger show {_shown(where)}")
+            raise ValueError(f"this ledger already exists; look at it with: snugdp ledger show {_shown(where)}")
         budget = Budget(epsilon, delta, neighbours)
         with Ledger.open(where, dataset=dataset, budget=budget, unit=unit, anchor=anchor, keep=keep) as ledger:
             typer.echo(ledger.show())
@@ -54,7 +56,7 @@ def create(
 
 @app.command()
 def show(where: Where, anchor: Anchor = None, as_json: AsJson = False) -> None:
-    """The budget, what is spent, what is left, and every release.
+    """Show the budget, what is spent, what is left, and every release.
 
     Example: snugdp ledger show people.ledger
     """
@@ -72,7 +74,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read the whole history again and check every hash, sum, limit and the anchor. It fails if anything is doubtful.
+    """Read the whole history and check every hash, sum, limit and the anchor. Any doubt is a failure.
 
     Example: snugdp ledger verify people.ledger
     """
@@ -89,7 +91,7 @@ def export(
     form: Annotated[str, typer.Option("--format", help="json or csv.")] = "json",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
 ) -> None:
-    """Everything that is written, with its hashes, so that others can check it without this library.
+    """Export everything with its hashes, so that others can check it without this library.
 
     Example: snugdp ledger export people.ledger --format csv -o releases.csv
     """
@@ -122,4 +124,4 @@ def _head(exported: Path) -> tuple[int, str]:
         head = json.loads(exported.read_text(encoding="utf-8"))["head"]
         return int(head["sequence"]), str(head["hash"])
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{exported} is no export of a ledger; make one with: snugdp ledger export") from None
+        raise ValueError(f"{exported} is not an export of a ledger; make one with: snugdp ledger export") from None

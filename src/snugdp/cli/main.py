@@ -17,37 +17,37 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
     ),
     "plan": Verb(
         "snugdp.cli.plan:plan",
-        "What a fit would charge, its noise, and the error to expect against epsilon and rows. Nothing is spent.",
+        "Show what a fit would cost, its noise, and its expected error by epsilon and rows. Nothing is spent.",
     ),
     "fit": Verb("snugdp.cli.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
-    "predict": Verb("snugdp.cli.predict:predict", "Predictions of a released model for the rows of a table."),
+    "predict": Verb("snugdp.cli.predict:predict", "Predict the rows of a table with a released model."),
     "query": Verb(
-        "snugdp.cli.query:app", "One number or one label about a column: plan, pay, test, release or refuse."
+        "snugdp.cli.query:app", "Query one column: its median, a quantile, its trimmed mean, its mode or a vote."
     ),
     "pate": Verb(
         "snugdp.cli.pate:app",
-        "Private aggregation of teacher ensembles: noisy labels of public queries, and a student of them.",
+        "Private aggregation of teacher ensembles (PATE): label public queries by noisy votes, train a student.",
     ),
     "select": Verb(
         "snugdp.cli.select:select",
-        "Try many proposals in private and keep the best on public rows, for one price.",
+        "Try many proposals privately and keep the best on public rows, for one price.",
     ),
     "ledger": Verb(
         "snugdp.cli.ledger:app", "A budget on disk or on a PostgreSQL server, charged before anything is drawn."
     ),
     "audit": Verb(
         "snugdp.cli.audit:audit",
-        "Claims against what is measured, for every mechanism and layer. The exit code is 1 if anything failed.",
+        "Compare every claim with measurements, by mechanism and layer. The exit code is 1 if anything failed.",
     ),
     "paper": Verb("snugdp_studies.cli.paper:app", "The experiments of the paper. Studies, NOT PRIVATE."),
     "bench": Verb("snugdp_studies.cli.bench:app", "Side-by-side runs against peers, in one run, on one thread."),
     "demo": Verb(
         "snugdp.cli.demo:demo",
-        "From a made-up table to a published model, in some seconds: plan, ledger, fit, score, a refusal, files.",
+        "From a made-up table to a published model, in seconds: plan, ledger, fit, score, a refusal, files.",
     ),
     "report": Verb(
         "snugdp.cli.report:report",
-        "Write a report about a model: what was released, what it tells about one person at most, what was paid.",
+        "Write a report about a model: what was released, what it can reveal about one person, what it cost.",
     ),
 }
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.estimators.registry import ESTIMATORS
+
 if TYPE_CHECKING:
     from snugdp.core.guarantee import Cost
     from snugdp.ledger.book import Ledger
@@ -29,25 +31,26 @@ class Model(StrEnum):
     PCA = "pca"
 
 
-_HELP = "What to fit. sparse: logistic if the target is a truth value, otherwise linear."
+_HELP = "What to fit; sparse is logistic if the target is a boolean, otherwise linear."
 Which = Annotated[Model, typer.Argument(help=_HELP, show_default=False)]
 SchemaFile = Annotated[Path, typer.Argument(help="The schema, a TOML file.", show_default=False)]
-Target = Annotated[str | None, typer.Option(help="The column to be predicted, if the schema names none or another.")]
+Target = Annotated[str | None, typer.Option(help="The column to predict, if it is not the target of the schema.")]
 Epsilon = Annotated[float, typer.Option(help="The privacy budget of this fit, such as 1.", show_default=False)]
 Delta = Annotated[float, typer.Option(help="The failure probability of this fit.")]
-Method = Annotated[str, typer.Option(help="How to fit; the pages on the models list the methods.")]
-Propose = Annotated[
-    list[str] | None, typer.Option(help="A proposal for the method, such as ridge=10; give it again for more.")
+Method = Annotated[str, typer.Option(help="How to fit; the documentation of each model lists its methods.")]
+Param = Annotated[
+    list[str] | None, typer.Option("--param", help="A parameter of the method, such as ridge=10; repeat for more.")
 ]
-Features = Annotated[int | None, typer.Option(min=1, help="sparse: how many columns to choose.")]
+Propose = Annotated[list[str] | None, typer.Option("--propose", hidden=True)]  # its former name
+Features = Annotated[int | None, typer.Option(min=1, help="sparse: how many columns to select.")]
 Components = Annotated[
     str | None, typer.Option(help="pca: how many components, a share of the variance such as 0.9, or auto.")
 ]
-Relation = Annotated[str, typer.Option("--neighbours", help='"add_remove" or "replace".')]
+Relation = Annotated[str, typer.Option("--neighbours", help='Which tables are neighbours: "add_remove" or "replace".')]
 LedgerAt = Annotated[
     str | None, typer.Option("--ledger", help="The ledger: a file, or postgresql://user@host/database#dataset.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="For machines: one JSON object and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Wish:
     epsilon: float
     delta: float
     method: str = "auto"
-    propose: tuple[str, ...] = ()
+    params: tuple[str, ...] = ()
     rows: int | None = None
     features: int | None = None
     components: str | None = None
@@ -75,25 +78,25 @@ class Wish:
         if self.target is not None:
             schema = replace(schema, target=self.target)
         elif schema.target is None and self.model is not Model.PCA:
-            raise ValueError(f"{self.schema} names no target: give --target, the column to be predicted")
+            raise ValueError(f"{self.schema} has no target: give --target, the column to predict")
         given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
         given |= {"method": self.method, "rows": self.rows, "schema": schema}
+        known = [entry for entry in ESTIMATORS if entry.command == self.model.value]
         if self.model is Model.PCA:
-            return _class("PCA")(_components(self.components), **given)
-        given["proposals"] = _proposals(self.propose)
-        if self.model is Model.SPARSE:
+            return known[0].load()(_components(self.components), **given)
+        given["proposals"] = _proposals(self.params)
+        if self.model is Model.SPARSE:  # linear and logistic
             truth = isinstance(schema.columns[str(schema.target)], Boolean)
-            kind = "SparseLogisticRegression" if truth else "SparseLinearRegression"
-            return _class(kind)(_few(self.features, schema), **given)
-        return _class(f"{self.model.value.capitalize()}Regression")(**given)
+            return known[truth].load()(_few(self.features, schema), **given)
+        return known[0].load()(**given)
 
     def _check(self) -> None:
         if self.features is not None and self.model is not Model.SPARSE:
             raise ValueError("--features is for sparse models: leave it out")
         if self.components is not None and self.model is not Model.PCA:
             raise ValueError("--components is for pca: leave it out")
-        if self.propose and self.model is Model.PCA:
-            raise ValueError("pca has nothing to propose: leave out --propose")
+        if self.params and self.model is Model.PCA:
+            raise ValueError("pca has no parameters: leave out --param")
 
 
 def in_range(epsilon: float | str, delta: float | str | None = None) -> None:
@@ -115,12 +118,6 @@ def _between(amount: float | str, least: float, most: float) -> bool:
     return not (0 < value < least or most < value < math.inf or (math.isinf(value) and "e" in str(amount).lower()))
 
 
-def _class(name: str) -> Any:
-    import snugdp
-
-    return getattr(snugdp, name)
-
-
 def _few(wanted: int | None, schema: Schema) -> int:
     """As many columns as asked for; otherwise ten, or all."""
     return min(10, len(schema.features) - schema.intercept) if wanted is None else wanted
@@ -138,12 +135,12 @@ def _components(text: str | None) -> int | float | str:
 def _proposals(given: tuple[str, ...]) -> dict[str, Any] | None:
     pairs = [text.partition("=") for text in given]
     if any(not name or not value for name, _, value in pairs):
-        raise ValueError("a proposal is written NAME=VALUE, such as --propose ridge=10")
+        raise ValueError("a parameter is written NAME=VALUE, such as --param ridge=10")
     return {name.strip(): value_of(value.strip()) for name, _, value in pairs} or None
 
 
 def value_of(text: str) -> Any:
-    """A number, a truth value, or a word."""
+    """A number, a boolean, or a word."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):
@@ -193,7 +190,7 @@ def as_amounts(left: Remaining | None) -> dict[str, Any] | None:
 def exceeded(ledger: Ledger, plan: Plan) -> str:
     """Why a ledger will not take a plan."""
     return (
-        f"the ledger {ledger.address} does not cover this: it costs {plan.cost.words}, and there is "
-        f"{ledger.remaining} left, each if it comes alone. Nothing was charged. Ask for less epsilon or delta; "
-        "'snugdp ledger show' lists what was paid"
+        f"the budget of {ledger.address} does not cover this release: it costs {plan.cost.words}, and "
+        f"{ledger.remaining} is left, each taken alone. Nothing was charged. Ask for less epsilon or delta; "
+        "'snugdp ledger show' lists what was spent"
     )

@@ -21,19 +21,25 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Private aggregation of teacher ensembles: noisy labels of public queries, and a student of them.",
+    help="Private aggregation of teacher ensembles (PATE): label public queries by noisy votes, train a student.",
 )
 
 Classes = Annotated[
     str | None,
-    typer.Option(help="How many classes (0, 1, 2, ...), or their names separated by commas.", show_default=False),
+    typer.Option(help="The number of classes (0, 1, 2, ...), or their names separated by commas.", show_default=False),
 ]
 Gap = Annotated[
-    str | None, typer.Option(help="Votes by which the plurality is believed to lead; several separated by commas.")
+    str | None, typer.Option(help="Your belief about the lead of the plurality, in votes; several separated by commas.")
 ]
-Proxy = Annotated[Path | None, typer.Option(help="Public histograms of similar queries: a belief, as a file of votes.")]
-Sigma = Annotated[str | None, typer.Option(help="The noise on every count; by default the plan chooses.")]
-Test = Annotated[str, typer.Option(help='"distance"; "none", which is never refused; or "smooth", the paper\'s.')]
+Proxy = Annotated[
+    Path | None, typer.Option(help="Your belief as a file of votes: public histograms of similar queries.")
+]
+Sigma = Annotated[
+    str | None, typer.Option(help="Standard deviation of the noise on every count; by default the plan chooses.")
+]
+Test = Annotated[
+    str, typer.Option(help='"distance"; "smooth", the test of the paper; or "none", which is never refused.')
+]
 Threshold = Annotated[
     str | None, typer.Option(help="Answer only queries whose largest count reaches this after noise.")
 ]
@@ -49,10 +55,11 @@ def label(
     delta: Delta = "1e-6",
     classes: Classes = None,
     form: Annotated[
-        str, typer.Option(help='"histograms"; or labels, a row for each of the "teachers" or of the "queries".')
+        str,
+        typer.Option(help='"histograms"; or labels with one row per teacher ("teachers") or per query ("queries").'),
     ] = "histograms",
     teachers: Annotated[
-        int | None, typer.Option(min=1, help="How many there are; needed if they may abstain.", show_default=False)
+        int | None, typer.Option(min=1, help="The number of teachers; needed if they may abstain.", show_default=False)
     ] = None,
     gap: Gap = None,
     proxy: Proxy = None,
@@ -66,7 +73,7 @@ def label(
 ) -> None:
     """Labels of public queries from the votes of teachers, or a refusal.
 
-    Neighbouring tables differ in what one teacher saw. The queries, --gap and --proxy must not come from the votes.
+    Neighbouring tables differ in the rows of one teacher. The queries, --gap and --proxy must not come from the votes.
 
     Example: snugdp pate label votes.npy --classes 10 --epsilon 1 --gap 200 --ledger people.ledger -o labels.csv
     """
@@ -108,24 +115,27 @@ def train(
     *,
     till: Till,
     queries: Annotated[
-        str, typer.Option(help="Public rows without labels, a file with the columns of the table.", show_default=False)
+        str,
+        typer.Option(help="A file of public rows without labels, with the columns of the table.", show_default=False),
     ],
     epsilon: Epsilon,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The JSON file of the model.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Save the model to this JSON file.", show_default=False)
+    ],
     delta: Delta = "1e-6",
     target: models.Target = None,
-    teachers: Annotated[int, typer.Option(min=1, help="How many; each learns from its own part of the rows.")] = 250,
+    teachers: Annotated[int, typer.Option(min=1, help="The number of teachers; each learns from its own rows.")] = 250,
     gap: Gap = None,
     proxy: Proxy = None,
     sigma: Sigma = None,
     test: Test = "distance",
     threshold: Threshold = None,
     multiline: Multiline = True,
-    jobs: Annotated[int | None, typer.Option(help="Teachers trained at a time.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="How many teachers to train at a time.")] = None,
 ) -> None:
     """Train teachers on the rows and a linear student on their noisy labels of public queries.
 
-    The schema says which columns are used, all of them numbers or truth values, and the classes of the target.
+    The schema lists the columns to use, all numbers or booleans, and the classes of the target.
 
     Example: snugdp pate train people.parquet people.toml --target risk --queries public.parquet --epsilon 1 -o model.json
     """  # noqa: E501  one line to copy
@@ -172,14 +182,14 @@ def _columns(file: Path, target: str | None) -> tuple[dict[str, Column], tuple[s
     schema: Schema = Schema.from_toml(file)
     schema = schema if target is None else replace(schema, target=target)
     if schema.target is None:
-        raise ValueError(f"{file} names no target: give --target, the column to be predicted")
+        raise ValueError(f"{file} has no target: give --target, the column to predict")
     answer = schema.columns[schema.target]
     if not isinstance(answer, Boolean | Category):
-        raise TypeError(f'the target "{schema.target}" must be a category or a truth value: the schema says a number')
+        raise TypeError(f'the target "{schema.target}" must be a category or a boolean: the schema says a number')
     features = {name: column for name, column in schema.columns.items() if name != schema.target}
     if texts := [name for name, column in features.items() if isinstance(column, Category)]:
         raise TypeError(
-            f'column "{texts[0]}" is a category, and teachers take numbers: leave it out of the schema, or make it one '
+            f'column "{texts[0]}" is a category, but teachers take numbers: leave it out of the schema, or make it one '
             "column of 0 and 1 for each value"
         )
     return features, (schema.target, answer), [False, True] if isinstance(answer, Boolean) else list(answer.values)
@@ -207,11 +217,11 @@ def _loaded(file: Path) -> Any:
     """An array that runs nothing when it is read."""
     import numpy as np
 
-    from snugdp.secrecy.silence import quietly
+    from snugdp.secrecy.silence import attempt
 
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
-    worked, found = quietly(lambda: np.load(file, allow_pickle=False))
+    worked, found = attempt(lambda: np.load(file, allow_pickle=False))
     if not worked or found is None:
         raise ValueError(
             f"{file} is not a whole file of numbers or text: write it again with numpy.save or numpy.savez"

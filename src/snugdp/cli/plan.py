@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,8 @@ from snugdp.cli.errors import in_plain_words
 from snugdp.cli.terminal import bars
 
 if TYPE_CHECKING:
-    from snugdp.estimators.forecast import Expected, Outlook
+    from snugdp.estimators.forecast import Outlook
+    from snugdp.propose.forecast import FitForecast
     from snugdp.propose.plan import Plan
 
 _FEW = 12
@@ -22,11 +24,12 @@ def plan(
     model: models.Which,
     schema: models.SchemaFile,
     *,
-    rows: Annotated[int, typer.Option(min=1, help="About how many rows, known without the data.", show_default=False)],
+    rows: Annotated[int, typer.Option(min=1, help="A public guess of the number of rows.", show_default=False)],
     epsilon: models.Epsilon,
     delta: models.Delta = 1e-6,
     target: models.Target = None,
     method: models.Method = "auto",
+    param: models.Param = None,
     propose: models.Propose = None,
     features: models.Features = None,
     components: models.Components = None,
@@ -34,15 +37,16 @@ def plan(
     ledger: models.LedgerAt = None,
     as_json: models.AsJson = False,
 ) -> None:
-    """What a fit would charge, its noise, and the error to expect against epsilon and rows. Nothing is spent.
+    """Show what a fit would cost, its noise, and its expected error by epsilon and rows. Nothing is spent.
 
     Example: snugdp plan linear people.toml --target income --epsilon 1 --delta 1e-7 --rows 10000
     """
     with in_plain_words():
         models.in_range(epsilon, delta)
         guess = None if model is models.Model.PCA else rows
+        params = (*(param or ()), *(propose or ()))
         wish = models.Wish(
-            model, schema, target, epsilon, delta, method, tuple(propose or ()), guess, features, components, neighbours
+            model, schema, target, epsilon, delta, method, params, guess, features, components, neighbours
         )
         estimator = wish.estimator()
         planned = models.plan_of(estimator, rows)
@@ -55,7 +59,7 @@ def plan(
             if book is not None:
                 now, then = models.as_amounts(book.remaining), models.as_amounts(left)
                 found = {"address": book.address, "accepted": accepted, "left": now, "left_after": then}
-            typer.echo(json.dumps({**_charged(planned), "forecast": outlook.as_dict(), "ledger": found}))
+            typer.echo(json.dumps({**_charged(planned), "forecast": _as_json(outlook), "ledger": found}))
             return
         typer.echo(f"{planned}\n")
         for line in _shown(outlook):
@@ -76,14 +80,40 @@ def _outlook(estimator: Any, rows: int) -> Outlook:
 
 
 def _charged(planned: Plan) -> dict[str, Any]:
-    from snugdp.estimators.files.steps import cost_told
+    from snugdp.serial.costs import cost_told
 
-    return {"plan": str(planned), "proof": planned.proof, "unit": planned.unit.value, "cost": cost_told(planned.cost)}
+    return {
+        "plan": str(planned),
+        "theorem": planned.theorem.id,
+        "proof": planned.theorem.link,
+        "unit": planned.unit.value,
+        "cost": cost_told(planned.cost),
+    }
+
+
+def _as_json(outlook: Outlook) -> dict[str, Any]:
+    from snugdp.report.plan_text import error_words
+
+    grid = [[_fit_as_json(fit) for fit in line] for line in outlook.grid]
+    words = error_words(outlook.error_of, outlook.target)
+    return {"error_of": outlook.error_of.value, "error_is": words, "asked": _fit_as_json(outlook.asked), "grid": grid}
+
+
+def _fit_as_json(fit: FitForecast) -> dict[str, Any]:
+    """What is not bounded is null."""
+    noise = {name: _finite(value) for name, value in fit.noise.items()}
+    return {"epsilon": fit.epsilon, "rows": fit.rows, "error": _finite(fit.error), "noise": noise}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _shown(outlook: Outlook) -> list[str]:
+    from snugdp.report.plan_text import error_words
+
     asked = outlook.asked
-    lines = [f"Expected with {asked.rows:,} rows: {outlook.error_is}", ""]
+    lines = [f"Expected with {asked.rows:,} rows: {error_words(outlook.error_of, outlook.target)}", ""]
     points = [(_budget(each), each.error) for each in outlook.by_epsilon]
     place = outlook.by_epsilon.index(asked)
     lines += [f"  {'epsilon':>{max(len(text) for text, _ in points)}}", *bars(points, marked=place), ""]
@@ -102,8 +132,8 @@ def _shown(outlook: Outlook) -> list[str]:
     return lines
 
 
-def _budget(expected: Expected) -> str:
+def _budget(fit: FitForecast) -> str:
     from snugdp.numerics.printed import printed_up
     from snugdp.numerics.rationals import rational
 
-    return printed_up(rational(expected.epsilon, "epsilon"))
+    return "" if fit.epsilon is None else printed_up(rational(fit.epsilon, "epsilon"))

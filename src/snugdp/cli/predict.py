@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model, as fit -o wrote it.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A model file, as written by fit -o.", show_default=False)],
     data: Annotated[
         str,
         typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.", show_default=False),
@@ -30,16 +30,14 @@ def predict(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; without it CSV is printed.")
     ] = None,
-    probabilities: Annotated[bool, typer.Option(help="Of a classifier: the probability of every class.")] = False,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="A column to carry along, such as an id; give it again for more.")
-    ] = None,
+    probabilities: Annotated[bool, typer.Option(help="For a classifier: the probability of every class.")] = False,
+    keep: Annotated[list[str] | None, typer.Option(help="A column to keep, such as an id; repeat for more.")] = None,
     multiline: Multiline = True,
 ) -> None:
-    """Predictions of a released model for the rows of a table.
+    """Predict the rows of a table with a released model.
 
-    Columns are found by their names; the target need not be there. PCA gives coordinates along the components.
-    A model is public once released, but what it says of private rows is as private as they are.
+    Columns are matched by name; the target may be missing. PCA gives coordinates along the components.
+    A released model is public, but its predictions for private rows are as private as those rows.
 
     Example: snugdp predict model.json new.parquet -o predictions.csv
     """
@@ -101,7 +99,7 @@ def _names(model: Any, ask: str, keep: tuple[str, ...]) -> list[str]:
     else:
         names = [str(name) for name in model.get_feature_names_out()]
     if both := sorted({*names} & {*keep}):
-        raise ValueError(f'a kept column is called "{both[0]}", and so is a prediction: rename it')
+        raise ValueError(f'the kept column "{both[0]}" has the name of a prediction: rename it')
     return names
 
 

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from snugdp.tables.schema.kinds import Column as Kind
 
 app = typer.Typer(
-    no_args_is_help=True, help="One number or one label about a column: plan, pay, test, release or refuse."
+    no_args_is_help=True, help="Query one column: its median, a quantile, its trimmed mean, its mode or a vote."
 )
 
 Column = Annotated[str, typer.Option("--column", "-c", help="The column.", show_default=False)]
-Lower = Annotated[str | None, typer.Option(help="The least that the column can hold, known without the data.")]
-Upper = Annotated[str | None, typer.Option(help="The most that it can hold.")]
-SchemaFile = Annotated[Path | None, typer.Option("--schema", help="A schema that knows the column, a TOML file.")]
-Beta = Annotated[str | None, typer.Option(help="The proposal: how much one row may move the answer.")]
+Lower = Annotated[str | None, typer.Option(help="Public lower bound of the column, known without the data.")]
+Upper = Annotated[str | None, typer.Option(help="Public upper bound of the column.")]
+SchemaFile = Annotated[Path | None, typer.Option("--schema", help="A schema that describes the column, a TOML file.")]
+Beta = Annotated[str | None, typer.Option(help="The proposal: how far one row may move the answer.")]
 Step = Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")]
 Values = Annotated[
-    str | None, typer.Option(help="All values that count, separated by commas; those of the schema otherwise.")
+    str | None, typer.Option(help="All possible values, separated by commas; by default those of the schema.")
 ]
-Replaced = Annotated[str, typer.Option("--neighbours", help='"replace": the only relation with a proof.')]
+Replaced = Annotated[str, typer.Option("--neighbours", help='Must be "replace", the only relation with a proof.')]
 
 
 @app.command()
@@ -67,7 +67,7 @@ def quantile(
     *,
     till: Till,
     column: Column,
-    q: Annotated[str, typer.Option("--q", help="Which one: 0.9 for the value above nine tenths.", show_default=False)],
+    q: Annotated[str, typer.Option("--q", help="Which quantile, such as 0.9.", show_default=False)],
     epsilon: Epsilon,
     delta: Delta = "1e-6",
     lower: Lower = None,
@@ -98,7 +98,7 @@ def trimmed_mean(
     column: Column,
     epsilon: Epsilon,
     delta: Delta = "0",
-    trim: Annotated[str, typer.Option(help="The share of rows that is dropped at each end.")] = "0.1",
+    trim: Annotated[str, typer.Option(help="The share of rows to drop at each end.")] = "0.1",
     lower: Lower = None,
     upper: Upper = None,
     schema: SchemaFile = None,
@@ -106,9 +106,9 @@ def trimmed_mean(
     rows: Rows = None,
     neighbours: Replaced = "replace",
 ) -> None:
-    """The mean of a column without its smallest and largest rows. The number of rows is public.
+    """The mean of a column without its smallest and largest values. The number of rows is public.
 
-    Without --beta it is never refused; with one it needs --delta.
+    Without --beta it is never refused; with --beta it needs a --delta above 0.
 
     Example: snugdp query trimmed-mean people.parquet -c income --schema people.toml --epsilon 0.5 --trim 0.1
     """
@@ -186,12 +186,12 @@ class _Asked:
 
         known = self._kind()
         if known is not None and not isinstance(known, Number):
-            raise TypeError(f'the schema says that column "{self.column}" is no number: ask for its mode or a vote')
+            raise TypeError(f'the schema says that column "{self.column}" is not a number: ask for its mode or a vote')
         low, high = (end if end is not None else bound for end, bound in zip(ends, _bounds(known), strict=True))
         if low is None or high is None:
             raise ValueError(
                 "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
-                "some privately"
+                "them privately"
             )
         kind = Number(low, high)
         kinds: dict[str, Kind] = {self.column: kind}

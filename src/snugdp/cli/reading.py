@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import numbers, numeric, truths
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Number, type_name
 from snugdp.tables.schema.schema import Schema
@@ -60,7 +60,7 @@ def of_numbers(file: object, columns: Sequence[str]) -> None:
 
 
 def frame(source: Source, kinds: Mapping[str, Column]) -> pl.DataFrame:
-    """The columns of all rows, truth values as 0 and 1. Private if the table is."""
+    """The columns of all rows, booleans as 0 and 1. Private if the table is."""
     table = gathered(source, tuple(kinds))
     readers = {Number: numbers, Boolean: truths}
     read = {name: readers[type(kind)] for name, kind in kinds.items() if type(kind) in readers}
@@ -72,7 +72,7 @@ def gathered(source: Source, columns: Sequence[str]) -> pl.DataFrame:
     parts = [batch.frame.to_native() for part in source.partitions() for batch in part.batches(columns)]
     if not parts:
         return pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64))
-    worked, joined = quietly(lambda: pl.concat(parts))
+    worked, joined = attempt(lambda: pl.concat(parts))
     if not worked or joined is None:
         raise TableError(f"the parts of {source.name} do not fit together: write the table again")
     whole: pl.DataFrame = joined
@@ -85,7 +85,7 @@ def listed(column: str, values: Sequence[str], source: Source) -> Category:
     if dtype == nw.Boolean:
         words = {"true": True, "false": False}
         if not all(value.lower() in words for value in values):
-            raise ValueError(f'column "{column}" holds truth values: --values can be true and false')
+            raise ValueError(f'column "{column}" holds booleans: --values can be true and false')
         return Category([words[value.lower()] for value in values])
     if dtype.is_numeric():
         return Category([_number(column, value) for value in values])

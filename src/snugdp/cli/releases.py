@@ -27,21 +27,19 @@ Data = Annotated[
 ]
 Epsilon = Annotated[str, typer.Option(help="The privacy budget of this release, such as 0.5.", show_default=False)]
 Delta = Annotated[str, typer.Option(help="The failure probability of this release.")]
-Rows = Annotated[int | None, typer.Option(min=1, help="About how many rows, known without the data.")]
+Rows = Annotated[int | None, typer.Option(min=1, help="A public guess of the number of rows.")]
 ModelFile = Annotated[Path | None, typer.Option("--output", "-o", help="Save the model to this JSON file.")]
 
 Multiline = Annotated[
-    bool, typer.Option(help="Of CSV files: line breaks in quotes belong to their cell; without, every line is a row.")
+    bool, typer.Option(help="For CSV files: line breaks in quotes belong to their cell; if not, every line is a row.")
 ]
 
 _READ = ("data", "schema", "validation", "queries", "votes", "proxy")  # arguments of commands: what they read
 _TABLES = ("data", "validation", "queries")
-_NO_LEDGER = (
-    "No --ledger: nothing is being summed up. Each release has a budget of its own, and adding them up is left to you."
-)
+_NO_LEDGER = "No ledger: this release is not counted against any budget. Adding releases up is left to you."
 _REFUSED = (
-    "Refused: the test could not show that these data permit the proposal; the budget is spent, why is private, and "
-    "more rows, a larger epsilon or delta, tighter bounds or another proposal may help: the plan tells, for free."
+    "Refused: the private test did not pass. The budget is spent, and the reason is private. More rows, a larger "
+    "epsilon or delta, tighter bounds or another proposal may help: compare plans, which are free."
 )
 
 
@@ -63,12 +61,14 @@ class Till:
         ledger: models.LedgerAt = None,
         key: Annotated[
             str | None,
-            typer.Option(help="A name for this release: a retry shows the same output and costs nothing more."),
+            typer.Option(help="A name for this release: a retry prints the same output and costs nothing."),
         ] = None,
         report: Annotated[Path | None, typer.Option(help="Write a report to this HTML file.")] = None,
-        only_plan: Annotated[bool, typer.Option("--plan", help="Print the plan and stop: it is public, free.")] = False,
+        only_plan: Annotated[
+            bool, typer.Option("--plan", help="Print the plan and stop. It is public and free.")
+        ] = False,
         as_json: models.AsJson = False,
-        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the charge.")] = False,
+        yes: Annotated[bool, typer.Option("--yes", "-y", help="Charge without asking.")] = False,
     ) -> Till:
         """The ledger must be there. These are the options that ``releasing`` gives to a command."""
         if ledger is None and key is not None:
@@ -134,22 +134,22 @@ class Till:
 
             save(model, file)
         if self.report is not None:
-            from snugdp.estimators.files.model_file import as_dict
             from snugdp.report.model import render
 
-            subject = outcome if model is None else as_dict(model)
+            subject = outcome if model is None else model
             held = plan if model is None else None  # a model has its own
             page = render(subject, plan=held, title=told.title, rows=told.rows, public=told.public)
             self.report.write_text(page, encoding="utf-8")
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
-        from snugdp.estimators.files.steps import cost_told
+        from snugdp.serial.costs import cost_told
 
         accepted = None if self.book is None else self.book.affords(plan.cost)
         found = None if self.book is None else {**self._found(self.book), "accepted": accepted}
         return {
             "plan": str(plan),
-            "proof": plan.proof,
+            "theorem": plan.theorem.id,
+            "proof": plan.theorem.link,
             "unit": plan.unit.value,
             "cost": cost_told(plan.cost),
             "ledger": found,
@@ -158,11 +158,11 @@ class Till:
     def _left(self, plan: Plan) -> str:
         if self.book is None:
             return ""
-        after = "" if self.book.affords(plan.cost) else " It would not accept this."
+        after = "" if self.book.affords(plan.cost) else " It would not accept this release."
         return f"\nLedger {self.book.address}: {self.book.remaining} left.{after}"
 
     def _paid(self, outcome: Outcome[Any], plan: Plan) -> dict[str, Any]:
-        from snugdp.estimators.files.steps import cost_told
+        from snugdp.serial.costs import cost_told
 
         receipt: Any = getattr(outcome, "receipt", None)
         names = ("ledger", "sequence", "what", "key", "hash")
@@ -170,7 +170,8 @@ class Till:
             "outcome": "refused" if outcome.refused else "released",
             "cost": cost_told(outcome.cost),
             "plan": str(plan),
-            "proof": plan.proof,
+            "theorem": plan.theorem.id,
+            "proof": plan.theorem.link,
             "unit": plan.unit.value,
             "receipt": None if receipt is None else {name: getattr(receipt, name) for name in names},
             "ledger": None if self.book is None else self._found(self.book),

@@ -14,20 +14,20 @@ from snugdp.cli.outputs import can_write
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A model, as fit -o wrote it.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A model file, as written by fit -o.", show_default=False)],
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
     rows: Annotated[
-        int | None, typer.Option(min=1, help="About how many rows, known without the data: for a forecast.")
+        int | None, typer.Option(min=1, help="A public guess of the number of rows, for a forecast.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="A title instead of the kind of the model.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    title: Annotated[str | None, typer.Option(help="A title; by default the kind of model.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: models.AsJson = False,
 ) -> None:
-    """Write a report about a model: what was released, what it tells about one person at most, what was paid.
+    """Write a report about a model: what was released, what it can reveal about one person, what it cost.
 
     One self-contained HTML file, for a phone, a screen or paper. It costs nothing and reads no row. With --json the
-    promise, the best attack, the steps and the receipt are printed as well.
+    guarantee, the best attack, the steps and the receipt are printed too.
 
     Example: snugdp report model.json -o report.html
     """
@@ -36,7 +36,7 @@ def report(
 
         can_write(output, read=(model,))
         if output.exists() and not force:
-            raise ValueError(f"{output} is there already; give --force to replace it")
+            raise ValueError(f"{output} already exists; give --force to replace it")
         held = _held(model)
         try:
             page = render(held, title=title, rows=rows)
@@ -59,5 +59,5 @@ def _held(model: Path) -> dict[str, Any]:
     except ValueError:
         held = None
     if not isinstance(held, dict):
-        raise ValueError(f"{model} is no model of snugdp, as fit -o writes it")  # noqa: TRY004
+        raise ValueError(f"{model} is not a model file, as written by snugdp fit -o")  # noqa: TRY004
     return held

@@ -18,10 +18,10 @@ app = typer.Typer(no_args_is_help=True, help="What is public about a table: colu
 def init(
     file: Annotated[str, typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     multiline: Multiline = True,
 ) -> None:
-    """Write a schema to fill in, from the names and declared types of the columns. No row is looked at.
+    """Write a schema to fill in, from the names and declared types of the columns. No row is read.
 
     Example: snugdp schema init people.parquet -o people.toml
     """
@@ -33,15 +33,15 @@ def init(
         can_write(output, read=(file,))
         types = open_source(table(file, multiline)).types
         if not types:
-            raise ValueError(f"{file} has no columns: there is nothing to describe")
+            raise ValueError(f"{file} has no columns to describe")
         if any("\ufffd" in name for name in types):
-            raise ValueError(f"the names of columns in {file} are not in UTF-8: save the file in that encoding first")
+            raise ValueError(f"the column names in {file} are not UTF-8: save the file in that encoding first")
         text = template(types)
         if output is None:
             typer.echo(text, nl=False)
             return
         if output.exists() and not force:
-            raise ValueError(f"{output} is there already; give --force to replace it")
+            raise ValueError(f"{output} already exists; give --force to replace it")
         output.write_text(text, encoding="utf-8")
     typer.echo(f"{output}: fill in the bounds and values, then run 'snugdp schema check {output} {file}'")
 
@@ -49,15 +49,15 @@ def init(
 @app.command()
 def check(
     schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
-    file: Annotated[str | None, typer.Argument(help="A table to hold it against.")] = None,
+    file: Annotated[str | None, typer.Argument(help="A table to check it against.")] = None,
     multiline: Multiline = True,
 ) -> None:
-    """Say whether a schema is complete, and whether a table has its columns. No row is looked at.
+    """Check that a schema is complete and that a table has its columns. No row is read.
 
     Example: snugdp schema check people.toml people.parquet
     """
     from snugdp.cli.reading import table
-    from snugdp.tables.passes.base import GramPass
+    from snugdp.tables.passes.moments import GramPass
     from snugdp.tables.schema.schema import Schema
     from snugdp.tables.sources import open_source
 

@@ -37,7 +37,7 @@ def select(
     *,
     till: Till,
     validation: Annotated[
-        str, typer.Option(help="Public rows with their targets: the best on them is kept.", show_default=False)
+        str, typer.Option(help="Public rows with their targets, to choose the best on.", show_default=False)
     ],
     epsilon: Epsilon,
     delta: Delta = "1e-6",
@@ -47,17 +47,17 @@ def select(
     ] = None,
     grid: Annotated[
         list[str] | None,
-        typer.Option(help="Proposals, such as ridge=1,10,100; given again, every combination is a proposal."),
+        typer.Option(help="Values to try, such as ridge=1,10,100; repeat for every combination."),
     ] = None,
     mean_runs: Annotated[
-        float | None, typer.Option(min=1, help="Runs on average; as many as there are proposals by default.")
+        float | None, typer.Option(min=1, help="The mean number of runs; by default the number of proposals.")
     ] = None,
     rows: Rows = None,
     output: ModelFile = None,
 ) -> None:
-    """Try many proposals in private and keep the best on public rows, for one price.
+    """Try many proposals privately and keep the best on public rows, for one price.
 
-    How many runs there were is not told. Without --grid the ridge is chosen, from 1 to 1000.
+    The number of runs stays hidden. Without --grid, a ridge from 1 to 1000 is chosen.
 
     Example: snugdp select linear people.parquet people.toml --target income --epsilon 2 --validation public.parquet
     """
@@ -67,7 +67,7 @@ def select(
     reading.opened(data, layout.columns)
     public = reading.frame(reading.opened(validation, layout.columns), layout.columns)
     if public.is_empty():
-        raise ValueError(f"{validation} has no rows: nothing could be chosen on them")
+        raise ValueError(f"{validation} has no rows to choose on")
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": method or _METHODS[model]}
     estimator = _class(model)(
         **given,
@@ -94,7 +94,7 @@ def _schema(file: Path, target: str | None) -> Schema:
     if target is not None:
         return replace(schema, target=target)
     if schema.target is None:
-        raise ValueError(f"{file} names no target: give --target, the column to be predicted")
+        raise ValueError(f"{file} has no target: give --target, the column to predict")
     return schema
 
 
@@ -110,7 +110,7 @@ def _proposals(grid: Sequence[str] | None) -> dict[str, list[Any]]:
         return {"ridge": list(_RIDGES)}
     pairs = [text.partition("=") for text in grid]
     if any(not name.strip() or not values.strip() for name, _, values in pairs):
-        raise ValueError("a grid is written NAME=VALUE,VALUE,..., such as --grid ridge=1,10,100")
+        raise ValueError("write a grid as NAME=VALUE,VALUE,..., such as --grid ridge=1,10,100")
     return {name.strip(): [models.value_of(value.strip()) for value in values.split(",")] for name, _, values in pairs}
 
 

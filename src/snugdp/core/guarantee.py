@@ -21,14 +21,31 @@ from snugdp.numerics.rationals import Real, float_up, rational
 
 
 class RelationMismatchError(ValueError):
-    """Two objects speak of different neighbouring relations: their numbers must not be combined."""
+    """Two objects use different neighbouring relations: their numbers must not be combined.
+
+    Examples
+    --------
+    >>> Neighbours.REPLACE.require(Neighbours.ADD_REMOVE)
+    Traceback (most recent call last):
+        ...
+    snugdp.core.guarantee.RelationMismatchError: cannot combine replace with add_remove: ...
+    """
 
 
 class Neighbours(enum.Enum):
     """Which two data sets must look alike. Every cost, test and ledger carries one of these.
 
-    ``ADD_REMOVE``: one row more or less; the number of rows is private.
-    ``REPLACE``: one row changed; the number of rows is public.
+    Attributes
+    ----------
+    ADD_REMOVE
+        One row more or less; the number of rows is private.
+    REPLACE
+        One row changed; the number of rows is public.
+
+    Examples
+    --------
+    >>> Neighbours("replace") is Neighbours.REPLACE
+    True
     """
 
     ADD_REMOVE = "add_remove"
@@ -58,22 +75,21 @@ class Neighbours(enum.Enum):
             )
 
 
-class Unit(enum.Enum):
-    """Whom a plan protects: who it is that two neighbouring data sets differ in.
-
-    ``ROW``: one row of a table, which stands for one person. ``TEACHER``: one teacher with all its votes.
-    """
-
-    ROW = "row"
-    TEACHER = "teacher"
-
-
 @dataclass(frozen=True, init=False)
 class Budget:
     """The (epsilon, delta) that a caller is willing to spend, and the neighbouring relation.
 
-    Numbers are kept as typed: ``Budget(0.3)`` is three tenths exactly.
+    Parameters
+    ----------
+    epsilon : Real
+        Greater than 0. Numbers are kept as typed: ``Budget(0.3)`` is exactly three tenths.
+    delta : Real, default=0
+        The failure probability, at least 0 and less than 1.
+    neighbours : Neighbours or str
+        The relation, "add_remove" by default.
 
+    Examples
+    --------
     >>> Budget(epsilon=0.3, delta=1e-6)
     Budget(epsilon=0.3, delta=1e-06, neighbours='add_remove')
     """
@@ -99,11 +115,30 @@ class Budget:
 
 @dataclass(frozen=True, init=False)
 class Cost:
-    """What a release spends: Gaussian part ``mu``, pure part ``epsilon``, failure part ``delta``.
+    """What a release spends: a Gaussian part ``mu``, a pure part ``epsilon`` and a failure part ``delta``.
 
-    Guarantee: a mechanism of this cost satisfies ``delta_at(e)`` at every real ``e`` (Theorem T), and costs
-    add under adaptive composition: ``mu`` in squares, the rest plainly. All sums are exact rationals.
+    Guarantee: a mechanism of this cost satisfies ``delta_at(e)`` at every real ``e`` (Theorem T), and costs add under
+    adaptive composition: ``mu`` in squares, the other parts plainly. All sums are exact rationals.
 
+    Parameters
+    ----------
+    mu : Real, default=0
+        The Gaussian part.
+    epsilon : Real, default=0
+        The pure part.
+    delta : Real, default=0
+        The failure part.
+    variation : Real, default=0
+        A part in total variation.
+    atoms : tuple of Atom
+        Releases by objective perturbation, which have a trade-off curve of their own.
+    neighbours : Neighbours or str
+        The relation, "add_remove" by default.
+    mu_squared : Real, optional
+        The square of the Gaussian part, instead of ``mu``.
+
+    Examples
+    --------
     >>> a = Cost(epsilon=0.1) + Cost(epsilon=0.2)
     >>> a.fits(Budget(0.3))
     True
@@ -257,10 +292,23 @@ def _merged(some: tuple[Atom, ...], others: tuple[Atom, ...]) -> tuple[Atom, ...
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What one refusing release promises on its own: its failure enters by the larger, not by the sum.
+    """What one refusing release promises on its own: its failure enters as a maximum, not as a sum.
 
-    Guarantee: Theorem A1 with a two-sided certificate (``release/spine.proof.md``), at every epsilon >= 0. In
-    company with other releases use ``composable``.
+    Guarantee: Theorem A1 with a two-sided certificate (``release/spine.proof.md``), at every epsilon >= 0. Together
+    with other releases use ``composable``.
+
+    Parameters
+    ----------
+    cost : Cost
+        What the release spends, without the failure of its test.
+    failure : Fraction
+        The failure probability of its test.
+
+    Examples
+    --------
+    >>> alone = Guarantee(Cost(epsilon=1), Fraction(1, 10**6))
+    >>> alone.composable
+    Cost(epsilon=1, delta=1e-06, neighbours='add_remove')
     """
 
     cost: Cost

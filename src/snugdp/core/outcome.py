@@ -6,14 +6,37 @@ import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from snugdp.core.guarantee import Cost, Unit
+from snugdp.core.guarantee import Cost
+from snugdp.core.unit import Unit
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the ledger wrote before anything was drawn. Public."""
+    """What the ledger wrote before anything was drawn. Public.
+
+    Parameters
+    ----------
+    ledger : str
+        The name of the ledger.
+    sequence : int
+        The number of the entry.
+    what : str
+        What was charged for.
+    cost : Cost
+        What it cost.
+    key : str
+        The name of the release: a retry with the same key shows the same output.
+    hash : str
+        The hash of the ledger's record. Whoever holds the receipt can tell if that record was changed or lost.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> snugdp.MemoryLedger(epsilon=1).charge(Cost(epsilon=0.25), "a count").sequence
+    1
+    """
 
     ledger: str
     sequence: int
@@ -24,7 +47,13 @@ class Receipt:
 
 
 class Account(Protocol):
-    """Whoever keeps the budget. ``charge`` must be durable when it returns, and raise when the budget is short."""
+    """Whoever keeps the budget. ``charge`` must be durable when it returns, and raise when the budget is short.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> account: Account = snugdp.MemoryLedger(epsilon=1)
+    """
 
     def charge(self, cost: Cost, what: str) -> Receipt:
         """Write the cost down, or refuse. Called before any noise is drawn."""
@@ -36,7 +65,28 @@ LedgerLike: TypeAlias = Account | str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Released(Generic[T_co]):
-    """The test passed: a private value, what it cost, and the receipt."""
+    """The test passed: a private value, what it cost, and the receipt. It is true in conditions.
+
+    Parameters
+    ----------
+    value : object
+        What was released.
+    cost : Cost
+        What was spent.
+    receipt : Receipt
+        The ledger's receipt.
+    certificate : object, optional
+        What the test released, if it did.
+    unit : Unit
+        Whom it protects.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> outcome = snugdp.vote(["cat"] * 80, candidates=["cat", "dog"], epsilon=2)
+    >>> bool(outcome), outcome.refused, outcome.value
+    (True, False, 'cat')
+    """
 
     value: T_co
     cost: Cost
@@ -54,7 +104,26 @@ class Released(Generic[T_co]):
 
 @dataclass(frozen=True)
 class Refused:
-    """The paper's ⊥. It costs the same as a release and gives no reason: the reason would be private."""
+    """The paper's ⊥. It costs the same as a release and gives no reason, because the reason would be private.
+
+    It is false in conditions, and its ``value`` is None.
+
+    Parameters
+    ----------
+    cost : Cost
+        What was spent.
+    receipt : Receipt
+        The ledger's receipt.
+    unit : Unit
+        Whom it protects.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> outcome = snugdp.mode(["yes", "no"], categories=["yes", "no"], epsilon=1, delta=1e-6)
+    >>> bool(outcome), outcome.refused, outcome.value
+    (False, True, None)
+    """
 
     cost: Cost
     receipt: Receipt
@@ -73,7 +142,28 @@ class Refused:
 
 @dataclass(frozen=True, repr=False)
 class NotPrivate(Generic[T_co]):
-    """The outcome of a seeded rehearsal. It has no receipt, and no ledger accepts it."""
+    """The outcome of a seeded rehearsal. It has no receipt, and no ledger accepts it.
+
+    Parameters
+    ----------
+    value : object or None
+        What the rehearsal gave; None if it was refused.
+    refused : bool
+        Whether it was refused.
+    cost : Cost
+        What a release would cost.
+    certificate : object, optional
+        What the test gave, if it did.
+    unit : Unit
+        Whom a release would protect.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> outcome = snugdp.vote(["cat"] * 80, candidates=["cat", "dog"], epsilon=2, noise=snugdp.Simulation(1))
+    >>> outcome
+    NOT PRIVATE('cat'; a release would cost Cost(epsilon=2, neighbours='add_remove'))
+    """
 
     value: T_co | None
     refused: bool

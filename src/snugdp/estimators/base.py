@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -16,12 +16,13 @@ from snugdp.mechanisms.linear.base import Method
 from snugdp.noise import Noise, Simulation
 from snugdp.numerics.printed import printed_up
 from snugdp.numerics.rationals import written_up
+from snugdp.propose.forecast import ErrorOf, FitForecast
 from snugdp.propose.plan import Plan
+from snugdp.propose.theorem import Theorem
 from snugdp.tables.layouts.arrays import ArraySource
 from snugdp.tables.schema.schema import Layout
 
 _TYPICAL = (1_000, 10_000, 100_000, 1_000_000)
-_FEW = 6
 
 
 class NotReleased(RuntimeError):  # noqa: N818  it is an outcome, not a mistake
@@ -29,7 +30,7 @@ class NotReleased(RuntimeError):  # noqa: N818  it is an outcome, not a mistake
 
 
 class NotPrivateWarning(UserWarning):
-    """A fit was rehearsed with a seed. Whoever knows the seed knows the noise: nothing is protected."""
+    """A fit was rehearsed with a seed. Anyone who knows the seed knows the noise, so nothing is protected."""
 
 
 def rehearsal(random_state: Any, noise: Noise | None) -> Noise:
@@ -57,12 +58,12 @@ def require_rows(data: object) -> None:
 class Promise:
     """What a fit promises about every person in the table, in plain numbers.
 
-    >>> print(Promise(Budget(1, 1e-6), "mechanisms/objective/robust.proof.md#theorem-1"))
+    >>> print(Promise(Budget(1, 1e-6), theorem("linear-objective/1")))
     (1, 1e-06)-differential privacy, neighbours: add_remove
     """
 
     budget: Budget
-    proof: str
+    theorem: Theorem
 
     @property
     def epsilon(self) -> float:
@@ -121,18 +122,20 @@ def whole_rows(rows: Any, name: str = "rows") -> int | None:
     return count
 
 
-def forecast_lines(method: Method, layout: Layout, rows: int | None, off_in: str = "predictions") -> tuple[str, ...]:
-    """What to expect in the user's units, for a guess of the number of rows or for several."""
-    lines = []
-    for count in _TYPICAL if rows is None else (rows,):
-        expected = method.forecast(as_long_rows(count, layout))
-        off = float(np.sqrt(expected.excess)) * layout.target_units[1]
-        lines.append(
-            f"with {count:,} rows that fill their bounds evenly: noise of about "
-            f"{_per_coefficient(layout, expected.noise)} in a coefficient, {off_in} off by about {off:.3g} more "
-            "than without noise"
-        )
-    return tuple(lines)
+def fit_forecast(method: Method, layout: Layout, rows: int, epsilon: float | None = None) -> FitForecast:
+    """What to expect of so many rows in the user's units."""
+    accuracy = method.forecast(as_long_rows(rows, layout))
+    names = layout.coefficients(np.zeros(len(layout.features))).names
+    finite = np.isfinite(accuracy.noise)
+    values = in_users_units(layout, accuracy.noise) if finite else [math.inf] * len(names)
+    noise = {name: float(value) for name, value in zip(names, values, strict=True)}
+    return FitForecast(rows, float(np.sqrt(accuracy.excess)) * layout.target_units[1], noise, epsilon)
+
+
+def with_fits(plan: Plan, method: Method, layout: Layout, rows: int | None, error_of: ErrorOf) -> Plan:
+    """The plan with what to expect in the user's units, for a guess of the number of rows or for several."""
+    fits = tuple(fit_forecast(method, layout, count) for count in (_TYPICAL if rows is None else (rows,)))
+    return replace(plan, forecast=replace(plan.forecast, fits=fits, error_of=error_of))
 
 
 def as_long_rows(rows: int, layout: Layout) -> int:
@@ -145,26 +148,3 @@ def as_long_rows(rows: int, layout: Layout) -> int:
 def in_users_units(layout: Layout, noise: float) -> Any:
     """The deviation of every coefficient, from that of a scaled one."""
     return np.abs(layout.coefficients(np.full(len(layout.features), noise)).values)
-
-
-def described(method: Method, layout: Layout, rows: int | None, off_in: str = "predictions") -> Plan:
-    """The plan of a method, with what to expect in the user's units."""
-    plan = method.plan()
-    own = tuple(f"scaled rows: {line}" for line in plan.forecast)
-    return replace(plan, forecast=(*forecast_lines(method, layout, rows, off_in), *own))
-
-
-def _per_coefficient(layout: Layout, noise: float) -> str:
-    names = layout.coefficients(np.zeros(len(layout.features))).names
-    if not np.isfinite(noise):
-        return "unbounded size"
-    values = in_users_units(layout, noise)
-    if np.ptp(values) <= 1e-9 * values.max():
-        return f"{values[0]:.3g}"
-    if len(values) <= _FEW:
-        return _listed([f"{value:.3g} ({name})" for name, value in zip(names, values, strict=True)])
-    return f"{values.min():.3g} to {values.max():.3g}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return ", ".join(parts)

@@ -9,8 +9,8 @@ from typing import Any
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Receipt
 from snugdp.estimators.base import AbsentLedger
-from snugdp.ledger import Ledger, MemoryLedger, View
 from snugdp.ledger.address import without_password
+from snugdp.ledger.question import Question
 
 
 class Address(str):
@@ -47,9 +47,9 @@ class Elsewhere:
             self._opened = pickle.loads(self._held)
         return self._opened
 
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
+    def charge(self, cost: Cost, what: str, *, plan: str = "", question: Question | None = None) -> Receipt:
         """As ``Ledger.charge``."""
-        receipt: Receipt = self._account().charge(cost, what, plan=plan)
+        receipt: Receipt = self._account().charge(cost, what, plan=plan, question=question)
         return receipt
 
     def recall(self, receipt: Receipt) -> str | None:
@@ -88,6 +88,8 @@ def discreet(ledger: Any) -> Any:
 
 def pickled(ledger: Any) -> Any:
     """What is left of a ledger in a pickle: where it is, wherever that is read. One in memory stays behind."""
+    from snugdp.ledger import Ledger, MemoryLedger, View
+
     if isinstance(ledger, MemoryLedger):
         return AbsentLedger()
     if isinstance(ledger, Ledger | View):

@@ -6,71 +6,48 @@ All of it comes from public parameters; the rows are taken to fill their bounds 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from snugdp.core.guarantee import Budget
-from snugdp.estimators.base import as_long_rows, in_users_units, whole_rows
+from snugdp.estimators.base import fit_forecast, whole_rows
 from snugdp.estimators.pca.pca import PCA
 from snugdp.estimators.sparse.base import SparseModel
 from snugdp.mechanisms.components.base import Rank, Task
-from snugdp.mechanisms.linear.base import Method
-from snugdp.tables.schema.schema import Layout
+from snugdp.propose.forecast import ErrorOf, FitForecast
 
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 MORE = (1, 2, 4)
 
 
 @dataclass(frozen=True)
-class Expected:
-    """What to expect at one epsilon with so many rows. ``noise``: the deviation in every coefficient, by name."""
-
-    epsilon: float
-    rows: int
-    error: float
-    noise: Mapping[str, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON; what is not bounded is null."""
-        noise = {name: _finite(value) for name, value in self.noise.items()}
-        return {"epsilon": self.epsilon, "rows": self.rows, "error": _finite(self.error), "noise": noise}
-
-
-@dataclass(frozen=True)
 class Outlook:
-    """Forecasts around what was asked for. ``error_is``: what the error is; ``grid``: by epsilon, then by rows."""
+    """Forecasts around what was asked for. ``target``: its name, where errors are in its units. ``grid``: by epsilon,
+    then by rows; every forecast says its epsilon.
+    """
 
-    error_is: str
-    asked: Expected
-    grid: tuple[tuple[Expected, ...], ...]
+    error_of: ErrorOf
+    target: str | None
+    asked: FitForecast
+    grid: tuple[tuple[FitForecast, ...], ...]
 
     @property
-    def by_epsilon(self) -> tuple[Expected, ...]:
+    def by_epsilon(self) -> tuple[FitForecast, ...]:
         """For the rows that were asked for."""
         return tuple(line[0] for line in self.grid)
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        grid = [[each.as_dict() for each in line] for line in self.grid]
-        return {"error_is": self.error_is, "asked": self.asked.as_dict(), "grid": grid}
 
+@dataclass(frozen=True)
+class _Look:
+    """The forecasts of one model: by rows and epsilon."""
 
-class _Look(Protocol):
-    """The forecasts of one model at one epsilon."""
-
-    @property
-    def error_is(self) -> str:
-        """What the error is."""
-        ...
-
-    def __call__(self, rows: int) -> tuple[float, dict[str, float]]:
-        """Error and noise."""
-        ...
+    error_of: ErrorOf
+    target: str | None
+    at: Callable[[int, float], FitForecast]
 
 
 def forecast(
@@ -97,89 +74,66 @@ def forecast(
         raise ValueError("give rows=..., a public guess of the number of rows")
     budget: Budget = model._budget()
     counts = [count * times for times in sorted({1, *more})]
-    lines: list[tuple[Expected, ...]] = []
-    words, asked = "", None
+    lines: list[tuple[FitForecast, ...]] = []
+    found: Outlook | None = None
     for factor in sorted({Fraction(1), *map(Fraction, factors)}):
         epsilon = budget.epsilon * factor
         try:
             look = _look(clone(model).set_params(epsilon=epsilon, ledger=None), n_features)
-            line = tuple(_expected(look, float(epsilon), each) for each in counts)
+            line = tuple(look.at(each, float(epsilon)) for each in counts)
         except (ValueError, OverflowError):
             if factor == 1:
                 raise
             continue
         lines.append(line)
         if factor == 1:
-            words, asked = look.error_is, line[0]
-    assert asked is not None
-    return Outlook(words, asked, tuple(lines))
-
-
-def _expected(look: _Look, epsilon: float, rows: int) -> Expected:
-    error, noise = look(rows)
-    return Expected(epsilon, rows, error, noise)
+            found = Outlook(look.error_of, look.target, line[0], ())
+    assert found is not None
+    return replace(found, grid=tuple(lines))
 
 
 def _look(model: Any, n_features: int | None) -> _Look:
     if isinstance(model, PCA):
-        return _Components(model, n_features)
+        return _components(model, n_features)
     if isinstance(model, SparseModel):
         return _sparse(model, n_features)
     if not hasattr(model, "_make"):
         raise TypeError("forecasts are for linear models, sparse ones and PCA; for others look at plan()")
     bounds = model._bounds()
     layout = bounds.array_schema(_names(n_features)) if bounds.schema is None else bounds.layout
-    off = "the linear function" if model._off_in == "the linear function" else "predictions"
-    unit = f", in units of {layout.target}" if off == "predictions" and bounds.schema is not None else ""
-    words = f"how far {off} will be off by noise{unit}"
-    return _Line(model._make(layout, model._budget()), model._shown(layout), words)
+    error_of: ErrorOf = model._error_of
+    target = layout.target if error_of is ErrorOf.PREDICTION and bounds.schema is not None else None
+    method, shown = model._make(layout, model._budget()), model._shown(layout)
+    return _Look(error_of, target, lambda rows, epsilon: fit_forecast(method, shown, rows, epsilon))
 
 
-def _sparse(model: Any, n_features: int | None) -> _Line:
+def _sparse(model: Any, n_features: int | None) -> _Look:
     bounds = model._bounds()
     box = bounds.box(_names(n_features)) if bounds.schema is None else bounds.entries
     layout = box.only(tuple(range(model._size())), model._norm())
     method = model._make(box, model._budget()).method
-    return _Line(method, layout, "how far predictions will be off by noise, once columns are chosen", chosen=True)
+
+    def at(rows: int, epsilon: float) -> FitForecast:
+        found = fit_forecast(method, layout, rows, epsilon)
+        ends = {"a chosen column, least": min(found.noise.values()), "a chosen column, most": max(found.noise.values())}
+        return replace(found, noise=ends)  # which columns there will be is not known
+
+    return _Look(ErrorOf.CHOSEN, None, at)
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A linear model: its method's forecast, in the user's units."""
-
-    method: Method
-    layout: Layout
-    error_is: str
-    chosen: bool = False  # which columns there will be is not known
-
-    def __call__(self, rows: int) -> tuple[float, dict[str, float]]:
-        found = self.method.forecast(as_long_rows(rows, self.layout))
-        error = float(np.sqrt(found.excess)) * self.layout.target_units[1]
-        names = self.layout.coefficients(np.zeros(len(self.layout.features))).names
-        values = in_users_units(self.layout, found.noise) if np.isfinite(found.noise) else [math.inf] * len(names)
-        noise = {name: float(value) for name, value in zip(names, values, strict=True)}
-        if self.chosen:
-            ends = {"least": min(noise.values()), "most": max(noise.values())}
-            noise = {f"a chosen column, {name}": value for name, value in ends.items()}
-        return error, noise
-
-
-class _Components:
+def _components(model: Any, n_features: int | None) -> _Look:
     """Principal components: the share of the largest possible variance that noise alone would reach."""
+    bounds = model._bounds()
+    layout = bounds.layout(() if bounds.schema is not None else _names(n_features))
+    rank = Rank.of(model.n_components, len(layout.features))
+    task = Task(layout, model._budget(), rank, whole_rows(model.rows), bounds.moves)
+    deviation = 1 / math.sqrt(task.shares[2] * task.mu_squared(Fraction(0)))
 
-    error_is = "the share of the variance (rows of full length) that a component must exceed to stand out from noise"
+    def at(rows: int, epsilon: float) -> FitForecast:
+        noise = {"an entry of the matrix of squares, a row": deviation / rows}
+        return FitForecast(rows, deviation / rows * math.sqrt(2 * task.entries), noise, epsilon)
 
-    def __init__(self, model: Any, n_features: int | None) -> None:
-        bounds = model._bounds()
-        layout = bounds.layout(() if bounds.schema is not None else _names(n_features))
-        rank = Rank.of(model.n_components, len(layout.features))
-        task = Task(layout, model._budget(), rank, whole_rows(model.rows), bounds.moves)
-        self._entries = task.entries
-        self._deviation = 1 / math.sqrt(task.shares[2] * task.mu_squared(Fraction(0)))
-
-    def __call__(self, rows: int) -> tuple[float, dict[str, float]]:
-        each = self._deviation / rows
-        return each * math.sqrt(2 * self._entries), {"an entry of the matrix of squares, a row": each}
+    return _Look(ErrorOf.VARIANCE, None, at)
 
 
 def _names(n_features: int | None) -> tuple[str, ...]:
@@ -187,7 +141,3 @@ def _names(n_features: int | None) -> tuple[str, ...]:
     if width is None:
         raise ValueError("give n_features=..., the number of columns of X, or a schema")
     return tuple(f"x{place}" for place in range(width))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

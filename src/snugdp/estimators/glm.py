@@ -18,10 +18,12 @@ from snugdp.estimators.inputs import Bounds, Table
 from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.model import LinearModel
-from snugdp.estimators.targets import Bare, Counts, LabelBounds, Labels, Numbers, Response
+from snugdp.estimators.targets import ClassTarget, CountTarget, LabelBounds, RealTarget, Response
 from snugdp.mechanisms.linear.base import Fit
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
+from snugdp.propose.forecast import ErrorOf
+from snugdp.tables.layouts.affine import UnitlessLayout
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.tables.schema.schema import Layout, Schema
 
@@ -29,44 +31,57 @@ from snugdp.tables.schema.schema import Layout, Schema
 class GeneralisedModel(LinearModel):
     """What models with a loss have in common. Guarantee: that of ``LinearModel``."""
 
-    _off_in, _without_test = "the linear function", "auto"
+    _error_of, _without_test = ErrorOf.LINEAR, "auto"
 
     @abstractmethod
     def _response(self) -> Response:
         """What is predicted, checked."""
+
+    def _checked(self) -> Response:
+        """What is predicted; checked once in a fit, with the bounds."""
+        during: Response | None = self.__dict__.get("_during_fit")
+        return self._response() if during is None else during
 
     def _recipes(self) -> Mapping[str, Recipe]:
         return GLM_METHODS
 
     def _bounds(self) -> Bounds:
         self._check_progress()
-        return self._response().bounds(self.schema, self.x_norm, self.fit_intercept)
+        self._during_fit = self._response()
+        return self._during_fit.bounds(self.schema, self.x_norm, self.fit_intercept)
 
     def _read(self, X: Any, y: Any, bounds: Bounds) -> Table:
-        return self._response().read(X, y, bounds)
+        return self._checked().read(X, y, bounds)
 
     def _as_read(self, layout: Layout) -> dict[str, Any]:
-        response = self._response()
-        classes = {"classes": response.classes} if isinstance(response, Labels) else {}
+        response = self._checked()
+        classes = {"classes": response.classes} if isinstance(response, ClassTarget) else {}
         return {**super()._as_read(layout), **classes}
 
     def _given(self) -> Mapping[str, Any]:
-        response = self._response()
-        return {"losses": response.losses, "softmax": getattr(response, "softmax", None)}
+        return {"losses": self._checked().losses}
 
     def _target(self, y: Any, layout: Layout) -> NDArray[np.float64]:
-        return self._response().scaled(y, layout)
+        return self._checked().scaled(y, layout)
 
     def _goodness(self) -> Callable[[NDArray[np.float64], NDArray[np.float64]], float]:
-        return self._response().value
+        return self._checked().value
 
     def _shown(self, layout: Layout) -> Layout:
-        return layout if isinstance(self._response(), Numbers) else Bare(layout)
+        return layout if isinstance(self._checked(), RealTarget) else UnitlessLayout(layout)
+
+    def _keep(self, *given: Any) -> Any:
+        response = self._checked()
+        if isinstance(response, ClassTarget):
+            self.classes_ = response.classes
+        kept = super()._keep(*given)
+        self.__dict__.pop("_during_fit", None)
+        return kept
 
     def _keep_coefficients(self, layout: Layout, fit: Fit) -> None:
-        response = self._response()
+        response = self._checked()
         linear = [layout.coefficients(theta) for theta in np.atleast_2d(fit.theta)]
-        if isinstance(response, Labels):
+        if isinstance(response, ClassTarget):
             self.coef_: Any = np.array([each.values for each in linear])
             self.intercept_: Any = np.array([each.intercept for each in linear])
         else:
@@ -74,16 +89,74 @@ class GeneralisedModel(LinearModel):
 
 
 class GLM(GeneralisedModel):
-    """A private linear model with any of the losses of ``snugdp.tables.losses.losses``.
+    """A linear model with differential privacy, for any loss in ``snugdp.tables.losses.losses``.
 
-    ``loss`` says what the target is. ``Logistic()``, ``SoftHinge(h)``: labels, with ``classes``, all labels there can
-    be. ``TamedPoisson(most, rate)``: counts from 0 to ``most``. ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``:
-    numbers, with ``y_bound``; c is in units of a target scaled to [-1, 1]. All else, and what a fit leaves behind, is
-    as in ``LogisticRegression``.
+    The loss says what the target is:
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, and scores on private rows.
+    - ``Logistic()``, ``SoftHinge(h)``: labels; give ``classes``.
+    - ``TamedPoisson(most, rate)``: counts from 0 to ``most``.
+    - ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``: numbers; give ``y_bound``. c is relative to a target
+      scaled to [-1, 1].
 
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
+    the error that is raised when X and y differ in length.
+
+    Parameters
+    ----------
+    loss : Loss
+        One of the losses above.
+    epsilon : Real, default=1.0
+        Privacy budget of each fit.
+    delta : Real, default=1e-6
+        Failure probability of each fit.
+    classes : sequence, optional
+        For labels: all possible labels; public.
+    y_bound : Real or (Real, Real), optional
+        For numbers: public bounds on the target, as in ``LinearRegression``.
+    method, schema, x_norm, fit_intercept, proposals, validation, selection, rows
+        As in ``LogisticRegression``.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state, progress
+        As in ``LinearRegression``.
+    neighbours : {"add_remove"}, default="add_remove"
+        The only relation with a proof.
+
+    Attributes
+    ----------
+    released_ : bool
+        Whether the fit was released. After a refusal the attributes that describe the model are missing.
+    classes_ : ndarray
+        For labels: the classes, in ascending order.
+    coef_, intercept_
+        Coefficients and intercept, as in ``LogisticRegression`` for labels and as in ``LinearRegression`` otherwise.
+    coef_names_ : tuple of str
+        What each coefficient belongs to.
+    noise_scale_ : ndarray or None
+        Standard deviation of the noise in each coefficient, if it is known.
+    details_ : dict
+        Other released numbers.
+    best_proposal_ : dict
+        The winning proposal, if several were tried.
+    certificate_ : object or None
+        What a private test released, if the method has one that does.
+    plan_ : Plan
+        The plan that was followed.
+    outcome_ : Outcome
+        The outcome; ``outcome_.cost`` is what was spent.
+    cost_ : Cost
+        What the fit cost, whether it was released or refused.
+    receipt_ : Receipt or None
+        The ledger's receipt; None after a rehearsal.
+    guarantee_ : object or None
+        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
+    n_features_in_, feature_names_in_
+        Number and names of the features, as in scikit-learn.
+
+    Examples
+    --------
     >>> from snugdp.tables.losses.losses import SoftHinge
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
     >>> y = ["far" if a > 0.45 else "near" for a, b in X]
@@ -136,9 +209,9 @@ class GLM(GeneralisedModel):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class, rate or number of every row. Rows are read as in the fit."""
         linear, response = self._linear(X), self._response()
-        if isinstance(response, Labels):
+        if isinstance(response, ClassTarget):
             return response.predicted(linear)
-        if isinstance(response, Counts):
+        if isinstance(response, CountTarget):
             return response.rates(linear)
         middle, half = self._layout.target_units
         return np.asarray(middle + half * linear)
@@ -151,7 +224,7 @@ class GLM(GeneralisedModel):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """On public rows: accuracy of labels, explained deviance of counts, R squared of numbers."""
         response, guesses = self._response(), self.predict(X)
-        measure: Any = {Labels: accuracy_score, Counts: _deviance}.get(type(response), r2_score)
+        measure: Any = {ClassTarget: accuracy_score, CountTarget: _deviance}.get(type(response), r2_score)
         return float(measure(y, guesses, sample_weight=sample_weight))
 
     def _response(self) -> Response:
@@ -160,7 +233,7 @@ class GLM(GeneralisedModel):
             self._leave_out("y_bound", "labels have none")
             bound = 1 if self.schema is None else None
             given = LabelBounds(self.schema, self.x_norm, bound, self.fit_intercept, self.classes)
-            return Labels(loss, given, together=isinstance(loss, Logistic))
+            return ClassTarget(loss, given, together=isinstance(loss, Logistic))
         if not isinstance(loss, TamedPoisson | PseudoHuber | LogCosh | Huber):
             raise TypeError(
                 "loss must be one of snugdp.tables.losses.losses: Logistic(), SoftHinge(h), TamedPoisson(most, rate), "
@@ -169,18 +242,12 @@ class GLM(GeneralisedModel):
         self._leave_out("classes", "they are for losses of labels")
         if isinstance(loss, TamedPoisson):
             self._leave_out("y_bound", "the loss has the largest count")
-            return Counts(loss)
-        return Numbers(loss, self.y_bound)
+            return CountTarget(loss)
+        return RealTarget(loss, self.y_bound)
 
     def _leave_out(self, name: str, why: str) -> None:
         if getattr(self, name) is not None:
             raise ValueError(f"leave out {name}: {why}")
-
-    def _keep(self, *given: Any) -> Any:
-        response = self._response()
-        if isinstance(response, Labels):
-            self.classes_ = response.classes
-        return super()._keep(*given)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

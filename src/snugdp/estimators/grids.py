@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.mechanisms.linear.base import Fit, Forecast, Method
-from snugdp.mechanisms.selection.select import Selection
+from snugdp.mechanisms.linear.base import Fit, Method
 from snugdp.noise import Noise
+from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
@@ -120,6 +120,8 @@ class Searched:
         options: Mapping[str, Any],
         progress: bool | None = None,
     ) -> None:
+        from snugdp.mechanisms.selection.select import Selection
+
         self._make, self._progress = make, progress
         self.selection = Selection(proposals, Run(make), score, budget=budget, **options)
 
@@ -127,7 +129,7 @@ class Searched:
         """What will be done and what it costs."""
         return self.selection.plan()
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """What to expect of the proposal with the least forecast error, among a few of them."""
         budget, proposals = self.selection.run_budget, self.selection.proposals
         some = proposals[:: math.ceil(len(proposals) / _FEW)]

@@ -55,7 +55,7 @@ class Bounds:
         if self.schema is None:
             if self.x_norm is None or self.y_bound is None:
                 raise ValueError(_MISSING)
-            assert self.array_schema(("x0",))  # bounds that are none are refused here
+            self.array_schema(("x0",))  # refuses invalid bounds
             return
         if not isinstance(self.schema, Schema):
             raise TypeError("schema must be a snugdp.Schema")

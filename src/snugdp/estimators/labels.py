@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.estimators.inputs import one_column
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import Names
 
 Integers = NDArray[np.int64]
@@ -27,13 +27,13 @@ def declared(classes: Any) -> NDArray[Any]:
     """
     if classes is None:
         raise ValueError(_CLASSES)
-    listed = None if isinstance(classes, str | bytes) else quietly(lambda: list(classes))[1]
+    listed = None if isinstance(classes, str | bytes) else attempt(lambda: list(classes))[1]
     if listed is None:
         raise TypeError("classes must be a list of labels, such as range(10) or ['no', 'yes']")
     labels: list[Any] = list(Names(listed, "classes").names)
     if len(labels) < 2:
         raise ValueError("classes must be at least two different labels, such as numbers or text")
-    labels = quietly(lambda: sorted(labels))[1] or labels
+    labels = attempt(lambda: sorted(labels))[1] or labels
     array = np.array(labels) if len(set(map(type, labels))) == 1 else np.empty(0)
     if array.shape != (len(labels),):
         array = np.empty(len(labels), dtype=object)

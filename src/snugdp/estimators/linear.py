@@ -21,34 +21,88 @@ from snugdp.tables.schema.schema import Layout, Schema
 
 
 class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
-    """Private linear regression.
+    """Linear regression with differential privacy.
 
-    Bounds are public and required: ``x_norm``, on the Euclidean norm of a row (longer rows are shortened), and
-    ``y_bound``, b for targets in [-b, b] or (low, high) (others are clipped); or a ``schema`` with bounds for every
-    column of a table. What is missing or no number counts as 0, or as the middle of its bounds.
+    Public bounds are required: give ``x_norm`` and ``y_bound``, or a ``schema`` with bounds for every column of a
+    table. Missing and invalid entries count as 0, or as the middle of their bounds.
 
-    ``method``: "auto", or one of ``estimators.methods.linear.METHODS``. ``proposals``: public proposals for the method,
-    such as {"ridge": 10.0}. Where a list is given, as in {"ridge": [1, 10], "clip": [0.1, 0.2]}, every combination is
-    tried in private and the best on ``validation`` is kept; ``selection`` says how, as in {"mean_runs": 30, "law":
-    "geometric"} (see ``snugdp.Selection``). ``validation``: public (X, y) to choose on.
-    ``rows``: a public guess of the number of rows.
-    ``ledger``: what every fit is charged to: a ledger, or the path or URL of one; shared and not copied by ``clone``
-    and by searches. **Without one nothing is being summed up**: each fit has a budget of its own, ``outcome_.cost``
-    carries what it cost, and adding that up is left to you. A pickle keeps where a ledger is, without the password of a
-    URL (PGPASSWORD or a .pgpass file supply it there); a ``MemoryLedger`` stays behind.
-    ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
-    ``Simulation(1)``, as elsewhere in scikit-learn: such fits are NOT PRIVATE, cannot be charged, and warn.
-    ``progress``: a bar while files are read.
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores
+    on private rows, such as those of a grid search, and the error that is raised when X and y differ in length.
 
-    After ``fit``: ``released_``, and if it is true ``coef_``, ``intercept_``, ``coef_names_``, ``noise_scale_`` (the
-    deviation of the noise in every coefficient, if known) and ``details_`` (other released numbers); always ``plan_``,
-    ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``; and ``best_proposal_`` of several. Nothing
-    else about the rows is kept, not even their number.
+    Parameters
+    ----------
+    epsilon : Real, default=1.0
+        Privacy budget of each fit.
+    delta : Real, default=1e-6
+        Failure probability of each fit.
+    method : str, default="auto"
+        "auto" (recommended), "objective", "sufficient", "adassp", "posterior", "ops_balanced", "adaops", "output" or
+        "descent"; the page on linear regression compares them.
+    schema : Schema, optional
+        Public bounds and values of the columns of a table, instead of ``x_norm`` and ``y_bound``.
+    x_norm : Real, optional
+        Public bound on the Euclidean norm of a row; longer rows are shortened to it.
+    y_bound : Real or (Real, Real), optional
+        Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    proposals : dict, optional
+        Public settings of the method, such as {"ridge": 10.0}. With lists, as in {"ridge": [1, 10], "clip": [0.1,
+        0.2]}, every combination is a candidate, and the best on ``validation`` is selected privately.
+    validation : (X, y), optional
+        Public rows and targets to select on.
+    selection : dict, optional
+        How to select, such as {"mean_runs": 30, "law": "geometric"}; see ``Selection``.
+    rows : int, optional
+        A public guess of the number of rows.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL. It is shared, not copied, by ``clone`` and by
+        searches. **Without a ledger, fits are not counted against any budget**: each fit has its own, and adding up
+        ``outcome_.cost`` is left to you. A pickle keeps the address of a ledger, without the password of a URL (which
+        PGPASSWORD or a .pgpass file then supplies); it does not keep a ``MemoryLedger``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the fit, starting afresh each time. A rehearsal is NOT PRIVATE and cannot be charged.
+    random_state : int, optional
+        ``random_state=1`` is short for ``noise=Simulation(1)``, and warns that the fit is NOT PRIVATE.
+    progress : bool, optional
+        Whether to show a progress bar while files are read; None decides by the terminal.
+    neighbours : {"add_remove"}, default="add_remove"
+        The only relation with a proof.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), and
-    scores on private rows, such as those of a grid search. That X and y differ in length is said aloud.
+    Attributes
+    ----------
+    released_ : bool
+        Whether the fit was released. After a refusal the attributes that describe the model are missing.
+    coef_ : ndarray of shape (n_features,)
+        Coefficients, in the units of the data.
+    intercept_ : float
+        The intercept.
+    coef_names_ : tuple of str
+        What each coefficient belongs to.
+    noise_scale_ : ndarray or None
+        Standard deviation of the noise in each coefficient, if it is known.
+    details_ : dict
+        Other released numbers.
+    best_proposal_ : dict
+        The winning proposal, if several were tried.
+    certificate_ : object or None
+        What a private test released, if the method has one that does.
+    plan_ : Plan
+        The plan that was followed.
+    outcome_ : Outcome
+        The outcome; ``outcome_.cost`` is what was spent.
+    cost_ : Cost
+        What the fit cost, whether it was released or refused.
+    receipt_ : Receipt or None
+        The ledger's receipt; None after a rehearsal.
+    guarantee_ : object or None
+        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
+    n_features_in_, feature_names_in_
+        Number and names of the features, as in scikit-learn.
 
+    Examples
+    --------
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
     >>> y = [2 * a - b for a, b in X]
     >>> model = LinearRegression(epsilon=1, delta=1e-6, method="adassp", x_norm=1.5, y_bound=2).fit(X, y)

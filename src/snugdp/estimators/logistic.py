@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.targets import LabelBounds, Labels
+from snugdp.estimators.targets import ClassTarget, LabelBounds
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.tables.losses.losses import Logistic
@@ -20,35 +20,87 @@ from snugdp.tables.schema.schema import Schema
 
 
 class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[misc]
-    """Private logistic regression for two or more classes.
+    """Logistic regression with differential privacy, for two or more classes.
 
-    What is needed is public: ``classes``, all labels there can be, and ``x_norm``, a bound on the Euclidean norm of a
-    row (longer rows are shortened); or a ``schema`` with bounds for every column of a table and a Boolean or a Category
-    as its target. A label that is none of the classes counts as the first of ``classes_``; an entry that is missing or
-    no number counts as 0, or as the middle of its bounds.
+    Public knowledge is required: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
+    table and a ``Boolean`` or a ``Category`` as its target. A label that is not one of the classes counts as the first
+    of ``classes_``; missing and invalid entries count as 0, or as the middle of their bounds.
 
-    ``method``: "auto", "objective" or "output" (see ``snugdp.estimators.methods.glm``). ``proposals``: public
-    proposals for the method, such as {"ridge": 2.0}. Where a list is given every combination is tried in private and
-    the best on ``validation``, public (X, y), is kept; ``selection`` says how (see ``snugdp.Selection``).
-    ``multi_class``: for more than two classes one model, "softmax", or one for each class against the others, "ovr".
-    ``rows``: a public guess of the number of rows.
-    ``ledger``: what every fit is charged to: a ledger, or the path or URL of one; shared and not copied by ``clone``
-    and by searches. **Without one nothing is being summed up**: each fit has a budget of its own, ``outcome_.cost``
-    carries what it cost, and adding that up is left to you. A pickle keeps where a ledger is, without the password of a
-    URL (PGPASSWORD or a .pgpass file supply it there); a ``MemoryLedger`` stays behind.
-    ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
-    ``Simulation(1)``: such fits are NOT PRIVATE, cannot be charged, and warn. ``progress``: a bar while files are read.
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores
+    on private rows, such as those of a grid search, and the error that is raised when X and y differ in length.
 
-    After ``fit``: ``classes_``, in ascending order; ``released_``, and if it is true ``coef_`` and ``intercept_`` (one
-    row for two classes, otherwise one for each), ``coef_names_``, ``noise_scale_`` (the deviation of the noise in every
-    coefficient, if known) and ``details_`` (other released numbers); always ``plan_``, ``cost_``, ``guarantee_``,
-    ``outcome_``, ``receipt_``, ``certificate_``; and ``best_proposal_`` of several. Nothing else about the rows is
-    kept, not even their number.
+    Parameters
+    ----------
+    epsilon : Real, default=1.0
+        Privacy budget of each fit.
+    delta : Real, default=1e-6
+        Failure probability of each fit.
+    classes : sequence, optional
+        All possible labels; public. Required without a ``schema``.
+    method : {"auto", "objective", "output"}
+        Objective perturbation, adapted to the data where that pays ("auto") or plain, or output perturbation, for two
+        classes.
+    multi_class : {"auto", "softmax", "ovr"}
+        For more than two classes: one softmax model, or one model per class (one-versus-rest).
+    schema : Schema, optional
+        Public bounds and values of the columns of a table, instead of ``classes`` and ``x_norm``.
+    x_norm : Real, optional
+        Public bound on the Euclidean norm of a row; longer rows are shortened to it.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    proposals : dict, optional
+        Public settings of the method, such as {"ridge": 2.0}. With lists every combination is a candidate, and the best
+        on ``validation`` is selected privately.
+    validation : (X, y), optional
+        Public rows and labels to select on.
+    selection : dict, optional
+        How to select; see ``Selection``.
+    rows : int, optional
+        A public guess of the number of rows.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state, progress
+        As in ``LinearRegression``.
+    neighbours : {"add_remove"}, default="add_remove"
+        The only relation with a proof.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), and
-    scores on private rows, such as those of a grid search. That X and y differ in length is said aloud.
+    Attributes
+    ----------
+    released_ : bool
+        Whether the fit was released. After a refusal the attributes that describe the model are missing.
+    classes_ : ndarray
+        The classes, in ascending order.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients, in the units of the data: one row for two classes, otherwise one for each class.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The intercepts.
+    coef_names_ : tuple of str
+        What each coefficient belongs to.
+    noise_scale_ : ndarray or None
+        Standard deviation of the noise in each coefficient, if it is known.
+    details_ : dict
+        Other released numbers.
+    best_proposal_ : dict
+        The winning proposal, if several were tried.
+    certificate_ : object or None
+        What a private test released, if the method has one that does.
+    plan_ : Plan
+        The plan that was followed.
+    outcome_ : Outcome
+        The outcome; ``outcome_.cost`` is what was spent.
+    cost_ : Cost
+        What the fit cost, whether it was released or refused.
+    receipt_ : Receipt or None
+        The ledger's receipt; None after a rehearsal.
+    guarantee_ : object or None
+        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
+    n_features_in_, feature_names_in_
+        Number and names of the features, as in scikit-learn.
 
+    Examples
+    --------
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
     >>> y = ["yes" if a > 0.45 else "no" for a, b in X]
     >>> model = LogisticRegression(epsilon=2, delta=1e-6, classes=["no", "yes"], x_norm=1.5).fit(X, y)
@@ -117,16 +169,12 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         linear = self._linear(X)
         return self._response().logarithms(linear)
 
-    def _response(self) -> Labels:
+    def _response(self) -> ClassTarget:
         if self.multi_class not in ("auto", "ovr", "softmax"):
             raise ValueError('multi_class must be "auto", "ovr" (one model for each class) or "softmax"')
         bound = 1 if self.schema is None else None
         given = LabelBounds(self.schema, self.x_norm, bound, self.fit_intercept, self.classes)
-        return Labels(Logistic(), given, together=self.multi_class != "ovr")
-
-    def _keep(self, *given: Any) -> Any:
-        self.classes_ = self._response().classes
-        return super()._keep(*given)
+        return ClassTarget(Logistic(), given, together=self.multi_class != "ovr")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

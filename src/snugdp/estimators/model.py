@@ -15,20 +15,19 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import (
     Promise,
-    described,
-    forecast_lines,
     in_users_units,
     refused,
     require_rows,
     whole_rows,
+    with_fits,
 )
 from snugdp.estimators.grids import Score, Searched, combinations, options_of, squares
 from snugdp.estimators.inputs import Bounds, Table, read, rows_of, target_of
 from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.linear.base import Design, Fit, Method
-from snugdp.mechanisms.selection.select import Selected
 from snugdp.numerics.threads import one_blas_thread
+from snugdp.propose.forecast import ErrorOf
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
@@ -44,7 +43,7 @@ class LinearModel(PrivateEstimator):
     Guarantee: each fit is (epsilon, delta)-DP, whether it is released or refused: that of its method.
     """
 
-    _off_in, _without_test = "predictions", "adassp"  # words of plans and of refusals
+    _error_of, _without_test = ErrorOf.PREDICTION, "adassp"
 
     def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
         """What a fit will do, what it costs and what to expect, in your units. No data are read.
@@ -163,18 +162,16 @@ class LinearModel(PrivateEstimator):
 
     def _told(self, method: Method, layout: Layout, rows: int | None) -> Plan:
         """The plan in the user's units."""
-        shown = self._shown(layout)
-        if not isinstance(method, Searched):
-            return described(method, shown, rows, self._off_in)
-        plan = method.plan()
-        return replace(plan, forecast=(*forecast_lines(method, shown, rows, self._off_in), *plan.forecast))
+        return with_fits(method.plan(), method, self._shown(layout), rows, self._error_of)
 
     def _name_features(self, table: Table) -> None:
         self._name(table.named, [name for name in table.layout.columns if name != table.layout.target])
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout) -> Self:
+        from snugdp.mechanisms.selection.select import Selected
+
         self._layout = layout
-        self._record(outcome, plan, Promise(budget, plan.proof))
+        self._record(outcome, plan, Promise(budget, plan.theorem))
         winner: Outcome[Any] = outcome
         if isinstance(outcome.value, Selected):
             self.best_proposal_, winner = dict(outcome.value.proposal), outcome.value.release
@@ -188,3 +185,13 @@ class LinearModel(PrivateEstimator):
             self.noise_scale_ = None if fit.noise is None else in_users_units(shown, fit.noise)
             self.details_ = dict(fit.released)
         return self
+
+    def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
+        """The fit again, from a model file. ``names``: of the features."""
+        bounds = self._bounds()
+        layout = bounds.array_schema(names) if bounds.schema is None else bounds.layout
+        self._require_features(names, layout.columns)
+        self._keep(outcome, plan, self._budget(), layout)
+        ways, width = len(getattr(self, "classes_", ())), len(layout.features)
+        if self.released_ and np.shape(self._fit.theta) != ((width,) if ways <= 2 else (ways, width)):
+            raise ValueError("a released model has as many coefficients as there are features")

@@ -13,7 +13,7 @@ from sklearn.metrics import d2_tweedie_score
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.targets import Counts
+from snugdp.estimators.targets import CountTarget
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.losses.losses import TamedPoisson
@@ -21,19 +21,69 @@ from snugdp.tables.schema.schema import Number, Schema
 
 
 class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
-    """Private Poisson regression: the logarithm of the rate of a count is linear.
+    """Poisson regression with differential privacy: the logarithm of the rate of a count is linear.
 
-    What is needed is public: ``y_max``, the largest count (larger ones are clipped), and ``x_norm``, a bound on the
-    Euclidean norm of a row; or a ``schema`` with ``Number(0, y_max)`` as its target. ``rate_max``: rates up to there
-    are fitted as usual and larger ones are predicted as ``rate_max``; half of ``y_max`` if left out, for more rate
-    costs more noise and less saves none. Noise grows with ``y_max``: choose it as small as is honest.
+    Public bounds are required: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target.
 
-    ``method``, ``proposals``, ``validation``, ``selection``, ``rows``, ``ledger``, ``noise``, ``random_state``,
-    ``progress``, and what a fit leaves behind: as in ``LogisticRegression``; ``coef_`` has one number for each column.
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
+    the error that is raised when X and y differ in length.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows, and scores on private rows.
+    Parameters
+    ----------
+    epsilon : Real, default=1.0
+        Privacy budget of each fit.
+    delta : Real, default=1e-6
+        Failure probability of each fit.
+    y_max : Real, optional
+        The largest count; public. Larger counts are clipped. The noise grows with it, so choose it as small as you can
+        defend. Required without a ``schema``.
+    rate_max : Real, optional
+        The largest rate that is fitted; larger rates are predicted as ``rate_max``. Half of ``y_max`` by default: a
+        larger rate costs more noise, a smaller one saves none.
+    method, schema, x_norm, fit_intercept, proposals, validation, selection, rows
+        As in ``LogisticRegression``.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state, progress
+        As in ``LinearRegression``.
+    neighbours : {"add_remove"}, default="add_remove"
+        The only relation with a proof.
 
+    Attributes
+    ----------
+    released_ : bool
+        Whether the fit was released. After a refusal the attributes that describe the model are missing.
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the logarithm of the rate.
+    intercept_ : float
+        The intercept.
+    coef_names_ : tuple of str
+        What each coefficient belongs to.
+    noise_scale_ : ndarray or None
+        Standard deviation of the noise in each coefficient, if it is known.
+    details_ : dict
+        Other released numbers.
+    best_proposal_ : dict
+        The winning proposal, if several were tried.
+    certificate_ : object or None
+        What a private test released, if the method has one that does.
+    plan_ : Plan
+        The plan that was followed.
+    outcome_ : Outcome
+        The outcome; ``outcome_.cost`` is what was spent.
+    cost_ : Cost
+        What the fit cost, whether it was released or refused.
+    receipt_ : Receipt or None
+        The ledger's receipt; None after a rehearsal.
+    guarantee_ : object or None
+        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
+    n_features_in_, feature_names_in_
+        Number and names of the features, as in scikit-learn.
+
+    Examples
+    --------
     >>> X = [[i % 10 / 10] for i in range(20_000)]
     >>> y = [1 if a < 0.5 else 4 for (a,) in X]
     >>> model = PoissonRegression(epsilon=2, delta=1e-6, y_max=10, x_norm=1).fit(X, y)
@@ -90,10 +140,10 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
         """The part of the deviance of counts that is explained, on public rows."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
-    def _response(self) -> Counts:
+    def _response(self) -> CountTarget:
         most = self._most()
         rate = most / 2 if self.rate_max is None else rational(self.rate_max, "rate_max")
-        return Counts(TamedPoisson(most, rate))
+        return CountTarget(TamedPoisson(most, rate))
 
     def _most(self) -> Any:
         if self.y_max is not None:

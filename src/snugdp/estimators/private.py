@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Promise, rehearsal
 from snugdp.estimators.deferred_ledger import discreet, pickled
 from snugdp.estimators.inputs import eager
-from snugdp.ledger.question import column_name, question
+from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise, Simulation
 from snugdp.propose.plan import Plan
 from snugdp.tables.cells import matrix
@@ -44,7 +44,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             return rehearsal(self.random_state, self.noise)
         return copy.deepcopy(self.noise) if isinstance(self.noise, Simulation) else self.noise
 
-    def _question(self, names: Sequence[str], y: Any = None, **public: Any) -> str:
+    def _question(self, names: Sequence[str], y: Any = None, **public: Any) -> Question:
         """What this fit asks for, all of it public: a key of a ledger is good for nothing else.
 
         ``names``: of the features. ``public``: parameters as they were read, instead of as they were given.
@@ -86,6 +86,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.receipt_ = getattr(outcome, "receipt", None)
         self.guarantee_ = None if self.receipt_ is None else promise
         self.released_ = not outcome.refused
+
+    def _require_features(self, names: Sequence[str], columns: Iterable[str]) -> None:
+        """Whether the features that a model file names are the columns of its schema, if it has one."""
+        if self.schema is not None and list(names) != [name for name in columns if name != self.schema.target]:
+            raise ValueError('"features" must have the names of the columns of the schema, in their order')
+
+    def _extras(self) -> dict[str, Any]:
+        """What a model file holds of a release besides what is shown."""
+        return {}
+
+    def _take_extras(self, given: Mapping[str, Any]) -> None:
+        """Take what ``_extras`` gave; whatever is wrong with it is a ``ValueError``."""
+        if given:
+            raise ValueError(f"a {type(self).__name__} has no {min(given)}")
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

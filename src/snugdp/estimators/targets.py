@@ -11,15 +11,15 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from snugdp.estimators.grids import squares
 from snugdp.estimators.inputs import Bounds, Table, read, target_of
 from snugdp.estimators.labels import declared, labels_of
 from snugdp.numerics.rationals import rational
-from snugdp.tables.losses.losses import Logistic, Loss, OneAgainst, SoftHinge, TamedPoisson
-from snugdp.tables.schema.labels import MOST_CLASSES, classes_in, codes, with_classes
-from snugdp.tables.schema.schema import Coefficients, Layout, Number, Schema
+from snugdp.tables.losses.losses import Logistic, Loss, OneAgainst, SoftHinge, Softmax, TamedPoisson
+from snugdp.tables.schema.labels import MAX_CLASSES, classes_in, codes, with_classes
+from snugdp.tables.schema.schema import Layout, Number, Schema
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class Response(Protocol):
     """What a model predicts. All of it is public."""
 
     @property
-    def losses(self) -> tuple[Loss, ...]:
+    def losses(self) -> tuple[Loss, ...] | tuple[Softmax]:
         """One loss, or one for each class."""
         ...
 
@@ -57,24 +57,6 @@ class Response(Protocol):
 
 
 @dataclass(frozen=True)
-class Bare:
-    """A layout whose linear functions are shown as they are, without the units of a target."""
-
-    layout: Layout
-    target_units = (0.0, 1.0)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "layout":
-            raise AttributeError(name)
-        return getattr(self.layout, name)
-
-    def coefficients(self, theta: ArrayLike) -> Coefficients:
-        """For entries in the user's units."""
-        linear, (middle, half) = self.layout.coefficients(theta), self.layout.target_units
-        return Coefficients(linear.names, linear.values / half, (linear.intercept - middle) / half)
-
-
-@dataclass(frozen=True)
 class LabelBounds(Bounds):
     """How the user bounds rows with labels: a schema that lists the classes, or classes and a norm."""
 
@@ -87,8 +69,8 @@ class LabelBounds(Bounds):
         if self.schema is None and self.x_norm is None:
             raise ValueError(_NORM)
         super().__post_init__()
-        if len(self.labels) > MOST_CLASSES:
-            raise ValueError(f"there are more than {MOST_CLASSES} classes")
+        if len(self.labels) > MAX_CLASSES:
+            raise ValueError(f"there are more than {MAX_CLASSES} classes")
 
     def _check_target(self) -> None:
         classes_in(self.schema)
@@ -106,7 +88,7 @@ class LabelBounds(Bounds):
 
 
 @dataclass(frozen=True)
-class Labels:
+class ClassTarget:
     """One of two or more classes. What is none of them counts as the first.
 
     ``together``: one softmax model for more than two classes, rather than one model for each against the others.
@@ -122,17 +104,14 @@ class Labels:
         return self.given.labels
 
     @property
-    def losses(self) -> tuple[Loss, ...]:
-        """One for two classes, otherwise one for each class."""
+    def losses(self) -> tuple[Loss, ...] | tuple[Softmax]:
+        """One for two classes, otherwise that of a softmax model or one for each class."""
         count = len(self.classes)
         if count == 2:
             return (self.loss,)
+        if self.together:
+            return (Softmax(count),)
         return tuple(OneAgainst(self.loss, place, count) for place in range(count))
-
-    @property
-    def softmax(self) -> int | None:
-        """The number of classes of a softmax model; none for other models."""
-        return len(self.classes) if self.together and len(self.classes) > 2 else None
 
     def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> Bounds:
         """As given."""
@@ -140,7 +119,8 @@ class Labels:
 
     def read(self, X: Any, y: Any, bounds: Bounds) -> Table:
         """A table to fit on: labels become places among the classes, or codes between -1 and 1."""
-        assert isinstance(bounds, LabelBounds)
+        if not isinstance(bounds, LabelBounds):
+            raise TypeError("labels need bounds that list the classes")
         if y is None:
             return read(X, None, bounds)
         places = self._places(y)
@@ -180,8 +160,8 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """Counts from 0 to ``most``, with rates up to ``rate``."""
+class CountTarget:
+    """CountTarget from 0 to ``most``, with rates up to ``rate``."""
 
     loss: TamedPoisson
 
@@ -209,7 +189,7 @@ class Counts:
         return read(X, y, bounds)
 
     def scaled(self, y: Any, layout: Layout) -> Floats:
-        """Counts between -1 and 1."""
+        """CountTarget between -1 and 1."""
         return _clipped(y, layout)
 
     def rates(self, linear: Floats) -> Floats:
@@ -225,7 +205,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class RealTarget:
     """A number between bounds."""
 
     loss: Loss
@@ -245,7 +225,7 @@ class Numbers:
         return read(X, y, bounds)
 
     def scaled(self, y: Any, layout: Layout) -> Floats:
-        """Numbers between -1 and 1."""
+        """RealTarget between -1 and 1."""
         return _clipped(y, layout)
 
     def value(self, linear: Floats, target: Floats) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import threading
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from snugdp.core.outcome import Account, LedgerLike
-from snugdp.ledger.book import Ledger
-from snugdp.ledger.store import store_at
+
+if TYPE_CHECKING:
+    from snugdp.ledger.book import Ledger
 
 _Place: TypeAlias = tuple[int, str, str | None]  # process, address, anchor
 _KNOWN: dict[_Place, Ledger] = {}
@@ -19,6 +20,9 @@ _LOCK = threading.Lock()
 
 def opened(where: str | os.PathLike[str], anchor: str | None = None) -> Ledger:
     """The ledger at this address, opened once per process; it is never made here."""
+    from snugdp.ledger.book import Ledger
+    from snugdp.ledger.store import store_at
+
     place = (os.getpid(), store_at(where, None, anchor).where, anchor)
     with _LOCK:
         known = _KNOWN.get(place)

@@ -17,6 +17,7 @@ from snugdp.ledger.entries import Entry, Verification
 from snugdp.ledger.errors import KeyConflictError, LedgerError, TamperedLedgerError, UnwrittenError
 from snugdp.ledger.handle import Handle, New
 from snugdp.ledger.limits import Remaining
+from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Costly
 from snugdp.ledger.state import Charge, Part, State
 from snugdp.ledger.store import Mark, Store, Transaction, store_at
@@ -26,11 +27,14 @@ from snugdp.ledger.view import View
 class Ledger:
     """A budget on disk, or on a PostgreSQL server. Open it with ``Ledger.open``.
 
-    Guarantee (``book.proof.md``): a charge is durable before its receipt exists; over all processes the charges never
-    leave the limits; a key is charged once and shows one output; a history that was changed or set back is refused;
-    and so is whatever cannot be read, checked or written. Threads may share it; a copy is the ledger itself; a pickle
-    opens it again by its address, without a password.
+    Threads may share it; a copy is the ledger itself; a pickle opens it again by its address, without a password.
 
+    Guarantee (``book.proof.md``): a charge is durable before its receipt exists; over all processes the charges never
+    exceed the limits; a key is charged once and shows one output; a history that was changed or set back is refused,
+    and so is anything that cannot be read, checked or written.
+
+    Examples
+    --------
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger.open(folder.name + "/people.ledger", dataset="people", budget=Budget(1, 1e-6))
@@ -57,12 +61,24 @@ class Ledger:
         keep: bool = True,
         receipts: Iterable[Receipt] = (),
     ) -> Ledger:
-        """Open the ledger at a path or URL; make it if there is none and both ``dataset`` and ``budget`` are given.
+        """Open the ledger at a path or URL; create it if there is none and both ``dataset`` and ``budget`` are given.
 
-        ``budget``: a ``Budget``, or a ``Cost`` whose parts are caps of their own. ``unit``: what is protected, "one
-        row" by default. ``anchor``: where its newest head is remembered; better on another disk or account.
-        ``keep=False``: outputs are not stored, and a key is good for one output. ``receipts``: from elsewhere; each
-        must be in the history.
+        Parameters
+        ----------
+        where : str or path
+            The path of a file, or postgresql://user@host/database.
+        dataset : str, optional
+            A public name for the data.
+        budget : Budget or Cost, optional
+            What may be spent in all; the parts of a ``Cost`` are separate caps.
+        unit : str, optional
+            What is protected; "one row" by default.
+        anchor : str or path, optional
+            Where its newest head is remembered; better on another disk or account.
+        keep : bool, default=True
+            Whether outputs are stored, so that a retry with the same key shows them again.
+        receipts : iterable of Receipt
+            Receipts from elsewhere; each must be in the history.
         """
         given = None if anchor is None else os.path.abspath(os.fspath(anchor))
         store = store_at(where, dataset, given)
@@ -151,19 +167,24 @@ class Ledger:
 
     # -- spending
 
-    def charge(self, cost: Cost, what: str, *, key: str | None = None, plan: str = "") -> Receipt:
+    def charge(
+        self, cost: Cost, what: str, *, key: str | None = None, plan: str = "", question: Question | None = None
+    ) -> Receipt:
         """Write a cost down before anything is drawn; durable when it returns.
 
-        The same ``key`` with the same cost, ``what`` and ``plan`` gives the old receipt and is not charged again.
+        The same ``key`` with the same cost and ``question``, or without one the same ``what`` and ``plan``, gives the
+        old receipt and is not charged again.
         """
-        return self._charge(requests.charge(cost, what, key, plan))
+        return self._charge(requests.charge(cost, what, key, plan, question=question))
 
-    def knows(self, cost: Cost, what: str, *, key: str | None = None, plan: str = "") -> bool:
+    def knows(
+        self, cost: Cost, what: str, *, key: str | None = None, plan: str = "", question: Question | None = None
+    ) -> bool:
         """Whether this very charge was made before. A key of another one is refused. Nothing is charged.
 
         For work that takes long before it is charged: what would be refused then is refused before it begins.
         """
-        return key is not None and self._knows(requests.charge(cost, what, key, plan))
+        return key is not None and self._knows(requests.charge(cost, what, key, plan, question=question))
 
     def recall(self, receipt: Receipt) -> str | None:
         """The output that was stored for this charge; None if there is none."""
@@ -272,15 +293,15 @@ class Ledger:
     # -- the steps behind them
 
     def _charge(self, charge: Charge) -> Receipt:
-        def decide(state: State, _: Transaction) -> tuple[tuple[int, str], New | None]:
+        def decide(state: State, _: Transaction) -> tuple[tuple[int, str, str], New | None]:
             seq = state.found(charge)
             if seq is not None:
-                return (seq, state.hashes[seq]), None
+                return (seq, state.charges[seq].what, state.hashes[seq]), None
             judged = state.draft("reserve" if charge.reserve else "charge", state.charged(charge), _stamp())
-            return (judged.record.seq, judged.record.hash), New(judged)
+            return (judged.record.seq, charge.what, judged.record.hash), New(judged)
 
-        seq, mark = self._handle.within(decide)
-        return Receipt(self.label, seq, charge.what, charge.cost, charge.key, mark)
+        seq, what, mark = self._handle.within(decide)
+        return Receipt(self.label, seq, what, charge.cost, charge.key, mark)
 
     def _charge_of(self, receipt: Receipt) -> int:
         seq, state = receipt.sequence, self._handle.state

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 
 class BudgetExceededError(RuntimeError):
-    """The ledger has not enough left. Nothing was charged and nothing was drawn."""
+    """The ledger does not have enough left. Nothing was charged and nothing was drawn.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> snugdp.MemoryLedger(epsilon=1).charge(snugdp.Cost(epsilon=2), "too much")
+    Traceback (most recent call last):
+        ...
+    snugdp.ledger.errors.BudgetExceededError: the budget does not cover this release ...
+    """
 
 
 class LedgerError(RuntimeError):
-    """A ledger that must not be used as it is. Nothing was drawn."""
+    """A ledger that must not be used as it is. Nothing was drawn.
+
+    Examples
+    --------
+    >>> issubclass(TamperedLedgerError, LedgerError)
+    True
+    """
 
 
 class TamperedLedgerError(LedgerError):
     """The ledger is not what it was: rows, limits or the anchor were changed, lost or set back to an older state.
 
-    It stays closed: what was spent is not known any more. Restore the newest copy of the ledger *and* its anchor, or
-    take everything as spent.
+    It stays closed, because nobody knows any more what was spent. Restore the newest copy of the ledger *and* its
+    anchor, or treat the whole budget as spent.
     """
 
 
 class KeyConflictError(LedgerError):
-    """A key names one release. It was used for another one, or its output is gone."""
+    """A key names one release. It was used for another one, or its output is no longer stored."""
 
 
 class UnwrittenError(LedgerError):

@@ -15,12 +15,33 @@ __all__ = ["BudgetExceededError", "MemoryLedger"]
 
 
 class MemoryLedger:
-    """Keeps the total of many releases within one (epsilon, delta).
+    """A budget for one process, which keeps the total of many releases within one (epsilon, delta).
 
-    Guarantee: everything charged satisfies the budget together, also if what to ask, how much to spend and in which
+    Pure parts may be spent in any order. After a first Gaussian release, more of its kind are covered almost to the
+    end, and other kinds a little less than their total would fit.
+
+    Guarantee: everything charged satisfies the budget together, even if what to ask, how much to spend and in which
     kind was chosen by looking at earlier answers (``limits.proof.md``, Theorem 3). Threads may share it; a forked
     process may not, because its charges would not be seen here. A copy is the ledger itself.
 
+    Parameters
+    ----------
+    epsilon : Real
+        What may be spent in all.
+    delta : Real, default=0
+        The failure probability of all of it.
+    neighbours : Neighbours or str
+        The relation of every charge, "add_remove" by default.
+    label : str, default="memory"
+        Its name on receipts.
+
+    Attributes
+    ----------
+    budget : Budget
+        What may be spent in all.
+
+    Examples
+    --------
     >>> ledger = MemoryLedger(epsilon=0.3)
     >>> _ = ledger.charge(Cost(epsilon=0.1), "first")
     >>> _ = ledger.charge(Cost(epsilon=0.2), "second")
@@ -28,9 +49,6 @@ class MemoryLedger:
     Traceback (most recent call last):
         ...
     snugdp.ledger.errors.BudgetExceededError: the budget does not cover this release ...
-
-    Pure parts may be spent in any order. After a first Gaussian release, more of its kind are covered almost to the
-    end, and other kinds a little less than their total would fit:
 
     >>> ledger = MemoryLedger(epsilon=1, delta=1e-6)
     >>> _ = ledger.charge(Cost(mu=0.07), "noisy mean")

@@ -1,9 +1,10 @@
-"""What a release asks for, as one line beside its plan: a key is good for this very question and for no other.
+"""What a release asks for: a key of a ledger is good for this very question and for no other.
 
-All that enters is public: a class, its parameters, bounds, names of columns. Equal questions have equal lines, in
+All that enters is public: a class, its parameters, bounds, names of columns. Equal questions have equal digests, in
 every process and for every container: 1, 1.0 and Fraction(1) are one number, lists, tuples, arrays and columns are one
-list, and mappings and sets have no order. What can be called, and objects that say nothing about themselves, count by
-their qualified name alone, for a function may hold rows: another one of the same name is the same question.
+list, and mappings and sets have no order. Classes of ours count by their ids (``serial/registry.py``), wherever they
+live. Other classes, what can be called, and objects that say nothing about themselves count by their qualified name
+alone, for a function may hold rows: another one of the same name is the same question.
 """
 
 from __future__ import annotations
@@ -18,28 +19,39 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.rationals import rational
+from snugdp.serial.registry import identity
 
-ASKS = "\n  asks     "  # between a plan and its question
 _MANY = 4096  # numbers of an array that are written one by one; more of them as their bits
 _BITS = {"b": "?", "i": "<i8", "u": "<u8", "f": "<f8"}
 
 
-def question(words: str, /, **public: Any) -> str:
-    """One line: words for people, and a digest of everything public that was asked for.
+class Question(NamedTuple):
+    """What was asked. ``words``: for people; ``digest``: of everything public, which alone tells questions apart."""
 
-    >>> question("median of age", bounds=(0, 120)) == question("median of age", bounds=[0.0, Fraction(120)])
+    words: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.words} [{self.digest}]"
+
+
+def question(words: str, /, **public: Any) -> Question:
+    """Words for people, which may change between versions, and a digest of everything public that was asked for.
+
+    >>> asked = question("median of age", bounds=(0, 120))
+    >>> asked.digest == question("age", bounds=[0.0, Fraction(120)]).digest
     True
-    >>> question("median of age", bounds=(0, 120)) == question("median of age", bounds=(0, 121))
+    >>> asked.digest == question("median of age", bounds=(0, 121)).digest
     False
     """
-    text = json.dumps([words, plain(public)], separators=(",", ":"))
-    return f"{' '.join(words.split())} [{hashlib.sha256(text.encode()).hexdigest()[:32]}]"
+    text = json.dumps(plain(public), separators=(",", ":"))
+    return Question(" ".join(words.split()), hashlib.sha256(text.encode()).hexdigest()[:32])
 
 
 def column_name(data: Any) -> str | None:
@@ -52,10 +64,12 @@ def column_name(data: Any) -> str | None:
 
 
 def qualified(thing: Any) -> str:
-    """The name of a class or function with its module, the same in worker processes."""
+    """The id of a class of ours; of all else the name with its module, the same in worker processes."""
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if not isinstance(name, str):
         return qualified(type(thing))
+    if isinstance(thing, type) and (own := identity(thing)) is not None:
+        return own
     return f"{'__main__' if module == '__mp_main__' else module}:{name}"
 
 

@@ -11,15 +11,17 @@ from snugdp.ledger.errors import TamperedLedgerError
 from snugdp.ledger.store import Row
 from snugdp.serial.costs import Json
 
-FORMAT = 1  # of the records; a newer one is refused
+FORMATS = (1, 2)  # of the records; a newer one is refused. In format 1 a charge has no question of its own
+FORMAT = FORMATS[-1]
 _COMMON = ("prev", "seq", "kind", "time", "software")
 FIELDS: Mapping[str, frozenset[str]] = {
     "genesis": frozenset({*_COMMON, "format", "id", "dataset", "unit", "neighbours", "budget", "keep"}),
     "partition": frozenset({*_COMMON, "name", "parts"}),
-    "charge": frozenset({*_COMMON, "key", "what", "plan", "cost", "part", "within", "total", "limits"}),
+    "charge": frozenset({*_COMMON, "key", "what", "plan", "question", "cost", "part", "within", "total", "limits"}),
     "reserve": frozenset({*_COMMON, "key", "what", "plan", "cost", "part", "total", "limits"}),
     "outcome": frozenset({*_COMMON, "of", "state", "body"}),
 }
+_LATER = frozenset({"question"})  # older records have none
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -87,7 +89,7 @@ def _parsed(text: str) -> dict[str, Json] | None:
 
 def _complete(kind: str, fields: Mapping[str, Json]) -> bool:
     texts = all(isinstance(fields.get(name), str) for name in ("prev", "time", "software"))
-    return texts and fields.keys() == FIELDS[kind]
+    return texts and fields.keys() in (FIELDS[kind], FIELDS[kind] - _LATER)
 
 
 def _check_body(row: Row, kind: str, fields: Mapping[str, Json]) -> None:

@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger import records
 from snugdp.ledger.errors import LedgerError
+from snugdp.ledger.question import Question
 from snugdp.ledger.state import Charge, Genesis, Part
 from snugdp.serial import costs as amounts
 from snugdp.serial.costs import Json
@@ -99,14 +100,15 @@ def genesis(dataset: str | None, budget: Budget | Cost | None, unit: str | None,
 
 def charge(
     cost: Cost, what: str, name: str | None, plan: str, *, part: Part | None = None, within: int | None = None,
-    reserve: bool = False,
+    reserve: bool = False, question: Question | None = None,
 ) -> Charge:  # fmt: skip
     """A charge that can be written down; without a name it gets one that nobody else has."""
     if not isinstance(cost, Cost):
         raise TypeError("a charge is a Cost, such as Cost(epsilon=0.1)")
     if not isinstance(what, str) or not isinstance(plan, str) or max(len(what), len(plan)) > LONGEST_TEXT:
         raise TypeError(f"what and plan are texts of at most {LONGEST_TEXT} characters: what is released, and how")
-    return Charge(fresh() if name is None else key(name), what, plan, amounts.recorded(cost), part, within, reserve)
+    own = fresh() if name is None else key(name)
+    return Charge(own, what, plan, amounts.recorded(cost), part, within, reserve, question)
 
 
 def total(cost: Costly | Sequence[Costly]) -> Cost:

@@ -13,7 +13,7 @@ from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.ledger import records
 from snugdp.ledger.errors import BudgetExceededError, KeyConflictError, TamperedLedgerError
 from snugdp.ledger.limits import Box, Limits, Remaining, legal, within
-from snugdp.ledger.question import ASKS
+from snugdp.ledger.question import Question
 from snugdp.ledger.records import Record
 from snugdp.ledger.store import Row
 from snugdp.ledger.tally import Tally
@@ -50,6 +50,17 @@ class Charge:
     part: Part | None = None
     within: int | None = None  # the reservation that paid for it
     reserve: bool = False
+    question: Question | None = None
+
+    def same(self, other: Charge) -> bool:
+        """Whether both are one release: the words of a question, and of the plan for it, may be of another version."""
+        if self.question is None or other.question is None:
+            return self == other
+        return self._asked() == other._asked()
+
+    def _asked(self) -> tuple[object, ...]:
+        digest = None if self.question is None else self.question.digest
+        return self.key, digest, self.cost, self.part, self.within, self.reserve
 
 
 @dataclass(frozen=True)
@@ -147,18 +158,21 @@ class State:
             "total": costs.total_to_json(total),
             "limits": None if limits is self._limits else _boxes_to_json(limits),
         }
-        return fields if charge.reserve else fields | {"within": charge.within}
+        if charge.reserve:
+            return fields
+        asked = None if charge.question is None else charge.question._asdict()
+        return fields | {"within": charge.within, "question": asked}
 
     def found(self, charge: Charge) -> int | None:
-        """The number of the charge with this key, if it is the same one in every respect."""
+        """The number of the charge with this key, if it is the same release."""
         seq = self.keys.get(charge.key)
         if seq is None:
             return None
-        if self.charges[seq] != charge:
+        if not self.charges[seq].same(charge):
+            used, way_out = _other(self.charges[seq], charge)
             raise KeyConflictError(
-                f"the key {charge.key!r} was used for {_other(self.charges[seq], charge)}: a key names one release, "
-                "with one question, one cost, one plan and one part of the data. Nothing was charged or drawn. Ask as "
-                "before to see its outcome, or take another key"
+                f"the key {charge.key!r} was used for {used}: a key names one release, with one question, one cost and "
+                f"one part of the data. Nothing was charged or drawn. {way_out}, or take another key"
             )
         return seq
 
@@ -196,7 +210,7 @@ class State:
 
     def _genesis(self, record: Record) -> Callable[[], None]:
         fields = record.fields
-        if fields["format"] != records.FORMAT or not _is_hex(fields["id"], 32) or type(fields["keep"]) is not bool:
+        if fields["format"] not in records.FORMATS or not _is_hex(fields["id"], 32) or type(fields["keep"]) is not bool:
             raise ValueError("genesis has a format, an id and says what is kept")
         neighbours = Neighbours(fields["neighbours"])
         budget = costs.budget_from_json(fields["budget"], neighbours)
@@ -230,7 +244,7 @@ class State:
         charge = Charge(
             _text(fields["key"]), _text(fields["what"]), _text(fields["plan"]),
             costs.cost_from_json(fields["cost"], self.born.neighbours),
-            None if part is None else _pair(part), inside, reserve,
+            None if part is None else _pair(part), inside, reserve, _question(fields.get("question")),
         )  # fmt: skip
         if not charge.key or charge.key in self.keys or (inside is not None and type(inside) is not int):
             raise ValueError("a key is used once")
@@ -325,15 +339,17 @@ class State:
         return used
 
 
-def _other(old: Charge, new: Charge) -> str:
-    """What a key was used for, in words that show the difference."""
-    (before, asks, asked), (now, _, wanted) = (charge.plan.rpartition(ASKS) for charge in (old, new))
-    if replace(old, plan="") == replace(new, plan=""):
-        if asks and before == now:
-            return f"another question ({asked}; now: {wanted})"
-        if old.plan == now:
-            return f"a release ({old.what}) by an older version, which did not write down its question"
-    return f"another release ({old.what})"
+def _other(old: Charge, new: Charge) -> tuple[str, str]:
+    """What a key was used for, in words that show the difference, and how to see what came of it."""
+    here = "Ask as before to see its outcome"
+    if replace(old, what=new.what, plan=new.plan, question=new.question) == new and new.question is not None:
+        if old.question is not None:
+            return f"another question ({old.question}; now: {new.question})", here
+        return (
+            f"a release ({old.what}) by an older version of snugdp, or by hand: its question cannot be compared",
+            "Ask as then, with that version, to see its outcome",
+        )
+    return f"another release ({old.what})", here
 
 
 def _boxes_to_json(limits: Limits) -> Json:
@@ -350,6 +366,14 @@ def _text(value: Json) -> str:
     if not isinstance(value, str):
         raise TypeError("a name is text")
     return value
+
+
+def _question(value: Json) -> Question | None:
+    if value is None:
+        return None
+    if value.keys() != {"words", "digest"} or not _is_hex(value["digest"], 32):
+        raise ValueError("a question has words and a digest")
+    return Question(_text(value["words"]), value["digest"])
 
 
 def _texts(value: Json) -> list[str]:

@@ -11,6 +11,7 @@ from snugdp.core.outcome import Receipt
 from snugdp.ledger import requests
 from snugdp.ledger.errors import KeyConflictError
 from snugdp.ledger.limits import Remaining
+from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Costly
 from snugdp.ledger.state import Charge, Part
 
@@ -64,25 +65,27 @@ class View:
         """As ``Ledger.remaining_after``, for this part, reservation or key."""
         return self._ledger._remaining_after(cost, self._key, self._part, self._inside)
 
-    def charge(self, cost: Cost, what: str, *, key: str | None = None, plan: str = "") -> Receipt:
+    def charge(
+        self, cost: Cost, what: str, *, key: str | None = None, plan: str = "", question: Question | None = None
+    ) -> Receipt:
         """As ``Ledger.charge``, for this part, reservation or key."""
         if self._key is None:
-            return self._pay(cost, what, key, plan)
+            return self._ledger._charge(self._asked(cost, what, key, plan, question))
         if key not in (None, self._key):
             raise ValueError(f"this view has the key {self._key!r} already: leave key out")
         with self._lock:
             self._require_fresh()
-            receipt = self._pay(cost, what, self._key, plan)
+            receipt = self._ledger._charge(self._asked(cost, what, self._key, plan, question))
             self._used = True
             return receipt
 
-    def knows(self, cost: Cost, what: str, *, plan: str = "") -> bool:
+    def knows(self, cost: Cost, what: str, *, plan: str = "", question: Question | None = None) -> bool:
         """As ``Ledger.knows``, for this part, reservation or key."""
         if self._key is None:
             return False
         with self._lock:
             self._require_fresh()
-        return self._ledger._knows(self._asked(cost, what, self._key, plan))
+        return self._ledger._knows(self._asked(cost, what, self._key, plan, question))
 
     def _require_fresh(self) -> None:
         if self._used:
@@ -90,11 +93,8 @@ class View:
                 f"a key names one release, and {self._key!r} was used: take another key for another release"
             )
 
-    def _pay(self, cost: Cost, what: str, key: str | None, plan: str) -> Receipt:
-        return self._ledger._charge(self._asked(cost, what, key, plan))
-
-    def _asked(self, cost: Cost, what: str, key: str | None, plan: str) -> Charge:
-        return requests.charge(cost, what, key, plan, part=self._part, within=self._inside)
+    def _asked(self, cost: Cost, what: str, key: str | None, plan: str, question: Question | None) -> Charge:
+        return requests.charge(cost, what, key, plan, part=self._part, within=self._inside, question=question)
 
     def recall(self, receipt: Receipt) -> str | None:
         """As ``Ledger.recall``."""

@@ -4,7 +4,8 @@
 and protects nothing. Both speak the same ``Noise`` interface.
 """
 
-from snugdp.noise.exact.source import Exact, Noise
+from snugdp.noise.base import Noise
+from snugdp.noise.exact.source import Exact
 from snugdp.noise.grid import grid_below
 from snugdp.noise.laws import (
     Continuous,

@@ -7,19 +7,17 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from snugdp.noise.checks import integers, opened
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
+from snugdp.noise.requests import AddIntegers
 from snugdp.noise.simulation import Simulation
-from snugdp.secrecy.secret import Secret
 
 _INSIDE = 0.999  # of the quantile: still on the side where the certificate holds
-_NEVER = 1e-60  # where nothing may fail
+_MIN_FAILURE = 1e-60  # where nothing may fail
 _ROUND = 1e-9  # of floats
 
 
-class Lucky(Simulation):
+class BoundaryNoise(Simulation):
     """A simulation whose single draws (``add``, ``at_least``) are chosen: ``sizes`` times the quantile of ``failure``.
 
     A certificate that is linear in its noise and fails with at most this probability holds, barely, as long as the
@@ -27,18 +25,17 @@ class Lucky(Simulation):
     sizes get none, and ``still`` sums of many whole numbers neither. NOT PRIVATE.
 
     >>> from snugdp.secrecy.secret import Secret
-    >>> [float(Lucky(0, 0.025, [size]).add(Secret(0), Gaussian(1), grid=-7)) for size in (1, -1)]
+    >>> [float(BoundaryNoise(0, 0.025, [size]).add(Secret(0), Gaussian(1), grid=-7)) for size in (1, -1)]
     [1.9609375, -1.9609375]
     """
 
     def __init__(self, seed: int, failure: float | Fraction, sizes: Iterable[float], *, still: bool = False) -> None:
         super().__init__(seed)
-        self._failure, self._sizes, self._still = max(float(failure), _NEVER), iter(tuple(sizes)), still
+        self._failure, self._sizes, self._still = max(float(failure), _MIN_FAILURE), iter(tuple(sizes)), still
 
-    def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
-        """As ``Simulation.add_integers``."""
-        drawn = super().add_integers(values, law)
-        return integers(opened(values)) if self._still else drawn
+    def _add_integers(self, request: AddIntegers) -> list[int]:
+        drawn = super()._add_integers(request)
+        return request.inside() if self._still else drawn
 
     def _one(self, law: Law) -> float:
         return next(self._sizes, 0.0) * self._quantile(law)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
-from snugdp.noise.number import FARTHEST, finite, number
+from snugdp.noise.number import MAX_SIZE_BITS, finite, number
 from snugdp.secrecy.secret import Secret, unwrap
 
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 
 
 def known(law: Law, allowed: Any = Law) -> None:
@@ -45,7 +45,7 @@ def opened(secret: Secret[Any]) -> Any:
 
 def whole(value: object) -> int:
     """The whole part of any number: what moves by at most a whole number moves by no more of its whole parts."""
-    if type(value) is int and value.bit_length() < FARTHEST:  # the usual case, quickly
+    if type(value) is int and value.bit_length() < MAX_SIZE_BITS:  # the usual case, quickly
         return value
     return floor(finite(value))
 
@@ -96,7 +96,7 @@ def check_whole(values: NDArray[np.int64], dimensions: int) -> NDArray[np.int64]
         raise ValueError("argmaxes needs at least one score in a row")
     if values.dtype.kind in "biu" and not _is_masked(values):
         return np.asarray(values)
-    parts = [min(max(whole(value), _LEAST), _MOST) for value in _cells(values.ravel())]
+    parts = [min(max(whole(value), _MIN_INT64), _MAX_INT64) for value in _cells(values.ravel())]
     return np.array(parts, dtype=np.int64).reshape(values.shape)
 
 

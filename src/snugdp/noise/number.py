@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-FARTHEST = 1 << 18  # powers of two: beyond the end a number counts as infinite, below its inverse as 0
-_END = Fraction(2) ** FARTHEST
-_POWERS_OF_TEN = 10**5  # beyond FARTHEST, in decimals, which write such numbers with few digits
+MAX_SIZE_BITS = 1 << 18  # powers of two: beyond the end a number counts as infinite, below its inverse as 0
+_END = Fraction(2) ** MAX_SIZE_BITS
+_POWERS_OF_TEN = 10**5  # beyond MAX_SIZE_BITS, in decimals, which write such numbers with few digits
 _NO_NUMBER = math.nan
 
 
@@ -43,7 +43,7 @@ def number(value: object) -> Fraction | float:
 def finite(value: object) -> Fraction:
     """The same for noise, which needs a finite number: 0 for what is no number, and the farthest one for infinity.
 
-    Two numbers are never farther apart afterwards than before, but for 2**-FARTHEST where one of them became 0.
+    Two numbers are never farther apart afterwards than before, but for 2**-MAX_SIZE_BITS where one of them became 0.
 
     >>> finite(np.float16(3)), finite(None), finite(10**400) == 10**400, finite(-math.inf) < -(10**400)
     (Fraction(3, 1), Fraction(0, 1), True, True)
@@ -109,7 +109,7 @@ def _bounded(value: Fraction | float) -> Fraction | float:
     if isinstance(value, float):
         return value
     size = value.numerator.bit_length() - value.denominator.bit_length()
-    if abs(size) < FARTHEST:  # 2**(size - 1) < |value| < 2**(size + 1)
+    if abs(size) < MAX_SIZE_BITS:  # 2**(size - 1) < |value| < 2**(size + 1)
         return value
     if abs(value) > _END:
         return math.inf if value > 0 else -math.inf

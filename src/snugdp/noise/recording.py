@@ -6,27 +6,31 @@ witness runs on one data set, the replay gives the same answers on a neighbour a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.selection import Law as Stopping
 from snugdp.core.guarantee import Cost
+from snugdp.noise.base import Noise
 from snugdp.noise.checks import opened
-from snugdp.noise.exact.minimiser import Problem
-from snugdp.noise.exact.source import Noise
-from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
+from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
+from snugdp.noise.requests import PosteriorDraw, Request, Scattering
 from snugdp.noise.simulation import Simulation
+from snugdp.noise.steps import StepError
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.secret import Secret
 
 T = TypeVar("T")
+R = TypeVar("R", bound="_Recorder")
 Public = tuple[tuple[str, Any], ...]
 HIDDEN = ("scatter",)  # where rows are sent is never released, and how many rows there are is private
+
+
+_UNPAID = (*HIDDEN, "reveal")  # before a charge rows are scattered, and what is public about them is read
 
 
 class Impossible(BaseException):
@@ -40,6 +44,8 @@ class Impossible(BaseException):
 class Site:
     """One draw: the method, the law that was asked for and the one that was drawn, public numbers, and the answer.
 
+    ``step``: of the plan; empty where there is no plan.
+
     What is private is kept as it came, and opened by ``private_inputs`` alone; no repr shows it or the answer.
     """
 
@@ -49,6 +55,7 @@ class Site:
     public: Public
     answer: Any = field(repr=False)
     inputs: tuple[Secret[Any], ...] = field(repr=False)
+    step: str = ""
 
     def number(self, name: str) -> Any:
         """The public number of this name."""
@@ -56,15 +63,20 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class Transcript:
-    """All draws of a run, in order; ``lots`` are those that scatter rows, which stay inside.
+class PaidPlan:
+    """What was paid for the draws from ``start`` on: the cost of every step, by its id and in order."""
 
-    ``plans``: what was paid, step by step, and how many draws came before.
-    """
+    start: int
+    costs: Mapping[str, Cost]
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """All draws of a run, in order; ``lots`` are those that scatter rows, which stay inside."""
 
     sites: tuple[Site, ...]
     lots: tuple[Site, ...] = ()
-    plans: tuple[tuple[int, tuple[Cost, ...]], ...] = ()
+    plans: tuple[PaidPlan, ...] = ()
 
     def __len__(self) -> int:
         return len(self.sites)
@@ -78,15 +90,19 @@ def private_inputs(site: Site) -> tuple[Any, ...]:
     return tuple(opened(secret) for secret in site.inputs)
 
 
-class _Recorder:
-    """The interface of ``Noise``, with one place through which every draw goes."""
+class _Recorder(Noise):
+    """A source that writes down what it answers.
+
+    ``at`` gives a view of the recorder inside one step: both write to the same lists.
+    """
 
     private = False
+    _step = ""
 
     def __init__(self) -> None:
         self._sites: list[Site] = []
         self._lots: list[Site] = []
-        self._plans: list[tuple[int, tuple[Cost, ...]]] = []
+        self._plans: list[PaidPlan] = []
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()}, NOT PRIVATE>"
@@ -101,88 +117,25 @@ class _Recorder:
         """What has been drawn up to now."""
         return Transcript(tuple(self._sites), tuple(self._lots), tuple(self._plans))
 
-    def told(self, steps: Iterable[Cost]) -> None:
-        """Write down what the draws that follow are paid with: the costs of the steps of a plan."""
-        self._plans.append((len(self._sites), tuple(steps)))
+    def record_plan(self, costs: Mapping[str, Cost]) -> None:
+        """Write down what pays for the draws that follow: the costs of the steps of a plan. Not inside a step."""
+        if not self._step:
+            self._plans.append(PaidPlan(len(self._sites), dict(costs)))
 
-    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-        raise NotImplementedError
+    def at(self: R, step: str) -> R:
+        """The recorder inside a step, which it does not leave again."""
+        if self._step:
+            return self
+        view = object.__new__(type(self))
+        view.__dict__ = {**self.__dict__, "_step": step}
+        return view
 
-    def _write(self, site: Site) -> Any:
+    def _write(self, request: Request[Any], law: Law | None, drawn: Law | None, public: Public, answer: Any) -> Any:
+        site = Site(request.method, law, drawn, public, answer, tuple(request.secrets.values()), self._step)
+        if self._plans and site.method not in _UNPAID and site.step not in self._plans[-1].costs:
+            raise StepError(f'a draw in the step "{site.step}", which the plan does not have')
         (self._lots if site.method in HIDDEN else self._sites).append(site)
         return _copied(site.answer)
-
-    def add(
-        self,
-        value: Secret[int | Fraction],
-        law: Law,
-        *,
-        grid: int = 0,
-        stretch: Secret[int | Fraction] | None = None,
-    ) -> Fraction:
-        """As ``Noise.add``."""
-        inputs = (value,) if stretch is None else (value, stretch)
-        return cast(Fraction, self._draw("add", law, (("grid", grid),), inputs))
-
-    def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
-        """As ``Noise.add_integers``."""
-        return cast(list[int], self._draw("add_integers", law, (), (values,)))
-
-    def at_least(self, value: Secret[int | Fraction | float], law: Law, threshold: Real) -> bool:
-        """As ``Noise.at_least``."""
-        at = rational(threshold, "threshold")
-        return cast(bool, self._draw("at_least", law, (("threshold", at),), (value,)))
-
-    def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
-        """As ``Noise.argmax``."""
-        return cast(int, self._draw("argmax", law, (), (scores,)))
-
-    def argmaxes(self, scores: Secret[NDArray[np.int64]], law: Continuous) -> NDArray[np.int64]:
-        """As ``Noise.argmaxes``."""
-        return cast("NDArray[np.int64]", self._draw("argmaxes", law, (), (scores,)))
-
-    def reach(self, values: Secret[NDArray[np.int64]], law: Continuous, threshold: Real) -> NDArray[np.bool_]:
-        """As ``Noise.reach``."""
-        at = rational(threshold, "threshold")
-        return cast("NDArray[np.bool_]", self._draw("reach", law, (("threshold", at),), (values,)))
-
-    def posterior(
-        self,
-        gram: Secret[list[list[int]]],
-        cross: Secret[list[int]],
-        *,
-        unit: Fraction,
-        ridge: Fraction,
-        precision: Fraction,
-        grid: int,
-    ) -> list[Fraction]:
-        """As ``Noise.posterior``."""
-        public = (("unit", unit), ("ridge", ridge), ("precision", precision), ("grid", grid))
-        return cast(list[Fraction], self._draw("posterior", None, public, (gram, cross)))
-
-    def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
-        """As ``Noise.minimiser``."""
-        return cast(list[Fraction], self._draw("minimiser", law, (("grid", grid),), (problem,)))
-
-    def choice(self, n: int) -> int:
-        """As ``Noise.choice``."""
-        return cast(int, self._draw("choice", None, (("n", n),), ()))
-
-    def scatter(self, n: int, parts: int) -> NDArray[np.int64]:
-        """As ``Noise.scatter``."""
-        return cast("NDArray[np.int64]", self._draw("scatter", None, (("parts", parts),), (Secret(n),)))
-
-    def chance(self, probability: Secret[Fraction]) -> bool:
-        """As ``Noise.chance``."""
-        return cast(bool, self._draw("chance", None, (), (probability,)))
-
-    def stopping(self, law: Stopping, most: int) -> int:
-        """As ``Noise.stopping``."""
-        return cast(int, self._draw("stopping", None, (("law", law), ("most", most)), ()))
-
-    def reveal(self, value: Secret[T]) -> T:
-        """As ``Noise.reveal``."""
-        return cast(T, self._draw("reveal", None, (), (value,)))
 
 
 class Witness(_Recorder):
@@ -204,11 +157,12 @@ class Witness(_Recorder):
         self._shrink = rational(shrink, "shrink")
         self._source: Noise = Simulation(seed) if source is None else source
 
-    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-        kept = tuple(_kept(secret) for secret in inputs)
-        drawn = None if law is None else scaled(law, self._shrink)
-        answer = _ask(self._source, method, drawn, _as_drawn(method, public, self._shrink), kept)
-        return self._write(Site(method, law, drawn, _as_drawn(method, public, self._shrink), answer, kept))
+    def answer(self, request: Request[T]) -> T:
+        """That of the source, written down."""
+        kept = _kept(request)
+        drawn = _widened(kept, self._shrink)
+        answer = drawn.ask(self._source)
+        return cast(T, self._write(kept, request.noise_law, drawn.noise_law, drawn.public, answer))
 
 
 class Replay(_Recorder):
@@ -224,29 +178,36 @@ class Replay(_Recorder):
         super().__init__()
         self._apart = apart
         self._given, self._shrink, self._fresh = transcript, rational(shrink, "shrink"), Simulation(seed)
-        self.impossible = False
+        self._failures: list[str] = []
+
+    @property
+    def impossible(self) -> bool:
+        """Whether something else was asked for than before."""
+        return bool(self._failures)
 
     @property
     def finished(self) -> bool:
         """Whether every answer has been given, and nothing else was asked for."""
         return not self.impossible and len(self._sites) == len(self._given)
 
-    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-        kept = tuple(_kept(secret) for secret in inputs)
-        if method in HIDDEN:
-            return self._write(Site(method, None, None, public, self._lot(public, kept), kept))
+    def answer(self, request: Request[T]) -> T:
+        """That of the transcript."""
+        kept = _kept(request)
+        if isinstance(kept, Scattering):
+            return cast(T, self._write(kept, None, None, kept.public, self._lot(kept)))
         place = len(self._sites)
         given = self._given.sites[place] if place < len(self._given) and not self.impossible else None
-        asked = (method, law, _as_drawn(method, public, self._shrink))
-        if given is None or asked != (given.method, given.law, given.public) or not _alike(given, kept):
-            self.impossible = True
-            raise Impossible("the walk on these data differs in what is public")
-        return self._write(Site(method, law, given.drawn, given.public, given.answer, kept))
+        asked = (kept.method, kept.noise_law, _widened(kept, self._shrink).public, self._step)
+        inputs = tuple(kept.secrets.values())
+        if given is None or asked != (given.method, given.law, given.public, given.step) or not _alike(given, inputs):
+            self._failures.append("the walk on these data differs in what is public")
+            raise Impossible(self._failures[0])
+        return cast(T, self._write(kept, given.law, given.drawn, given.public, given.answer))
 
-    def _lot(self, public: Public, inputs: tuple[Secret[Any], ...]) -> NDArray[np.int64]:
-        n, parts, place = int(opened(inputs[0])), dict(public)["parts"], len(self._lots)
+    def _lot(self, request: Scattering) -> NDArray[np.int64]:
+        n, parts, place = request.inside(), request.parts, len(self._lots)
         known = self._given.lots[place] if place < len(self._given.lots) else None
-        if known is None or known.public != public:
+        if known is None or known.public != request.public:
             return self._fresh.scatter(n, parts)
         if self._apart is not None and n == len(known.answer) - 1:
             return np.delete(known.answer, self._apart)
@@ -270,27 +231,17 @@ def scaled(law: Law, factor: Fraction) -> Law:
     return kind(law.scale * factor)
 
 
-def _as_drawn(method: str, public: Public, shrink: Fraction) -> Public:
-    """The public numbers of a draw; a posterior has its spread among them."""
-    if method != "posterior":
-        return public
-    return tuple((name, value / shrink**2 if name == "precision" else value) for name, value in public)
+def _widened(request: Request[T], factor: Fraction) -> Request[T]:
+    """The same request for noise that is so many times as wide."""
+    if isinstance(request, PosteriorDraw):
+        return cast("Request[T]", replace(request, precision=request.precision / factor**2))
+    law = request.noise_law
+    return request if law is None else replace(request, law=scaled(law, factor))  # type: ignore[call-arg]
 
 
-def _ask(source: Noise, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-    named, draw = dict(public), cast(Callable[..., Any], getattr(source, method))
-    if method == "scatter":
-        return draw(opened(inputs[0]), named["parts"])
-    if method == "add":
-        return draw(inputs[0], law, grid=named["grid"], stretch=inputs[1] if len(inputs) > 1 else None)
-    if method == "stopping":
-        return draw(named["law"], named["most"])
-    return draw(*inputs, *(() if law is None else (law,)), **named)
-
-
-def _kept(secret: Secret[Any]) -> Secret[Any]:
-    """The same value, safe from changes in place."""
-    return secret.map(_copied)
+def _kept(request: Request[T]) -> Request[T]:
+    """The same request, its private values safe from changes in place."""
+    return replace(request, **{name: secret.map(_copied) for name, secret in request.secrets.items()})
 
 
 def _copied(value: Any) -> Any:

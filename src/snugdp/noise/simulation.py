@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, isqrt
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.selection import Law as Stopping
-from snugdp.noise.checks import (
-    check_count,
-    check_grid,
-    check_scatter,
-    check_scores,
-    check_whole,
-    integers,
-    known,
-    opened,
-    spread,
-    whole,
-)
-from snugdp.noise.exact.minimiser import Problem, check_minimiser
-from snugdp.noise.exact.posterior import check_posterior
+from snugdp.noise import requests
+from snugdp.noise.base import Noise
+from snugdp.noise.checks import opened
+from snugdp.noise.exact.minimiser import Problem
 from snugdp.noise.exact.refine import exactly
-from snugdp.noise.exact.stopping import check_stopping, stopping
+from snugdp.noise.exact.stopping import stopping
 from snugdp.noise.exact.vectorised import behind, parts
-from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
-from snugdp.noise.number import finite, number
-from snugdp.numerics.rationals import Real, rational
-from snugdp.secrecy.secret import Secret
+from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
 
-_WIDE = 1 << 40  # whole noise beyond that has random bits at its end which are drawn apart
-_FAR = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
-
-T = TypeVar("T")
+_MAX_FLOAT_SCALE = 1 << 40  # whole noise beyond that has random bits at its end which are drawn apart
+_MIN_GAP = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
 
 
-class Simulation:
+class Simulation(Noise):
     """The interface of ``Exact`` with a seed: the same laws up to floating point, and NOT PRIVATE.
 
+    Parameters
+    ----------
+    seed : int
+        The same seed gives the same noise.
+
+    Examples
+    --------
     >>> from snugdp.noise import Laplace, Simulation
+    >>> from snugdp.secrecy.secret import Secret
     >>> Simulation(1)
     <simulated noise, NOT PRIVATE>
     >>> Simulation(1).add(Secret(5), Laplace(1)) == Simulation(1).add(Secret(5), Laplace(1))
@@ -57,122 +47,74 @@ class Simulation:
     def __repr__(self) -> str:
         return "<simulated noise, NOT PRIVATE>"
 
-    def add(
-        self,
-        value: Secret[int | Fraction],
-        law: Law,
-        *,
-        grid: int = 0,
-        stretch: Secret[int | Fraction] | None = None,
-    ) -> Fraction:
-        """The value plus noise (times a private stretch), rounded to the nearest multiple of ``2**grid``."""
-        known(law)
-        check_grid(law, grid, stretch is not None)
-        discrete = isinstance(law, DiscreteLaplace | DiscreteGaussian)
-        inside = whole(opened(value)) if discrete else finite(opened(value))
-        step, drawn = Fraction(2) ** grid, Fraction(self._one(law))
-        if isinstance(law, DiscreteLaplace) and law.scale > _WIDE:  # floats lack the last bits
-            lacking = min(int(law.scale / _WIDE).bit_length(), 62)
+    def _add(self, request: requests.Add) -> Fraction:
+        inside, law = request.inside(), request.law
+        step, drawn = Fraction(2) ** request.grid, Fraction(self._one(law))
+        if isinstance(law, DiscreteLaplace) and law.scale > _MAX_FLOAT_SCALE:  # floats lack the last bits
+            lacking = min(int(law.scale / _MAX_FLOAT_SCALE).bit_length(), 62)
             drawn = Fraction((floor(drawn) >> lacking << lacking) + self._last_bits(lacking))
-        factor = spread(opened(stretch)) if stretch is not None else 1
-        return step * floor((inside + factor * drawn) / step + Fraction(1, 2))
+        return _on_grid(inside + request.factor() * drawn, step)
 
-    def add_integers(self, values: Secret[NDArray[np.int64]] | Secret[list[int]], law: Law) -> list[int]:
-        """Every value plus noise of its own, rounded to whole numbers."""
-        known(law)
-        inside = integers(opened(values))
-        noise = np.floor(self._many(law, len(inside)) + 0.5).tolist()
+    def _add_integers(self, request: requests.AddIntegers) -> list[int]:
+        inside = request.inside()
+        noise = np.floor(self._many(request.law, len(inside)) + 0.5).tolist()
         return [value + int(drawn) for value, drawn in zip(inside, noise, strict=True)]
 
-    def at_least(self, value: Secret[int | Fraction | float], law: Law, threshold: Real) -> bool:
-        """Whether the value plus noise reaches the threshold. The value may be infinite."""
-        known(law)
-        at = rational(threshold, "threshold")
-        inside, drawn = number(opened(value)), Fraction(self._one(law))
-        return inside + drawn >= at if isinstance(inside, Fraction) else inside > 0
+    def _at_least(self, request: requests.AtLeast) -> bool:
+        inside, drawn = request.inside(), Fraction(self._one(request.law))
+        return inside + drawn >= Fraction(request.threshold) if isinstance(inside, Fraction) else inside > 0
 
-    def argmax(self, scores: Secret[Sequence[int | Fraction]], law: Continuous) -> int:
-        """The position of the largest score after every score has got noise of its own."""
-        known(law, Continuous)
-        values = check_scores(opened(scores))
+    def _argmax(self, request: requests.Argmax) -> int:
+        values = request.inside()
         top = max(values)
-        gaps = np.array([float(max(value - top, _FAR)) for value in values])
-        return int(np.argmax(gaps + self._many(law, len(values))))
+        gaps = np.array([float(max(value - top, _MIN_GAP)) for value in values])
+        return int(np.argmax(gaps + self._many(request.law, len(values))))
 
-    def argmaxes(self, scores: Secret[NDArray[np.int64]], law: Continuous) -> NDArray[np.int64]:
-        """In every row of a table the position of the largest score, after every cell has got noise of its own."""
-        known(law, Continuous)
-        inside = check_whole(opened(scores), 2)
+    def _argmaxes(self, request: requests.Argmaxes) -> NDArray[np.int64]:
+        inside = request.inside()
         winners = np.empty(len(inside), dtype=np.int64)
         for part in parts(*inside.shape):
             gaps = behind(inside[part])
-            noise = self._many(law, gaps.size).reshape(gaps.shape)
+            noise = self._many(request.law, gaps.size).reshape(gaps.shape)
             winners[part] = np.argmax(noise - gaps.astype(np.float64), axis=1)
         return winners
 
-    def reach(self, values: Secret[NDArray[np.int64]], law: Continuous, threshold: Real) -> NDArray[np.bool_]:
-        """For every value whether it reaches the threshold after it has got noise of its own."""
-        known(law, Continuous)
-        at = max(_FAR, min(-_FAR, rational(threshold, "threshold")))
-        inside = check_whole(opened(values), 1)
-        reached: NDArray[np.bool_] = inside.astype(np.float64) - float(at) + self._many(law, len(inside)) >= 0
+    def _reach(self, request: requests.Reach) -> NDArray[np.bool_]:
+        inside, at = request.inside(), float(max(_MIN_GAP, min(-_MIN_GAP, Fraction(request.threshold))))
+        reached: NDArray[np.bool_] = inside.astype(np.float64) - at + self._many(request.law, len(inside)) >= 0
         return reached
 
-    def minimiser(self, problem: Secret[Problem], law: Gaussian, *, grid: int) -> list[Fraction]:
-        """The minimiser of F(theta) + b . theta, with b of this law, as floats find it; rounded to the grid."""
-        check_minimiser(law, grid)
-        step = Fraction(2) ** grid
+    def _minimiser(self, request: requests.MinimiserDraw) -> list[Fraction]:
+        step = Fraction(2) ** request.grid
 
-        def found(inside: Problem) -> list[Fraction]:
-            theta: list[float] = inside.solve(self._many(law, inside.dimension)).tolist()
-            return [step * floor(Fraction(value) / step + Fraction(1, 2)) for value in theta]
+        def solved(inside: Problem) -> list[Fraction]:
+            theta: list[float] = inside.solve(self._many(request.law, inside.dimension)).tolist()
+            return [_on_grid(Fraction(value), step) for value in theta]
 
-        return opened(problem.map(found))  # type: ignore[no-any-return]
+        return opened(request.problem.map(solved))  # type: ignore[no-any-return]
 
-    def reveal(self, value: Secret[T]) -> T:
-        """The value as it is."""
-        return opened(value)  # type: ignore[no-any-return]
-
-    def posterior(
-        self,
-        gram: Secret[list[list[int]]],
-        cross: Secret[list[int]],
-        *,
-        unit: Fraction,
-        ridge: Fraction,
-        precision: Fraction,
-        grid: int,
-    ) -> list[Fraction]:
-        """N(A^-1 c, (precision A)^-1) on multiples of ``2**grid``; A = unit gram + ridge I, c = unit cross."""
-        check_posterior(unit, ridge, precision, grid)
-        inside = np.array([[float(unit * value) for value in row] for row in opened(gram)])
+    def _posterior(self, request: requests.PosteriorDraw) -> list[Fraction]:
+        unit, step = request.unit, Fraction(2) ** request.grid
+        inside = np.array([[float(unit * value) for value in row] for row in opened(request.gram)])
         values, vectors = np.linalg.eigh(inside)
-        curvature = np.maximum(values, 0.0) + float(ridge)
-        right = vectors.T @ np.array([float(unit * value) for value in opened(cross)])
-        spread = self._generator.normal(size=len(right)) / np.sqrt(float(precision) * curvature)
-        step = Fraction(2) ** grid
+        curvature = np.maximum(values, 0.0) + float(request.ridge)
+        right = vectors.T @ np.array([float(unit * value) for value in opened(request.cross)])
+        spread = self._generator.normal(size=len(right)) / np.sqrt(float(request.precision) * curvature)
         theta: list[float] = (vectors @ (right / curvature + spread)).tolist()
-        return [step * floor(Fraction(value) / step + Fraction(1, 2)) for value in theta]
+        return [_on_grid(Fraction(value), step) for value in theta]
 
-    def choice(self, n: int) -> int:
-        """A uniform position among ``n``."""
-        check_count(n)
-        return int(self._generator.integers(n))
+    def _choice(self, request: requests.Choice) -> int:
+        return int(self._generator.integers(request.n))
 
-    def scatter(self, n: int, parts: int) -> NDArray[np.int64]:
-        """``n`` independent uniform positions among ``parts``."""
-        check_scatter(n, parts)
-        return self._generator.integers(parts, size=n)
+    def _scatter(self, request: requests.Scattering) -> NDArray[np.int64]:
+        return self._generator.integers(request.parts, size=request.inside())
 
-    def chance(self, probability: Secret[Fraction]) -> bool:
-        """One coin of a private probability."""
-        return bool(Fraction(self._generator.uniform()) < finite(opened(probability)))
+    def _chance(self, request: requests.Chance) -> bool:
+        return bool(Fraction(self._generator.uniform()) < request.inside())
 
-    def stopping(self, law: Stopping, most: int) -> int:
-        """A number of runs of this law, or 0 where it is above ``most``."""
-        check_stopping(law, most)
+    def _stopping(self, request: requests.StoppingTime) -> int:
         drawn = exactly(Fraction(self._generator.uniform()))
-        return stopping(law, most, lambda _: drawn)
+        return stopping(request.law, request.most, lambda _: drawn)
 
     def _last_bits(self, count: int) -> int:
         return int(self._generator.integers(1 << count))
@@ -206,6 +148,11 @@ class Simulation:
             gap = np.abs(candidates) - variance / scale
             kept.append(candidates[self._generator.exponential(size=2 * n) > gap * gap / (2 * variance)])
         return np.concatenate(kept)[:n]
+
+
+def _on_grid(value: Fraction, step: Fraction) -> Fraction:
+    """The nearest multiple of the step, halves upwards."""
+    return step * floor(value / step + Fraction(1, 2))
 
 
 def shuffled(key: int, n: int) -> NDArray[np.int64]:

@@ -22,11 +22,11 @@ from snugdp.numerics.rationals import typed_down, typed_up
 Function: TypeAlias = Callable[[], arb]  # evaluated at whatever precision is set
 
 FIRST = 96  # bits of working precision to begin with
-MOST = 1 << 14  # bits beyond which the enclosure at hand is used: still proved, no longer tight
+MAX_WORKING_BITS = 1 << 14  # bits beyond which the enclosure at hand is used: still proved, no longer tight
 ENOUGH = 62  # bits of relative accuracy: more than a float holds
 NOTHING = arb((1, -(1 << 70)), (1, -(1 << 70)))  # encloses every number between 0 and exp(-2^80)
 _DEEPEST = arb((-1, 80))
-_SMALLEST = arb((1, -1100))  # below every positive float
+_MIN_FLOAT = arb((1, -1100))  # below every positive float
 
 
 class _Turn:
@@ -81,7 +81,7 @@ def enclose(function: Function, bits: int = ENOUGH) -> arb:
     while True:
         with precision(working):
             value = function()
-            if working >= MOST or _known(value, bits):
+            if working >= MAX_WORKING_BITS or _known(value, bits):
                 return value
         working *= 2
 
@@ -89,7 +89,7 @@ def enclose(function: Function, bits: int = ENOUGH) -> arb:
 def _known(value: arb, bits: int) -> bool:
     if not value.is_finite():
         return False
-    return bool(value.rel_accuracy_bits() >= bits or value.abs_upper() < _SMALLEST)
+    return bool(value.rel_accuracy_bits() >= bits or value.abs_upper() < _MIN_FLOAT)
 
 
 def at_most(function: Function, bound: Fraction, most: int = 4096) -> bool:
@@ -112,7 +112,7 @@ def upper(value: arb) -> float:
         end = value.upper()
         if not end.is_finite():
             return -math.inf if end < 0 else math.inf
-        if abs(end) < _SMALLEST:
+        if abs(end) < _MIN_FLOAT:
             return math.ulp(0.0) if end > 0 else 0.0
         if abs(end) > arb((1, 1100)):
             return math.inf if end > 0 else typed_up(Fraction(-(1 << 1100)))
@@ -125,7 +125,7 @@ def lower(value: arb) -> float:
         end = value.lower()
         if not end.is_finite():
             return math.inf if end > 0 else -math.inf
-        if abs(end) < _SMALLEST:
+        if abs(end) < _MIN_FLOAT:
             return -math.ulp(0.0) if end < 0 else 0.0
         if abs(end) > arb((1, 1100)):
             return -math.inf if end < 0 else typed_down(Fraction(1 << 1100))

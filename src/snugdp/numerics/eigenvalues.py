@@ -14,7 +14,7 @@ import numpy as np
 from flint import fmpz_mat
 from numpy.typing import NDArray
 
-from snugdp.secrecy.private_state import Hidden
+from snugdp.secrecy.private_state import PrivateState
 
 PROOF = "numerics/eigenvalues.proof.md#theorem-1"
 
@@ -26,7 +26,7 @@ _EIGHTH = 8
 _SMALL = 28  # bits: an angle below 2**-28 is its own tangent, but for 2**-56 of it
 
 
-class Spectrum(Hidden):
+class Spectrum(PrivateState):
     """Eigenvalues and vectors of matrix / unit: C = U (D + R) U', U orthogonal, the norm of R at most the accuracy.
 
     ``values``: the diagonal of D, descending. The vectors are near the columns of U. Private if the matrix is.

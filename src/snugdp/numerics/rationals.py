@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 Real: TypeAlias = int | float | str | Decimal | Fraction
 
-_LONGEST = 400  # characters of a number given as text: beyond this it is not a number a person typed
-_FARTHEST = 5000  # powers of ten: beyond this the exact number is too long to write out
+_MAX_CHARACTERS = 400  # characters of a number given as text: beyond this it is not a number a person typed
+_MAX_POWER_OF_TEN = 5000  # powers of ten: beyond this the exact number is too long to write out
 _EXPONENT = re.compile(r"[eE]([-+]?[0-9_]+)\s*$")
 
 
@@ -25,12 +25,12 @@ def rational(value: Real, name: str) -> Fraction:
     """
     if isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not a truth value")
-    if isinstance(value, str) and len(value) > _LONGEST:
-        raise ValueError(f"{name} is longer than {_LONGEST} characters; give a shorter decimal or fraction")
+    if isinstance(value, str) and len(value) > _MAX_CHARACTERS:
+        raise ValueError(f"{name} is longer than {_MAX_CHARACTERS} characters; give a shorter decimal or fraction")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     try:
-        if abs(_power_of_ten(value)) <= _FARTHEST:
+        if abs(_power_of_ten(value)) <= _MAX_POWER_OF_TEN:
             return Fraction(value if isinstance(value, (str, Decimal)) else repr(float(value)))
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         pass

@@ -6,16 +6,73 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from flint import arb
 
 from snugdp.numerics import balls
-from snugdp.numerics.rationals import readings
+from snugdp.numerics.rationals import float_down, readings
 
+Number = TypeVar("Number", float, Fraction)
 Curve: TypeAlias = Callable[[Fraction], arb]  # a ball at the present precision; positive, monotone where used
 
 _STEPS = 200
+_NEAR = 2**9  # ``largest_near`` stops at this relative distance
+
+
+def mean(low: Number, high: Number) -> Number:
+    """The middle of an interval."""
+    return (low + high) / 2
+
+
+def float_mean(low: Fraction, high: Fraction) -> Fraction:
+    """A float in the middle."""
+    return Fraction(float_down((low + high) / 2))
+
+
+def bisect(
+    good: Callable[[Number], bool],
+    low: Number,
+    high: Number,
+    steps: int = _STEPS,
+    *,
+    middle: Callable[[Number, Number], Number] = mean,
+    near: int | None = None,
+) -> tuple[Number, Number]:
+    """Ends around the point where ``good`` turns from true, at low, to false, at high.
+
+    Each but the first two was looked at. It stops after so many steps, when nothing lies between the ends, or when they
+    are as near as a ``near``-th of the lower one.
+
+    >>> bisect(lambda x: x * x <= 2, 0.0, 2.0)
+    (1.414213562373095, 1.4142135623730951)
+    """
+    for _ in range(steps):
+        at = middle(low, high)
+        if not low < at < high or (near is not None and near * (high - low) <= low):
+            break
+        low, high = (at, high) if good(at) else (low, at)
+    return low, high
+
+
+def largest_near(good: Callable[[Number], bool], low: Number, middle: Callable[[Number, Number], Number]) -> Number:
+    """Nearly the largest good number; ``low`` is known to be good, and only what is good is returned."""
+    high = 2 * low
+    while good(high):
+        low, high = high, 2 * high
+        if high > 2**40:
+            return low
+    return bisect(good, low, high, middle=middle, near=_NEAR)[0]
+
+
+def largest_up_to(good: Callable[[float], bool], most: float) -> float:
+    """Nearly the largest good float up to ``most``; 0 if none of its halves down to a thousandth is good."""
+    if good(most):
+        return most
+    low = most / 2
+    while low > most / 2**10 and not good(low):
+        low /= 2
+    return bisect(good, low, 2 * low, near=_NEAR)[0] if low > most / 2**10 else 0.0
 
 
 def smallest(curve: Curve, target: Fraction, low: float, high: float) -> float:

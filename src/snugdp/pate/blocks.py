@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import declared, grid
 
 CELLS = 1 << 21  # votes in a block
@@ -80,7 +80,7 @@ def open_table(votes: object, width: int | None = None) -> Table:
     if hasattr(native, "columns"):
         return _frame(native)
     if hasattr(native, "__array__") and not isinstance(native, np.generic):
-        worked, values = quietly(lambda: np.asarray(native))
+        worked, values = attempt(lambda: np.asarray(native))
         if worked and values is not None:
             return _array(values)
     raise TypeError(f"cannot read votes from {type(votes).__name__}; give {_ACCEPTED}")
@@ -172,9 +172,9 @@ def _batches(query: Any, width: int, name: str) -> Iterator[Block]:
     from snugdp.tables.sources import TableError
 
     size = max(1, CELLS // max(width, 1))
-    worked, batches = quietly(lambda: iter(query.collect_batches(chunk_size=size, maintain_order=True, lazy=True)))
+    worked, batches = attempt(lambda: iter(query.collect_batches(chunk_size=size, maintain_order=True, lazy=True)))
     while worked and batches is not None:
-        worked, batch = quietly(lambda: next(batches, None))
+        worked, batch = attempt(lambda: next(batches, None))
         if worked and batch is None:
             return
         if worked:
@@ -184,7 +184,7 @@ def _batches(query: Any, width: int, name: str) -> Iterator[Block]:
 
 def _columns(frame: nw.DataFrame[Any]) -> Block:
     columns = [frame.get_column(name) for name in frame.columns]
-    worked, matrix = quietly(lambda: _matrix(columns))
+    worked, matrix = attempt(lambda: _matrix(columns))
     if worked and matrix is not None:
         return matrix
     return Lines([column.to_native() for column in columns], False)

@@ -1,6 +1,6 @@
 """From cells to votes: which class a label stands for, and which counts are counts. Each cell by itself.
 
-How one cell is read is in ``data/cells``. Nothing here raises by a value; only declared types are refused.
+How one cell is read is in ``tables/cells``. Nothing here raises by a value; only declared types are refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.pate.blocks import Block, Lines
-from snugdp.secrecy.secret import muted
+from snugdp.secrecy.silence import muted
 from snugdp.tables.cells import Names, numbers
 
 Integers = NDArray[np.int64]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from snugdp.accounting.gaussian import positive
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.ledger.question import question
+from snugdp.ledger.question import Question, question
 from snugdp.mechanisms.teachers.design import design
 from snugdp.mechanisms.teachers.labels import NO_ANSWER
 from snugdp.noise import Noise
@@ -32,8 +32,17 @@ Test = Literal["distance", "smooth", "none"]
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Released labels, one for every query; where ``answered`` is False there was no answer and the label says nothing.
+    """Released labels, one for each query.
 
+    Parameters
+    ----------
+    labels : ndarray
+        The labels; meaningless where ``answered`` is False.
+    answered : ndarray of bool
+        Which queries have an answer.
+
+    Examples
+    --------
     >>> np.asarray(Labels(np.array(["cat", "dog"]), np.array([True, True]))).tolist()
     ['cat', 'dog']
     """
@@ -63,9 +72,37 @@ def plan(
 ) -> Plan:
     """What ``label`` will do, what it costs and what to expect. No votes are read.
 
+    Parameters
+    ----------
+    budget : Budget
+        What may be spent.
+    n_queries, n_teachers, n_classes : int
+        How many there are; public.
+    sigma : Real, optional
+        Standard deviation of the noise on every count; by default the plan chooses it.
+    test : {"distance", "smooth", "none"}
+        "distance" tests where that promises more right labels than plain noise; "smooth" is the test of the paper;
+        "none" is plain noise, which never refuses.
+    gap : Real or sequence, optional
+        A belief: the number of votes by which the plurality leads. Without ``gap`` and ``proxy`` all leads are taken to
+        be equally likely, and the test hardly ever pays.
+    proxy : array-like, optional
+        A belief: public histograms of similar queries.
+    threshold : Real, optional
+        Answer only queries whose largest count reaches this after noise (Confident-GNMax).
+    threshold_sigma : Real, optional
+        Standard deviation of that noise.
+
+    Returns
+    -------
+    Plan
+        Print it.
+
+    Examples
+    --------
     >>> from snugdp import Budget
     >>> print(plan(Budget(0.5, 1e-5), n_queries=1000, n_teachers=400, n_classes=10, gap=200))  # doctest: +ELLIPSIS
-    Plan: labels of 1,000 queries by 400 teachers
+    Plan: Labels of 1,000 queries by 400 teachers
       propose  sigma = ...
     """
     size = Size(_count(n_teachers, "n_teachers"), _count(n_queries, "n_queries"), _count(n_classes, "n_classes", 2))
@@ -90,21 +127,50 @@ def label(
 ) -> Outcome[Labels]:
     """Labels for public queries from the votes of teachers, or a refusal.
 
-    ``votes``: an array, list, frame or Parquet file, in one of three forms: "histograms", one row for a query and one
-    column for a class; "teachers", the label that each teacher (row) gives to each query (column); "queries", the same
-    turned round. ``classes`` are public. ``sigma``: the noise on every count; without one the plan chooses it.
-    ``test``: "distance" takes the test where it promises more right labels than plain noise; "smooth" is the test of
-    the paper; "none" is plain noise, which never refuses. ``gap`` (votes by which the plurality is believed to lead:
-    a number or several) or ``proxy`` (public histograms of similar queries) say what is expected; without them leads
-    of all sizes are taken to be as likely, and the test hardly ever pays. With ``threshold`` only those queries get an
-    answer whose largest count reaches it after noise of ``threshold_sigma`` (Confident-GNMax).
-    ``ledger``: what is charged, a ledger or the path or URL of one; without it this call has a budget of its own and
-    nothing is being summed up, but for the ``cost`` of the outcome.
-
     Guarantee: (epsilon, delta)-DP if the votes of neighbouring tables differ in those of one teacher, who may change
     all its votes or abstain, whether it ends in labels or in a refusal. The queries are public and chosen without the
-    votes; gap, proxy and all numbers must not be tuned on the votes either.
+    votes; ``gap``, ``proxy`` and all numbers must not be tuned on the votes either.
 
+    Parameters
+    ----------
+    votes : array, list, table or path of a Parquet file
+        The votes, in one of three forms.
+    budget : Budget
+        What may be spent.
+    sigma : Real, optional
+        Standard deviation of the noise on every count; by default the plan chooses it.
+    test : {"distance", "smooth", "none"}
+        "distance" tests where that promises more right labels than plain noise; "smooth" is the test of the paper;
+        "none" is plain noise, which never refuses.
+    form : {"histograms", "teachers", "queries"}
+        "histograms": one row for each query and one column for each class. "teachers": the label that each teacher
+        (row) gives to each query (column). "queries": the same, transposed.
+    n_teachers : int, optional
+        How many teachers there are; required if they may abstain.
+    classes : sequence, optional
+        The classes; public.
+    gap : Real or sequence, optional
+        A belief: the number of votes by which the plurality leads. Without ``gap`` and ``proxy`` all leads are taken to
+        be equally likely, and the test hardly ever pays.
+    proxy : array-like, optional
+        A belief: public histograms of similar queries.
+    threshold : Real, optional
+        Answer only queries whose largest count reaches this after noise (Confident-GNMax).
+    threshold_sigma : Real, optional
+        Standard deviation of that noise.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+    Returns
+    -------
+    Outcome
+        Its value is a ``Labels``.
+
+    Examples
+    --------
     >>> from snugdp import Budget
     >>> votes = [[10, 280, 10], [290, 5, 5]] * 20
     >>> outcome = label(votes, Budget(2, 1e-5), gap=250)
@@ -121,10 +187,11 @@ def label(
     )
 
 
-def asked(budget: Budget, panel: Panel, test: Test, given: Numbers) -> str:
+def asked(budget: Budget, panel: Panel, test: Test, given: Numbers) -> Question:
     """The question of a call, for the key of a ledger: all of it is public."""
     words = f"labels of {panel.queries:,} queries"
-    return question(words, budget=budget, classes=panel.classes, teachers=panel.teachers, test=test, given=given)
+    votes = {"classes": panel.classes, "teachers": panel.teachers, "queries": panel.queries}
+    return question(words, by="pate.label", votes=votes, budget=budget, test=test, given=given)
 
 
 def run(proposal: Proposal, panel: Panel, votes: Secret[Any], purse: Purse) -> Outcome[Labels]:

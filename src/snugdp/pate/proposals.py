@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from snugdp.core.guarantee import Budget, Cost, Unit
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.unit import Unit
 from snugdp.mechanisms.teachers import labels
 from snugdp.mechanisms.teachers.ball import Integers
 from snugdp.mechanisms.teachers.confident import confident_losses
 from snugdp.mechanisms.teachers.design import Design, doubted
 from snugdp.mechanisms.teachers.distance_test import (
-    PROOF,
+    THEOREM,
     SharpDistance,
     confident_profile,
     labelling_for,
@@ -21,7 +22,8 @@ from snugdp.mechanisms.teachers.labels import ConfidentLabels, NoisyLabels, gaus
 from snugdp.mechanisms.teachers.pair import LEAST_SIGMA
 from snugdp.mechanisms.teachers.planning import Search, Tested, best_sigmas, confident_search, plain_search
 from snugdp.numerics.printed import printed_up
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Amount, Chance, Forecast, Note
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.release.spine import PrivateTest
 
 _HOPELESS = 0.05  # a chance below which nobody would pay
@@ -93,7 +95,7 @@ class Proposal:
     test: PrivateTest[Integers] | None
 
 
-def plain(request: Request, *notes: str) -> Proposal:
+def plain(request: Request, *notes: Note) -> Proposal:
     """Gaussian noise that is enough on all votes. It never refuses."""
     sure, least = request.confidence, request.least_plain
     sigma = least if request.sigma is None else request.sigma
@@ -104,10 +106,10 @@ def plain(request: Request, *notes: str) -> Proposal:
             'out, or propose less noise behind a test with test="distance"'
         )
     cost = gaussian_cost(request.size.queries, sigma, sure.sigma if sure else None, request.budget.neighbours)
-    forecast = (*notes, *expected(request, sigma), "never refuses")
-    proof = labels.CONFIDENT_PROOF if sure else labels.PROOF
-    steps = (Step("release", described(request, sigma), cost),)
-    plan = Plan(what(request), proof, numbers(request, sigma), steps, forecast, request.budget, Unit.TEACHER)
+    forecast = Forecast(chances=(Chance(1.0, "always"),), notes=(*notes, expected(request, sigma)))
+    proved = labels.CONFIDENT if sure else labels.THEOREM
+    steps = (released(request, sigma, cost),)
+    plan = Plan(title(request), proved, steps, numbers(request, sigma), forecast, request.budget, Unit.TEACHER)
     return Proposal(plan, _draws(request, sigma), None)
 
 
@@ -120,7 +122,7 @@ def tested(request: Request) -> Proposal:
         raise ValueError(f"sigma must be at least {LEAST_SIGMA} votes: less noise changes no label, and costs more")
     if request.sigma is not None:
         if largest is not None and request.sigma >= largest:
-            return plain(request, "no test is needed: this sigma is private enough on all votes")
+            return plain(request, Note("no-test-needed"))
         search = _search(request, request.sigma)
         unknown = request.belief.assumed
         found = search.for_nobody() if unknown else search.for_both(request.belief, request.doubt)
@@ -132,7 +134,7 @@ def tested(request: Request) -> Proposal:
     end = float(largest or request.size.teachers)
     near = best_sigmas(value, end, request.right(end) if largest else 0.0, 8 if request.confidence is None else 6)
     if largest is not None and not near:
-        return plain(request, "no test: with such leads the plain mechanism promises at least as many right labels")
+        return plain(request, Note("plain-is-as-good"))
     near = near or {end: 0.0}
     sigma = _rounded(max(near, key=lambda noise: _prepared(request, noise)))
     search = _search(request, sigma)
@@ -158,15 +160,15 @@ def _behind_test(request: Request, sigma: Fraction, search: Search, found: Teste
             "such a release would be refused whatever the votes, and paid for: give a larger budget, another sigma, "
             'fewer queries or more teachers, or plain noise with test="none"'
         )
-    needed = f"by {lead} of {size.teachers} votes over every other class" if lead is not None else "by far"
-    sure_pass = f"released in 9 of 10 cases if every plurality leads {needed}"
-    likely = () if request.belief.assumed and request.sigma is not None else (_likely(request, found.chance),)
+    params = {} if lead is None else {"votes": lead, "teachers": size.teachers}
+    passing = Chance(0.9, "plurality-leads-by-far" if lead is None else "plurality-leads", params)
+    likely = () if request.belief.assumed and request.sigma is not None else (Chance(found.chance, believed(request)),)
     steps = (
-        Step("test", "pass the surer, the more teachers would have to change", Cost(neighbours=budget.neighbours)),
-        Step("release", described(request, sigma), test.cost),
+        Step("test", StepKind.TEST, StepNoise("teachers-to-change"), Cost(neighbours=budget.neighbours)),
+        released(request, sigma, test.cost),
     )
-    forecast = (*likely, sure_pass, *expected(request, sigma), *compared(request))
-    plan = Plan(what(request), PROOF, numbers(request, sigma), steps, forecast, budget, Unit.TEACHER)
+    forecast = Forecast(chances=(*likely, passing), notes=(expected(request, sigma), *compared(request)))
+    plan = Plan(title(request), THEOREM, steps, numbers(request, sigma), forecast, budget, Unit.TEACHER)
     return Proposal(plan, _draws(request, sigma), test)
 
 
@@ -189,10 +191,10 @@ def _draws(request: Request, sigma: Fraction) -> NoisyLabels | ConfidentLabels:
     return NoisyLabels(sigma) if sure is None else ConfidentLabels(sigma, sure.at, sure.sigma)
 
 
-def what(request: Request) -> str:
+def title(request: Request) -> str:
     """What the plan is for."""
     size = request.size
-    return f"labels of {size.queries:,} queries by {size.teachers:,} teachers"
+    return f"Labels of {size.queries:,} queries by {size.teachers:,} teachers"
 
 
 def numbers(request: Request, sigma: Fraction) -> dict[str, float]:
@@ -202,34 +204,33 @@ def numbers(request: Request, sigma: Fraction) -> dict[str, float]:
     return {"sigma": float(sigma), **more}
 
 
-def described(request: Request, sigma: Fraction) -> str:
-    """What is released, in words."""
+def released(request: Request, sigma: Fraction, cost: Cost) -> Step:
+    """The last step: the labels."""
     sure = request.confidence
-    only = f", if the largest count plus noise of {float(sure.sigma):g} reaches {float(sure.at):g}" if sure else ""
-    return f"the class with most votes after Gaussian noise of {float(sigma):.4g} votes on every count{only}"
+    on = "plurality" if sure is None else "confident-plurality"
+    params = {} if sure is None else {"threshold": float(sure.at), "threshold_scale": float(sure.sigma)}
+    noise = StepNoise(on, "gaussian", float(sigma), "votes", request.size.queries, params)
+    return Step("release", StepKind.RELEASE, noise, cost)
 
 
-def _believed(request: Request) -> str:
-    if request.belief.assumed:
-        return "if leads of all sizes are as likely (say gap= or proxy= if you know better)"
-    return "if the votes are as believed"
+def believed(request: Request) -> str:
+    """The condition under which forecasts hold."""
+    return "leads-of-all-sizes" if request.belief.assumed else "votes-as-believed"
 
 
-def _likely(request: Request, chance: float) -> str:
-    return f"released with probability {chance:.2f} {_believed(request)}"
-
-
-def expected(request: Request, sigma: Fraction) -> tuple[str, ...]:
+def expected(request: Request, sigma: Fraction) -> Note:
     """How good the labels will be."""
     answers, right = request.answers(float(sigma))
-    share = f"{100 * right:.1f} % of the labels are the plurality {_believed(request)}"
-    return (share,) if request.confidence is None else (f"about {answers:.0f} answers; {share}",)
+    params: dict[str, Amount] = {"share": right, "condition": believed(request)}
+    if request.confidence is None:
+        return Note("plurality-share", params)
+    return Note("answers-share", {**params, "answers": answers})
 
 
-def compared(request: Request) -> tuple[str, ...]:
+def compared(request: Request) -> tuple[Note, ...]:
     """How good they would be without a test."""
     least = request.least_plain
     if least is None:
         return ()
     _, right = request.answers(float(least))
-    return (f"without a test, noise of {float(least):.4g} votes would be needed: {100 * right:.1f} % of the labels",)
+    return (Note("without-a-test", {"scale": float(least), "share": right}),)

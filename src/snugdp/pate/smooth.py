@@ -9,11 +9,13 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from snugdp.core.guarantee import Cost, Unit
+from snugdp.core.guarantee import Cost
+from snugdp.core.unit import Unit
 from snugdp.mechanisms.teachers.labels import NoisyLabels
-from snugdp.mechanisms.teachers.smooth_test import PROOF, SmoothTest, smooth_plan
-from snugdp.pate.proposals import Proposal, Request, compared, described, expected, numbers, plain, what
-from snugdp.propose.plan import Plan, Step
+from snugdp.mechanisms.teachers.smooth_test import THEOREM, SmoothTest, smooth_plan
+from snugdp.pate.proposals import Proposal, Request, compared, expected, numbers, plain, released, title
+from snugdp.propose.forecast import Chance, Forecast, Note
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 
 _HALVINGS = 4
 _LEAST = Fraction(2)
@@ -27,7 +29,7 @@ def smooth(request: Request) -> Proposal:
     assert largest is not None
     if request.sigma is not None:
         if request.sigma >= largest:
-            return plain(request, "no test is needed: this sigma is private enough on all votes")
+            return plain(request, Note("no-test-needed"))
         found = _within(request, request.sigma)
         if found is None:
             raise ValueError(
@@ -38,7 +40,7 @@ def smooth(request: Request) -> Proposal:
     sigma = _least_sigma(request, largest)
     found = None if sigma is None else _within(request, sigma)
     if sigma is None or found is None:
-        return plain(request, "no test: the plain mechanism is cheaper than the smooth test on such votes")
+        return plain(request, Note("plain-is-cheaper"))
     return _proposal(request, sigma, *found)
 
 
@@ -82,17 +84,14 @@ def _proposal(request: Request, sigma: Fraction, test: SmoothTest, likely: bool)
     steps = (
         Step(
             "test",
-            f"pass if the loss at order {float(test.order):g} is surely small",
+            StepKind.TEST,
+            StepNoise("renyi-loss", "gaussian", params={"order": float(test.order)}),
             Cost(neighbours=budget.neighbours),
         ),
-        Step(
-            "release",
-            described(request, sigma),
-            Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours),
-        ),
+        released(request, sigma, Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)),
     )
-    hope = "released in 9 of 10 cases" if likely else "released in fewer than 9 of 10 cases"
-    forecast = (f"{hope} if the votes are as believed", *expected(request, sigma), *compared(request))
+    hope = Chance(0.9, "votes-as-believed", below=not likely)
+    forecast = Forecast(chances=(hope,), notes=(expected(request, sigma), *compared(request)))
     proposal = {**numbers(request, sigma), "order": float(test.order), "beta": float(test.beta)}
-    plan = Plan(what(request), PROOF, proposal, steps, forecast, budget, Unit.TEACHER)
+    plan = Plan(title(request), THEOREM, steps, proposal, forecast, budget, Unit.TEACHER)
     return Proposal(plan, NoisyLabels(sigma), test)

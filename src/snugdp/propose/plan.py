@@ -1,39 +1,89 @@
-"""A plan: what will be done, what it costs and what to expect, before any row is read."""
+"""A plan: what will be done, what it costs and what to expect, as data, before any row is read."""
 
 from __future__ import annotations
 
+import enum
+import importlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from snugdp.core.guarantee import Budget, Cost, Unit
-from snugdp.numerics.printed import printed_up
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.unit import Unit
 from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.forecast import Amount, Forecast
+from snugdp.propose.theorem import Theorem
+
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
+_WORDS = "snugdp.report.plan_text"  # above this room: looked up when a plan is printed
+
+
+class StepKind(enum.Enum):
+    """What a step is for."""
+
+    STATISTIC = "statistic"  # released on the way; nothing depends on its being right
+    TEST = "test"  # what follows is private enough only where it is right: its failure is part of delta
+    SELECT = "select"  # what the next steps work on
+    RUNS = "runs"  # several releases, of which the best is kept
+    RELEASE = "release"
+
+
+@dataclass(frozen=True)
+class StepNoise:
+    """What a step draws.
+
+    ``on``: a code for what gets the noise. ``law``: by name. ``scale``: the standard deviation of Gaussian noise, the
+    scale of other noise; None where it follows from what was released before. ``unit``: of the scale. ``times``: how
+    often it is done. ``params``: further numbers, such as a threshold.
+    """
+
+    on: str
+    law: str = ""
+    scale: float | None = None
+    unit: str = ""
+    times: int = 1
+    params: Mapping[str, Amount] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One noisy step of a plan and its share of the cost."""
+    """One noisy step of a plan and its share of the cost. ``id``: under which its noise is drawn (``Noise.at``)."""
 
-    name: str
-    noise: str
+    id: str
+    kind: StepKind
+    noise: StepNoise
     cost: Cost
+
+    def __post_init__(self) -> None:
+        if _SLUG.fullmatch(self.id) is None:
+            raise ValueError(f'the id of a step is small letters, digits and "-", such as "test"; not {self.id!r}')
 
 
 @dataclass(frozen=True)
 class Plan:
     """Public from beginning to end: made without touching data, printed for free.
 
-    ``proposal``: by name; an amount of privacy is a fraction and is printed rounded up. ``unit``: whom it protects.
+    ``theorem``: that proves it. ``unit``: whom it protects. ``proposal``: by name; an amount of privacy is a fraction
+    and is printed rounded up.
     """
 
-    what: str
-    proof: str
-    proposal: Mapping[str, float | Fraction]
+    title: str
+    theorem: Theorem
     steps: tuple[Step, ...]
-    forecast: tuple[str, ...] = ()
+    proposal: Mapping[str, float | Fraction] = field(default_factory=dict)
+    forecast: Forecast = field(default_factory=Forecast)
     budget: Budget | None = None
     unit: Unit = Unit.ROW
+
+    def __post_init__(self) -> None:
+        if not self.steps or len(set(self.step_ids)) != len(self.steps):
+            raise ValueError("a plan has at least one step, and every step has an id of its own")
+
+    @property
+    def step_ids(self) -> tuple[str, ...]:
+        """The ids of all steps, in order."""
+        return tuple(step.id for step in self.steps)
 
     @property
     def cost(self) -> Cost:
@@ -41,17 +91,8 @@ class Plan:
         return sum((step.cost for step in self.steps[1:]), self.steps[0].cost)
 
     def __str__(self) -> str:
-        proposal = ", ".join(f"{name} = {_number(value)}" for name, value in self.proposal.items())
-        lines = [("propose", proposal)] if proposal else []
-        lines += [(step.name, f"{step.noise}  [{step.cost.words}]") for step in self.steps]
-        lines += [("total", f"{self.cost.words}, neighbours: {self.cost.neighbours.value}")]
-        if self.budget is not None and (self.cost.mu_squared or self.cost.atoms or self.cost.variation):
-            epsilon, delta = printed_up(self.budget.epsilon), printed_up(self.budget.delta)
-            lines += [("that is", f"epsilon {epsilon} at delta {delta}")]
-        lines += [("unit", "one teacher, with all its votes")] if self.unit is Unit.TEACHER else []
-        lines += [*(("expect", line) for line in self.forecast), ("proof", self.proof)]
-        width = max(7, *(len(name) for name, _ in lines))
-        return "\n".join([f"Plan: {self.what}", *(f"  {name:<{width}}  {words}" for name, words in lines)])
+        text: str = importlib.import_module(_WORDS).plan_text(self)
+        return text
 
 
 def share_of(test_share: Real) -> Fraction:
@@ -60,7 +101,3 @@ def share_of(test_share: Real) -> Fraction:
     if not 0 < share < 1:
         raise ValueError("test_share, the part of the budget that pays for the test, must be between 0 and 1")
     return share
-
-
-def _number(value: float | Fraction) -> str:
-    return printed_up(value) if isinstance(value, Fraction) else f"{value:.6g}"

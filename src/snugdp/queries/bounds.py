@@ -9,13 +9,14 @@ from fractions import Fraction
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.mechanisms.bounds.exponential_grid import PROOF, Counts, GridEnds
+from snugdp.mechanisms.bounds.exponential_grid import THEOREM, Counts, GridEnds, step_of
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Forecast, Note
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.queries.face import Shown, asked, budget_for
 from snugdp.release.context import Purse
-from snugdp.release.spine import release_or_refuse
+from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers, numeric
 from snugdp.tables.passes.exponential_grid import EDGES, GridCounts, tally
@@ -28,7 +29,18 @@ _ALONE = "column"
 
 @dataclass(frozen=True)
 class EstimatedBounds:
-    """Released bounds: a ``Number`` for every column, ready for a schema."""
+    """Released bounds: a ``Number`` for every column, ready for a schema.
+
+    Parameters
+    ----------
+    columns : mapping of str to Number
+        The bounds by name; also ``bounds[name]``.
+
+    Examples
+    --------
+    >>> EstimatedBounds({"age": Number(20, 80)})["age"]
+    Number(lower=20, upper=80)
+    """
 
     columns: Mapping[str, Number]
 
@@ -55,9 +67,24 @@ class EstimatedBounds:
 class Bounds:
     """Lower and upper bounds of numbers, from a public grid that reaches from 2**-20 to 2**60 on both sides of zero.
 
-    ``columns``: the columns of a table; without them the data are one column. ``outside``: the share of rows that may
-    lie beyond each bound. ``epsilon`` is for all columns together. Rows that are no number count for nobody.
-    Nothing is ever refused: with too few rows the bounds are useless, and the plan says how many are enough.
+    Missing and invalid entries are ignored. Nothing is ever refused: with too few rows the bounds are useless, and the
+    plan says how many rows are enough.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        The columns of a table; without it, the data are a single column.
+    epsilon : Real
+        Privacy budget of all columns together.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    outside : Real, default=0.01
+        The share of rows that may lie beyond each bound.
+
+    Examples
+    --------
+    >>> Bounds(epsilon=2).release([20 + i % 60 for i in range(5000)]).value.number
+    Number(lower=20, upper=80)
     """
 
     epsilon: Real
@@ -94,15 +121,15 @@ class Bounds:
         """What will be done, what it costs, what to expect. No data are read."""
         mechanism, budget = self._mechanism, self._budget
         cost = Cost(epsilon=2 * mechanism.epsilon, neighbours=budget.neighbours)
-        noise = f"two of {len(EDGES)} edges, Gumbel noise of scale {float(mechanism.law.scale):.4g} rows on each"
-        steps = tuple(Step(name, noise, cost) for name in self._names)
-        beyond, enough = 2 * mechanism.slack, math.floor(4 * mechanism.slack / (1 - 2 * mechanism.outside)) + 1
-        forecast = (
-            f"in 19 of 20 cases (each column) at most {float(mechanism.outside):.4g} of the rows and {beyond} more lie "
-            "beyond each bound",
-            f"and the next edge inwards would leave more than that share outside; this needs {enough} rows or more",
+        scale, edges = float(mechanism.law.scale), len(EDGES)
+        noises = (
+            StepNoise("two-edges", "gumbel", scale, "rows", 2, {"edges": edges, "column": name}) for name in self._names
         )
-        return Plan("bounds", PROOF, {"outside": float(mechanism.outside)}, steps, forecast)
+        steps = tuple(Step(step_of(column), StepKind.RELEASE, noise, cost) for column, noise in enumerate(noises))
+        beyond, enough = 2 * mechanism.slack, math.floor(4 * mechanism.slack / (1 - 2 * mechanism.outside)) + 1
+        share = float(mechanism.outside)
+        notes = Note("rows-beyond", {"share": share, "rows": beyond}), Note("rows-needed", {"rows": enough})
+        return Plan("Bounds", THEOREM, steps, {"outside": share}, Forecast(notes=notes))
 
     def release(
         self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None
@@ -117,7 +144,7 @@ class Bounds:
         purse = Purse(noise, ledger, self._budget).asking(lambda: asked(self, None if self.columns else data))
         mechanism = self._mechanism
         shown = Shown(mechanism, self._show)
-        return release_or_refuse(self.plan(), mechanism, shown, self._counts(data), purse)
+        return release(self.plan(), shown, self._counts(data), purse)
 
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:
@@ -160,10 +187,35 @@ def private_bounds(
     ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[EstimatedBounds]:
-    """Private bounds for one column, or for columns of a table; the parameters are those of ``Bounds``.
+    """Private bounds for one column, or for columns of a table: ``Bounds(...).release(data)``.
 
     Guarantee: (epsilon, 0)-DP for the chosen neighbours (``mechanisms/bounds/exponential_grid.proof.md``).
 
+    Parameters
+    ----------
+    data : array-like or table
+        The column, or the table that holds the ``columns``.
+    columns : sequence of str, optional
+        The columns of a table; without it, the data are a single column.
+    epsilon : Real
+        Privacy budget of all columns together.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    outside : Real, default=0.01
+        The share of rows that may lie beyond each bound.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+    Returns
+    -------
+    Outcome
+        Its value is an ``EstimatedBounds``.
+
+    Examples
+    --------
     >>> ages = [20 + i % 60 for i in range(5000)]
     >>> private_bounds(ages, epsilon=2).value.number
     Number(lower=20, upper=80)

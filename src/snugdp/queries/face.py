@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.ledger.question import column_name, question
+from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.release.spine import Mechanism
@@ -36,7 +36,7 @@ def require_delta(budget: Budget) -> None:
         raise ValueError("this release needs 0 < delta <= 1/2, the probability that its test fails; 1e-6 is typical")
 
 
-def asked(query: Any, data: object) -> str:
+def asked(query: Any, data: object) -> Question:
     """The question of a query about a column: its parameters, and the name of the column if it has one."""
     given = {one.name: getattr(query, one.name) for one in fields(query) if one.name not in ("epsilon", "delta")}
     name, column = type(query).__name__, column_name(data)

@@ -22,10 +22,12 @@ from snugdp.mechanisms.votes import vote as _vote
 from snugdp.mechanisms.votes.noisy_max import NoisyMax
 from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
 from snugdp.numerics.rationals import Real, float_down, float_up, rational
-from snugdp.propose.plan import Plan, Step, share_of
+from snugdp.propose.forecast import Chance, Forecast, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
+from snugdp.propose.theorem import theorem
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
 from snugdp.release.context import Purse
-from snugdp.release.spine import release_or_refuse
+from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names
 
@@ -39,7 +41,24 @@ _BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 class Mode(Generic[Label]):
     """The most frequent of the public ``categories``, exactly, if it leads by a safe margin; otherwise a refusal.
 
-    Of equals the one listed first counts as the mode. Rows in no category count for nobody.
+    Ties go to the category listed first. Rows in no category are ignored.
+
+    Parameters
+    ----------
+    categories : sequence
+        All values that count; public.
+    epsilon : Real
+        Privacy budget.
+    delta : Real
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+
+    Examples
+    --------
+    >>> query = Mode(categories=["yes", "no"], epsilon=1, delta=1e-6)
+    >>> query.release(["yes"] * 200 + ["no"] * 90).value
+    'yes'
     """
 
     categories: Sequence[Label]
@@ -64,8 +83,8 @@ class Mode(Generic[Label]):
         """What will be done, what it costs, what to expect. No data are read."""
         mechanism = self._mechanism
         lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.relation)
-        forecast = (f"released in 19 of 20 cases if the mode leads by at least {lead} rows",)
-        return Plan("mode", "mechanisms/votes/mode.proof.md#theorem-1", {}, mechanism.steps(), forecast, self._budget)
+        forecast = Forecast(chances=(Chance(0.95, "mode-leads", {"rows": lead}),))
+        return Plan("Mode", theorem("mode/1"), mechanism.steps(), forecast=forecast, budget=self._budget)
 
     def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Label]:
         """Pay, test, release or refuse.
@@ -85,10 +104,29 @@ class Mode(Generic[Label]):
 class Vote(Generic[Label]):
     """The winner among public ``candidates`` after noise on every count: report noisy max.
 
-    ``law="auto"`` takes Laplace noise with its exact (epsilon, delta) loss for two candidates and delta > 0, and
-    Gumbel noise, which is pure, otherwise. Giving ``noise_epsilon`` proposes less noise than the budget affords on
-    all data; then a private test on the lead decides (two candidates), and the vote may be refused. At equal
-    privacy the plain vote is the better one: see the errata.
+    Parameters
+    ----------
+    candidates : sequence
+        All labels that count; public.
+    epsilon : Real
+        Privacy budget.
+    delta : Real, default=0
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    law : {"auto", "gumbel", "laplace", "gaussian"}
+        The noise. "auto" is Laplace noise with its exact (epsilon, delta) loss for two candidates and delta > 0, and
+        otherwise Gumbel noise, which is pure.
+    noise_epsilon : Real, optional
+        For two candidates: proposes less noise than the budget affords on all data. A private test on the lead then
+        decides, and the vote may be refused. At equal privacy the plain vote is better: see the errata.
+    test_share : Real, default=0.5
+        The share of epsilon that pays for that test.
+
+    Examples
+    --------
+    >>> Vote(candidates=["cat", "dog", "fox"], epsilon=2).release(["cat"] * 80 + ["dog"] * 10).value
+    'cat'
     """
 
     candidates: Sequence[Label]
@@ -136,21 +174,17 @@ class Vote(Generic[Label]):
         tally = Secret(Names(self.candidates, "candidates").counts(data))
         mechanism, test, plan = self._prepare()
         shown = Shown(mechanism, lambda index: self.candidates[index])
-        return release_or_refuse(plan, test or mechanism, shown, tally, purse)
+        if test is None:
+            return release(plan, shown, tally, purse)
+        return release_or_refuse(plan, test, shown, tally, purse)
 
     def _prepare(self) -> tuple[NoisyMax, DistanceTest[Counts] | None, Plan]:
         if self.noise_epsilon is not None:
             return self._tested(rational(self.noise_epsilon, "noise_epsilon"))
         law, cost = self._plain()
-        name = type(law).__name__
-        spread = law.sigma if isinstance(law, Gaussian) else law.scale
-        steps = (Step("release", f"largest count after {name} noise of scale {float(spread):.4g}", cost),)
-        forecast = (f"a lead of {_usual_lead(law, len(self.candidates))} rows wins in 19 of 20 cases",)
-        return (
-            NoisyMax(law),
-            None,
-            Plan("vote", "mechanisms/votes/vote.proof.md#theorem-5", {}, steps, forecast, self._budget),
-        )
+        forecast = noted("lead-wins", rows=_usual_lead(law, len(self.candidates)))
+        plan = Plan("Vote", theorem("vote/1"), (_release(law, cost),), forecast=forecast, budget=self._budget)
+        return NoisyMax(law), None, plan
 
     def _plain(self) -> tuple[Continuous, Cost]:
         """The least noise that the budget affords on all data."""
@@ -185,31 +219,23 @@ class Vote(Generic[Label]):
             neighbours=budget.neighbours,
         )
         law = Laplace(1 / Fraction(float_up(proposal)))
+        params = {"least": least, "threshold": test.threshold}
         steps = (
-            Step(
-                "test",
-                f"pass if lead is safely above {least} (discrete Laplace, >= {test.threshold})",
-                test.cost,
-            ),
-            Step(
-                "release",
-                f"larger count after Laplace noise of scale {float(law.scale):.4g}",
-                Cost(epsilon=left, delta=half, neighbours=budget.neighbours),
-            ),
+            Step("test", StepKind.TEST, StepNoise("lead", "discrete Laplace", params=params), test.cost),
+            _release(law, Cost(epsilon=left, delta=half, neighbours=budget.neighbours)),
         )
         lead = least + _vote.step(relation) * math.ceil(
             test.threshold + Fraction(math.log(20)) / (budget.epsilon * share)
         )
-        forecast = (f"released in 19 of 20 cases if the lead is at least {lead} rows",)
-        plan = Plan(
-            "vote",
-            "mechanisms/votes/vote.proof.md#theorem-4",
-            {"noise_epsilon": proposal},
-            steps,
-            forecast,
-            self._budget,
-        )
-        return NoisyMax(law), test, plan
+        forecast = Forecast(chances=(Chance(0.95, "lead", {"rows": lead}),))
+        proved = theorem("vote-tested/1")
+        return NoisyMax(law), test, Plan("Vote", proved, steps, {"noise_epsilon": proposal}, forecast, self._budget)
+
+
+def _release(law: Continuous, cost: Cost) -> Step:
+    scale = law.sigma if isinstance(law, Gaussian) else law.scale
+    noise = StepNoise("largest-count", type(law).__name__.lower(), float(scale), "rows")
+    return Step("release", StepKind.RELEASE, noise, cost)
 
 
 def _gap_distance(least: int | float, relation: _vote.Relation) -> Callable[[Counts], int | float]:
@@ -242,10 +268,35 @@ def mode(
     ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[Label]:
-    """The most frequent category, exactly, or a refusal; the parameters are those of ``Mode``.
+    """The most frequent category, exactly, or a refusal: ``Mode(...).release(data)``.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/mode.proof.md``).
 
+    Parameters
+    ----------
+    data : array-like
+        The column.
+    categories : sequence
+        All values that count; public. Ties go to the one listed first; rows with other values are ignored.
+    epsilon : Real
+        Privacy budget.
+    delta : Real
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
     >>> import snugdp
     >>> answers = ["yes"] * 200 + ["no"] * 90
     >>> snugdp.mode(answers, categories=["yes", "no"], epsilon=1, delta=1e-6).value
@@ -268,10 +319,43 @@ def vote(
     ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[Label]:
-    """The winner after noise on every count; the parameters are those of ``Vote``.
+    """The winner after noise on every count: ``Vote(...).release(data)``.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/vote.proof.md``).
 
+    Parameters
+    ----------
+    data : array-like
+        The column.
+    candidates : sequence
+        All labels that count; public.
+    epsilon : Real
+        Privacy budget.
+    delta : Real, default=0
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    law : {"auto", "gumbel", "laplace", "gaussian"}
+        The noise. "auto" is Laplace noise with its exact (epsilon, delta) loss for two candidates and delta > 0, and
+        otherwise Gumbel noise, which is pure.
+    noise_epsilon : Real, optional
+        For two candidates: proposes less noise than the budget affords on all data. A private test on the lead then
+        decides, and the vote may be refused. At equal privacy the plain vote is better: see the errata.
+    test_share : Real, default=0.5
+        The share of epsilon that pays for that test.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
     >>> import snugdp
     >>> snugdp.vote(["cat"] * 80 + ["dog"] * 10, candidates=["cat", "dog", "fox"], epsilon=2).value
     'cat'

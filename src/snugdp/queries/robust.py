@@ -18,18 +18,21 @@ from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.mechanisms.order_statistics import median as _median
 from snugdp.mechanisms.order_statistics import quantile as _quantile
 from snugdp.mechanisms.order_statistics import trimmed_mean as _trimmed
-from snugdp.mechanisms.order_statistics.stable import BOUNDED_PROOF, Bounded, Stable, usual_error
+from snugdp.mechanisms.order_statistics.stable import Bounded, Stable, usual_error
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.forecast import Chance, Forecast, Note
 from snugdp.propose.plan import Plan, share_of
+from snugdp.propose.theorem import Theorem, theorem
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
 from snugdp.release.context import Purse
-from snugdp.release.spine import release_or_refuse
+from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
 from snugdp.tables.grid import Grid
 
 Cells = NDArray[np.int64]
+_BOUNDED = theorem("discrete-laplace/1")
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,26 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class RobustQuery(ABC):
-    """A number that a few rows can hardly move, released if that is so for the data at hand.
+    """A number that a few rows can hardly move, released if that holds for the data at hand.
 
-    ``epsilon``, ``delta``: what may be spent. ``bounds``: public, what the column can hold. ``neighbours``: who is
-    protected. ``beta``: the proposal, how much one row may move the answer; without it one is made from public
-    quantities. ``rows``: the number of rows (replace), or a public guess of it (add/remove), for that choice.
-    ``step``: the public spacing of the values, such as 1 for whole years; the proposal made for you is at least one
-    step. ``test_share``: the part of epsilon that pays for the test. ``missing``: what a row that is no number counts
-    as; by default the lower bound.
+    Parameters
+    ----------
+    epsilon, delta : Real
+        The privacy budget.
+    bounds : (Real, Real)
+        Public bounds on the values of the column; required.
+    neighbours : Neighbours or str
+        Which data sets count as neighbours.
+    beta : Real, optional
+        The proposal: how far one row may move the answer. By default it is derived from public quantities.
+    rows : int, optional
+        The number of rows ("replace"), or a public guess of it ("add_remove"), which the default proposal uses.
+    step : Real, default=0
+        The public spacing of the values, such as 1 for whole years; the default proposal is at least one step.
+    test_share : Real, default=0.5
+        The share of epsilon that pays for the test.
+    missing : Real, optional
+        What missing and invalid entries count as; the lower bound by default.
     """
 
     epsilon: Real
@@ -65,7 +80,7 @@ class RobustQuery(ABC):
     missing: Real | None = None
 
     name: ClassVar[str]
-    proof: ClassVar[str]  # of the distance; the release itself is mechanisms/order_statistics/stable.proof.md
+    theorem: ClassVar[Theorem]  # of the distance; the release itself is mechanisms/order_statistics/stable.proof.md
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.REPLACE,)
 
     def __post_init__(self) -> None:
@@ -108,8 +123,9 @@ class RobustQuery(ABC):
             )
         (mechanism, plan), grid, divisor = self._prepare(rows), self._grid, self._summary(rows).divisor
         shown = Shown(mechanism, lambda drawn: grid.number(Fraction(drawn, divisor)))
-        test = mechanism.test() if isinstance(mechanism, Stable) else mechanism
-        return release_or_refuse(plan, test, shown, Secret(cells), purse)
+        if isinstance(mechanism, Bounded):
+            return release(plan, shown, Secret(cells), purse)
+        return release_or_refuse(plan, mechanism.test(), shown, Secret(cells), purse)
 
     @property
     def _budget(self) -> Budget:
@@ -120,8 +136,8 @@ class RobustQuery(ABC):
         return Grid.between(self.bounds)
 
     @property
-    def _theorem(self) -> str:
-        return self.proof
+    def _theorem(self) -> Theorem:
+        return self.theorem
 
     @abstractmethod
     def _summary(self, rows: int | None) -> Summary:
@@ -135,9 +151,8 @@ class RobustQuery(ABC):
         if beta >= summary.largest:  # no data set can exceed the proposal
             bounded = Bounded(summary.value, summary.largest, self._budget)
             proposal = {"beta": float(summary.largest * scale)}
-            error = usual_error(bounded.scale * scale)
-            forecast = self._accuracy(error)
-            return bounded, Plan(self.name, BOUNDED_PROOF, proposal, bounded.steps(), forecast, self._budget)
+            forecast = self._forecast(usual_error(bounded.scale * scale))
+            return bounded, Plan(self.name, _BOUNDED, bounded.steps(), proposal, forecast, self._budget)
         require_delta(self._budget)
         stable = Stable(
             summary.value,
@@ -146,26 +161,20 @@ class RobustQuery(ABC):
             self._budget,
             share_of(self.test_share),
         )
-        forecast = (
-            *self._accuracy(usual_error(stable.scale * scale)),
-            f"released in 19 of 20 cases if at least {stable.safe_distance()} rows would have to change before one row "
-            "could move the answer by more than beta",
+        forecast = self._forecast(
+            usual_error(stable.scale * scale),
+            Chance(0.95, "rows-to-change", {"rows": stable.safe_distance()}),
+            *(Note("beta-from-bounds") for _ in range(rows is None and self.beta is None)),
         )
-        if rows is None and self.beta is None:
-            forecast += (
-                "beta was taken from the bounds alone; rows=..., a public guess, makes a better one for large tables",
-            )
         proposal = {"beta": float(beta * scale)}
-        return stable, Plan(self.name, self._theorem, proposal, stable.steps(), forecast, self._budget)
+        return stable, Plan(self.name, self._theorem, stable.steps(), proposal, forecast, self._budget)
 
-    def _accuracy(self, error: float) -> tuple[str, ...]:
+    def _forecast(self, error: float, *more: Chance | Note) -> Forecast:
         """What the noise does to the answer, and a warning when it drowns it."""
-        if not error:
-            return ("the answer is released as it is",)
-        lines: tuple[str, ...] = (f"the noise moves the answer by less than {error:,.4g} in 19 of 20 cases",)
-        if error > float(self._grid.width * self._grid.unit) / 4:
-            lines += ("more than a quarter of the bounds: take more rows, a larger epsilon or tighter bounds",)
-        return lines
+        drowned = error > float(self._grid.width * self._grid.unit) / 4
+        chances = tuple(each for each in more if isinstance(each, Chance))
+        notes = tuple(each for each in more if isinstance(each, Note))
+        return Forecast(error, chances, notes=(Note("error-is-large"), *notes) if drowned else notes)
 
     def _proposal(self, summary: Summary, rows: int | None) -> int:
         """The proposal in cells of the summary, rounded down; the one asked for, or one from public quantities."""
@@ -184,16 +193,32 @@ class RobustQuery(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Median(RobustQuery):
-    """The lower median. Example: ``Median(bounds=(0, 120), epsilon=1, delta=1e-6).release(ages)``."""
+    """The lower median of a column, with a plan before the release.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, beta, rows, step, test_share, missing
+        As in ``median``.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+
+    Examples
+    --------
+    >>> query = Median(bounds=(0, 120), epsilon=1, delta=1e-6)
+    >>> query.plan().cost.fits(Budget(1, 1e-6))
+    True
+    >>> query.release([30 + i % 20 for i in range(2000)]).refused
+    False
+    """
 
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
-    name = "median"
-    proof = "mechanisms/order_statistics/median.proof.md#theorem-1"
+    name = "Median"
+    theorem = theorem("median/1")
     covered = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 
     @property
-    def _theorem(self) -> str:
-        return self.proof if self._budget.neighbours is Neighbours.ADD_REMOVE else Quantile.proof
+    def _theorem(self) -> Theorem:
+        return self.theorem if self._budget.neighbours is Neighbours.ADD_REMOVE else Quantile.theorem
 
     def _summary(self, rows: int | None) -> Summary:
         if self._budget.neighbours is Neighbours.REPLACE:
@@ -209,11 +234,27 @@ class Median(RobustQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(RobustQuery):
-    """The q-quantile: the row of rank ceil(q n). ``Quantile(q=0.9, bounds=(0, 500), epsilon=1, delta=1e-6)``."""
+    """The q-quantile of a column, the row of rank ceil(q n), with a plan before the release.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, beta, rows, step, test_share, missing
+        As in ``quantile``.
+    neighbours : {"replace"}
+        The only relation with a proof.
+    q : Real
+        Which quantile, between 0 and 1.
+
+    Examples
+    --------
+    >>> query = Quantile(q=0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5)
+    >>> query.release([i % 60 for i in range(5000)]).refused
+    False
+    """
 
     q: Real
-    name = "quantile"
-    proof = "mechanisms/order_statistics/quantile.proof.md#theorem-1"
+    name = "Quantile"
+    theorem = theorem("quantile/1")
 
     def __post_init__(self) -> None:
         if not 0 <= rational(self.q, "q") <= 1:
@@ -226,15 +267,29 @@ class Quantile(RobustQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class TrimmedMean(RobustQuery):
-    """The mean without the floor(trim n) smallest and largest rows.
+    """The mean without the floor(trim n) smallest and largest rows, with a plan before the release.
 
-    Without ``beta`` it takes the sensitivity that holds for all data, never refuses and spends no delta; propose a
+    Without ``beta`` it uses the sensitivity that holds for all data, never refuses and spends no delta; propose a
     smaller ``beta`` when the bounds are loose.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, beta, rows, step, test_share, missing
+        As in ``trimmed_mean``.
+    neighbours : {"replace"}
+        The only relation with a proof.
+    trim : Real, default=0.1
+        The share of rows to drop at each end.
+
+    Examples
+    --------
+    >>> 4 < TrimmedMean(bounds=(0, 10), epsilon=5).release([5.0] * 1000).value < 6
+    True
     """
 
     trim: Real = 0.1
-    name = "trimmed mean"
-    proof = "mechanisms/order_statistics/trimmed_mean.proof.md#theorem-1"
+    name = "Trimmed mean"
+    theorem = theorem("trimmed-mean/1")
 
     def __post_init__(self) -> None:
         if not 0 <= rational(self.trim, "trim") < Fraction(1, 2):

@@ -12,13 +12,13 @@ from typing import Any, Self
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released
-from snugdp.ledger import MemoryLedger
 from snugdp.ledger.address import opened
-from snugdp.ledger.question import ASKS
+from snugdp.ledger.question import Question
 from snugdp.noise import Exact, Noise
+from snugdp.noise.steps import InSteps
 from snugdp.propose.plan import Plan
 from snugdp.release.once import Keeper, Purchase, checked
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 
 class Purse:
@@ -27,7 +27,7 @@ class Purse:
     ``ledger``: a ledger, or the path or URL of one that exists. A release without one has the budget of its own plan.
     """
 
-    _question: Callable[[], str] | None = None
+    _question: Callable[[], Question] | None = None
 
     def __init__(
         self, noise: Noise | None = None, ledger: LedgerLike | None = None, budget: Budget | None = None
@@ -43,10 +43,12 @@ class Purse:
         if self._account is None and self.noise.private:
             if budget is None:
                 raise ValueError("a release needs a ledger to charge; give one, such as snugdp.MemoryLedger(...)")
+            from snugdp.ledger.memory import MemoryLedger
+
             self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
 
-    def asking(self, question: Callable[[], str]) -> Self:
-        """The same purse for one question (``ledger.question``), which is written beside the plan where that is kept.
+    def asking(self, question: Callable[[], Question]) -> Self:
+        """The same purse for one question, which is written beside the plan where that is kept.
 
         A key is then good for this very question: of other columns, with other parameters, it is refused.
         """
@@ -60,20 +62,23 @@ class Purse:
         Nothing is charged. An account without keys knows nothing.
         """
         asked = getattr(self._account, "knows", None)
-        return asked is not None and bool(asked(plan.cost, plan.what, plan=self._text(plan)))
+        return asked is not None and bool(asked(plan.cost, plan.title, **self._written(plan)))
 
-    def pay(self, plan: Plan, walk: Callable[[Receipt | None], Kept]) -> Outcome[Any]:
+    def pay(self, plan: Plan, walk: Callable[[Noise, Receipt | None], StoredOutcome]) -> Outcome[Any]:
         """Charge the plan, then walk: the only way to an outcome. What a rehearsal would cost is only noted.
 
-        ``walk``: tests and draws, with the receipt (nothing in a rehearsal), and says what came of it. In a release
-        nothing else leaves it: whatever it raises is a refusal, and a user's interrupt goes on as a new one after that
-        is stored. A rehearsal shows the mistake. Where the account keeps outcomes, what is shown is the stored one.
+        ``walk``: tests and draws with this noise, each in a step of the plan (``noise.at``), and says what came of it;
+        it gets the receipt too, which a rehearsal has not. In a release nothing else leaves it: whatever it raises is
+        a refusal, and a user's interrupt goes on as a new one after that is stored. A rehearsal shows the mistake, also
+        a draw outside the steps. Where the account keeps outcomes, what is shown is the stored one.
         """
         if not self.noise.private:
             self._charged(plan)
-            shown = checked(walk(None))
+            shown = checked(walk(InSteps(self.noise, plan.step_ids), None))
             return NotPrivate(shown.value, shown.refused, plan.cost, shown.certificate, plan.unit)
-        kept, receipt = Purchase(lambda: self._charged(plan), self._keeper, walk).outcome()
+        kept, receipt = Purchase(
+            lambda: self._charged(plan), self._keeper, lambda receipt: walk(self.noise, receipt)
+        ).outcome()
         if kept.refused:
             return Refused(plan.cost, receipt, plan.unit)
         return Released(kept.value, plan.cost, receipt, kept.certificate, plan.unit)
@@ -81,12 +86,12 @@ class Purse:
     def _charged(self, plan: Plan) -> Receipt | None:
         """The receipt of the account; none in a rehearsal."""
         if self._account is None:
-            if (told := getattr(self.noise, "told", None)) is not None:  # the witness of an audit
-                told([step.cost for step in plan.steps])
+            if (record := getattr(self.noise, "record_plan", None)) is not None:  # the recorder of an audit
+                record({step.id: step.cost for step in plan.steps})
             return None
         if self._keeper is None:
-            return self._account.charge(plan.cost, plan.what)
-        return self._keeper.charge(plan.cost, plan.what, plan=self._text(plan))
+            return self._account.charge(plan.cost, plan.title)
+        return self._keeper.charge(plan.cost, plan.title, **self._written(plan))
 
     @property
     def _keeper(self) -> Keeper | None:
@@ -97,8 +102,9 @@ class Purse:
         asked = getattr(self._account, "affords", None)
         return asked is None or bool(asked(plan.cost))
 
-    def _text(self, plan: Plan) -> str:
-        return str(plan) if self._question is None else f"{plan}{ASKS}{self._question()}"
+    def _written(self, plan: Plan) -> dict[str, Any]:
+        """What a ledger that keeps a history writes down beside a cost."""
+        return {"plan": str(plan), "question": None if self._question is None else self._question()}
 
 
 def account(ledger: LedgerLike) -> Account:

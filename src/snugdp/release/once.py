@@ -14,8 +14,9 @@ from typing import Protocol, runtime_checkable
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Receipt
 from snugdp.ledger import LedgerError
+from snugdp.ledger.question import Question
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept, UnreadableError, read, written
+from snugdp.serial.codec import StoredOutcome, UnreadableError, dumps, loads
 
 _TRIES = 3  # to store an outcome: the walk itself, an interrupt while that is stored, and one more
 _UNDER_WAY = (
@@ -35,7 +36,7 @@ class Keeper(Protocol):
     Its receipts have the ``hash`` of a record, by which a charge is known wherever it is looked at from.
     """
 
-    def charge(self, cost: Cost, what: str, *, plan: str = "") -> Receipt:
+    def charge(self, cost: Cost, what: str, *, plan: str = "", question: Question | None = None) -> Receipt:
         """Write the cost down, or refuse."""
         ...
 
@@ -56,17 +57,17 @@ class Purchase:
     """
 
     def __init__(
-        self, pay: Callable[[], Receipt | None], keeper: Keeper | None, walk: Callable[[Receipt], Kept]
+        self, pay: Callable[[], Receipt | None], keeper: Keeper | None, walk: Callable[[Receipt], StoredOutcome]
     ) -> None:
         self._pay, self._keeper = pay, keeper
-        self._walk: Callable[[Receipt], Kept] | None = walk
+        self._walk: Callable[[Receipt], StoredOutcome] | None = walk
         self._receipt: Receipt | None = None
-        self._kept, self._drawn, self._interrupted = Kept(refused=True), False, False
+        self._kept, self._drawn, self._interrupted = StoredOutcome(refused=True), False, False
         self._others = False  # whether it holds what another call has drawn
         self._thread: int | None = None  # that is at it
         self._rests = threading.Event()
 
-    def outcome(self) -> tuple[Kept, Receipt]:
+    def outcome(self) -> tuple[StoredOutcome, Receipt]:
         """The outcome of this charge. What is raised once the walk has begun is new, bare, and about the ledger.
 
         A walk that raises has bought a refusal. An interrupt by the user goes on as a new one, after that is stored.
@@ -87,7 +88,7 @@ class Purchase:
         assert self._receipt is not None
         return kept, self._receipt
 
-    def _tried(self) -> tuple[Kept | None, BaseException | None]:
+    def _tried(self) -> tuple[StoredOutcome | None, BaseException | None]:
         """The outcome; or nothing, and what may be said about it."""
         try:
             try:
@@ -111,7 +112,7 @@ class Purchase:
         ours = kind.__module__ == LedgerError.__module__ and type(self._keeper).__module__.startswith("snugdp.ledger.")
         return kind(said) if ours and issubclass(kind, LedgerError) and type(said) is str else None
 
-    def _go_on(self) -> Kept:
+    def _go_on(self) -> StoredOutcome:
         if self._receipt is None:
             self._receipt = self._pay()  # 1. pay
         if not isinstance(self._receipt, Receipt):
@@ -128,7 +129,7 @@ class Purchase:
             if body is None:
                 self._others = first is not self
                 kept = self._walked(self._receipt) if first is self else kept
-                body = self._keeper.settle(self._receipt, written(kept))
+                body = self._keeper.settle(self._receipt, dumps(kept))
             _UNSTORED.pop(name, None)
             return kept if body is None else _read(body)
         finally:
@@ -145,7 +146,7 @@ class Purchase:
             first._rests.wait()
         return first
 
-    def _walked(self, receipt: Receipt) -> Kept:
+    def _walked(self, receipt: Receipt) -> StoredOutcome:
         walk, self._walk = self._walk, None
         if walk is not None:
             self._kept, self._interrupted = _ended(walk, receipt)  # 3. test, 4. release
@@ -160,17 +161,17 @@ class Purchase:
 _UNSTORED: dict[Hashable, Purchase] = {}  # what was begun in this process and is not known to be stored
 
 
-def _ended(walk: Callable[[Receipt], Kept], receipt: Receipt) -> tuple[Kept, bool]:
+def _ended(walk: Callable[[Receipt], StoredOutcome], receipt: Receipt) -> tuple[StoredOutcome, bool]:
     """What a walk has come to, and whether the user interrupted it. What it raised is dropped without a look."""
     try:
         return checked(walk(receipt)), False
     except KeyboardInterrupt:
-        return Kept(refused=True), True
+        return StoredOutcome(refused=True), True
     except BaseException:
-        return Kept(refused=True), False
+        return StoredOutcome(refused=True), False
 
 
-def checked(kept: Kept) -> Kept:
+def checked(kept: StoredOutcome) -> StoredOutcome:
     """What a walk returned, if it may be shown."""
     if isinstance(kept.value, Secret):
         raise TypeError("the draw returned a private value: release it through noise.add, noise.argmax, ...")
@@ -179,9 +180,9 @@ def checked(kept: Kept) -> Kept:
     return kept
 
 
-def _read(body: str) -> Kept:
+def _read(body: str) -> StoredOutcome:
     try:
-        return read(body)
+        return loads(body)
     except UnreadableError:
         pass
     raise LedgerError(

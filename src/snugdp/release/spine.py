@@ -14,7 +14,7 @@ from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 Data = TypeVar("Data")
 Data_contra = TypeVar("Data_contra", contravariant=True)
@@ -63,8 +63,8 @@ def release(plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], 
     Guarantee: the plan's cost, which is the mechanism's own.
     """
 
-    def walk(_: object) -> Kept:
-        return Kept(refused=False, value=mechanism.draw(data, purse.noise))  # 4. release
+    def walk(noise: Noise, _: object) -> StoredOutcome:
+        return StoredOutcome(refused=False, value=mechanism.draw(data, noise))  # 4. release
 
     return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
 
@@ -72,15 +72,15 @@ def release(plan: Plan, mechanism: Mechanism[Data, Output], data: Secret[Data], 
 def release_or_refuse(
     plan: Plan, test: PrivateTest[Data], mechanism: Mechanism[Data, Output], data: Secret[Data], purse: Purse
 ) -> Outcome[Output]:
-    """The refusing form. Only the bit of the test is seen.
+    """The refusing form. Only the bit of the test is seen. The plan has the steps "test" and "release".
 
     Guarantee: the plan's cost, for every pair of neighbours (``spine.proof.md``, Theorem A1).
     """
 
-    def walk(_: object) -> Kept:
-        if not test.passes(data, purse.noise):  # 3. test
-            return Kept(refused=True)
-        return Kept(refused=False, value=mechanism.draw(data, purse.noise))  # 4. release
+    def walk(noise: Noise, _: object) -> StoredOutcome:
+        if not test.passes(data, noise.at("test")):  # 3. test
+            return StoredOutcome(refused=True)
+        return StoredOutcome(refused=False, value=mechanism.draw(data, noise.at("release")))  # 4. release
 
     return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
 
@@ -97,9 +97,13 @@ def certify_and_release(
     Guarantee: the plan's cost, for every pair of neighbours (``spine.proof.md``, Theorem A2).
     """
 
-    def walk(_: object) -> Kept:
-        certificate = certifier.certify(data, purse.noise)  # 3. test
-        output = mechanism.draw(data, certificate, purse.noise)  # 4. release
-        return Kept(refused=True) if output is None else Kept(refused=False, value=output, certificate=certificate)
+    def walk(noise: Noise, _: object) -> StoredOutcome:
+        certificate = certifier.certify(data, noise)  # 3. test
+        output = mechanism.draw(data, certificate, noise)  # 4. release
+        return (
+            StoredOutcome(refused=True)
+            if output is None
+            else StoredOutcome(refused=False, value=output, certificate=certificate)
+        )
 
     return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one

@@ -14,7 +14,7 @@ from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.release.spine import Certifier
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 
 Data = TypeVar("Data")
 Data_contra = TypeVar("Data_contra", contravariant=True)
@@ -63,13 +63,13 @@ def in_two_stages(
     Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
     """
 
-    def walk(receipt: Receipt | None) -> Kept:
-        found = first.certify(data, purse.noise)  # 3. first stage
+    def walk(noise: Noise, receipt: Receipt | None) -> StoredOutcome:
+        found = first.certify(data, noise)  # 3. first stage
         if found is None:
-            return Kept(refused=True)
-        outcome = second.fit(data, found, Advance(purse.noise, limit, receipt))  # 4. second stage
+            return StoredOutcome(refused=True)
+        outcome = second.fit(data, found, Advance(noise, limit, receipt))  # 4. second stage
         if outcome.refused or outcome.value is None:
-            return Kept(refused=True)
-        return Kept(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
+            return StoredOutcome(refused=True)
+        return StoredOutcome(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
 
     return purse.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one

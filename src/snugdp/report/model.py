@@ -12,11 +12,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from snugdp.estimators.files.steps import cost_told
 from snugdp.numerics.rationals import written_up
 from snugdp.propose.plan import Plan
 from snugdp.report import curves, words
+from snugdp.report.plan_text import error_words, per_coefficient
 from snugdp.report.story import Story, story_of
+from snugdp.serial.costs import cost_told
 
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
 
@@ -56,6 +57,7 @@ def render(
         tradeoff=curves.tradeoff(lines, "those who are in"),
         delta_curve=curves.delta_curve(lines, pair),
         forecast_curve=_forecast(story),
+        forecast_error="" if story.outlook is None else error_words(story.outlook.error_of, story.outlook.target),
         not_covered=words.not_covered(story.rehearsed),
         failure="" if story.test_failure is None else words.chance(story.test_failure),
     )
@@ -74,12 +76,13 @@ def told(model: Any, *, title: str | None = None) -> dict[str, Any]:
         "exact": {"epsilon": str(story.epsilon), "delta": str(story.delta)},
         "unit": story.whom.value,
         "neighbours": story.cost.neighbours.value,
-        "proof": story.proof,
+        "theorem": None if story.theorem is None else story.theorem.id,
+        "proof": None if story.theorem is None else story.theorem.link,
         "words": list(words.plainly(story.thing, lines, pair, story.unit)),
         "deltas": [list(point) for point in lines],
         "attacks": [asdict(attack) for attack in words.attacks(lines)],
         "steps": [
-            {"name": each.name, "noise": each.noise, "alone": _written(each.epsilon), **cost_told(each.cost)}
+            {"id": each.step.id, "noise": each.noise, "alone": _written(each.epsilon), **cost_told(each.cost)}
             for each in story.shares
         ],
         "receipt": None if story.receipt is None else {key: getattr(story.receipt, key) for key in _RECEIPT},
@@ -92,7 +95,7 @@ def _written(value: float | Fraction | None) -> float | None:
 
 def _forecast(story: Story) -> Markup:
     points = [] if story.outlook is None else [(each.epsilon, each.error) for each in story.outlook.by_epsilon]
-    drawn = [(epsilon, error) for epsilon, error in points if 0 < error < math.inf]
+    drawn = [(epsilon, error) for epsilon, error in points if epsilon is not None and 0 < error < math.inf]
     return curves.forecast(drawn, words.upwards(story.epsilon)) if len(drawn) > 1 else Markup()
 
 
@@ -107,7 +110,12 @@ def pages_of() -> Environment:
         lstrip_blocks=True,
     )
     pages.filters.update(
-        number=words.number, at_most=words.at_most, bar=curves.bar, chance=words.chance, parts=words.parts
+        number=words.number,
+        at_most=words.at_most,
+        bar=curves.bar,
+        chance=words.chance,
+        parts=words.parts,
+        coefficients=lambda noise: per_coefficient(noise, lambda value: words.number(value, 3)),
     )
     return pages
 

@@ -3,70 +3,61 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from snugdp.core.guarantee import Cost, Unit
+from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
-from snugdp.propose.plan import Plan
+from snugdp.core.unit import Unit
+from snugdp.estimators.registry import BY_NAME, LEFT_OUT, entry_of
+from snugdp.propose.forecast import FitForecast
+from snugdp.propose.plan import Plan, Step, StepKind
+from snugdp.propose.theorem import Theorem
 from snugdp.report.names import of_public, of_released
+from snugdp.report.plan_text import forecast_lines, step_label, step_words
 from snugdp.report.released import Table, facts, table_of, tables_of
 from snugdp.report.words import Protected, at_most, number
 
 if TYPE_CHECKING:
     from snugdp.estimators.forecast import Outlook
 
-_SELECTED = "mechanisms/selection/select"  # theorems about the best of several runs
-_FLOAT = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?![\w.])")
-_USUAL_ERROR = re.compile(r"the noise moves the answer by less than ([-+0-9.,e]+) in 19 of 20 cases")
-_EXPECTED = re.compile(
-    r"with (?P<rows>[0-9,]+) rows that fill their bounds evenly: noise of about (?P<noise>.*) in a coefficient, "
-    r"(?P<what>.*) off by about (?P<off>\S+) more than without noise"
-)
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
 _DELTA = Fraction(1, 10**6)  # where a Gaussian cost without a budget is told
 _HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
-_KINDS = {
-    "LinearRegression": "Linear regression",
-    "LogisticRegression": "Logistic regression",
-    "PoissonRegression": "Poisson regression",
-    "GLM": "Generalised linear model",
-    "SparseLinearRegression": "Sparse linear regression",
-    "SparseLogisticRegression": "Sparse logistic regression",
-    "PCA": "Principal components",
-    "PATEClassifier": "A student of private teachers",
-}
 
 
 @dataclass(frozen=True)
 class Share:
     """A step of the plan. ``epsilon``: what it would cost alone at the delta of the whole; None where unknown."""
 
-    name: str
-    noise: str
-    cost: Cost
+    step: Step
     epsilon: float | Fraction | None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return step_label(self.step)
+
+    @property
+    def noise(self) -> str:
+        """What the step does."""
+        return step_words(self.step)
+
+    @property
+    def cost(self) -> Cost:
+        """What is added up."""
+        return self.step.cost
 
     @property
     def free(self) -> bool:
         """Whether no part of the cost is above 0."""
         return self.cost == Cost(neighbours=self.cost.neighbours)
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What a forecast says for so many rows."""
-
-    rows: str
-    off: str
-    noise: str
 
 
 @dataclass(frozen=True)
@@ -81,12 +72,12 @@ class Story:
     epsilon: float | Fraction
     delta: float | Fraction
     whom: Unit
-    proof: str
+    theorem: Theorem | None
     what: str
     shares: tuple[Share, ...]
     test_failure: Fraction | None  # of the steps that test; None if there are none
-    forecast: tuple[str, ...]
-    expected: tuple[Expected, ...]  # of the forecast, what is said for numbers of rows
+    forecast: tuple[str, ...]  # in words, but for what is said for numbers of rows
+    expected: tuple[FitForecast, ...]  # that
     tables: tuple[Table, ...]
     details: tuple[tuple[str, str], ...]
     certificate: tuple[tuple[str, str], ...]
@@ -140,15 +131,13 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     """The story of a fit. ``rows``: a public guess, for a forecast; without it that of the model, if it has one."""
     from sklearn.utils.validation import check_is_fitted
 
-    from snugdp.estimators.files.kinds import LEFT_OUT
-
-    if type(model).__name__ not in _KINDS or not type(model).__module__.startswith("snugdp."):
-        raise TypeError(f"a report is made of {', '.join(_KINDS)}, of a model file, or of an outcome")
+    entry = entry_of(model)
+    if entry is None:
+        raise TypeError(f"a report is made of {', '.join(BY_NAME)}, of a model file, or of an outcome")
     check_is_fitted(model)
     schema, target = getattr(model, "schema", None), None
     if schema is not None:
         target = schema.target
-    kind = _KINDS[type(model).__name__]
     promise, cost, plan = model.guarantee_, model.cost_, model.plan_
     budget = model._budget() if promise is None else promise.budget
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
@@ -156,7 +145,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     beside = facts(getattr(model, "details_", None), of_released)
     outlook = _outlook(model, getattr(model, "rows", None) if rows is None else rows)
     return Story(
-        title=title or (kind if target is None else f"{kind} of {target}"),
+        title=title or (entry.title if target is None else f"{entry.title} of {target}"),
         thing="the outcome" if not model.released_ else "this model",
         refused=not model.released_,
         rehearsed=model.receipt_ is None,
@@ -164,8 +153,8 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
         epsilon=budget.epsilon,
         delta=budget.delta,
         whom=plan.unit,
-        proof=plan.proof if promise is None else promise.proof,
-        what=plan.what,
+        theorem=plan.theorem,
+        what=plan.title,
         **_planned(plan, budget.delta),
         outlook=outlook,
         tables=tables_of(model, None if outlook is None else outlook.asked.noise) if model.released_ else (),
@@ -175,7 +164,8 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
         columns=_columns(schema),
         receipt=model.receipt_,
         software=_software(),
-        selected=plan.proof.startswith(_SELECTED),
+        time=_now(),
+        selected=_selected(plan),
     )
 
 
@@ -193,10 +183,9 @@ def of_outcome(
     if plan is not None and plan.unit is not outcome.unit:
         raise ValueError("the plan is not the one of this outcome: they differ in whom they protect")
     epsilon, delta = promised(cost) if budget is None else (budget.epsilon, budget.delta)
-    what = plan.what if plan is not None else receipt.what if receipt is not None else "rehearsal"
-    told = _planned(plan, delta)
+    what = plan.title if plan is not None else receipt.what if receipt is not None else "rehearsal"
     exact = plan is not None and plan.steps[-1].cost == Cost(neighbours=cost.neighbours)
-    usual = _usual_error(told["forecast"])
+    usual = None if plan is None else plan.forecast.answer_error or None
     table = None if outcome.refused else table_of(outcome.value, usual, exact=exact, classes=classes)
     return Story(
         title=title or what[:1].upper() + what[1:],
@@ -207,9 +196,9 @@ def of_outcome(
         epsilon=epsilon,
         delta=delta,
         whom=outcome.unit,
-        proof="" if plan is None else plan.proof,
+        theorem=None if plan is None else plan.theorem,
         what=what,
-        **told,
+        **_planned(plan, delta),
         tables=() if table is None else (table,),
         details=(),
         certificate=() if outcome.refused else facts(outcome.certificate, of_released),
@@ -217,7 +206,7 @@ def of_outcome(
         columns=(),
         receipt=receipt,
         software=_software(),
-        time=f"written {_when(datetime.now(UTC).isoformat())}",
+        time=_now(),
     )
 
 
@@ -245,16 +234,18 @@ def _amount(value: float | Fraction) -> float | str:
 def _planned(plan: Plan | None, delta: Fraction) -> dict[str, Any]:
     if plan is None:
         return {"shares": (), "test_failure": None, "forecast": (), "expected": ()}
-    tests = [step.cost.delta for step in plan.steps if step.name == "test"]
-    found = [(line, _EXPECTED.fullmatch(line)) for line in plan.forecast]
+    tests = [step.cost.delta for step in plan.steps if step.kind is StepKind.TEST]
     return {
-        "shares": tuple(Share(step.name, step.noise, step.cost, _alone(step.cost, delta)) for step in plan.steps),
+        "shares": tuple(Share(step, _alone(step.cost, delta)) for step in plan.steps),
         "test_failure": sum(tests, Fraction(0)) if tests else None,
-        "forecast": tuple(line for line, match in found if match is None),
-        "expected": tuple(
-            Expected(match["rows"], _rounded(match["off"]), _rounded(match["noise"])) for _, match in found if match
-        ),
+        "forecast": forecast_lines(plan.forecast, fits=False),
+        "expected": plan.forecast.fits,
     }
+
+
+def _selected(plan: Plan) -> bool:
+    """Whether it is the best of several runs."""
+    return any(step.kind is StepKind.RUNS for step in plan.steps)
 
 
 def _alone(cost: Cost, delta: Fraction) -> float | Fraction | None:
@@ -263,13 +254,6 @@ def _alone(cost: Cost, delta: Fraction) -> float | Fraction | None:
         return None
     found = _computed(cost.epsilon_at(delta))
     return min(found, cost.epsilon) if _plain(cost) else found
-
-
-def _rounded(text: str) -> str:
-    """Numbers inside words, as people write them."""
-    if text in ("inf", "unbounded size"):
-        return "unbounded"
-    return _FLOAT.sub(lambda match: number(float(match[0]), 3), text)
 
 
 def _known(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -294,7 +278,7 @@ def _when(time: str) -> str:
 
 def _outlook(model: Any, rows: int | None) -> Outlook | None:
     """What another epsilon would have brought, where somebody said how many rows there are about."""
-    if rows is None or not hasattr(model, "_bounds") or model.plan_.proof.startswith(_SELECTED):
+    if rows is None or not hasattr(model, "_bounds") or _selected(model.plan_):
         return None
     from snugdp.estimators.base import whole_rows
     from snugdp.estimators.forecast import forecast
@@ -307,9 +291,8 @@ def _outlook(model: Any, rows: int | None) -> Outlook | None:
         return None
 
 
-def _usual_error(forecast: tuple[str, ...]) -> float | None:
-    found = next((match for match in map(_USUAL_ERROR.match, forecast) if match is not None), None)
-    return None if found is None else float(found[1].replace(",", ""))
+def _now() -> str:
+    return f"written {_when(datetime.now(UTC).isoformat())}"
 
 
 def _columns(schema: Any) -> tuple[tuple[str, str], ...]:
@@ -332,4 +315,4 @@ def _software() -> str:
     return f"snugdp {__version__}"
 
 
-__all__ = ["Expected", "Share", "Story", "of_estimator", "of_outcome", "promised", "story_of"]
+__all__ = ["Share", "Story", "of_estimator", "of_outcome", "promised", "story_of"]

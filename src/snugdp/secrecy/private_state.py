@@ -6,7 +6,7 @@ import zlib
 from typing import NoReturn
 
 
-class Hidden:
+class PrivateState:
     """Private statistics in the making. They cannot be printed, compared, pickled or copied.
 
     An engine wraps the finished ones in a ``Secret``; between processes they travel by ``Pass.pack``.

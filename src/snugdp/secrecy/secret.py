@@ -6,14 +6,12 @@ only the noise room may unwrap (``tests/test_layers.py`` checks it), and what it
 
 from __future__ import annotations
 
-import os
-import threading
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Generic, NoReturn, TypeVar
+from collections.abc import Callable
+from typing import Generic, NoReturn, TypeVar
 
 import numpy as np
+
+from snugdp.secrecy.silence import WARNINGS_OFF
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -22,57 +20,6 @@ U = TypeVar("U")
 
 class PrivateComputationError(RuntimeError):
     """A computation on private values failed. The message never says which values."""
-
-
-class _Hush:
-    """No warning leaves the block, not even one that the code inside insists on, or that a filter makes an error.
-
-    Filters of warnings belong to the whole process and not to a thread, so those of other threads are lost meanwhile.
-    Blocks that overlap in several threads share one change of the filters, and the last one undoes it: a change each
-    would leave them as another thread had found them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._depth = 0
-        self._held: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._depth:
-                held = warnings.catch_warnings(record=True)
-                held.__enter__()
-                self._held = held
-                warnings.simplefilter("ignore")
-            self._depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._depth -= 1
-            if self._depth <= 0:
-                self._end()
-
-    def _end(self) -> None:
-        held, self._held, self._depth = self._held, None, 0
-        if held is not None:
-            held.__exit__(None, None, None)
-
-    def after_fork(self) -> None:
-        """In a child: another thread of the parent may have held the lock, or been inside a block."""
-        self._lock = threading.RLock()
-        self._end()
-
-
-_HUSH = _Hush()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_HUSH.after_fork)
-
-
-@contextmanager
-def muted() -> Iterator[None]:
-    """No warning leaves the block, of Python or of numpy: it might be about private values."""
-    with _HUSH, np.errstate(all="ignore"):
-        yield
 
 
 class Secret(Generic[T_co]):
@@ -102,7 +49,7 @@ class Secret(Generic[T_co]):
         """
         interrupted = False
         try:
-            with _HUSH, np.errstate(all="ignore"):
+            with WARNINGS_OFF, np.errstate(all="ignore"):
                 return Secret(function(self._value))
         except KeyboardInterrupt:
             interrupted = True

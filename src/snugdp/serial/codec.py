@@ -1,12 +1,14 @@
-"""Outcomes as text, so that a ledger can keep what a charge bought. Open, versioned, and without any code in it.
+"""Values as JSON that are read back bit by bit: what a ledger stores of a charge, and what a model file holds.
 
-What JSON has is written as JSON: null, truth values, text, small whole numbers, finite real numbers and lists. All
-else is an object with one key, which says what it is: ``int``, ``float`` (bits of what is not finite), ``bytes``,
-``fraction``, ``decimal``, ``tuple``, ``dict`` (pairs), ``scalar`` and ``array`` (numpy: type, shape, little-endian
-bytes), ``objects`` (an array of anything), ``enum`` and ``record`` (enums and frozen dataclasses of snugdp, by name).
+What JSON has is written as JSON: null, booleans, text, small integers, finite real numbers and lists. All else is an
+object with one key, which says what it is: ``int``, ``float`` (bits of what is not finite), ``bytes``, ``fraction``,
+``decimal``, ``tuple``, ``dict`` (pairs), ``scalar`` and ``array`` (numpy: type, shape, little-endian bytes),
+``objects`` (an array of anything), ``enum`` and ``record`` (enums and frozen dataclasses, by their ids in
+``registry.py``). Where people shall read it, arrays of finite floats are nested lists of decimal numbers (``floats``)
+and fractions are decimal (``ratio``): every float has as many digits as tell it from all others.
 
-Reading builds such values and calls nothing else: a name outside snugdp, or of anything but an enum or a frozen
-dataclass, is refused; a record is made by its own ``__init__`` and must come out as it was written.
+Reading builds such values and runs nothing else: an id that is not in the table is refused, and a record is made by its
+own ``__init__`` and must come out as it was written.
 """
 
 from __future__ import annotations
@@ -25,73 +27,116 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.serial.registry import found, named, suits
+from snugdp.serial.registry import identity, resolve, suits
 
-VERSION = 1
+VERSION = 2  # of stored outcomes; version 1 had Python paths for ids
 _EXACT = 2**53  # whole numbers that every reader of JSON gets right
+_MAX_DIGITS = 4000  # of a decimal integer, which every Python converts
+_MAX_EMPTY_SIDE = 10**7  # of an array without entries
 _DTYPES = "biufcUSMm"
 _WIDEST = {"f": 8, "c": 16}  # wider ones differ between machines
 
 
 class UnreadableError(ValueError):
-    """The text is no outcome that this version can read."""
+    """The text is not an outcome or value that this version can read."""
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """An outcome as it was stored."""
+class StoredOutcome:
+    """What came of a charge, as a ledger stores it."""
 
     refused: bool
     value: Any = None
     certificate: Any = None
 
 
-def written(kept: Kept) -> str | None:
+def dumps(outcome: StoredOutcome) -> str | None:
     """The outcome as text, or nothing if it holds what cannot be read back bit by bit.
 
-    >>> written(Kept(False, Fraction(1, 3)))
-    '{"snugdp outcome":1,"refused":false,"value":{"fraction":"1/3"},"certificate":null}'
-    >>> written(Kept(False, object())) is None
+    >>> dumps(StoredOutcome(False, Fraction(1, 3)))
+    '{"snugdp outcome":2,"refused":false,"value":{"fraction":"1/3"},"certificate":null}'
+    >>> dumps(StoredOutcome(False, object())) is None
     True
     """
     try:
-        body = _text(kept)
-        return body if _text(read(body)) == body else None
-    except Exception:  # paid for and drawn: what cannot be kept must still be shown
+        body = _body(outcome)
+        return body if _body(loads(body)) == body else None
+    except Exception:  # paid for and drawn: what cannot be stored must still be shown
         return None
 
 
-def read(body: str) -> Kept:
+def loads(body: str) -> StoredOutcome:
     """The outcome again, equal bit by bit.
 
-    >>> read('{"snugdp outcome":1,"refused":false,"value":{"fraction":"1/3"},"certificate":null}').value
+    >>> loads('{"snugdp outcome":2,"refused":false,"value":{"fraction":"1/3"},"certificate":null}').value
     Fraction(1, 3)
     """
     try:
         whole = json.loads(body)
-        if whole["snugdp outcome"] == VERSION and isinstance(whole["refused"], bool):
-            return Kept(whole["refused"], _read(whole["value"]), _read(whole["certificate"]))
+        if whole["snugdp outcome"] in range(1, VERSION + 1) and isinstance(whole["refused"], bool):
+            return StoredOutcome(whole["refused"], _read(whole["value"]), _read(whole["certificate"]))
     except Exception:  # whatever is wrong with it
         pass
-    raise UnreadableError("this is no outcome that this version of snugdp can read")
+    raise UnreadableError("this is not an outcome that this version of snugdp can read")
 
 
-def _text(kept: Kept) -> str:
-    parts = {"value": _write(kept.value), "certificate": _write(kept.certificate)}
-    whole = {"snugdp outcome": VERSION, "refused": kept.refused, **parts}
-    return json.dumps(whole, allow_nan=False, separators=(",", ":"))
+def encode(value: Any) -> Any:
+    """A value as JSON for people to read, from which ``decode`` makes it again bit by bit; TypeError if it cannot.
+
+    >>> encode({"ridge": np.array([0.1, 2.0]), "share": Fraction(1, 3)})
+    {'dict': [['ridge', {'floats': [0.1, 2.0]}], ['share', {'ratio': '1/3'}]]}
+    """
+    try:
+        tree = _write(value, readable=True)
+        if _text(_write(decode(tree), readable=True)) == _text(tree):
+            return tree
+    except Exception:  # whatever it holds
+        pass
+    raise TypeError("it is not made of numbers, text, lists and arrays")
 
 
-def _write(value: Any) -> Any:
+def decode(tree: Any) -> Any:
+    """The value again. Nothing is run: what is not known is refused.
+
+    >>> decode({"ratio": "1/3"})
+    Fraction(1, 3)
+    """
+    try:
+        return _read(tree)
+    except Exception:  # whatever is wrong with it
+        pass
+    raise UnreadableError("this is not a value that this version of snugdp can read")
+
+
+def record(kind: type, **trees: Any) -> dict[str, Any]:
+    """The tree of a frozen dataclass of ours, from the trees of its fields."""
+    return {"record": [identity(kind), trees]}
+
+
+def _body(outcome: StoredOutcome) -> str:
+    parts = {"value": _write(outcome.value), "certificate": _write(outcome.certificate)}
+    return _text({"snugdp outcome": VERSION, "refused": outcome.refused, **parts})
+
+
+def _text(tree: Any) -> str:
+    return json.dumps(tree, allow_nan=False, separators=(",", ":"))
+
+
+def _write(value: Any, readable: bool = False) -> Any:
     """By the very type: a subclass may hold more than its base would tell."""
     kind = type(value)
-    if kind in _WRITERS:
-        return _WRITERS[kind](value)
+    if kind in _LEAVES:
+        return _LEAVES[kind](value)
+    if kind in _NESTED:
+        return _NESTED[kind](value, readable)
     if isinstance(value, np.generic):
         return {"scalar": _bits(np.asarray(value))}
+    own = identity(kind)
+    if own is None:
+        raise TypeError("a type without an id is not stored")
     if isinstance(value, Enum):
-        return {"enum": [named(kind), value.name]}
-    return {"record": [named(kind), {field.name: _write(getattr(value, field.name)) for field in fields(value)}]}
+        return {"enum": [own, value.name]}
+    return {"record": [own, {field.name: _write(getattr(value, field.name), readable) for field in fields(value)}]}
 
 
 def _read(given: Any) -> Any:
@@ -111,30 +156,49 @@ def _real(value: float) -> Any:
     return value if math.isfinite(value) else {"float": struct.pack(">d", value).hex()}
 
 
-def _array(value: NDArray[Any]) -> dict[str, Any]:
+def _fraction(value: Fraction, readable: bool) -> dict[str, str]:
+    over, under = value.numerator, value.denominator
+    if readable and max(abs(over), under).bit_length() * math.log10(2) <= _MAX_DIGITS:
+        return {"ratio": f"{over}/{under}"}
+    return {"fraction": f"{over:x}/{under:x}"}
+
+
+def _array(value: NDArray[Any], readable: bool) -> dict[str, Any]:
+    shape = list(value.shape)
     if value.dtype.kind == "O":
-        return {"objects": {"shape": list(value.shape), "items": [_write(item) for item in value.ravel().tolist()]}}
+        return {"objects": {"shape": shape, "items": [_write(item, readable) for item in value.ravel().tolist()]}}
     column_wise = value.flags.f_contiguous and not value.flags.c_contiguous
+    if readable and value.dtype == "<f8" and value.size and not column_wise and np.isfinite(value).all():
+        return {"floats": value.tolist()}
     order = {"order": "F"} if column_wise else {}  # the order of sums, and so their last bit, may hang on it
-    return {"array": {"shape": list(value.shape), **order, **_bits(value.T if column_wise else value)}}
+    return {"array": {"shape": shape, **order, **_bits(value.T if column_wise else value)}}
 
 
 def _bits(value: NDArray[Any]) -> dict[str, Any]:
     kind = value.dtype
     if kind.kind not in _DTYPES or kind.itemsize > _WIDEST.get(kind.kind, kind.itemsize):
-        raise TypeError("an array of this type is not kept")
+        raise TypeError("an array of this type is not stored")
     little = value.astype(kind.newbyteorder("<"), copy=False)
     return {"dtype": little.dtype.str, "data": base64.b64encode(little.tobytes()).decode("ascii")}
 
 
 def _from_bits(held: dict[str, Any], shape: list[int]) -> NDArray[Any]:
     kind = np.dtype(held["dtype"])
-    if kind.kind not in _DTYPES or held["dtype"] != kind.newbyteorder("<").str:
-        raise TypeError("an array of this type is not kept")
+    if kind.kind not in _DTYPES or held["dtype"] != kind.newbyteorder("<").str or not kind.itemsize:
+        raise TypeError("an array of this type is not stored")
     data = base64.b64decode(held["data"], validate=True)
-    if len(data) != kind.itemsize * math.prod(shape):
+    if len(data) != kind.itemsize * math.prod(_checked(shape)):
         raise ValueError("an array has as many bytes as its shape says")
     return np.ndarray(shape, kind, bytearray(data))
+
+
+def _checked(shape: list[int]) -> list[int]:
+    """A shape that costs nothing to have: one with a 0 in it can be absurd in all its other sides."""
+    if any(type(side) is not int or side < 0 for side in shape):
+        raise TypeError("a shape is a list of whole numbers")
+    if not math.prod(shape) and max(shape) > _MAX_EMPTY_SIDE:
+        raise ValueError("an empty array has no such shape")
+    return shape
 
 
 def _to_array(held: dict[str, Any]) -> NDArray[Any]:
@@ -142,58 +206,70 @@ def _to_array(held: dict[str, Any]) -> NDArray[Any]:
     return _from_bits(held, shape[::-1]).T if held.get("order") == "F" else _from_bits(held, shape)
 
 
+def _to_floats(held: Any) -> NDArray[Any]:
+    values = np.array(held, dtype="<f8")
+    if values.tolist() != held or not values.size or not np.isfinite(values).all():
+        raise ValueError("an array of floats must be a list of finite numbers, or lists of the same length")
+    return values
+
+
 def _to_objects(held: dict[str, Any]) -> NDArray[Any]:
     made = np.empty(len(held["items"]), dtype=object)
     for place, item in enumerate(held["items"]):
         made[place] = _read(item)
-    return made.reshape(held["shape"])
+    return made.reshape(_checked(held["shape"]))
 
 
-def _to_fraction(text: str) -> Fraction:
+def _to_fraction(text: str, base: int) -> Fraction:
     over, under = text.split("/")
-    return Fraction(int(over, 16), int(under, 16))
+    return Fraction(int(over, base), int(under, base))
 
 
 def _to_enum(held: list[str]) -> Any:
-    kind = found(held[0])
+    kind = resolve(held[0])
     if not issubclass(kind, Enum):
-        raise TypeError("only the members of an enum are kept by name")
+        raise TypeError("only the members of an enum are stored by name")
     return kind[held[1]]
 
 
 def _to_record(held: list[Any]) -> Any:
-    kind, given = found(held[0]), {name: _read(value) for name, value in held[1].items()}
+    kind, given = resolve(held[0]), {name: _read(value) for name, value in held[1].items()}
     told = kind.__dataclass_params__.init  # otherwise its __init__ is written by hand and takes what it likes
     made = kind(**{field.name: given[field.name] for field in fields(kind) if field.init or not told})
-    if not suits(made) or _write(made) != {"record": held}:
+    again = _write(made)["record"][1]
+    if not suits(made) or (again != held[1] and again != {name: _write(value) for name, value in given.items()}):
         raise ValueError("a record must come out as it was written")
     return made
 
 
-_WRITERS: dict[type, Callable[[Any], Any]] = {
+_LEAVES: dict[type, Callable[[Any], Any]] = {
     type(None): lambda value: value,
     bool: lambda value: value,
     str: lambda value: value,
     int: _whole,
     float: _real,
     bytes: lambda value: {"bytes": base64.b64encode(value).decode("ascii")},
-    Fraction: lambda value: {"fraction": f"{value.numerator:x}/{value.denominator:x}"},
     Decimal: lambda value: {"decimal": str(value)},
-    list: lambda value: [_write(item) for item in value],
-    tuple: lambda value: {"tuple": [_write(item) for item in value]},
-    dict: lambda value: {"dict": [[_write(key), _write(held)] for key, held in value.items()]},
+}
+_NESTED: dict[type, Callable[[Any, bool], Any]] = {
+    Fraction: _fraction,
     np.ndarray: _array,
+    list: lambda value, how: [_write(item, how) for item in value],
+    tuple: lambda value, how: {"tuple": [_write(item, how) for item in value]},
+    dict: lambda value, how: {"dict": [[_write(key, how), _write(held, how)] for key, held in value.items()]},
 }
 _READERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda held: int(held, 16),
     "float": lambda held: struct.unpack(">d", bytes.fromhex(held))[0],
     "bytes": lambda held: base64.b64decode(held, validate=True),
-    "fraction": _to_fraction,
+    "fraction": lambda held: _to_fraction(held, 16),
+    "ratio": lambda held: _to_fraction(held, 10),
     "decimal": Decimal,
     "tuple": lambda held: tuple(_read(item) for item in held),
     "dict": lambda held: {_read(key): _read(value) for key, value in held},
     "scalar": lambda held: _from_bits(held, [1])[0],
     "array": _to_array,
+    "floats": _to_floats,
     "objects": _to_objects,
     "enum": _to_enum,
     "record": _to_record,

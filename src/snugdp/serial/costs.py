@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.numerics.rationals import written_up
 
 Json: TypeAlias = Any
 PARTS = ("mu_squared", "epsilon", "delta", "variation")
+PLAIN_PARTS = ("mu", "epsilon", "delta", "variation")
 LONGEST = 600  # bits of an amount, numerator and denominator together: 180 digits
 GRID = 256  # a longer one is rounded up to a multiple of 2**-GRID
 MOST_ATOMS = 1000  # in one charge
@@ -78,6 +80,18 @@ def cost_to_json(cost: Cost) -> Json:
     if cost.atoms:
         parts["atoms"] = [[[_branch(b) for b in side] for side in (atom.add, atom.remove)] for atom in cost.atoms]
     return parts
+
+
+def cost_parts(cost: Cost) -> dict[str, Json]:
+    """A cost for people: in plain numbers, rounded up, and in words."""
+    exact = cost.exact()
+    parts = {name: written_up(exact[name]) if name in exact else 0.0 for name in PLAIN_PARTS}
+    return {**parts, "neighbours": cost.neighbours.value, "words": repr(cost)}
+
+
+def cost_told(cost: Cost) -> dict[str, Json]:
+    """A cost for people and machines: as ``cost_parts``, and every part exactly, as ratios of whole numbers."""
+    return {**cost_parts(cost), "exact": cost_to_json(cost)}
 
 
 def total_to_json(cost: Cost) -> Json:

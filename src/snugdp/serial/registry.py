@@ -1,42 +1,107 @@
-"""Which types a stored outcome may name: enums and frozen dataclasses of snugdp, and whether their fields suit them."""
+"""The names on disk: a stable, versioned id for every type that a ledger, a model file or a key may hold.
+
+The compatibility promise:
+
+* An id means one class with one set of fields for ever. A class may move and be renamed; its id stays. A change of its
+  fields, or of what they mean, is a new id (``fit/2``), and the old id stays readable beside it.
+* Whatever a version has written is read by every later one with the same major number: outcomes in a ledger bit by
+  bit, and models so that they predict the same. A version that drops a form refuses it in one sentence that says which
+  version to use. Nothing is ever guessed, charged twice under one key, or drawn again.
+* A key names the same release after an upgrade as before it, unless the class that was asked has got other parameters:
+  then it is refused, and not charged.
+* Files from before there were ids hold Python paths (``snugdp.mechanisms.regression:Fit``). They are read through
+  the last column of the table, and never rewritten: the hashes of a ledger cover them.
+* Nothing is promised to older versions: they refuse what a newer one has written.
+
+What is not in the table is not stored: a ledger marks such an outcome as consumed, and a model file is not written.
+"""
 
 from __future__ import annotations
 
 import importlib
 import numbers
-import re
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from enum import Enum
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-_ROOMS = "numerics|accounting|core|noise|propose|tables|release|certify|mechanisms|recipe|queries|pate|estimators"
-_NAME = re.compile(rf"snugdp\.(?:{_ROOMS})(?:\.[a-z][a-z0-9_]*)*:[A-Za-z_]\w*", re.ASCII)
+TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it was before there were ids
+    "neighbours/1": ("core.guarantee:Neighbours", "guarantee:Neighbours"),
+    "unit/1": ("core.guarantee:Unit", "guarantee:Unit"),
+    "budget/1": ("core.guarantee:Budget", "guarantee:Budget"),
+    "cost/1": ("core.guarantee:Cost", "guarantee:Cost"),
+    "atom/1": ("accounting.composition:Atom", "accounting.triple:Atom"),
+    "branch/1": ("accounting.composition:Branch", "accounting.triple:Branch"),
+    # outcomes
+    "receipt/1": ("core.outcome:Receipt", "outcome:Receipt"),
+    "released/1": ("core.outcome:Released", "outcome:Released"),
+    "refused/1": ("core.outcome:Refused", "outcome:Refused"),
+    "not-private/1": ("core.outcome:NotPrivate", "outcome:NotPrivate"),
+    "selected/1": ("mechanisms.selection.select:Selected", "ptr.select:Selected"),
+    # what is released, and what tests release
+    "fit/1": ("mechanisms.linear.base:Fit", "mechanisms.regression:Fit"),
+    "components/1": ("mechanisms.components.base:Components", "mechanisms.components:Components"),
+    "components-start/1": ("mechanisms.components.base:Start", "mechanisms.components:Start"),
+    "support/1": ("mechanisms.support.peeling:Support", "mechanisms.support:Support"),
+    "labels/1": ("pate.face:Labels", "pate.face:Labels"),
+    "estimated-bounds/1": ("queries.bounds:EstimatedBounds", "queries.bounds:EstimatedBounds"),
+    "ridge-certificate/1": ("mechanisms.linear.ridge_test:RidgeCertificate", "mechanisms.ridge_test:RidgeCertificate"),
+    "curvature-certificate/1": (
+        "mechanisms.output.glm:CurvatureCertificate", "mechanisms.glm_output:CurvatureCertificate",
+    ),
+    "gap-certificate/1": ("mechanisms.components.gap_test:GapCertificate", "mechanisms.gap_test:GapCertificate"),
+    "scale/1": ("mechanisms.objective.robust:Scale", "mechanisms.objective:Scale"),
+    "sizes/1": ("mechanisms.objective.adaptive:Sizes", "mechanisms.adaptive:Sizes"),
+    "spread/1": ("mechanisms.objective.spread:Spread", "mechanisms.spread:Spread"),
+    # what is asked for
+    "schema/1": ("tables.schema.schema:Schema", "data.schema:Schema"),
+    "number/1": ("tables.schema.kinds:Number", "data.kinds:Number"),
+    "category/1": ("tables.schema.kinds:Category", "data.kinds:Category"),
+    "boolean/1": ("tables.schema.kinds:Boolean", "data.kinds:Boolean"),
+    "logistic-loss/1": ("tables.losses.losses:Logistic", "data.losses:Logistic"),
+    "huber-loss/1": ("tables.losses.losses:Huber", "data.losses:Huber"),
+    "pseudo-huber-loss/1": ("tables.losses.losses:PseudoHuber", "data.losses:PseudoHuber"),
+    "log-cosh-loss/1": ("tables.losses.losses:LogCosh", "data.losses:LogCosh"),
+    "soft-hinge-loss/1": ("tables.losses.losses:SoftHinge", "data.losses:SoftHinge"),
+    "tamed-poisson-loss/1": ("tables.losses.losses:TamedPoisson", "data.losses:TamedPoisson"),
+    "median/1": ("queries.robust:Median", "queries.robust:Median"),
+    "quantile/1": ("queries.robust:Quantile", "queries.robust:Quantile"),
+    "trimmed-mean/1": ("queries.robust:TrimmedMean", "queries.robust:TrimmedMean"),
+    "mode/1": ("queries.labels:Mode", "queries.labels:Mode"),
+    "vote/1": ("queries.labels:Vote", "queries.labels:Vote"),
+    "bounds/1": ("queries.bounds:Bounds", "queries.bounds:Bounds"),
+    "pate-numbers/1": ("pate.face:Numbers", "pate.face:Numbers"),
+    "statistic/1": ("certify.statistics:Statistic", "ptr.certify.statistics:Statistic"),
+    "smooth-bound/1": ("certify.smooth:SmoothBound", "ptr.certify.smooth:SmoothBound"),
+}  # fmt: skip
+FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items()}
+_IDS = {f"snugdp.{home}": own for own, (home, _) in TYPES.items()}
 _LOOSE: dict[Any, type] = {float: numbers.Real, int: numbers.Integral, NoneType: NoneType}
 
 
-def named(kind: type) -> str:
-    """The name of a type that may be kept."""
+def identity(kind: type) -> str | None:
+    """The id of a class of ours; None for all others.
+
+    >>> from fractions import Fraction
+    >>> from snugdp import LinearRegression, Number
+    >>> identity(Number), identity(LinearRegression), identity(Fraction)
+    ('number/1', 'linear-regression/1', None)
+    """
     name = f"{kind.__module__}:{kind.__qualname__}"
-    if found(name) is not kind:
-        raise TypeError("a type is kept by its own name only")
-    return name
+    if name in _IDS and resolve(_IDS[name]) is kind:
+        return _IDS[name]
+    if name.startswith("snugdp.estimators."):
+        entry = importlib.import_module("snugdp.estimators.registry").entry_of_class(kind)
+        return None if entry is None else str(entry.id)
+    return None
 
 
 @cache
-def found(name: str) -> Any:
-    """The type of this name, if it may be kept."""
-    if not _NAME.fullmatch(name):
-        raise TypeError("only types of snugdp are kept")
-    module, _, own = name.partition(":")
-    kind: Any = getattr(importlib.import_module(module), own)
-    if not isinstance(kind, type) or f"{kind.__module__}:{kind.__qualname__}" != name:
-        raise TypeError("a type is kept by its own name only")
-    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    if not (frozen or issubclass(kind, Enum)):
-        raise TypeError("only enums and frozen dataclasses are kept")
+def resolve(name: str) -> Any:
+    """The type that an id, or a name from before there were ids, stands for."""
+    module, _, own = TYPES[FORMER.get(name, name)][0].partition(":")
+    kind: Any = getattr(importlib.import_module(f"snugdp.{module}"), own)
     return kind
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.rationals import Real
-from snugdp.secrecy.private_state import Hidden
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines.base import gather
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource
 from snugdp.tables.layouts.boxes import Box, BoxSchema
@@ -20,7 +20,7 @@ from snugdp.tables.sources import Source, SparkSource, open_source
 from snugdp.tables.sources.sparse import SparseSource
 
 
-class Candidates(Hidden):
+class Candidates(PrivateState):
     """Rows with many entries, under public bounds for each of them. Private: it travels as a ``Secret``.
 
     ``X``, ``y``: a matrix (dense, or sparse as ``canonical`` makes it) and floats, under a ``BoxSchema``. Or a
@@ -48,10 +48,12 @@ class Candidates(Hidden):
     def _open(self, table: object) -> Source:
         if self._X is None:
             return open_source(table)
-        assert isinstance(self.box, BoxSchema)
+        if not isinstance(self.box, BoxSchema):
+            raise TypeError("a matrix needs a box schema")
         if isinstance(self._X, np.ndarray):
             return ArraySource(self._X, self._y, cast(ArraySchema, self.box))  # of which it reads names and columns
-        assert self._y is not None
+        if self._y is None:
+            raise ValueError("a sparse matrix needs targets")
         return SparseSource(self._X, self._y, self.box.names, self.box.target)
 
     @property

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from snugdp.numerics.rationals import Real, rational
 
 _BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
-_LEAST = 1 << 10  # cells between the bounds
+_MIN_CELLS = 1 << 10  # cells between the bounds
 _BITS = 52  # the largest bound has this many bits on the grid: float resolution, and exact as a float
 
 
@@ -36,7 +36,7 @@ class Grid:
         exponent = _exponent_above(largest) - _BITS
         unit = Fraction(2) ** exponent
         grid = cls(exponent, math.ceil(low / unit), math.floor(high / unit))
-        if grid.width < _LEAST:
+        if grid.width < _MIN_CELLS:
             raise ValueError("the bounds are too close together for their size: subtract a public constant first")
         return grid
 

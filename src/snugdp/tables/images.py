@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NoReturn, Protocol, TypeVar
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.secrecy.private_state import Hidden
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import PrivateComputationError
-from snugdp.secrecy.silence import quietly
-from snugdp.tables.passes.base import row_map
-from snugdp.tables.rowmap import Floats, RowMap
+from snugdp.secrecy.silence import attempt
+from snugdp.tables.passes.base import MappedRows
+from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
 S = TypeVar("S")
 
-MOST = 500 * 2**20  # bytes
+MAX_BYTES = 500 * 2**20  # bytes
 _SINGLE = 1 << 48  # rows of a smaller squared norm have entries that are whole in single precision
 _FAILED = "the pass over the rows failed; the cause is withheld because it may depend on them. Nothing was released"
 
 
-class Images(Hidden):
+class Images(PrivateState):
     """Blocks of rows; all of them if ``complete``, otherwise as many as there was room for. Private."""
 
     __slots__ = ("blocks", "complete", "count", "size")
@@ -70,7 +69,7 @@ class BlockPass(Protocol[S]):
 
 
 @dataclass(frozen=True)
-class ImagePass:
+class ImagePass(MappedRows):
     """Keeps rows in at most ``most`` bytes, ``share`` bytes in each of the parts that are folded side by side.
 
     Both are public. For tables of this process: the state does not travel.
@@ -78,18 +77,8 @@ class ImagePass:
 
     schema: Layout
     bits: int | None = None
-    most: int = MOST
-    share: int = MOST
-
-    @cached_property
-    def row_map(self) -> RowMap:
-        """How rows become integers."""
-        return row_map(self.schema, self.bits)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the schema."""
-        return tuple(self.schema.columns)
+    most: int = MAX_BYTES
+    share: int = MAX_BYTES
 
     @property
     def _type(self) -> type:
@@ -147,7 +136,7 @@ def run(images: Images, work: BlockPass[S], threads: int) -> S:
                 total = work.merge(total, state)
         return total
 
-    worked, total = quietly(together)
+    worked, total = attempt(together)
     if not worked or total is None:
         raise PrivateComputationError(_FAILED)
     return total

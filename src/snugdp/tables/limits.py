@@ -9,8 +9,10 @@ from snugdp.core.guarantee import Neighbours
 PROOF = "tables/passes/moments.proof.md#theorem-1"
 
 _EXACT = 1 << 53  # whole numbers up to here are floats, so a float sum of them is exact
-_CACHED = 1 << 18  # entries of a block that stays in the cache: larger ones are not faster, smaller ones are slower
-_FEWEST, _MOST = 1024, 8192  # rows of a block, unless exactness asks for fewer
+_CACHED_ENTRIES = (
+    1 << 18
+)  # entries of a block that stays in the cache: larger ones are not faster, smaller ones are slower
+_MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 1024, 8192  # unless exactness asks for fewer
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Limits:
     @property
     def block(self) -> int:
         """The rows of a block in use: as many as are exact, and fit a cache."""
-        return min(self.rows_per_block, _MOST, max(_FEWEST, _CACHED // self.entries))
+        return min(self.rows_per_block, _MAX_BLOCK_ROWS, max(_MIN_BLOCK_ROWS, _CACHED_ENTRIES // self.entries))
 
     @property
     def blocks_before_spill(self) -> int:

@@ -27,8 +27,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _BITS = 20  # of the bound: the grid is about a millionth of it
 _TARGET_BITS = 22
-_MANY = 4  # a block with more than one long row in so many is shortened as a whole
-_WIDE = 64  # entries from which on numpy's row-wise product is fastest; numpy 2 has it
+_LONG_ROW_SHARE = 4  # a block with more than one long row in so many is shortened as a whole
+_MIN_VECDOT_ENTRIES = 64  # entries from which on numpy's row-wise product is fastest; numpy 2 has it
 _SAFE = 1 - 2.0**-40  # far more than three roundings, far less than a cell
 
 _vecdot: Any = getattr(np, "vecdot", None)
@@ -86,7 +86,7 @@ class RowMap:
             raise ValueError("the grid is too coarse for an intercept of 1: give a smaller feature bound, or bits >= 0")
         if self.entry_limit**2 < self.norm_squared:
             raise ValueError(f"{self.bits} bits are too many for {self.entries} entries: give fewer bits")
-        assert self.limits.entries == self.entries  # the limits check themselves
+        self.limits  # noqa: B018  # the limits check themselves
 
     @property
     def unit(self) -> Fraction:
@@ -156,7 +156,7 @@ class RowMap:
         norms = self._norms(V, W)  # line 2
         if not norms.max() <= self.norm_squared:  # also when one of them is not a number
             long = ~(norms <= self.norm_squared)
-            if _MANY * np.count_nonzero(long) > len(V):
+            if _LONG_ROW_SHARE * np.count_nonzero(long) > len(V):
                 self._shorten(V, W, norms)
             else:
                 few = V[long]
@@ -181,7 +181,7 @@ class RowMap:
         features = V[:, :-1] if self.constant else V
         width = features.shape[1]
         norms: Floats
-        if width >= _WIDE and V.strides[1] == V.itemsize and _vecdot is not None:
+        if width >= _MIN_VECDOT_ENTRIES and V.strides[1] == V.itemsize and _vecdot is not None:
             norms = _vecdot(features, features)
         else:
             norms = np.dot(np.multiply(features, features, out=W[:, :width]), np.ones(width))

@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from snugdp.tables.engines.base import measure
-from snugdp.tables.passes.base import GramPass
+from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.sources import Csv
-from snugdp_studies.bench.gram import Row, schema, table, timed
+from snugdp_studies.bench.contest.speed import Timing, timed
+from snugdp_studies.bench.gram import schema, table
 
 
-def run(repeats: int = 3, rows: int = 500_000, d: int = 20) -> list[Row]:
+def run(repeats: int = 3, rows: int = 500_000, d: int = 20) -> list[Timing]:
     """Parquet, and CSV as it is, with every cell in quotes, gzipped, and line by line with quotes inside cells."""
     work = GramPass(schema(d))
     with tempfile.TemporaryDirectory() as folder:

@@ -11,9 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -21,15 +19,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.passes.base import GramPass
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.moments import GramPass, Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources.base import Batch, Partition, Source
+from snugdp_studies.bench.contest.speed import Jobs, Timing, timed
 
 Floats = NDArray[np.float64]
-Jobs = Mapping[str, Callable[[], object]]
 
 IN_MEMORY = ((1_000_000, 20), (200_000, 100))
 STREAMED = (5_000_000, 20)
@@ -37,21 +34,9 @@ GENERATED = (5_000_000, 50_000_000)
 _STEP = 100_000
 
 
-@dataclass(frozen=True)
-class Row:
-    """One contender: seconds, the median multiple of the group's first in the same turn, peak memory if measured."""
-
-    group: str
-    name: str
-    min_s: float
-    median_s: float
-    relative: float
-    peak_mb: float | None = None
-
-
-def run(parts: Sequence[str] = ("memory", "stream", "growth"), repeats: int = 7) -> list[Row]:
+def run(parts: Sequence[str] = ("memory", "stream", "growth"), repeats: int = 7) -> list[Timing]:
     """The contenders of every part, in turn, ``repeats`` times over, so that a busy moment hits all of them alike."""
-    measured: dict[str, Callable[[], list[Row]]] = {
+    measured: dict[str, Callable[[], list[Timing]]] = {
         "memory": lambda: in_memory(repeats),
         "stream": lambda: streamed(repeats),
         "growth": lambda: growth(),
@@ -67,7 +52,7 @@ def threads() -> str:
     return f"OPENBLAS_NUM_THREADS={os.environ.get('OPENBLAS_NUM_THREADS', 'not set')}"
 
 
-def in_memory(repeats: int = 7, sizes: Sequence[tuple[int, int]] = IN_MEMORY) -> list[Row]:
+def in_memory(repeats: int = 7, sizes: Sequence[tuple[int, int]] = IN_MEMORY) -> list[Timing]:
     """A float64 matrix in memory: rows within bounds, and rows nearly all of which are shortened."""
     return [row for n, d in sizes for row in timed(f"{n:,} x {d} in memory", _memory_jobs(n, d), repeats)]
 
@@ -112,7 +97,7 @@ def numbers(n: int, d: int, start: int = 0) -> Floats:
     return (spread * 2 - 1).reshape(n, d)
 
 
-def streamed(repeats: int = 3, rows: int = STREAMED[0], d: int = STREAMED[1]) -> list[Row]:
+def streamed(repeats: int = 3, rows: int = STREAMED[0], d: int = STREAMED[1]) -> list[Timing]:
     """A Parquet file read by Polars in batches: decoded only, multiplied in floats, and exactly."""
     import polars as pl
 
@@ -143,15 +128,15 @@ def _float_stream(path: Path, d: int) -> Floats:
     return gram
 
 
-def growth(rows: Sequence[int] = GENERATED, d: int = STREAMED[1]) -> list[Row]:
+def growth(rows: Sequence[int] = GENERATED, d: int = STREAMED[1]) -> list[Timing]:
     """Time and peak memory of a pass over generated rows, each in a process of its own."""
-    found: list[Row] = []
+    found: list[Timing] = []
     for n in rows:
         code = f"import snugdp_studies.bench.gram as g; g.report_generated({n}, {d})"
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         seconds, peak = (float(part) for part in ran.stdout.split())
         base = found[0].median_s if found else seconds
-        found.append(Row(f"generated rows x {d}", f"{n:,} rows", seconds, seconds, seconds / base, peak))
+        found.append(Timing(f"generated rows x {d}", f"{n:,} rows", seconds, seconds, seconds, seconds / base, peak))
     return found
 
 
@@ -215,19 +200,3 @@ def table(n: int, d: int, start: int) -> Any:
     import polars as pl
 
     return pl.DataFrame(numbers(n, d, start), schema=[f"x{j}" for j in range(d)], orient="row")
-
-
-def timed(group: str, jobs: Jobs, repeats: int) -> list[Row]:
-    """Every job in turn, ``repeats`` times over, after one turn to warm up."""
-    times: dict[str, list[float]] = {name: [] for name in jobs}
-    for turn in range(repeats + 1):
-        for name, job in jobs.items():
-            start = perf_counter()
-            job()
-            if turn:  # the first turn only warms up
-                times[name].append(perf_counter() - start)
-    first = next(iter(times.values()))
-    return [
-        Row(group, name, min(taken), median(taken), median(t / unit for t, unit in zip(taken, first, strict=True)))
-        for name, taken in times.items()
-    ]

@@ -4,47 +4,25 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace, Law, Simulation
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.bench.contest.speed import Timing, timed
 
 SIZE = 5050  # the distinct entries of a 100 x 100 Gram matrix
 SCALE = 2**20
 
 
-@dataclass(frozen=True)
-class Row:
-    """One sampler: milliseconds per vector, and the median as a multiple of the first row's."""
-
-    name: str
-    min_ms: float
-    median_ms: float
-    relative: float
-
-
-def run(repeats: int = 15) -> list[Row]:
-    """Time every sampler in turn, ``repeats`` times over, so that a busy moment hits all of them alike.
+def run(repeats: int = 15) -> list[Timing]:
+    """Every sampler in turn, ``repeats`` times over.
 
     Raises an ImportError that says what to install if OpenDP is missing.
     """
     if repeats < 1:
         raise ValueError("repeats must be at least 1")
-    jobs = {**_ours(), **_opendp()}
-    times: dict[str, list[float]] = {name: [] for name in jobs}
-    for job in jobs.values():
-        job()  # tables and libraries are made ready outside the clock
-    for _ in range(repeats):
-        for name, job in jobs.items():
-            start = perf_counter()
-            job()
-            times[name].append(1000 * (perf_counter() - start))
-    unit = median(next(iter(times.values())))
-    return [Row(name, min(taken), median(taken), median(taken) / unit) for name, taken in times.items()]
+    return timed(f"{SIZE:,} draws", {**_ours(), **_opendp()}, repeats)
 
 
 def _ours() -> dict[str, Callable[[], object]]:

@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from statistics import median as middle
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from snugdp.queries.columns import median, quantile, trimmed_mean
 from snugdp.queries.labels import mode, vote
+from snugdp_studies.bench.contest.speed import Timing, timed
 
 CATEGORIES = 20
 
 
-@dataclass(frozen=True)
-class Row:
-    """One query: seconds, and the median as a multiple of ``numpy.sort`` on the same column."""
-
-    name: str
-    min_s: float
-    median_s: float
-    relative: float
-
-
-def run(rows: int = 5_000_000, repeats: int = 5) -> list[Row]:
-    """Time every query in turn, ``repeats`` times over, on the same made-up column."""
-    jobs = _jobs(rows)
-    times: dict[str, list[float]] = {name: [] for name in jobs}
-    for _ in range(repeats):
-        for name, job in jobs.items():
-            start = perf_counter()
-            job()
-            times[name].append(perf_counter() - start)
-    unit = middle(next(iter(times.values())))
-    return [Row(name, min(taken), middle(taken), middle(taken) / unit) for name, taken in times.items()]
+def run(rows: int = 5_000_000, repeats: int = 5) -> list[Timing]:
+    """Every query in turn, ``repeats`` times over, on the same made-up column."""
+    return timed(f"{rows:,} rows", _jobs(rows), repeats)
 
 
 def _jobs(rows: int) -> dict[str, Callable[[], object]]:

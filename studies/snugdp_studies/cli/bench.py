@@ -11,13 +11,14 @@ from snugdp.cli.lazy import Verb, lazy
 
 VERBS = {
     "classification": Verb(
-        "snugdp_studies.cli.classification:classification",
+        "snugdp_studies.cli.contest:classification",
         "Log-loss and accuracy of every method on held-out rows of your tables; or, with --speed, fit times.",
     ),
     "gram": Verb(
         "snugdp_studies.cli.bench:gram",
         "Exact sums of squares and products beside plain floats, in memory and streamed, and how they grow with rows.",
     ),
+    "imports": Verb("snugdp_studies.cli.bench:imports", "What an import costs beyond numpy, scipy and scikit-learn."),
     "ledger": Verb("snugdp_studies.cli.bench:ledger", "What a charge costs beside a bare fsync on the same disk."),
     "noise": Verb(
         "snugdp_studies.cli.bench:noise",
@@ -35,7 +36,7 @@ VERBS = {
         "snugdp_studies.cli.bench:queries", "Every query on millions of rows, beside numpy's sort of the same column."
     ),
     "regression": Verb(
-        "snugdp_studies.cli.regression:regression",
+        "snugdp_studies.cli.contest:regression",
         "Errors of every method on held-out rows of your tables; or, with --speed, fit times beside scikit-learn's.",
     ),
     "selection": Verb(
@@ -73,8 +74,26 @@ def noise(repeats: Annotated[int, typer.Option(min=1, help="Runs of each contend
     table = Table("5,050 draws", "fastest, ms", "median, ms", "relative to the exact Gaussian")
     with in_plain_words():
         for row in contest.run(repeats):
-            table.add_row(row.name, f"{row.min_ms:.2f}", f"{row.median_ms:.2f}", f"{row.relative:.2f}")
+            table.add_row(row.name, f"{1000 * row.min_s:.2f}", f"{1000 * row.median_s:.2f}", f"{row.relative:.2f}")
     Console().print(table)
+
+
+def imports(repeats: Annotated[int, typer.Option(min=1, help="Imports of each name.")] = 5) -> None:
+    """What an import costs beyond numpy, scipy and scikit-learn.
+
+    Example: snugdp bench imports --repeats 3
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    import snugdp_studies.bench.imports as contest
+
+    console = Console()
+    table = Table("from snugdp import", "fastest, CPU-s", "median, CPU-s", "own modules", "all modules")
+    for row in contest.run(repeats=repeats):
+        table.add_row(row.name, f"{row.min_s:.3f}", f"{row.median_s:.3f}", str(row.own), str(row.modules))
+    console.print(table)
+    console.print(contest.GOAL, highlight=False)
 
 
 def queries(

@@ -138,7 +138,7 @@ def every(
 
 
 def _make(out: Path, as_json: bool, **figures: Callable[[Console, Path], list[Path]]) -> None:
-    from snugdp_studies.bench.regression.contest import one_thread
+    from snugdp_studies.bench.contest.speed import one_thread
 
     console = Console(stderr=True)
     with in_plain_words(), one_thread():
@@ -163,7 +163,8 @@ def _folder(out: Path, data: Path | None) -> Path:
 def _figure1(console: Console, out: Path, *, data: Path | None, seeds: int | None, quick: bool) -> list[Path]:
     from dataclasses import replace
 
-    from snugdp_studies.bench.regression import data as regression_data
+    from snugdp_studies.bench.contest.tables import split
+    from snugdp_studies.bench.regression.task import TASK
     from snugdp_studies.paper import data as public
     from snugdp_studies.paper.figure1 import figure as figure1
 
@@ -171,7 +172,7 @@ def _figure1(console: Console, out: Path, *, data: Path | None, seeds: int | Non
     files = {name: public.needed(folder, file) for name, file in public.TABLES.items()}
     plan = figure1.QUICK if quick else figure1.Plan()
     plan = plan if seeds is None else replace(plan, seeds=seeds)
-    sources = {name: partial(regression_data.split, str(folder), name) for name in files}
+    sources = {name: partial(split, TASK.tables, str(folder), name) for name in files}
     _say(console, figure1.NOTES)
     scores = list(_watched(console, "Figure 1", figure1.run(sources, plan), figure1.points(sources, plan)))
     return figure1.save(out, scores, plan, {"data": {name: public.about(file) for name, file in files.items()}})

@@ -31,6 +31,7 @@ def pca(
 
     Example: snugdp bench pca --draws 20 --epsilons 1
     """
+    from snugdp_studies.bench.contest.speed import table as timings
     from snugdp_studies.bench.pca import contest, data
     from snugdp_studies.bench.pca import speed as pca_speed
 
@@ -50,12 +51,7 @@ def pca(
                 _losses("number of components chosen in private; draws that chose another than most left out", picked)
             )
         if rows:
-            table = Table(f"{rows:,} x 20", "first, s", "fastest, s", "median, s", f"over {pca_speed.SKLEARN}")
-            for row in pca_speed.run(rows, repeats=repeats):
-                table.add_row(
-                    row.name, f"{row.first_s:.3f}", f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}"
-                )
-            console.print(table)
+            console.print(timings(pca_speed.run(rows, repeats=repeats), pca_speed.SKLEARN))
             console.print(pca_speed.GOAL, highlight=False)
 
 

@@ -20,7 +20,7 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import cdf, density
 from snugdp.accounting.objective import closed_form, critical, glm, linear
 from snugdp.accounting.objective import curve as glm_curve
-from snugdp.accounting.objective.glm import Kind, SharpRun
+from snugdp.accounting.objective.run import Kind, RunCost, critical_loss, within
 from snugdp.numerics import balls
 from tests.accounting.objective.glm_laws import Classifier, Counts, beside, path_deltas, random_pair, random_path
 from tests.accounting.objective.perturbed import Law, deltas, loss
@@ -79,7 +79,7 @@ def worst(epsilon: float, m: float, kappa: float) -> float:
 @pytest.mark.parametrize(("m", "kappa"), SETTINGS)
 def test_random_neighbours_stay_below_the_whole_curve(m: float, kappa: float) -> None:
     rng = np.random.default_rng(int(1000 * m))
-    run = SharpRun(exact(m) ** 2, exact(kappa))
+    run = RunCost(exact(m) ** 2, exact(kappa))
     levels = levels_for(rng, m, float(run.critical_loss))
     claims = {side: [claimed(e, getattr(run.atom, side)) for e in levels] for side in ("add", "remove")}
     one_gaussian = [normal_delta(math.sqrt(run.gaussian_squared), e) for e in levels]
@@ -97,7 +97,7 @@ def test_random_paths_stay_below_the_whole_curve(curve: str, kind: Kind) -> None
     """Not only what rows can do: every path that the proof allows."""
     rng = np.random.default_rng(len(curve))
     for m, kappa in SETTINGS:
-        run = SharpRun(exact(m) ** 2, exact(kappa), kind)
+        run = RunCost(exact(m) ** 2, exact(kappa), kind)
         levels = levels_for(rng, m, float(run.critical_loss))
         remove, add = ([claimed(e, side) for e in levels] for side in (run.atom.remove, run.atom.add))
         mu = math.sqrt(run.gaussian_squared) if kind != "constant_sign" else math.inf
@@ -146,10 +146,10 @@ def test_one_release_needs_no_more_noise_than_a_gaussian(epsilon: float, delta: 
     assert m == pytest.approx(gaussian.mu(epsilon, delta), rel=1e-12)
     square = exact(m) ** 2
     ridge = 1 / (exact(epsilon) + square / 2)
-    cost = Cost(atoms=(SharpRun(square, 1 / ridge).atom,))
+    cost = Cost(atoms=(RunCost(square, 1 / ridge).atom,))
     assert cost.fits(Budget(epsilon, delta))
     assert cost.epsilon_at(delta) <= epsilon * (1 + 1e-9)
-    less = Cost(atoms=(SharpRun(square, 1 / (ridge * Fraction(95, 100))).atom,))
+    less = Cost(atoms=(RunCost(square, 1 / (ridge * Fraction(95, 100))).atom,))
     assert not less.fits(Budget(epsilon, delta))
 
 
@@ -171,7 +171,7 @@ def test_calibration_with_a_given_ridge() -> None:
     found = [glm.calibrate(1, "1e-6", kappa=part * free) for part in (0.5, 1.2)]
     whole = glm.calibrate(1, "1e-6")
     assert found[0] == whole > found[1] > 0.985 * whole
-    assert glm.within(Fraction(1), Fraction(1, 10**6), [SharpRun(exact(found[1]) ** 2, exact(1.2 * free))])
+    assert within(Fraction(1), Fraction(1, 10**6), [RunCost(exact(found[1]) ** 2, exact(1.2 * free))])
     assert worst(1.0, found[1], 1.2 * free) <= 1e-6 * LEEWAY
 
 
@@ -190,8 +190,8 @@ def test_no_limit_where_nothing_fits() -> None:
 def test_the_weights_are_needed() -> None:
     """Without its constants, or with the levels of half the kappa, the atom would be false."""
     m, kappa = 0.24, 2.5
-    atom = SharpRun(exact(m) ** 2, exact(kappa)).atom
-    half = SharpRun(exact(m) ** 2, exact(kappa) / 2).atom
+    atom = RunCost(exact(m) ** 2, exact(kappa)).atom
+    half = RunCost(exact(m) ** 2, exact(kappa) / 2).atom
     levels = [0.2, 0.5, 0.8, 1.0, 1.2]
     found = [max(deltas(p, q, [e], 250)[0] for p, q in rows_that_go(m, kappa, e)) for e in levels]
     assert all(value <= claimed(e, atom.remove) for e, value in zip(levels, found, strict=True))
@@ -202,7 +202,7 @@ def test_the_weights_are_needed() -> None:
 def test_the_gaussian_cost_is_needed() -> None:
     """With kappa = 8m an m-Gaussian claim is broken; the one made is not."""
     m, kappa = 0.24, 8 * 0.24
-    run = SharpRun(exact(m) ** 2, exact(kappa))
+    run = RunCost(exact(m) ** 2, exact(kappa))
     found = worst(0.6, m, kappa)
     assert normal_delta(m, 0.6) * 1.5 < found <= normal_delta(math.sqrt(run.gaussian_squared), 0.6)
     assert not run.is_gaussian(exact(m) ** 2)
@@ -213,7 +213,7 @@ def test_the_gaussian_cost_is_needed() -> None:
 def test_an_addition_has_weight_below_zero() -> None:
     """Below epsilon = 0 an addition is worse than Gaussian: the constant at 0 is needed."""
     m, kappa = 0.24, 2.5
-    atom = SharpRun(exact(m) ** 2, exact(kappa)).atom
+    atom = RunCost(exact(m) ** 2, exact(kappa)).atom
     e = -0.9
     found = max(deltas(q, p, [e], 250)[0] for p, q in rows_that_go(m, kappa, e))
     assert claimed(e, atom.add[:1]) * (1 + 1e-5) < found <= claimed(e, atom.add) * LEEWAY
@@ -232,14 +232,14 @@ def test_beside_a_gaussian_release(epsilon: float, delta: float) -> None:
     assert 0.7 * delta < max(pair[0] for pair in found) <= delta * 1.0001
     assert max(pair[1] for pair in found) <= delta * 1.0001
     assert max(beside(mu, p, q, epsilon) for p, q in rows_that_go(m, 3.5 * kappa, epsilon)) > 1.2 * delta
-    cost = Cost(mu=mu) + Cost(atoms=(SharpRun(exact(m) ** 2, exact(kappa)).atom,))
+    cost = Cost(mu=mu) + Cost(atoms=(RunCost(exact(m) ** 2, exact(kappa)).atom,))
     assert cost.fits(Budget(epsilon, delta))
 
 
 def test_two_runs_together_by_quadrature() -> None:
     """The sum of the losses of two exact pairs, against two atoms and against two Gaussian costs."""
     m, kappa, epsilon = 0.5, 1.5, 2.0
-    run = SharpRun(exact(m) ** 2, exact(kappa))
+    run = RunCost(exact(m) ** 2, exact(kappa))
     t = np.linspace(-8.5, 8.5, 401)
     weights = np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
     both = normal_delta(math.sqrt(2 * run.gaussian_squared), epsilon)
@@ -255,7 +255,7 @@ def test_two_runs_together_by_quadrature() -> None:
 
 def test_the_atom_is_tighter_than_the_closed_form() -> None:
     for m, kappa in SETTINGS:
-        run = SharpRun(exact(m) ** 2, exact(kappa))
+        run = RunCost(exact(m) ** 2, exact(kappa))
         for mu, part in ((0.02, 0.5), (0.2, 1.0), (0.2, 1.6)):
             for e in (part * kappa + m,):
                 add, remove = closed_form.beside(m, kappa, mu, e)
@@ -273,7 +273,7 @@ def test_robust_losses(kind: Kind) -> None:
     rng = np.random.default_rng(len(kind))
     for _ in range(6 * TIMES):
         m, kappa = float(rng.uniform(0.05, 1.5)), float(np.exp(rng.uniform(-4, 1)))
-        run = SharpRun(exact(m) ** 2, exact(kappa), kind)
+        run = RunCost(exact(m) ** 2, exact(kappa), kind)
         small, big = robust_pair(rng, kind.replace("_", "") if kind == "log_cosh" else kind, m, kappa)
         check_both(run, small, big, rng, m)
 
@@ -289,11 +289,11 @@ def test_tamed_poisson() -> None:
             rng.uniform(-1, 1, n).tolist(), rng.uniform(0, largest, n).tolist(), "", cap, slope / kappa, slope / m,
             float(rng.normal()),
         )  # fmt: skip
-        run = SharpRun(exact(m) ** 2, exact(kappa), "tamed_poisson")
+        run = RunCost(exact(m) ** 2, exact(kappa), "tamed_poisson")
         check_both(run, law, law.more(1.0, float(rng.choice([0.0, largest]))), rng, m)
 
 
-def check_both(run: SharpRun, small: Law, big: Law, rng: np.random.Generator, m: float) -> None:
+def check_both(run: RunCost, small: Law, big: Law, rng: np.random.Generator, m: float) -> None:
     levels = levels_for(rng, m, float(run.critical_loss))
     for side, p, q in ((run.atom.add, small, big), (run.atom.remove, big, small)):
         for e, found in zip(levels, deltas(p, q, levels, 120), strict=True):
@@ -302,7 +302,7 @@ def check_both(run: SharpRun, small: Law, big: Law, rng: np.random.Generator, m:
 
 @pytest.mark.parametrize("kind", ["tamed_poisson", "log_cosh", "pseudo_huber", "sign_changing", "constant_sign"])
 def test_kinds_without_a_gaussian_cost_refuse(kind: Kind) -> None:
-    run = SharpRun(Fraction(1, 16), Fraction(1, 4), kind)
+    run = RunCost(Fraction(1, 16), Fraction(1, 4), kind)
     with pytest.raises(ValueError, match="no Gaussian cost is proved"):
         _ = run.gaussian_squared
     with pytest.raises(ValueError, match="no curve"):
@@ -316,7 +316,7 @@ def test_a_changing_sign_doubles_an_addition() -> None:
     nobody = Law([], [], "logcosh", 1.0, 1 / kappa, 1 / m)
     found = deltas(nobody, nobody.more(1.0, 0.0), [epsilon])[0]
     assert found > 1.7 * normal_delta(m, epsilon)
-    assert found <= claimed(epsilon, SharpRun(exact(m) ** 2, exact(kappa), "log_cosh").atom.add)
+    assert found <= claimed(epsilon, RunCost(exact(m) ** 2, exact(kappa), "log_cosh").atom.add)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "class_c", "log_cosh", "pseudo_huber"])
@@ -325,7 +325,7 @@ def test_critical_losses_against_their_definition(kind: Kind) -> None:
     curve = {"logistic": w * (1 - w), "class_c": 1 - w, "log_cosh": 1 - w**2, "pseudo_huber": (1 - w**2) ** 1.5}[kind]
     for m in (0.05, 0.7, 3.0):
         for kappa in (0.01, 0.4, 3.0, 50.0):
-            found = float(glm.critical_loss(kind, exact(m) ** 2, exact(kappa)))
+            found = float(critical_loss(kind, exact(m) ** 2, exact(kappa)))
             best = float(np.max(np.log1p(kappa * curve) / (1 - w) - m * m * w / 2))
             assert best - 1e-7 * kappa <= found <= max(best, 0.0) + 1e-4 * kappa
 
@@ -333,8 +333,8 @@ def test_critical_losses_against_their_definition(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", ["class_c", "tamed_poisson", "log_cosh", "pseudo_huber"])
 def test_free_kappas(kind: Kind) -> None:
     free = glm.free_kappa(Fraction(1), Fraction(1, 20), kind)
-    assert glm.critical_loss(kind, Fraction(1, 20), free) <= 1
-    assert glm.critical_loss(kind, Fraction(1, 20), free * Fraction(101, 100)) > 1
+    assert critical_loss(kind, Fraction(1, 20), free) <= 1
+    assert critical_loss(kind, Fraction(1, 20), free * Fraction(101, 100)) > 1
     if kind == "pseudo_huber":
         assert free > Fraction(37, 20) * linear.kappa_alone(1, math.sqrt(1 / 20))
 
@@ -358,19 +358,19 @@ def test_the_curve_against_quadrature() -> None:
 
 
 def test_extreme_numbers() -> None:
-    tiny = SharpRun(Fraction(1, 10**12), Fraction(1))  # e_c a million times m: two points
+    tiny = RunCost(Fraction(1, 10**12), Fraction(1))  # e_c a million times m: two points
     assert len(tiny.atom.remove) == 2
     assert tiny.gaussian_squared <= 1
-    huge = SharpRun(Fraction(400), Fraction(10**4))
+    huge = RunCost(Fraction(400), Fraction(10**4))
     assert Cost(atoms=(huge.atom,)).delta_at(1) <= 1
     assert huge.gaussian_squared == 10**8
-    assert SharpRun(Fraction(9, 4), Fraction(70)).gaussian_squared <= 70**2
-    assert SharpRun(Fraction(1, 4), NONE).atom == SharpRun(Fraction(1, 4), Fraction(1, 8)).atom
+    assert RunCost(Fraction(9, 4), Fraction(70)).gaussian_squared <= 70**2
+    assert RunCost(Fraction(1, 4), NONE).atom == RunCost(Fraction(1, 4), Fraction(1, 8)).atom
     assert critical.pseudo_huber(Fraction(1, 4), NONE) == 0
-    assert Cost(atoms=(SharpRun(NONE, Fraction(1, 2)).atom,)).delta_at("0.5") == 0
+    assert Cost(atoms=(RunCost(NONE, Fraction(1, 2)).atom,)).delta_at("0.5") == 0
     for bad in ({"kind": "probit"}, {"levels": 0}, {"kappa": Fraction(-1)}):
         with pytest.raises(ValueError, match="must be"):
-            SharpRun(**{"m_squared": Fraction(1), "kappa": Fraction(1), **bad})  # type: ignore[arg-type]
+            RunCost(**{"m_squared": Fraction(1), "kappa": Fraction(1), **bad})  # type: ignore[arg-type]
 
 
 def test_renyi_curves_dominate_those_of_exact_pairs() -> None:
@@ -388,6 +388,6 @@ def test_renyi_curves_dominate_those_of_exact_pairs() -> None:
 def test_a_tiny_companion_costs_little() -> None:
     """At ridge = B^2/epsilon the closed form jumps by a quarter beside mu = 2e-4; the atom does not."""
     m = exact(gaussian.mu("0.1", "1e-6"))
-    cost = Cost(mu="2e-4") + Cost(atoms=(SharpRun(m**2, Fraction(1, 10)).atom,))
+    cost = Cost(mu="2e-4") + Cost(atoms=(RunCost(m**2, Fraction(1, 10)).atom,))
     assert closed_form.beside(m, "0.1", "2e-4", "0.1")[1] > 1.25e-6
     assert 1e-6 < cost.delta_at("0.1") < 1.001e-6

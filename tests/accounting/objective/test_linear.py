@@ -13,7 +13,7 @@ import pytest
 
 from snugdp.accounting import composition, gaussian, pairs
 from snugdp.accounting.objective import linear
-from snugdp.accounting.objective.linear import Run
+from snugdp.accounting.objective.run import RunCost, smallest_ridge, within
 from tests.accounting.hockey import NODES, WEIGHTS
 from tests.accounting.objective.perturbed import Array, Law, deltas, loss, random_pair, slopes
 
@@ -32,7 +32,7 @@ def largest(epsilon: float, m: float, kappa: float, kind: str = "logcosh") -> fl
     return max(deltas(nobody.more(1.0, float(y)), nobody, [epsilon], 150)[0] for y in np.arange(0, 40, 1.0))
 
 
-def composed(epsilon: float, runs: Sequence[Run], mu: float = 0.0) -> float:
+def composed(epsilon: float, runs: Sequence[RunCost], mu: float = 0.0) -> float:
     none = Fraction(0)
     atoms = tuple(run.atom for run in runs)
     return composition.delta(
@@ -161,7 +161,7 @@ def test_with_a_gaussian_part(epsilon: float, delta: float, mu: float) -> None:
     """The exact pairs of one row, composed with a Gaussian release by quadrature over its loss."""
     m = linear.calibrate(epsilon, delta, mu=mu)
     kappa = linear.kappa_limit(epsilon, delta, [Fraction(m)], mu=mu)
-    assert composed(epsilon, [Run(Fraction(m) ** 2, kappa)], mu) <= delta
+    assert composed(epsilon, [RunCost(Fraction(m) ** 2, kappa, "class_t")], mu) <= delta
     z, weights = NODES[20_000:180_000:2000], WEIGHTS[20_000:180_000:2000] * 2000
     nobody = noiseless("logcosh", m, float(kappa))
     levels = (epsilon - mu**2 / 2 - mu * z).tolist()
@@ -209,7 +209,7 @@ def test_without_a_margin_a_gaussian_part_breaks_the_limit() -> None:
     m = Fraction(linear.calibrate(1, 1e-6, mu=0.03))
     alone = linear.kappa_alone(1, m)
     assert linear.kappa_limit(1, 1e-6, [m], mu=0.03) < alone
-    assert composed(1.0, [Run(m**2, alone)], 0.03) > 1e-3
+    assert composed(1.0, [RunCost(m**2, alone, "class_t")], 0.03) > 1e-3
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3])
@@ -217,20 +217,20 @@ def test_without_a_margin_a_gaussian_part_breaks_the_limit() -> None:
 def test_calibration_is_safe_and_tight(runs: int, epsilon: float, delta: float) -> None:
     mu = 0.2 * gaussian.mu(epsilon, delta)
     m = Fraction(linear.calibrate(epsilon, delta, mu=mu, runs=runs))
-    small = Run(m**2, Fraction(1, 10**9))
+    small = RunCost(m**2, Fraction(1, 10**9), "class_t")
     assert composed(epsilon, [small] * runs, mu) <= delta
-    larger = Run((m * (1 + Fraction(1, 10**9))) ** 2, Fraction(1, 10**9))
+    larger = RunCost((m * (1 + Fraction(1, 10**9))) ** 2, Fraction(1, 10**9), "class_t")
     assert composed(epsilon, [larger] * runs, mu) > delta
     kappa = linear.kappa_limit(epsilon, delta, [m] * runs, mu=mu)
     for factor, fits in ((1, True), (1 + Fraction(1, 10**6), False)):
-        again = [Run(m**2, kappa * factor)] * runs
-        assert linear.within(Fraction(repr(epsilon)), Fraction(repr(delta)), again, Fraction(repr(mu)) ** 2) is fits
+        again = [RunCost(m**2, kappa * factor, "class_t")] * runs
+        assert within(Fraction(repr(epsilon)), Fraction(repr(delta)), again, Fraction(repr(mu)) ** 2) is fits
 
 
 def test_runs_of_unequal_size_share_one_limit() -> None:
     limit = linear.kappa_limit(1, 1e-6, ["0.08", "0.2"], mu="0.02", weights=["1/4", 1])
-    runs = [Run(Fraction(8, 100) ** 2, limit / 4), Run(Fraction(1, 25), limit)]
-    assert linear.within(Fraction(1), Fraction(1, 10**6), runs, Fraction(4, 10**4))
+    runs = [RunCost(Fraction(8, 100) ** 2, limit / 4, "class_t"), RunCost(Fraction(1, 25), limit, "class_t")]
+    assert within(Fraction(1), Fraction(1, 10**6), runs, Fraction(4, 10**4))
     assert linear.kappa_limit(1, 1e-6, ["0.3"]) == 0  # too little noise for any ridge
 
 
@@ -240,8 +240,11 @@ def test_general_calibration_is_safe_and_tight() -> None:
         total = Fraction(linear.calibrate_general(1, 1e-6, kappas, shares=shares, mu_share=part))
         for factor, fits in ((1, True), (1 + Fraction(1, 10**6), False)):
             square = (total * factor) ** 2
-            runs = [Run(Fraction(s) * square, Fraction(repr(k)), True) for s, k in zip(shares, kappas, strict=True)]
-            assert linear.within(Fraction(1), Fraction(1, 10**6), runs, Fraction(part) * square) is fits
+            runs = [
+                RunCost(Fraction(s) * square, Fraction(repr(k)), "sign_changing")
+                for s, k in zip(shares, kappas, strict=True)
+            ]
+            assert within(Fraction(1), Fraction(1, 10**6), runs, Fraction(part) * square) is fits
     assert linear.calibrate_general(1, 1e-6, [1.8]) == 0
 
 
@@ -277,7 +280,7 @@ def test_smoothing() -> None:
 
 def test_smallest_ridge_is_on_the_safe_side() -> None:
     for square, kappa in ((Fraction(2), Fraction(1, 3)), (Fraction(10**9, 7), Fraction(3, 10**7))):
-        ridge = linear.smallest_ridge(square, kappa)
+        ridge = smallest_ridge(square, kappa)
         assert 0 <= kappa - square / ridge <= kappa / 10**8
 
 
@@ -288,7 +291,7 @@ def test_smallest_ridge_is_on_the_safe_side() -> None:
         lambda: linear.calibrate(1, 1),
         lambda: linear.calibrate(1, 1e-6, runs=0),
         lambda: linear.kappa_limit(1, 1e-6, [0.1], weights=[0]),
-        lambda: linear.smallest_ridge(Fraction(1), Fraction(0)),
+        lambda: smallest_ridge(Fraction(1), Fraction(0)),
         lambda: linear.renyi_add(1, 0.1),
         lambda: linear.kappa_alone(1, -1),
     ],

@@ -12,8 +12,8 @@ from snugdp import Budget, Cost
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective import multiclass
-from snugdp.accounting.objective.glm import SharpRun
 from snugdp.accounting.objective.multiclass import SoftmaxRun
+from snugdp.accounting.objective.run import RunCost
 from tests.accounting.objective.glm_laws import Classifier
 from tests.accounting.objective.perturbed import Array, loss
 
@@ -105,7 +105,7 @@ def test_softmax_calibration(classes: int) -> None:
 def test_several_classes_by_quadrature() -> None:
     """The sum of the losses of three exact runs against the Gaussian cost of three."""
     m, kappa, epsilon, classes = 0.4, 1.2, 2.0, 3
-    run = SharpRun(exact(m) ** 2, exact(kappa))
+    run = RunCost(exact(m) ** 2, exact(kappa))
     mu = math.sqrt(classes * run.gaussian_squared)
     t = np.linspace(-8, 8, 161)
     weights = np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
@@ -124,9 +124,9 @@ def test_the_corollary_for_one_run_does_not_compose() -> None:
     """Ten runs at the limit for one: the total is far above what the noise of a Gaussian release would give."""
     classes, epsilon, delta = 10, Fraction(1), Fraction(1, 10**6)
     m = exact(multiclass.one_vs_rest(epsilon, delta, classes))
-    runs = Cost(atoms=(SharpRun(m**2, epsilon + m**2 / 2, levels=8).atom,) * classes)
+    runs = Cost(atoms=(RunCost(m**2, epsilon + m**2 / 2, levels=8).atom,) * classes)
     assert not runs.fits(Budget(epsilon, delta))
-    assert Cost(mu_squared=classes * SharpRun(m**2, m).gaussian_squared).fits(Budget(epsilon, delta))
+    assert Cost(mu_squared=classes * RunCost(m**2, m).gaussian_squared).fits(Budget(epsilon, delta))
 
 
 def test_one_versus_rest() -> None:
@@ -134,7 +134,7 @@ def test_one_versus_rest() -> None:
     assert whole == pytest.approx(gaussian.mu(1, "1e-6") / math.sqrt(10), rel=1e-12)
     smaller = multiclass.one_vs_rest(1, "1e-6", 10, kappa=2 * whole)
     assert 0.85 * whole < smaller < 0.92 * whole  # Theorem 2 alone would say one half
-    cost = Cost(mu_squared=10 * SharpRun(exact(smaller) ** 2, exact(2 * whole)).gaussian_squared)
+    cost = Cost(mu_squared=10 * RunCost(exact(smaller) ** 2, exact(2 * whole)).gaussian_squared)
     assert cost.fits(Budget(1.0, 1.001e-6))
     kappa = multiclass.one_vs_rest_kappa(1, "1e-6", 10, smaller)
     assert float(kappa) == pytest.approx(2 * whole, rel=0.02)

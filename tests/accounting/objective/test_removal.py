@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective import linear, removal
-from snugdp.accounting.objective.linear import Run
+from snugdp.accounting.objective.run import RunCost, within
 from snugdp.numerics import balls
 from tests.accounting.objective.perturbed import Array, Law, deltas, loss, random_pair
 
@@ -193,10 +193,10 @@ def test_levels_cover_the_loss(m: float, kappa: float) -> None:
         beyond -= branch.weight
         ends.append(-float(ndtri(float(beyond))) if beyond > 0 else math.inf)
     assert -removal.TAIL <= beyond <= 0  # what lies beyond the last point counts for the last level
-    assert ends[-2] < removal.FARTHEST < ends[-1]
+    assert ends[-2] < removal.MAX_DEVIATE < ends[-1]
     assert all(a < b for a, b in pairwise(ends))
     with balls.precision(200):
-        for shift, end in [*list(zip(shifts, ends, strict=True))[::12], (shifts[-1], float(removal.FARTHEST))]:
+        for shift, end in [*list(zip(shifts, ends, strict=True))[::12], (shifts[-1], float(removal.MAX_DEVIATE))]:
             assert not largest_loss(max(end, 0.0), m, kappa) > balls.ball(shift)
         for shift, end in list(zip(shifts, ends, strict=True))[:-1:12]:
             assert largest_loss(end + 0.05, m, kappa) > balls.ball(shift)
@@ -204,10 +204,10 @@ def test_levels_cover_the_loss(m: float, kappa: float) -> None:
 
 def test_the_tail_is_beyond_the_farthest() -> None:
     with balls.precision(200):
-        beyond = gaussian.cdf(arb(-removal.FARTHEST))
+        beyond = gaussian.cdf(arb(-removal.MAX_DEVIATE))
         assert beyond < balls.ball(removal.TAIL) < 2 * beyond
-    assert Run(Fraction(1, 16), Fraction(1, 2), sharp=True).failure == removal.TAIL
-    assert Run(Fraction(1, 16), Fraction(1, 2)).failure == 0
+    assert RunCost(Fraction(1, 16), Fraction(1, 2), "class_t_sharp").failure == removal.TAIL
+    assert RunCost(Fraction(1, 16), Fraction(1, 2), "class_t").failure == 0
 
 
 @pytest.mark.parametrize("kappa", [0.3, 2.0])
@@ -254,10 +254,10 @@ def test_the_limit_is_beyond_the_plain_one_and_proved(epsilon: float, delta: flo
     m, kappa, _ = limits(epsilon, delta)
     assert 1.1 * float(linear.kappa_alone(epsilon, m)) < kappa
     for sharp in (True, False):
-        run = Run(Fraction(m) ** 2, Fraction(kappa), sharp=sharp)
-        assert linear.within(exact(epsilon), exact(delta), [run]) is sharp
-    more = Run(Fraction(m) ** 2, Fraction(kappa) * Fraction(103, 100), sharp=True)
-    assert not linear.within(exact(epsilon), exact(delta), [more])
+        run = RunCost(Fraction(m) ** 2, Fraction(kappa), "class_t_sharp" if sharp else "class_t")
+        assert within(exact(epsilon), exact(delta), [run]) is sharp
+    more = RunCost(Fraction(m) ** 2, Fraction(kappa) * Fraction(103, 100), "class_t_sharp")
+    assert not within(exact(epsilon), exact(delta), [more])
 
 
 def test_no_limit_where_nothing_fits() -> None:

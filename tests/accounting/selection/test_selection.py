@@ -20,7 +20,7 @@ from snugdp import Cost
 from snugdp.accounting import gaussian as gauss
 from snugdp.accounting import selection
 from snugdp.accounting.composition import Atom, Branch
-from snugdp.accounting.objective import linear
+from snugdp.accounting.objective.run import RunCost
 from snugdp.accounting.selection.comparison_bounds import Closed, Corollary
 from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Law, NegativeBinomial
 from snugdp.accounting.selection.theorems import Certificate, First, Sum
@@ -266,7 +266,7 @@ def _quantile(x: mpmath.mpf) -> mpmath.mpf:
 
 
 def test_both_directions_of_an_atom_are_followed() -> None:
-    cost = Cost(atoms=(linear.Run(Fraction(1, 400), Fraction(1, 20)).atom,))
+    cost = Cost(atoms=(RunCost(Fraction(1, 400), Fraction(1, 20), "class_t").atom,))
     run, law = selection.of_cost(cost, 60), selection.geometric(5)
     assert len(run.curves) == 2
     orders = [selection.delta(selection.Base((curve,)), law, "0.3") for curve in run.curves]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -16,31 +17,38 @@ from snugdp.audit.density.final_draw import elected
 from snugdp.audit.density.gaussian_pair import delta
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import path
-from snugdp.audit.steps.steps import Bill, Draw, Limit, divisions, grown
+from snugdp.audit.steps.steps import Bill, Draw, Limit, grown
 from snugdp.audit.steps.stepwise import stepwise
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Noise
-from snugdp.noise.boundary import Lucky
-from snugdp.propose.plan import Plan, Step
+from snugdp.noise.boundary import BoundaryNoise
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
 from tests.audit.toys import PAIRS, Rows, clipped, neighbours
+from tests.plans import plan_of
 
 UNIT = 1024
+At = Callable[[int], Noise]
 
 
 def toy(costs: list[Cost], draw: Any, *, early: bool = False, **more: Any) -> Case[Rows]:
-    """Steps of these costs; ``draw(rows, noise)`` returns what is released. ``early``: it pays afterwards."""
-    plan = Plan("a toy", "none", {}, tuple(Step(f"step {k}", "noise", cost) for k, cost in enumerate(costs)))
+    """Steps of these costs; ``draw(rows, at)`` returns what is released. ``early``: it pays afterwards.
+
+    ``at(k)``: the noise of step k, or of the last one where there are fewer.
+    """
+    plan = plan_of("a toy", {f"step-{k}": cost for k, cost in enumerate(costs)})
 
     def run(rows: Rows, noise: Noise) -> Outcome[Any]:
-        before = [draw(Secret(rows), noise)] if early else []
+        def drawn(source: Noise) -> Any:
+            return draw(Secret(rows), lambda k: source.at(f"step-{min(k, len(costs) - 1)}"))
 
-        def walk(_: object) -> Kept:
-            value = before[0] if early else draw(Secret(rows), noise)
-            return Kept(refused=value is None, value=value)
+        before = [drawn(noise)] if early else []
+
+        def walk(noise: Noise, _: object) -> StoredOutcome:
+            value = before[0] if early else drawn(noise)
+            return StoredOutcome(refused=value is None, value=value)
 
         return Purse(noise).pay(plan, walk)
 
@@ -50,9 +58,9 @@ def toy(costs: list[Cost], draw: Any, *, early: bool = False, **more: Any) -> Ca
 def sums(*deviations: Fraction) -> Any:
     """Sums with noise, one after the other: a row moves each by 1."""
 
-    def draw(rows: Secret[Rows], noise: Noise) -> list[float]:
+    def draw(rows: Secret[Rows], at: At) -> list[float]:
         total = rows.map(lambda inside: [clipped(inside)])
-        return [float(noise.add_integers(total, Gaussian(UNIT * one))[0]) for one in deviations]
+        return [float(at(k).add_integers(total, Gaussian(UNIT * one))[0]) for k, one in enumerate(deviations)]
 
     return draw
 
@@ -60,12 +68,12 @@ def sums(*deviations: Fraction) -> Any:
 def behind_a_bound(margin: float, deviation: Fraction = Fraction(1)) -> Any:
     """A lower bound on the number of rows, which the second sum is then divided by; the margin is in deviations."""
 
-    def draw(rows: Secret[Rows], noise: Noise) -> float | None:
-        bound = float(noise.add(rows.map(lambda inside: Fraction(len(inside))), Gaussian(1), grid=-10)) - margin
+    def draw(rows: Secret[Rows], at: At) -> float | None:
+        bound = float(at(0).add(rows.map(lambda inside: Fraction(len(inside))), Gaussian(1), grid=-10)) - margin
         if bound <= 0:
             return None
         total = rows.map(lambda inside: Fraction(clipped(inside), UNIT) / max(len(inside), 1))
-        return float(noise.add(total, Gaussian(deviation / Fraction(bound)), grid=-20))
+        return float(at(1).add(total, Gaussian(deviation / Fraction(bound)), grid=-20))
 
     return draw
 
@@ -97,11 +105,11 @@ def test_what_is_claimed_and_not_paid() -> None:
 def revealed(threshold: int, farther: int = 0) -> Any:
     """Textbook propose-test-release: whether there are rows, if that is far from changing."""
 
-    def draw(rows: Secret[Rows], noise: Noise) -> bool | None:
+    def draw(rows: Secret[Rows], at: At) -> bool | None:
         far = rows.map(lambda inside: max(len(inside) - 1, 0) + farther)
-        if not noise.at_least(far, DiscreteLaplace(1), threshold):
+        if not at(0).at_least(far, DiscreteLaplace(1), threshold):
             return None
-        return noise.reveal(rows.map(lambda inside: len(inside) > 0))
+        return bool(at(1).reveal(rows.map(lambda inside: len(inside) > 0)))
 
     return draw
 
@@ -136,29 +144,29 @@ def test_a_margin_in_one_step() -> None:
 
 
 def test_steps_that_are_left_out() -> None:
-    def draw(rows: Secret[Rows], noise: Noise) -> list[float]:
-        enough = noise.at_least(rows.map(len), DiscreteLaplace(2), 3)
+    def draw(rows: Secret[Rows], at: At) -> list[float]:
+        enough = at(0).at_least(rows.map(len), DiscreteLaplace(2), 3)
         total = rows.map(lambda inside: [clipped(inside)])
-        return [float(noise.add_integers(total, Gaussian(2 * UNIT))[0])] if enough else []
+        return [float(at(1).add_integers(total, Gaussian(2 * UNIT))[0])] if enough else []
 
     (found,) = stepwise(toy([Cost(epsilon="1/2"), HALF], draw))
     assert found.passed, found
 
 
 def test_gaussian_noise_that_is_paid_by_epsilon_and_delta() -> None:
-    def draw(rows: Secret[Rows], noise: Noise) -> list[float]:
+    def draw(rows: Secret[Rows], at: At) -> list[float]:
         total = rows.map(lambda inside: [clipped(inside)])
-        first = noise.add_integers(total, Gaussian(4 * UNIT))[0]
-        return [float(first), float(noise.add(rows.map(lambda r: Fraction(len(r))), Laplace(2), grid=-10))]
+        first = at(0).add_integers(total, Gaussian(4 * UNIT))[0]
+        return [float(first), float(at(1).add(rows.map(lambda r: Fraction(len(r))), Laplace(2), grid=-10))]
 
     costs = [Cost(epsilon="1/2", delta="1/20"), Cost(epsilon="1/2")]
     assert all(one.passed for one in stepwise(toy(costs, draw, parts=False)))
 
 
 def test_one_step_whose_cost_is_no_sum_of_parts() -> None:
-    def draw(rows: Secret[Rows], noise: Noise) -> int:
+    def draw(rows: Secret[Rows], at: At) -> int:
         counts = rows.map(lambda inside: [sum(not row for row in inside), sum(bool(row) for row in inside)])
-        return noise.argmax(counts, Gaussian(1))
+        return int(at(0).argmax(counts, Gaussian(1)))
 
     cost = Cost(mu="0.7072")  # of one bit: 1 over root 2
     assert stepwise(toy([cost], draw, parts=False)) == []
@@ -201,25 +209,24 @@ def test_a_release_behind_a_test_is_compared_with_its_step() -> None:
         assert found.passed is right, found
 
 
-def test_draws_are_divided_in_order_and_kindly() -> None:
-    one, two = Draw(Fraction(1), Fraction(0)), Draw(Fraction(0), Fraction(1, 2))
-    mu, pure = Limit(Fraction(1), Fraction(0), needs=1), Limit(Fraction(0), Fraction(1), needs=1)
-    assert Bill((mu, pure), (one, two)).fits
-    assert divisions(Bill((mu, pure), (one, two))) == {(0, 1)}
-    assert not Bill((pure, mu), (one, two)).fits
-    assert not Bill((mu, pure), (one, one)).fits
-    assert not Bill((mu, pure), (one,)).fits  # the second step has drawn nothing
-    assert Bill((mu, pure), (one,), ended=True).fits
-    assert Bill((mu, pure), (one, two, two)).fits
-    assert not Bill((mu, pure), (one, two, two, two)).fits
-    last = Bill((mu, pure), (one, two, two, two), tested=True)
-    assert not last.surely_not
-    assert Bill((mu, pure), (grown(one, Fraction(5, 4)), two), tested=True).surely_not
-    assert Bill((Limit(Fraction(0), Fraction(0), open=True),), (one, two)).fits
+def test_every_step_pays_for_its_own_draws() -> None:
+    one, two = Draw("a", Fraction(1), Fraction(0)), Draw("b", Fraction(0), Fraction(1, 2))
+    limits = {"a": Limit(Fraction(1), Fraction(0)), "b": Limit(Fraction(0), Fraction(1))}
+    assert not Bill(limits, (one, two)).unpaid()
+    assert not Bill(limits, (two, one)).unpaid()  # whatever their order
+    assert not Bill(limits, (one,)).unpaid()
+    assert Bill(limits, (replace(one, step="b"), two)).unpaid() == ["b"]
+    assert Bill(limits, (one, one)).unpaid() == ["a"]
+    assert not Bill(limits, (one, two, two)).unpaid()
+    assert Bill(limits, (one, two, two, two)).unpaid() == ["b"]
+    assert not Bill(limits, (one, two, two, two), tested=True).unpaid(lucky=False)
+    assert Bill(limits, (grown(one, Fraction(5, 4)), two), tested=True).unpaid(lucky=False) == ["a"]
+    assert not Bill({"a": Limit(Fraction(0), Fraction(0), open=True)}, (one, one)).unpaid()
+    assert str(Bill(limits, (one, one, two))).startswith("step a: paid mu 1 epsilon 0; drawn mu 1")
 
 
 def test_a_contest_may_be_paid_as_a_gaussian_part() -> None:
-    contest = Draw(Fraction(0), Fraction(1, 2), Fraction(1, 10))
+    contest = Draw("a", Fraction(0), Fraction(1, 2), Fraction(1, 10))
     assert Limit(Fraction(0), Fraction(1, 2)).allows([contest])
     assert Limit(Fraction(1, 10), Fraction(0)).allows([contest])
     assert not Limit(Fraction(1, 11), Fraction(0)).allows([contest])
@@ -231,7 +238,7 @@ def test_a_contest_may_be_paid_as_a_gaussian_part() -> None:
 def test_lucky_noise_is_just_inside(size: Fraction, failure: float) -> None:
     def drawn(law: Any) -> float:
         grid = 0 if isinstance(law, DiscreteLaplace | DiscreteGaussian) else -20
-        return float(Lucky(0, failure, [1.0]).add(Secret(0), law, grid=grid))
+        return float(BoundaryNoise(0, failure, [1.0]).add(Secret(0), law, grid=grid))
 
     far = 4000
     whole = np.arange(-far, far + 1)
@@ -262,13 +269,13 @@ def test_the_hockey_stick_of_two_normals(two: tuple[float, float], epsilon: floa
 def contested(strength: Any, least: int) -> Any:
     """A test that the lead of ones over zeros is at least so large, then who has more, with Laplace noise."""
 
-    def draw(rows: Secret[Rows], noise: Noise) -> int | None:
+    def draw(rows: Secret[Rows], at: At) -> int | None:
         lead = rows.map(lambda inside: abs(sum(1 if row else -1 for row in inside)))
         far = lead.map(lambda found: max(0, found - least + 1))
-        if not noise.at_least(far, DiscreteLaplace(2), 9):  # 0 reaches 9 with probability .0069
+        if not at(0).at_least(far, DiscreteLaplace(2), 9):  # 0 reaches 9 with probability .0069
             return None
         counts = rows.map(lambda inside: [sum(not row for row in inside), sum(map(bool, inside))])
-        return noise.argmax(counts, Laplace(1 / Fraction(strength)))
+        return int(at(1).argmax(counts, Laplace(1 / Fraction(strength))))
 
     return draw
 
@@ -291,17 +298,17 @@ def test_a_winner_behind_a_test_is_paid_by_its_step(strength: Any, least: int, r
     assert right or "the last draw has delta(0.5)" in found.detail
 
 
-def test_two_bounds_are_lucky_together_though_later_draws_may_be_in_either_step() -> None:
-    """Noise of one draw may belong to the second step or to the third: that of the first two is known."""
+def test_two_bounds_are_lucky_together() -> None:
+    """Neither alone is wrong enough: the noise of both steps that may fail is at its luckiest."""
     costs = [Cost(mu=1, delta="1/100"), Cost(mu=1, delta="1/100"), Cost(mu=1)]
 
-    def draw(rows: Secret[Rows], noise: Noise) -> list[float]:
+    def draw(rows: Secret[Rows], at: At) -> list[float]:
         count = rows.map(lambda inside: Fraction(len(inside)))
-        bounds = [float(noise.add(count, Gaussian(1), grid=-10)) - 2.4 for _ in range(2)]
+        bounds = [float(at(k).add(count, Gaussian(1), grid=-10)) - 2.4 for k in range(2)]
         deviation = Fraction(1 / max(sum(bounds) / 2, 0.1))
         parts = rows.map(lambda inside: Fraction(len(inside) > 5, 5))
         return [
-            float(noise.add(value, Gaussian(deviation), grid=-20))
+            float(at(2).add(value, Gaussian(deviation), grid=-20))
             for value in (parts.map(lambda _: Fraction(0)), parts)
         ]
 
@@ -315,11 +322,11 @@ def test_a_bound_from_the_noise_of_two_steps() -> None:
     """The mean of two counts, less 1.65 of their deviation .71: it fails with probability .0098, and is paid once."""
     costs = [Cost(mu=1), Cost(mu=1, delta="1/100"), Cost(mu=1)]
 
-    def draw(rows: Secret[Rows], noise: Noise) -> float:
+    def draw(rows: Secret[Rows], at: At) -> float:
         count = rows.map(lambda inside: Fraction(len(inside)))
-        bound = sum(float(noise.add(count, Gaussian(1), grid=-10)) for _ in range(2)) / 2 - 1.65
+        bound = sum(float(at(k).add(count, Gaussian(1), grid=-10)) for k in range(2)) / 2 - 1.65
         moved = rows.map(lambda inside: Fraction(len(inside) > 5, 6))
-        return float(noise.add(moved, Gaussian(Fraction(1 / max(bound, 0.1))), grid=-20))
+        return float(at(2).add(moved, Gaussian(Fraction(1 / max(bound, 0.1))), grid=-20))
 
     more: dict[str, Any] = {"worst": lambda: [([1.0] * 6, [1.0] * 5)], "random": None}
     (found,) = stepwise(toy(costs, draw, **more))
@@ -329,6 +336,6 @@ def test_a_bound_from_the_noise_of_two_steps() -> None:
 def test_a_last_step_that_is_free_is_paid_by_the_whole() -> None:
     whole, one, two = Cost(epsilon=1, delta="3/200"), [1.0] * 4 + [0.0] * 3, [1.0] * 5 + [0.0] * 3
     for strength, right in (("1/2", True), (3, False)):
-        run = path(toy([whole, Cost()], contested(strength, 0)), one, two, 0, source=Lucky(0, 0.015, [1.0]))
+        run = path(toy([whole, Cost()], contested(strength, 0)), one, two, 0, source=BoundaryNoise(0, 0.015, [1.0]))
         assert not run.refused
         assert (elected(run) == "") is right

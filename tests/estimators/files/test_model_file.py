@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import os
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -128,6 +129,36 @@ def test_nothing_of_the_ledger_or_the_noise_is_written(tmp_path: Path) -> None:
     assert found.ledger is None
 
 
+def test_a_file_is_durable_before_it_takes_the_place_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, model = tmp_path / "model.json", MODELS["linear"][0]
+    snugdp.save(model, file)
+    before, synced, replace = file.read_bytes(), [], Path.replace
+
+    def fsync(handle: int) -> None:
+        synced.append(os.fstat(handle).st_size)
+
+    def checked(path: Path, target: Any) -> Path:
+        assert synced == [path.stat().st_size]
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", checked)
+    snugdp.save(model, file)
+    assert synced == [file.stat().st_size]
+
+    def full(handle: int) -> None:
+        raise OSError("no space left")
+
+    file.write_bytes(before)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        snugdp.save(model, file)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
+    assert file.read_bytes() == before
+
+
 def test_a_refused_fit_is_kept_as_refused(tmp_path: Path) -> None:
     assert not REFUSED.released_
     snugdp.save(REFUSED, tmp_path / "model.json")
@@ -160,6 +191,9 @@ def test_what_cannot_be_saved_says_what_can(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+EMPTY_TEXTS = {"array": {"shape": [10**11], "dtype": "<U0", "data": ""}}
+
+
 def changed(*path: str, value: Any = None, model: str = "linear") -> dict[str, Any]:
     whole = json.loads(json.dumps(model_file.as_dict(MODELS[model][0])))
     part = whole
@@ -174,9 +208,19 @@ def changed(*path: str, value: Any = None, model: str = "linear") -> dict[str, A
     [
         ({}, '"format" must be'),
         ([], '"format" must be'),
-        (changed("version", value=2), "get a newer snugdp"),
+        (changed("version", value=3), "get a newer snugdp"),
         (changed("version", value=True), "get a newer snugdp"),
         (changed("kind", value="os.system"), '"kind" must be one of'),
+        (changed("kind", value="LinearRegression"), '"kind" must be one of linear-regression/1'),
+        (changed("version", value=1), '"kind" must be one of LinearRegression'),
+        (changed("features", "names", value=["a", "b", "c", "d"], model="table"), "the columns of the schema"),
+        (changed("features", "names", value=["city", "a", "member", "count"], model="table"), "columns of the schema"),
+        (changed("features", "names", value=["a", "b", "c"], model="pca table"), "as many names as it counts"),
+        (changed("features", "names", value=["y", "a", "b", "c"], model="sparse table"), "the columns of the schema"),
+        (changed("released", "student", value={"dict": []}), "LinearRegression has no student"),
+        (changed("released", "labels", value=1), "LinearRegression has no labels"),
+        (changed("released", "student", value={"dict": []}, model="pate"), "the student must have"),
+        (changed("released", "classes", value=EMPTY_TEXTS, model="pate"), "not a value"),
         (changed("extra"), '"extra" is not known'),
         (changed("plan"), "must be text"),
         (changed("outcome", value="refused"), '"outcome" must be "released"'),
@@ -187,13 +231,13 @@ def changed(*path: str, value: Any = None, model: str = "linear") -> dict[str, A
         (changed("cost", "epsilon", value=0.5), '"cost" must hold'),
         (changed("features", "count", value=3), '"features"|coefficients|theta'),
         (changed("features", "count", value=10**18), '"features"'),
-        (changed("receipt", "sequence", value="1"), "no outcome"),
+        (changed("receipt", "sequence", value="1"), "not a value"),
         (changed("receipt", "extra"), '"receipt" must have'),
         (changed("released", "coef", "floats", value=[0.0] * 4), '"coef" is not what the exact outcome gives'),
         (changed("released", "intercept", value=float("nan")), '"intercept" is not what'),
-        (changed("released", "exact", "certificate", value={"record": ["os:system", {}]}), "no outcome"),
+        (changed("released", "exact", "certificate", value={"record": ["os:system", {}]}), "not a value"),
         (changed("schema", "columns", "a", "upper", value=-1, model="table"), "lower bound must be less"),
-        (changed("schema", "columns", "a", "type", value="text", model="table"), 'column "a" must be'),
+        (changed("schema", "columns", "a", "type", value="text", model="table"), "columns.a.type must be"),
     ],
 )
 def test_what_is_wrong_is_said(whole: Any, words: str) -> None:
@@ -202,7 +246,7 @@ def test_what_is_wrong_is_said(whole: Any, words: str) -> None:
 
 
 def test_a_missing_field_is_named() -> None:
-    whole = changed("version", value=1)
+    whole = changed("outcome", value="released")
     del whole["receipt"]
     with pytest.raises(ValueError, match='"receipt" is missing'):
         model_file.from_dict(whole)
@@ -251,7 +295,7 @@ JUNK = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.just([]), st.just({}), st.just([[]]),
     st.sampled_from([{"floats": [1.0]}, {"floats": "x"}, {"ratio": "1/0"}, {"ratio": 1}, {"tuple": None},
                      {"array": {}},
-                      {"enum": ["snugdp.core.guarantee:Neighbours", "x"]}, {"record": []}, {"dict": [[1]]}]),
+                      {"enum": ["neighbours/1", "x"]}, {"record": []}, {"dict": [[1]]}]),
 )  # fmt: skip
 TREES = {
     name: json.loads(json.dumps(model_file.as_dict(MODELS[name][0]))) for name in ("table", "three", "sparse", "pate")

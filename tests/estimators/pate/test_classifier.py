@@ -42,6 +42,8 @@ from snugdp import (
 )
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Promise
+from snugdp.propose.forecast import noted
+from snugdp.propose.theorem import theorem
 from snugdp.tables.cells import matrix
 from tests.estimators.pate.tiny_pate import plain  # noqa: F401
 
@@ -107,7 +109,7 @@ def test_what_a_fit_leaves(plain: Any) -> None:  # noqa: F811
     assert plain.calls == 1
     assert ledger.spent == Cost(epsilon=1, delta=1e-6) == model.cost_ == model.plan_.cost
     assert model.receipt_.sequence == 1
-    assert model.guarantee_ == Promise(Budget(1, 1e-6), "estimators/pate/classifier.proof.md#theorem-1")
+    assert model.guarantee_ == Promise(Budget(1, 1e-6), theorem("pate/1"))
     assert model.released_ is True
     assert model.outcome_.value is not None
     assert model.labels_.shape == model.answered_.shape == (60,)
@@ -445,8 +447,8 @@ def test_a_column_of_labels_is_taken_with_a_warning() -> None:
 
 
 def test_the_plan_needs_no_rows() -> None:
-    assert rehearsal().plan().forecast == ("60 queries, 10 teachers, 2 classes",)
-    assert rehearsal().plan(7).forecast == ("7 queries, 10 teachers, 2 classes",)
+    assert rehearsal().plan().forecast == noted("lead-wins", rows=60, teachers=10, classes=2)
+    assert rehearsal().plan(7).forecast == noted("lead-wins", rows=7, teachers=10, classes=2)
     model = rehearsal(queries=None)
     with pytest.raises(ValueError, match="n_queries"):
         model.plan()

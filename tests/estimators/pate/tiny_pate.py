@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 from snugdp import Budget, Cost, Outcome, Plan
+from snugdp.noise import Noise
 from snugdp.noise.laws import Gaussian
 from snugdp.pate import face
 from snugdp.pate.proposals import Size
 from snugdp.pate.votes import Panel
-from snugdp.propose.plan import Step
+from snugdp.propose.forecast import noted
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret, unwrap
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
+from tests.plans import plan_of
 
 __all__ = ["Tiny", "plain"]
 
@@ -47,10 +49,8 @@ class Tiny:
             raise ValueError("sigma must be greater than 0")
         Tiny.plans += 1
         cost = Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
-        told = f"{size.queries} queries, {size.teachers} teachers, {size.classes} classes"
-        plan = Plan(
-            "tiny", "mechanisms/linear/sufficient.proof.md#theorem-1", {}, (Step("all", "noise", cost),), (told,)
-        )
+        told = noted("lead-wins", rows=size.queries, teachers=size.teachers, classes=size.classes)
+        plan = plan_of("tiny", cost, forecast=told)
         return Proposed(plan, given.sigma, given.gap)
 
     @staticmethod
@@ -62,16 +62,16 @@ class Tiny:
         assert votes.sum(axis=1).max() <= panel.teachers
         Tiny.votes, Tiny.calls = votes.copy(), Tiny.calls + 1
 
-        def walk(_: object) -> Kept:
+        def walk(noise: Noise, _: object) -> StoredOutcome:
             if proposal.gap == "refuse":
-                return Kept(refused=True)
-            found = purse.noise.argmaxes(secret, Gaussian(proposal.sigma or 1))
+                return StoredOutcome(refused=True)
+            found = noise.at("release").argmaxes(secret, Gaussian(proposal.sigma or 1))
             answered = np.full(len(votes), proposal.gap != "none")
             if proposal.gap == "half":
                 answered[::2] = False
             if proposal.gap == "one":
                 found[:] = 1
-            return Kept(refused=False, value=Labels(np.array(panel.classes)[found], answered))
+            return StoredOutcome(refused=False, value=Labels(np.array(panel.classes)[found], answered))
 
         return purse.pay(proposal.plan, walk)
 

@@ -32,8 +32,9 @@ from snugdp import (
 )
 from snugdp.estimators.pca.pca import METHODS
 from snugdp.secrecy.secret import PrivateComputationError
-from snugdp.tables.layouts.points import CentredSchema, MatrixSchema, SumPass, centred
-from snugdp.tables.passes.base import GramPass
+from snugdp.tables.layouts.points import CentredSchema, MatrixSchema, centred
+from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.norms import RowSumPass
 
 RNG = np.random.default_rng(0)
 TURN = np.linalg.qr(RNG.normal(size=(6, 6)))[0]
@@ -193,7 +194,7 @@ def test_tables_of_all_kinds_give_the_same_to_the_last_bit(tmp_path: Path, cente
 @pytest.mark.parametrize("layout", [centred(SCHEMA, (0.1,) * 6), MatrixSchema(("a", "b"), 3, (0.1, 0.2))])
 def test_passes_travel(layout: Any) -> None:
     data = nw.from_native(frame(50)[["a", "b"] if isinstance(layout, MatrixSchema) else list("abcdt")], eager_only=True)
-    works: list[Any] = [GramPass(layout), SumPass(layout)]
+    works: list[Any] = [GramPass(layout), RowSumPass(layout)]
     for work in works:
         sent = pickle.loads(pickle.dumps(work))
         assert sent == work
@@ -205,18 +206,18 @@ def test_passes_travel(layout: Any) -> None:
     assert isinstance(layout, MatrixSchema | CentredSchema)
 
 
-def test_sums_are_exact_and_less_than_the_limit() -> None:
+def test_sums_are_exact_and_rows_within_the_limit() -> None:
     layout = MatrixSchema(("a", "b"), 1)
-    work = SumPass(layout)
+    work = RowSumPass(layout)
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3000, 2))
     X[0], X[1] = np.nan, np.inf
     data = nw.from_native(pd.DataFrame(X, columns=["a", "b"]), eager_only=True)
-    sums, count = work.sums(work.fold(work.empty(), data))
+    *sums, count = work.fold(work.empty(), data).values()
     images, _ = work.row_map.integers(X)
     assert count == 3000
     assert sums == images.sum(axis=0).tolist()
-    assert int(np.abs(images).max()) <= work.limit
+    assert int((images**2).sum(axis=1).max()) <= work.row_map.norm_squared
 
 
 def test_frames_and_arrays_agree() -> None:

@@ -273,4 +273,4 @@ def test_a_released_centre_is_where_the_second_pass_begins() -> None:
     assert np.allclose(fit.start.shift, X.mean(axis=0), atol=0.02)
     assert fit.start.count == pytest.approx(5000, abs=200)
     assert fit.trace < 100  # about the mean there is almost nothing left
-    assert method.plan().proof == crossing.GAUSS_PROOF
+    assert method.plan().theorem is crossing.GAUSS

@@ -47,6 +47,9 @@ class Quantiles:
     sigmas: list[float] = field(default_factory=list)
     private = False
 
+    def at(self, step: str) -> Quantiles:
+        return self
+
     def add(self, value: Secret[Any], law: Gaussian, *, grid: int = 0, stretch: Any = None) -> Fraction:
         self.values.append(float(unwrap(value)))
         self.sigmas.append(float(law.sigma))

@@ -15,18 +15,29 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from snugdp import Budget, MemoryLedger, Simulation
-from snugdp.accounting.objective import glm
+from snugdp.accounting.objective.run import Kind
+from snugdp.core.guarantee import Cost
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.objective.glm import GLMObjective, GLMRun
+from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM, stretched_design
-from snugdp.mechanisms.objective.one_versus_rest import OneVersusRest
+from snugdp.mechanisms.objective.perturbation import GLMRun, ObjectiveRun
 from snugdp.mechanisms.objective.spread import MeanRow, RowRadius
 from snugdp.noise import Exact
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.tables.layouts.affine import Stretched, StretchedRows, unstretched
-from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, OneAgainst, PseudoHuber, SoftHinge, TamedPoisson
-from snugdp.tables.passes.gradient import FinePass
+from snugdp.tables.layouts.affine import AffineLayout, AffineRows, undo_affine
+from snugdp.tables.losses.losses import (
+    Huber,
+    LogCosh,
+    Logistic,
+    Loss,
+    OneAgainst,
+    PseudoHuber,
+    SoftHinge,
+    Softmax,
+    TamedPoisson,
+)
+from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.mechanisms.glm_laws import Law, leak
@@ -100,7 +111,7 @@ def test_without_noise_counts_have_their_maximum_likelihood() -> None:
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_every_loss_can_be_minimised_exactly_with_its_noise(loss: Loss) -> None:
-    method = GLMObjective(DESIGN, BUDGET, loss=loss)
+    method = GLMObjective(DESIGN, BUDGET, losses=[loss])
     outcome = method.fit(secret(frame(60)), Purse(budget=BUDGET))
     assert outcome.value is not None
     assert all((Fraction(value) / Fraction(2) ** method.run.grid).denominator == 1 for value in outcome.value.theta)
@@ -113,10 +124,10 @@ def test_streamed_tables_have_the_same_sums_as_tables_in_memory(tmp_path: Path) 
     for loss in (Logistic(), OneAgainst(Logistic(), 2, 3), TamedPoisson(6, 2)):
         memory, disk = Rows(table, SCHEMA), Rows(str(tmp_path / "rows.parquet"), SCHEMA)
         assert memory.images() is not None
-        work = FinePass(SCHEMA, theta, loss)
+        work = GradientEnclosure(SCHEMA, theta, loss)
         assert memory.state(work).sums == disk.state(work).sums
-    moved = [StretchedRows(rows, (0.125, -0.25), 3.0, 2) for rows in (memory, disk)]
-    work = FinePass(moved[0].schema, theta, Logistic())
+    moved = [AffineRows(rows, (0.125, -0.25), 3.0, 2) for rows in (memory, disk)]
+    work = GradientEnclosure(moved[0].schema, theta, Logistic())
     assert moved[0].state(work).sums == moved[1].state(work).sums
 
 
@@ -154,7 +165,7 @@ def pairs(seed: int, kind: str) -> list[tuple[list[float], list[float], float, f
     return found
 
 
-def worst(run: GLMRun, epsilon: float, kind: str, factor: float = 1.0, ridge: float | None = None) -> float:
+def worst(run: ObjectiveRun, epsilon: float, kind: str, factor: float = 1.0, ridge: float | None = None) -> float:
     top = 0.0
     lam, sigma = float(run.ridge) if ridge is None else ridge, float(run.sigma) * factor
     for x, y, new_x, new_y in pairs(1, kind):
@@ -170,7 +181,7 @@ def worst(run: GLMRun, epsilon: float, kind: str, factor: float = 1.0, ridge: fl
 def test_no_pair_of_neighbours_leaks_more_than_the_budget(kind: str, epsilon: float) -> None:
     budget = Budget(epsilon, 1e-5)
     loss: Loss = Logistic() if kind == "logistic" else TamedPoisson(3, 2)
-    run = GLMObjective(LINE_DESIGN, budget, loss=loss).run
+    run = GLMObjective(LINE_DESIGN, budget, losses=[loss]).run
     found = worst(run, epsilon, kind)
     assert found <= 1e-5 * (1 + 1e-6)
     assert found > 1e-5 * (0.9 if kind == "logistic" else 0.4)  # the bound is not loose either
@@ -179,7 +190,7 @@ def test_no_pair_of_neighbours_leaks_more_than_the_budget(kind: str, epsilon: fl
 
 def test_a_ridge_below_the_limit_would_leak() -> None:
     """One row of full size, and small rows that only shift: the limit is needed."""
-    run = GLMObjective(LINE_DESIGN, Budget(1, 1e-6), loss=Logistic()).run
+    run = GLMObjective(LINE_DESIGN, Budget(1, 1e-6), losses=[Logistic()]).run
     found = {}
     for part in (1, 1 / 3):
         deltas = []
@@ -192,10 +203,11 @@ def test_a_ridge_below_the_limit_would_leak() -> None:
 
 
 def test_composable_runs_are_gaussian_at_every_epsilon() -> None:
-    method = GLMObjective(LINE_DESIGN, BUDGET, loss=Logistic(), composable=True)
+    method = GLMObjective(LINE_DESIGN, BUDGET, losses=[Logistic()], composable=True)
     cost = method.plan().cost
     assert not cost.atoms
     assert cost.fits(BUDGET)
+    assert isinstance(method.run, GLMRun)
     assert method.run.run.gaussian_squared == cost.mu_squared
     for epsilon in (-0.5, 0.0, 0.2, 0.5, 1.0):
         assert worst(method.run, epsilon, "logistic") <= cost.delta_at(epsilon) * (1 + 1e-9)
@@ -208,17 +220,17 @@ def test_composable_runs_are_gaussian_at_every_epsilon() -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])
 def test_the_plan_fits_and_uses_up_the_budget(loss: Loss, epsilon: float) -> None:
     budget = Budget(epsilon, 1e-6)
-    method = GLMObjective(DESIGN, budget, loss=loss)
+    method = GLMObjective(DESIGN, budget, losses=[loss])
     assert method.plan().cost.fits(budget)
     assert method.plan().cost.delta_at(epsilon) > 0.99e-6
     sharp = method.run.run
     assert sharp.m_squared == DESIGN.x_squared * loss.slope**2 / method.run.sigma**2
     assert sharp.kappa == loss.c0 * DESIGN.x_squared / method.run.ridge
-    assert "proof" in str(method.plan())
+    assert method.plan().theorem.id == "glm-objective/1"
 
 
 def test_the_logistic_run_has_the_noise_of_one_gaussian_release_and_the_ridge_of_the_corollary() -> None:
-    run = GLMObjective(DESIGN, BUDGET, loss=Logistic()).run
+    run = GLMObjective(DESIGN, BUDGET, losses=[Logistic()]).run
     assert float(run.m) == pytest.approx(0.23670, abs=1e-5)
     assert float(run.ridge) == pytest.approx(2 / (1 + 0.2367**2 / 2), rel=1e-4)
 
@@ -226,17 +238,17 @@ def test_the_logistic_run_has_the_noise_of_one_gaussian_release_and_the_ridge_of
 @pytest.mark.parametrize("loss", [Logistic(), SoftHinge("0.5"), TamedPoisson(6, 3), LogCosh("0.3")], ids=str)
 def test_a_ridge_below_the_limit_is_refused_and_the_limit_is_named(loss: Loss) -> None:
     with pytest.raises(ValueError, match="ridge must be at least") as refused:
-        GLMObjective(DESIGN, BUDGET, loss=loss, ridge=1e-3)
+        GLMObjective(DESIGN, BUDGET, losses=[loss], ridge=1e-3)
     named = str(refused.value).split("at least ")[1].split(" ")[0]
-    assert GLMObjective(DESIGN, BUDGET, loss=loss, ridge=named).plan().cost.fits(BUDGET)
-    larger = GLMObjective(DESIGN, BUDGET, loss=loss, ridge=Fraction(named) * 3)
+    assert GLMObjective(DESIGN, BUDGET, losses=[loss], ridge=named).plan().cost.fits(BUDGET)
+    larger = GLMObjective(DESIGN, BUDGET, losses=[loss], ridge=Fraction(named) * 3)
     assert larger.run.ridge == Fraction(named) * 3
-    assert larger.run.m == GLMObjective(DESIGN, BUDGET, loss=loss).run.m
+    assert larger.run.m == GLMObjective(DESIGN, BUDGET, losses=[loss]).run.m
 
 
 def test_few_rows_ask_for_more_ridge() -> None:
-    many, few = (GLMObjective(DESIGN, BUDGET, loss=Logistic(), rows=n).run for n in (10_000, 20))
-    assert many == GLMObjective(DESIGN, BUDGET, loss=Logistic()).run
+    many, few = (GLMObjective(DESIGN, BUDGET, losses=[Logistic()], rows=n).run for n in (10_000, 20))
+    assert many == GLMObjective(DESIGN, BUDGET, losses=[Logistic()]).run
     assert few.ridge > 1.5 * many.ridge
     assert few.m == many.m
 
@@ -244,22 +256,22 @@ def test_few_rows_ask_for_more_ridge() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: GLMObjective(DESIGN, Budget(1), loss=Logistic()), "delta > 0"),
-        (lambda: GLMObjective(DESIGN, Budget(1, 1e-6, "replace"), loss=Logistic()), "add_remove"),
-        (lambda: GLMObjective(DESIGN, BUDGET, loss=Logistic(), ridge=0), "ridge must be"),
-        (lambda: GLMObjective(DESIGN, BUDGET, loss=Logistic(), rows=0), "whole number above 0"),
-        (lambda: GLMObjective(DESIGN, BUDGET, loss=LogCosh(1), composable=True), "never changes its sign"),
-        (lambda: GLMObjective(Design.of(SCHEMA, 8), BUDGET, loss=Logistic()), "too coarse"),
-        (lambda: GLMObjective(DESIGN, BUDGET, loss=Huber(1), ridge="0.001"), "affords nothing"),
-        (lambda: OneVersusRest(DESIGN, BUDGET, classes=1), "2 to 1000"),
-        (lambda: OneVersusRest(DESIGN, BUDGET, classes=3, ridge=-1), "ridge must be"),
+        (lambda: GLMObjective(DESIGN, Budget(1), losses=[Logistic()]), "delta > 0"),
+        (lambda: GLMObjective(DESIGN, Budget(1, 1e-6, "replace"), losses=[Logistic()]), "add_remove"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Logistic()], ridge=0), "ridge must be"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Logistic()], rows=0), "whole number above 0"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=[LogCosh(1)], composable=True), "never changes its sign"),
+        (lambda: GLMObjective(Design.of(SCHEMA, 8), BUDGET, losses=[Logistic()]), "too coarse"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Huber(1)], ridge="0.001"), "affords nothing"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=against(1)), "2 to 1000"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=against(3), ridge=-1), "ridge must be"),
         (lambda: AdaptiveGLM(DESIGN, BUDGET, losses=[]), "at least one loss"),
         (lambda: AdaptiveGLM(DESIGN, BUDGET, losses=[Logistic(), Logistic()]), "OneAgainst"),
         (lambda: AdaptiveGLM(DESIGN, BUDGET, losses=[Huber(1)]), "GLMObjective"),
         (lambda: AdaptiveGLM(DESIGN, Budget(1), losses=[Logistic()]), "delta > 0"),
-        (lambda: Stretched(SCHEMA, (0.0,), 1.0, 2), "2 entries"),
-        (lambda: Stretched(LINE, (0.5,), 1.0, 2), "constant"),
-        (lambda: Stretched(SCHEMA, (0.0, 0.0), 0.0, 2), "stretch"),
+        (lambda: AffineLayout(SCHEMA, (0.0,), 1.0, 2), "2 entries"),
+        (lambda: AffineLayout(LINE, (0.5,), 1.0, 2), "constant"),
+        (lambda: AffineLayout(SCHEMA, (0.0, 0.0), 0.0, 2), "stretch"),
     ],
 )
 def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) -> None:
@@ -269,7 +281,7 @@ def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) 
 
 def test_rows_of_another_design_are_refused_like_a_private_failure() -> None:
     for method in (
-        GLMObjective(LINE_DESIGN, BUDGET, loss=Logistic()),
+        GLMObjective(LINE_DESIGN, BUDGET, losses=[Logistic()]),
         AdaptiveGLM(LINE_DESIGN, BUDGET, losses=[Logistic()]),
     ):
         assert method.fit(secret(frame(5)), Purse(budget=BUDGET)).refused
@@ -278,15 +290,19 @@ def test_rows_of_another_design_are_refused_like_a_private_failure() -> None:
 
 
 def test_kinds_of_losses_are_those_of_accounting() -> None:
-    assert {loss.kind for loss in LOSSES} <= set(get_args(glm.Kind))
+    assert {loss.kind for loss in LOSSES} <= set(get_args(Kind))
 
 
 # --- several classes ---
 
 
+def against(classes: int) -> list[OneAgainst]:
+    return [OneAgainst(Logistic(), place, classes) for place in range(classes)]
+
+
 def test_one_model_for_each_class() -> None:
     budget = Budget(4, 1e-6)
-    method = OneVersusRest(DESIGN, budget, classes=3)
+    method = GLMObjective(DESIGN, budget, losses=against(3))
     assert method.cost.fits(budget)
     assert method.cost.delta_at(4) > 0.99e-6
     table = frame(4000, 5, "class")
@@ -330,7 +346,7 @@ def test_the_default_follows_rows_that_are_far_smaller_than_their_bounds() -> No
         outcome = method.fit(secret(table), Purse(Simulation(seed)))
         return float(np.mean(np.logaddexp(0, -y * (X @ outcome.value.theta))))
 
-    plain, reach = GLMObjective(DESIGN, BUDGET, loss=Logistic()), AdaptiveGLM(DESIGN, BUDGET, losses=[Logistic()])
+    plain, reach = GLMObjective(DESIGN, BUDGET, losses=[Logistic()]), AdaptiveGLM(DESIGN, BUDGET, losses=[Logistic()])
     losses = [(loss_of(plain, seed), loss_of(reach, seed)) for seed in range(5)]
     assert np.mean([b for _, b in losses]) < 0.75 * np.mean([a for a, _ in losses])
     found: Any = reach.fit(secret(table), Purse(Simulation(1))).certificate
@@ -345,10 +361,10 @@ def test_moving_and_stretching_are_undone() -> None:
     theta = rng.normal(size=(4, 3))
     stretched = np.hstack([(X - centre) * 2.5, np.ones((20, 1))])
     plain = np.hstack([X, np.ones((20, 1))])
-    assert np.allclose(stretched @ theta.T, plain @ unstretched(theta, centre, 2.5).T)
-    layout = Stretched(SCHEMA, centre, 2.5, 2)
+    assert np.allclose(stretched @ theta.T, plain @ undo_affine(theta, centre, 2.5).T)
+    layout = AffineLayout(SCHEMA, centre, 2.5, 2)
     assert np.allclose(
-        layout.coefficients(theta[0]).values, SCHEMA.coefficients(unstretched(theta[0], centre, 2.5)).values
+        layout.coefficients(theta[0]).values, SCHEMA.coefficients(undo_affine(theta[0], centre, 2.5)).values
     )
     assert stretched_design(DESIGN).row_map == Design.of(layout).row_map  # type: ignore[arg-type]
 
@@ -379,3 +395,13 @@ def test_one_row_moves_the_sum_by_its_norm_and_one_bin_by_one() -> None:
         gap = math.dist(seen[0][0], seen[1][0])
         assert 0 < gap <= float(seen[0][1].sigma) / 10 * (1 + 1e-12)
         assert gap == 1 or gap == pytest.approx(limit, rel=1e-3)
+
+
+@pytest.mark.parametrize("losses", [[Logistic()], [TamedPoisson(3, 2)], against(3), [Softmax(3)]], ids=str)
+def test_room_is_left_for_a_release_beside_it(losses: list[Any]) -> None:
+    beside = Cost(mu_squared=Fraction(1, 100))
+    method = AdaptiveGLM(DESIGN, BUDGET, losses=losses, beside=beside.mu_squared)
+    assert (method.plan().cost + beside).fits(BUDGET)
+    assert not (AdaptiveGLM(DESIGN, BUDGET, losses=losses).plan().cost + beside).fits(BUDGET)
+    with pytest.raises(ValueError, match="affords nothing"):
+        AdaptiveGLM(DESIGN, BUDGET, losses=losses, beside=Fraction(100))

@@ -16,14 +16,15 @@ import pytest
 from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.accounting import pairs
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.objective.robust import ObjectivePerturbation, Perturbation, Rule, m_squared
+from snugdp.mechanisms.objective.perturbation import Perturbation, m_squared
+from snugdp.mechanisms.objective.robust import ObjectivePerturbation, Rule
 from snugdp.mechanisms.objective.scale import MeanSize, SizeHistogram
 from snugdp.noise import Gaussian
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
-from snugdp.tables.passes.counts import Counts
 from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
+from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.accounting.objective.perturbed import Law
@@ -68,7 +69,7 @@ def test_huber_always_pays_for_the_determinant() -> None:
     beta = atom.remove[0].shift
     assert float(beta) == pytest.approx(math.log1p(0.5), rel=1e-12)
     assert beta >= Fraction(math.log1p(0.5)) * (1 - Fraction(1, 2**50))
-    assert Perturbation(DESIGN, PseudoHuber("0.2"), run.m, run.ridge, general=True).cost == run.cost
+    assert Perturbation(DESIGN, PseudoHuber("0.2"), run.m, run.ridge, "sign_changing").cost == run.cost
 
 
 def test_cost_knows_neither_tau_nor_centre_but_the_ridge() -> None:
@@ -245,7 +246,7 @@ THETA = (Fraction(3, 8), Fraction(-5, 4), Fraction(1, 1024))
 
 
 def counted(work: Any, rows: pd.DataFrame) -> list[int]:
-    state: Counts = work.fold(work.empty(), nw.from_native(rows, eager_only=True))
+    state: Sums = work.fold(work.empty(), nw.from_native(rows, eager_only=True))
     return state.values()
 
 

@@ -19,12 +19,16 @@ from sklearn.linear_model import LogisticRegression
 
 from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.objective.softmax import AdaptiveSoftmax, Softmax, SoftmaxLoss, SoftmaxModel, recommended
+from snugdp.mechanisms.objective.glm import GLMObjective
+from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM, recommended
+from snugdp.mechanisms.objective.minimiser import PerturbedLoss
+from snugdp.mechanisms.objective.perturbation import SoftmaxModel
 from snugdp.noise import Exact
 from snugdp.numerics.balls import precision
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.tables.passes.softmax import SoftmaxPass, softmax
+from snugdp.tables.losses.losses import Logistic, Softmax
+from snugdp.tables.passes.softmax import SoftmaxGradient, softmax
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.mechanisms.glm_laws import Law, leak
@@ -46,7 +50,7 @@ def frame(n: int, seed: int = 0, strange: bool = False) -> pd.DataFrame:
     return table
 
 
-def folded(work: SoftmaxPass, table: pd.DataFrame) -> Any:
+def folded(work: SoftmaxGradient, table: pd.DataFrame) -> Any:
     return work.fold(work.empty(), nw.from_native(table, eager_only=True))
 
 
@@ -65,7 +69,7 @@ def test_every_row_is_within_the_proved_error(level: int, size: int) -> None:
     for _ in range(4):
         theta = [Fraction(int(v), 2**20) for v in rng.integers(-size * 2**20, size * 2**20 + 1, 5)]
         theta[1] = theta[0] + Fraction(1, 2**19)  # two classes that are hard to tell apart
-        work = SoftmaxPass(LINE, theta, 5, level)
+        work = SoftmaxGradient(LINE, theta, 5, level)
         for t, w in rng.integers(-LIMIT, LIMIT + 1, (40 if level == 0 else 8, 2)).tolist():
             state = work.empty()
             work.add(state, np.array([[float(t)]]), np.array([float(w)]))
@@ -85,11 +89,11 @@ def test_every_row_is_within_the_proved_error(level: int, size: int) -> None:
 def test_levels_agree_and_errors_shrink_also_for_points_that_floats_cannot_hold() -> None:
     rng, table = np.random.default_rng(3), frame(60, 1, strange=True)
     theta = [Fraction(int(v), 2**70) for v in rng.integers(-(2**62), 2**62, 9)]
-    results = [(w := SoftmaxPass(SCHEMA, theta, 3, level)).gradient(folded(w, table)) for level in range(3)]
+    results = [(w := SoftmaxGradient(SCHEMA, theta, 3, level)).gradient(folded(w, table)) for level in range(3)]
     for (rough, error), (fine, small) in pairwise(results):
         assert small < error / 2**40
         assert distance(rough, fine) <= error + small
-    far = SoftmaxPass(SCHEMA, [value * 2**40 for value in theta], 3)
+    far = SoftmaxGradient(SCHEMA, [value * 2**40 for value in theta], 3)
     assert far.slope_bits == 100
 
 
@@ -98,7 +102,7 @@ def test_every_order_and_partition_gives_the_same_sums(level: int, tmp_path: Pat
     table = frame(400, 2, strange=True)
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=90)
     theta = [Fraction(k - 4, 8) for k in range(9)]
-    work = pickle.loads(pickle.dumps(SoftmaxPass(SCHEMA, theta, 3, level, hessian=True)))
+    work = pickle.loads(pickle.dumps(SoftmaxGradient(SCHEMA, theta, 3, level, hessian=True)))
     whole = folded(work, table)
     parts = [folded(work, table[i::3]) for i in (1, 2, 0)]
     merged = work.merge(work.merge(parts[0], parts[1]), work.unpack(work.pack(parts[2])))
@@ -107,19 +111,19 @@ def test_every_order_and_partition_gives_the_same_sums(level: int, tmp_path: Pat
     held = Rows(table, SCHEMA)
     assert held.images() is not None
     assert held.state(work).sums == whole.sums
-    with pytest.raises(ValueError, match="not sums"):
-        SoftmaxPass(SCHEMA, theta, 3, level + 2).unpack(work.pack(whole))
+    with pytest.raises(ValueError, match="not statistics"):
+        SoftmaxGradient(SCHEMA, theta, 3, level + 2).unpack(work.pack(whole))
 
 
 def test_the_hessian_is_the_derivative_of_the_gradient() -> None:
     table, step = frame(50, 4), Fraction(1, 2**12)
     theta = [Fraction(k - 4, 8) for k in range(9)]
-    at = SoftmaxPass(SCHEMA, theta, 3, 0, hessian=True)
+    at = SoftmaxGradient(SCHEMA, theta, 3, 0, hessian=True)
     second = at.second(folded(at, table))
     for j in range(9):
         ends = []
         for sign in (1, -1):
-            work = SoftmaxPass(SCHEMA, [v + sign * step * (i == j) for i, v in enumerate(theta)], 3)
+            work = SoftmaxGradient(SCHEMA, [v + sign * step * (i == j) for i, v in enumerate(theta)], 3)
             ends.append(np.array([float(v) for v in work.gradient(folded(work, table))[0]]))
         assert np.allclose((ends[0] - ends[1]) / (2 * float(step)), second[j], atol=1e-4)
     assert softmax(np.array([[800.0, 0.0, -800.0]])).sum() == 1.0
@@ -133,7 +137,7 @@ def test_without_noise_it_is_the_minimiser_of_scikit_learn() -> None:
     held = Rows(table, SCHEMA).images()
     assert held is not None
     V, w = held.sample(10**9)
-    model = SoftmaxModel(DESIGN, 3, Fraction(10**9), Fraction(2))
+    model = SoftmaxModel(DESIGN, Softmax(3), Fraction(10**9), Fraction(2))
     found = np.array([float(v) for v in model.draw(Secret(Rows(table, SCHEMA)), Exact())]).reshape(3, 3)
     true = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(V * float(DESIGN.unit), w)
     assert np.allclose(found, true.coef_, atol=5e-5)
@@ -142,7 +146,7 @@ def test_without_noise_it_is_the_minimiser_of_scikit_learn() -> None:
 def test_what_comes_out_has_the_law_of_the_theorem() -> None:
     """With two classes the difference of coefficients is a logistic model of rows that are sqrt(2) times as long."""
     table = pd.DataFrame({"a": [1.0, -1.0, 0.5], "y": [1.0, 1.0, -1.0]})
-    model = SoftmaxModel(LINE_DESIGN, 2, Fraction(1, 2), Fraction(2))
+    model = SoftmaxModel(LINE_DESIGN, Softmax(2), Fraction(1, 2), Fraction(2))
     law = Law([math.sqrt(2), -math.sqrt(2), math.sqrt(0.5)], [1.0, 1.0, -1.0], 2.0, float(model.sigma))
     noise = Simulation(5)
     drawn = np.array([[float(v) for v in model.draw(Secret(Rows(table, LINE)), noise)] for _ in range(100)])
@@ -155,7 +159,7 @@ def test_what_comes_out_has_the_law_of_the_theorem() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 2])
 def test_two_classes_leak_no_more_than_the_budget(epsilon: float) -> None:
-    model = Softmax(LINE_DESIGN, Budget(epsilon, 1e-5), classes=2).model
+    model = GLMObjective(LINE_DESIGN, Budget(epsilon, 1e-5), losses=[Softmax(2)]).run
     found = []
     for force in np.linspace(-30, 30, 31):
         less = Law([], [], float(model.ridge), float(model.sigma), force=float(force))
@@ -180,7 +184,7 @@ def density(rows: list[int], theta: np.ndarray, ridge: float, sigma: float) -> n
 
 
 def test_three_classes_leak_no_more_than_the_budget() -> None:
-    model = Softmax(LINE_DESIGN, Budget(1, 1e-3), classes=3).model
+    model = GLMObjective(LINE_DESIGN, Budget(1, 1e-3), losses=[Softmax(3)]).run
     ridge, sigma = float(model.ridge), float(model.sigma)
     reach = (6 * sigma + 8) / ridge
     axis = np.linspace(-reach, reach, 401)
@@ -202,12 +206,13 @@ def test_three_classes_leak_no_more_than_the_budget() -> None:
 @pytest.mark.parametrize("classes", [2, 3, 10])
 def test_plans_fit_and_use_up_the_budget(epsilon: float, classes: int) -> None:
     budget = Budget(epsilon, 1e-6)
-    for method in (Softmax(DESIGN, budget, classes=classes), AdaptiveSoftmax(DESIGN, budget, classes=classes)):
+    for make in (GLMObjective, AdaptiveGLM):
+        method = make(DESIGN, budget, losses=[Softmax(classes)])
         assert method.plan().cost.fits(budget)
         assert method.cost == method.plan().cost
         assert method.cost.delta_at(epsilon) > 0.95e-6
         assert method.forecast(10_000).noise < method.forecast(10).noise
-    model = Softmax(DESIGN, budget, classes=classes).model
+    model = GLMObjective(DESIGN, budget, losses=[Softmax(classes)]).run
     assert model.run.m_squared * model.sigma**2 == 2 * DESIGN.x_squared
     assert model.run.kappa * model.ridge == DESIGN.x_squared
 
@@ -217,7 +222,8 @@ def test_fits_tell_classes_apart_and_are_charged() -> None:
     held = Rows(table, SCHEMA).images()
     assert held is not None
     V, w = held.sample(10**9)
-    for method in (Softmax(DESIGN, budget, classes=3), AdaptiveSoftmax(DESIGN, budget, classes=3)):
+    for make in (GLMObjective, AdaptiveGLM):
+        method = make(DESIGN, budget, losses=[Softmax(3)])
         fit = method.fit(Secret(Rows(table, SCHEMA)), Purse(Simulation(1))).value
         assert fit is not None
         assert fit.theta.shape == (3, 3)
@@ -230,9 +236,9 @@ def test_fits_tell_classes_apart_and_are_charged() -> None:
 
 
 def test_a_start_that_is_of_no_use_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, rows = SoftmaxModel(DESIGN, 3, Fraction(10**9), Fraction(4)), Rows(frame(40), SCHEMA)
+    model, rows = SoftmaxModel(DESIGN, Softmax(3), Fraction(10**9), Fraction(4)), Rows(frame(40), SCHEMA)
     good = model.draw(Secret(rows), Exact())
-    monkeypatch.setattr(SoftmaxLoss, "solve", lambda self, b: np.array([math.nan]))
+    monkeypatch.setattr(PerturbedLoss, "solve", lambda self, b: np.array([math.nan]))
     assert all(
         abs(a - b) <= 2 * Fraction(2) ** model.grid
         for a, b in zip(model.draw(Secret(rows), Exact()), good, strict=True)
@@ -242,14 +248,14 @@ def test_a_start_that_is_of_no_use_costs_time_only(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Softmax(DESIGN, Budget(1), classes=3), "delta > 0"),
-        (lambda: Softmax(DESIGN, BUDGET, classes=1), "2 to 1000"),
-        (lambda: Softmax(DESIGN, BUDGET, classes=3, ridge=0), "ridge must be"),
-        (lambda: Softmax(DESIGN, BUDGET, classes=3, ridge="0.001"), "affords nothing"),
-        (lambda: AdaptiveSoftmax(DESIGN, Budget(1, 1e-6, "replace"), classes=3), "add_remove"),
-        (lambda: SoftmaxPass(SCHEMA, [Fraction(1)] * 8, 3), "9 entries"),
-        (lambda: SoftmaxPass(SCHEMA, [Fraction(1, 3)] * 9, 3), "dyadic"),
-        (lambda: SoftmaxPass(Schema({"x": Number(0, 1)}), [Fraction(1)] * 6, 3), "target"),
+        (lambda: GLMObjective(DESIGN, Budget(1), losses=[Softmax(3)]), "delta > 0"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(1)]), "2 to 1000"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(3)], ridge=0), "ridge must be"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(3)], ridge="0.001"), "affords nothing"),
+        (lambda: AdaptiveGLM(DESIGN, Budget(1, 1e-6, "replace"), losses=[Softmax(3)]), "add_remove"),
+        (lambda: SoftmaxGradient(SCHEMA, [Fraction(1)] * 8, 3), "9 entries"),
+        (lambda: SoftmaxGradient(SCHEMA, [Fraction(1, 3)] * 9, 3), "dyadic"),
+        (lambda: SoftmaxGradient(Schema({"x": Number(0, 1)}), [Fraction(1)] * 6, 3), "target"),
     ],
 )
 def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) -> None:
@@ -259,16 +265,17 @@ def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) 
 
 @pytest.mark.parametrize(
     ("classes", "rows", "name"),
-    [(2, None, "AdaptiveGLM"), (2, 5, "GLMObjective"), (3, None, "AdaptiveSoftmax"), (3, 5, "Softmax")],
+    [(2, None, "AdaptiveGLM"), (2, 5, "GLMObjective"), (3, None, "AdaptiveGLM"), (3, 5, "GLMObjective")],
 )
 def test_what_is_recommended_depends_on_public_numbers(classes: int, rows: int | None, name: str) -> None:
-    method = recommended(DESIGN, BUDGET, classes=classes, rows=rows)
+    method = recommended(DESIGN, BUDGET, losses=[Logistic()] if classes == 2 else [Softmax(classes)], rows=rows)
     assert type(method).__name__ == name
     assert method.plan().cost.fits(BUDGET)
 
 
 def test_rows_of_another_design_are_a_private_failure() -> None:
-    for method in (Softmax(LINE_DESIGN, BUDGET, classes=3), AdaptiveSoftmax(LINE_DESIGN, BUDGET, classes=3)):
+    for make in (GLMObjective, AdaptiveGLM):
+        method = make(LINE_DESIGN, BUDGET, losses=[Softmax(3)])
         assert method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(budget=BUDGET)).refused
         with pytest.raises(PrivateComputationError):
             method.fit(Secret(Rows(frame(5), SCHEMA)), Purse(Simulation(1)))

@@ -19,8 +19,8 @@ from scipy import special, stats
 
 from snugdp import Budget, Cost, Plan, Selection
 from snugdp.accounting import gaussian
-from snugdp.propose.plan import Step
 from tests.mechanisms.selection.test_select import LAWS, Script, Told, law_named, paid, value_of, whole
+from tests.plans import plan_of
 
 Floats = NDArray[np.float64]
 BUDGET, MEAN = Budget(1, 0.05), 4
@@ -194,8 +194,7 @@ class Gaussian:
         return paid(0.0, whole(budget), ledger)
 
     def plan(self, proposal: Any, budget: Budget) -> Plan:
-        step = Step("run", "", Cost(mu=gaussian.mu(budget.epsilon, budget.delta), delta=budget.delta / 10))
-        return Plan("a run", "release/spine.proof.md#theorem-a0", {}, (step,))
+        return plan_of("a run", Cost(mu=gaussian.mu(budget.epsilon, budget.delta), delta=budget.delta / 10))
 
 
 @pytest.mark.parametrize("name", LAWS)

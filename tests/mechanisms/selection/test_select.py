@@ -34,10 +34,10 @@ from snugdp import (
 from snugdp.accounting import selection as accounting
 from snugdp.ledger.inner import RunLedger
 from snugdp.mechanisms.selection import routes
-from snugdp.propose.plan import Step
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
-from snugdp.serial.codec import Kept
+from snugdp.serial.codec import StoredOutcome
+from tests.plans import plan_of
 
 BUDGET = Budget(1, 0.05)
 LAWS = ("geometric", "logarithmic", "poisson", "binomial", "eta")
@@ -51,8 +51,8 @@ def law_named(name: str, mean: int = 4) -> Any:
 
 def paid(value: Any, cost: Cost, ledger: Any, noise: Any = None) -> Any:
     """The outcome of a release of this cost; a refusal if there is no value."""
-    plan = Plan("a run", "release/spine.proof.md#theorem-a0", {}, (Step("run", "", cost),))
-    return Purse(noise, ledger, Budget(9, 0.9)).pay(plan, lambda _: Kept(refused=value is None, value=value))
+    plan = plan_of("a run", cost)
+    return Purse(noise, ledger, Budget(9, 0.9)).pay(plan, lambda *_: StoredOutcome(refused=value is None, value=value))
 
 
 def whole(budget: Budget) -> Cost:
@@ -220,15 +220,14 @@ class Planned(Told):
 
     def plan(self, proposal: Any, budget: Budget) -> Plan:
         size = snugdp.accounting.gaussian.mu(budget.epsilon, budget.delta)
-        step = Step("run", "", Cost(mu=size, neighbours=budget.neighbours))
-        return Plan("a run", "release/spine.proof.md#theorem-a0", {}, (step,), budget=budget)
+        return plan_of("a run", Cost(mu=size, neighbours=budget.neighbours), budget=budget)
 
 
 class Dear(Told):
     """A run that costs too much, whatever it is given."""
 
     def plan(self, proposal: Any, budget: Budget) -> Plan:
-        return Plan("a run", "release/spine.proof.md#theorem-a0", {}, (Step("run", "", Cost(mu=9)),))
+        return plan_of("a run", Cost(mu=9))
 
 
 def test_a_plan_lets_a_run_spend_more() -> None:
@@ -394,7 +393,7 @@ def test_few_proposals_are_all_tried_and_many_are_not() -> None:
     assert two._runs.base.mu == pytest.approx(0.2367 / math.sqrt(2), abs=1e-4)
     for made in (one, two):
         assert made.plan().cost.fits(Budget(1, 1e-6))
-        assert made.plan().proof.endswith("theorem-2")
+        assert made.plan().theorem.id == "select-all/1"
     many = Selection(list(range(30)), Planned([1.0]), value_of, budget=Budget(1, 1e-6))
     assert many._runs.route == "stop"
     assert many.plan().cost == Cost(epsilon=1, delta=1e-6)
@@ -460,7 +459,7 @@ class GaussianTest:
 
     def plan(self, budget: Budget) -> Plan:
         cost = Cost(mu=0.1, delta=budget.delta / 10)
-        return Plan("a test", "release/spine.proof.md#theorem-a0", {}, (Step("test", "", cost),), budget=budget)
+        return plan_of("a test", cost, budget=budget)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -498,7 +497,7 @@ def test_a_test_that_costs_more_than_its_share_is_refused_first() -> None:
     class DearTest(GaussianTest):
         def plan(self, budget: Budget) -> Plan:
             cost = Cost(epsilon=budget.epsilon * 2)
-            return Plan("a test", "release/spine.proof.md#theorem-a0", {}, (Step("test", "", cost),))
+            return plan_of("a test", cost)
 
     with pytest.raises(ValueError, match="shared_test costs more"):
         Selection([1, 2], lambda p, b, c, certificate: 1, value_of, budget=BUDGET, shared_test=DearTest())

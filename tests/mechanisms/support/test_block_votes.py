@@ -79,7 +79,7 @@ def test_the_threshold_is_that_of_the_test() -> None:
     budget = Budget("0.5", "1e-6")
     assert VotedSupport(2, 50, budget).cost == Cost(epsilon="0.5", delta="1e-6")
     tau, _ = discrete.discrete_laplace_threshold("0.5", "1e-6")
-    assert f"> {tau}" in VotedSupport(2, 50, budget).steps()[0].noise
+    assert VotedSupport(2, 50, budget).steps()[0].noise.params["threshold"] == tau
     assert abs(tau - math.log(1 / (2e-6)) / 0.5) < 1.5
 
 

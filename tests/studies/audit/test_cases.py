@@ -24,6 +24,7 @@ from snugdp.noise import Gaussian, Simulation
 from snugdp.noise.recording import Witness
 from snugdp_studies.audit import library
 from snugdp_studies.audit.cases import fitting, tables
+from tests.plans import plan_of
 
 ROOT = Path(snugdp.__file__).parent
 GROUPS = library.GROUPS
@@ -231,16 +232,17 @@ def test_random_tables_are_neighbours(relation: str, ordered: bool) -> None:
 
 
 def own(name: str, sigma: float = 1.0) -> Case[list[float]]:
-    from snugdp.propose.plan import Plan, Step
     from snugdp.release.context import Purse
     from snugdp.release.spine import release
     from snugdp.secrecy.secret import Secret
 
-    plan = Plan(name, "mine", {}, (Step("sum", "Gaussian", Cost(mu=1)),))
+    plan = plan_of(name, Cost(mu=1))
 
     class Sum:
         def draw(self, data: Secret[list[float]], noise: Any) -> int:
-            return int(noise.add_integers(data.map(lambda rows: [1000 * len(rows)]), Gaussian(1000 * sigma))[0])
+            return int(
+                noise.at("release").add_integers(data.map(lambda rows: [1000 * len(rows)]), Gaussian(1000 * sigma))[0]
+            )
 
     def run(rows: list[float], noise: Any) -> Any:
         return release(plan, Sum(), Secret(rows), Purse(noise))

@@ -30,6 +30,7 @@ def test_tables_are_what_they_are_called(name: str) -> None:
     assert "secret" not in repr(table)
 
 
+@pytest.mark.slow
 def test_the_goals_are_met() -> None:
     """Where a gap is large, and where there is none: a few cells with enough draws, seeded."""
     large = list(contest.run(40, (1.0,), ("crossing", "projector"), ["flat"]))

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 from snugdp import Exact, Simulation
 from snugdp.accounting import gaussian
-from snugdp_studies.bench.regression import data
+from snugdp_studies.bench.contest.tables import split
+from snugdp_studies.bench.regression.task import TASK, made_up
 from snugdp_studies.cli.paper import app
 from snugdp_studies.paper import data as public
 from snugdp_studies.paper.figure1 import figure
@@ -31,11 +32,11 @@ from snugdp_studies.paper.linear.published import (
     not_private_ops_balanced,
     not_private_output_perturbation,
 )
+from tests.real_data import real_data
 
 DELTA = 1e-6
-REAL = Path(__file__).parents[3].parent / "shared" / "data"
 PUBLISHED = (not_private_adaops, not_private_adassp, not_private_ops_balanced, not_private_output_perturbation)
-MADE_UP = {"even": partial(data.split, data.SYNTHETIC, "even")}
+MADE_UP = {"even": partial(split, TASK.tables, "synthetic", "even")}
 FAST = [method for method in METHODS if method.line is not None and method.name not in (GRID, "auto")]
 
 
@@ -82,6 +83,7 @@ def test_adassp_as_published_costs_less_than_it_says(epsilon: float) -> None:
         assert gaussian.delta(third, epsilon / 3) > DELTA / 3  # while no third is what it is said to be
 
 
+@pytest.mark.slow
 def test_a_run_is_repeatable_and_counts_its_scores(tmp_path: Path) -> None:
     plan = Plan(epsilons=(1.0,), seeds=2, grid=False)
     scores = [list(figure.run(MADE_UP, plan, FAST)) for _ in range(2)]
@@ -107,7 +109,7 @@ def test_quartiles_bear_an_infinite_error() -> None:
 
 
 def write_table(file: Path, seed: int) -> bytes:
-    X, y = data.made_up(400, 3, heavy=bool(seed))
+    X, y = made_up(400, 3, heavy=bool(seed))
     text = io.StringIO()
     np.savetxt(text, np.column_stack([X, y]), delimiter=",")
     content = gzip.compress(text.getvalue().encode())
@@ -202,10 +204,11 @@ KNOWN = {  # mean and standard deviation of the error over five splits; epsilon 
 }
 
 
-@pytest.mark.skipif(not (REAL / "bike.csv.gz").is_file(), reason="the real tables are not beside the repository")
+@pytest.mark.slow
 def test_the_real_tables() -> None:
     """Within 3 std sqrt(2/5) + 2 %."""
-    sources = {name: partial(data.split, str(REAL), name) for name in KNOWN}
+    folder = {real_data(f"{name}.csv.gz").parent for name in KNOWN}.pop()
+    sources = {name: partial(split, TASK.tables, str(folder), name) for name in KNOWN}
     honest = [method for method in METHODS if method.version == "honest" and method.name in KNOWN["bike"]]
     found = {(cell.table, cell.method): cell for cell in cells(figure.run(sources, Plan(epsilons=(1.0,)), honest))}
     for table, methods in KNOWN.items():
@@ -213,4 +216,4 @@ def test_the_real_tables() -> None:
             error = found[table, method].mean
             assert abs(error - mean) <= 3 * deviation * math.sqrt(2 / 5) + 0.02 * mean, (table, method)
     for name, file in public.TABLES.items():
-        assert public.about(public.needed(REAL, file))["as_published"], name
+        assert public.about(public.needed(folder, file))["as_published"], name

@@ -17,10 +17,10 @@ from snugdp_studies.paper import figure2
 from snugdp_studies.paper.figure2 import CALIBRATED, MNIST, Plan, printed_curves, reference_curves
 from snugdp_studies.paper.pate.curves import Case, not_private_curves
 from snugdp_studies.paper.pate.data import Votes, stored
+from tests.real_data import real_data
 from tests.vectors.pate import histograms
 
 DELTA = 1e-5
-REAL = Path(__file__).parents[3].parent / "shared" / "data"
 # Votes and noise; epsilon by the exact Gaussian, Theorem 6, the closed form, distance tests with noise of 6 and of 8.
 TABLE = (
     ("high_200", 13.7858, 6.7759, 0.1290, 0.1289, 0.5953, 0.4409),
@@ -91,6 +91,7 @@ def test_sets_come_with_the_votes_or_by_them() -> None:
     assert [panel.name for panel in figure2.sets_of(sure, MNIST, 200)] == ["high", "authors_high"]
 
 
+@pytest.mark.slow
 def test_the_command_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     votes = made_up()
     np.savez(tmp_path / "mnist_votes_400.npz", votes=votes.histograms, labels=np.zeros(12, dtype=np.int64))
@@ -139,9 +140,8 @@ def test_votes_are_trained_where_there_are_pictures_only(tmp_path: Path, monkeyp
     assert drawn == ["figure2_mnist"]
 
 
-@pytest.mark.skipif(not (REAL / "mnist_votes_400.npz").is_file(), reason="the real votes are not beside the repository")
 def test_the_real_votes() -> None:
-    votes = stored(REAL / "mnist_votes_400.npz")
+    votes = stored(real_data("mnist_votes_400.npz"))
     plan = Plan(curves=("gaussian", "theorem6", "tight", "renyi"))
     known = {  # sigma 21.0: exact Gaussian, Theorem 6, J, distance test, accuracy
         "high": (4.142, 0.892, 0.762, 1.358, 0.916),

@@ -95,6 +95,7 @@ def test_losses_by_the_gap() -> None:
     assert of(rows, "honest", "pure loss")[2] > printed[2]
 
 
+@pytest.mark.slow
 def test_files(tmp_path: Path) -> None:
     plan = Plan(errors=(1e-1, 1e-5), scales=(0.5,))
     files = {file.name for file in figure3.save(tmp_path, plan)}

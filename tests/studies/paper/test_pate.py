@@ -139,6 +139,7 @@ def test_the_algorithm_as_printed_runs_and_only_with_a_simulation() -> None:
     assert one == not_private_pate_ptr(votes, 30.0, DELTA, teachers=400, noise=Simulation(1))
 
 
+@pytest.mark.slow
 def test_curves_are_in_order() -> None:
     votes = np.array([[90, 6, 4], [85, 10, 5], [70, 20, 10]] * 20)
     case = Case(votes, 100, 20.0, DELTA)
@@ -157,7 +158,7 @@ def test_the_fitted_epsilon_is_what_the_library_passes() -> None:
     assert curves.not_private_chance(case, case.believed, epsilon) >= curves.LIKELY
     assert curves.not_private_chance(case, case.believed, 0.9 * epsilon) < curves.LIKELY
     plan = pate.plan(Budget(round(epsilon, 6), DELTA), n_queries=60, n_teachers=100, n_classes=3, sigma=12, proxy=votes)
-    assert "test" in [step.name for step in plan.steps]
+    assert "test" in [step.id for step in plan.steps]
 
 
 def test_a_search_says_when_nothing_is_enough() -> None:

@@ -15,15 +15,16 @@ import pytest
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import Engine, measure
 from snugdp.tables.engines.spark import Spark
-from snugdp.tables.passes.base import CountPass, GramPass, HistogramPass
+from snugdp.tables.passes.histogram import CountPass, HistogramPass
+from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources import Csv, TableError, open_source
 from snugdp.tables.sources.cluster import interpreter
-from tests.tables.clusters import MARKS, PATH, ROOT, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
+from tests.real_data import real_data
+from tests.tables.clusters import MARKS, PATH, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
 from tests.tables.tallies import Failing, Murderous, Tally
 
 needs_pyspark()
-REAL = ROOT.parent / "shared" / "data"
 pytestmark = MARKS
 
 
@@ -139,9 +140,7 @@ def test_what_fails_in_the_pass_is_not_told(table: Any) -> None:
 
 @pytest.mark.parametrize("name", ["bike", "elevators"])
 def test_real_tables_are_the_same_to_the_last_bit(name: str, spark: Any) -> None:
-    path = REAL / f"{name}.csv.gz"
-    if not path.exists():
-        pytest.skip("the real tables are not beside the repository (../shared/data)")
+    path = real_data(f"{name}.csv.gz")
     names = [f"x{i}" for i in range({"bike": 17, "elevators": 18}[name])] + ["y"]
     schema = Schema(dict.fromkeys(names, Number(-500, 500)), target="y")
     work = GramPass(schema)
@@ -154,7 +153,7 @@ def test_real_tables_are_the_same_to_the_last_bit(name: str, spark: Any) -> None
 def test_pyspark_is_not_imported_for_tables_elsewhere() -> None:
     code = (
         "import sys, polars as pl; from snugdp.tables.engines import measure\n"
-        "from snugdp.tables.passes.base import CountPass; "
+        "from snugdp.tables.passes.histogram import CountPass; "
         "measure(pl.DataFrame({'a': [1]}), CountPass()); assert 'pyspark' not in sys.modules, 'imported'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -164,7 +163,7 @@ SCRIPT = """
 import os, sys
 from pyspark.sql import SparkSession
 from snugdp.tables.engines import measure
-from snugdp.tables.passes.base import CountPass
+from snugdp.tables.passes.histogram import CountPass
 from snugdp.tables.sources import TableError
 
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")

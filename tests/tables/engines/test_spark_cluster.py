@@ -6,7 +6,7 @@ from pathlib import Path
 
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import measure
-from snugdp.tables.passes.base import GramPass
+from snugdp.tables.passes.moments import GramPass
 from tests.tables.clusters import MARKS, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
 from tests.tables.tallies import Murderous
 

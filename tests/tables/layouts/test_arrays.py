@@ -23,8 +23,9 @@ from scipy import sparse
 from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block, vector
 from snugdp.tables.losses.losses import Huber
-from snugdp.tables.passes.base import GramPass, row_map
-from snugdp.tables.passes.glm import GradientPass, HessianPass
+from snugdp.tables.passes.base import row_map
+from snugdp.tables.passes.glm import FixedGradient, FixedHessian
+from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 
@@ -99,7 +100,7 @@ def test_any_order_any_partition_any_memory(intercept: bool) -> None:
 def test_gradients_and_hessians() -> None:
     X, y = made()
     frame = pd.DataFrame(X, columns=list(NAMES)).assign(y=y)
-    for kind in (GradientPass, HessianPass):
+    for kind in (FixedGradient, FixedHessian):
         work = kind(LAYOUT, (0.1, -0.2, 0.3, 0.4), Huber(Fraction(1, 4)))
         states = [Rows(data, LAYOUT).state(work) for data in (ArraySource(X, y, LAYOUT), frame)]
         assert states[0].same_as(states[1])

@@ -31,9 +31,9 @@ from snugdp.tables.losses.losses import (
     counts,
     labels,
 )
-from snugdp.tables.passes.glm import GradientPass
-from snugdp.tables.passes.gradient import FinePass
-from snugdp.tables.passes.hessian import CurvaturePass, Curvatures
+from snugdp.tables.passes.glm import FixedGradient
+from snugdp.tables.passes.gradient import GradientEnclosure
+from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 
@@ -156,8 +156,8 @@ def argument(loss: Loss, theta: Fraction, t: int, w: int) -> tuple[Fraction, int
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_slopes_and_weights_of_single_rows_are_within_their_proved_errors(loss: Loss, level: int) -> None:
     for number, theta in enumerate([Fraction(5, 8), Fraction(987654321, 2**27), Fraction(0), Fraction(-3000001)]):
-        work = FinePass(ONE, [theta], loss, level)
-        second = CurvaturePass(work)
+        work = GradientEnclosure(ONE, [theta], loss, level)
+        second = HessianEnclosure(work)
         first_bound = float_error(loss) if level == 0 else Fraction(2)
         for t, w in whole_rows(number, float(theta))[:: 3 if level == 0 else 11]:
             u, label = argument(loss, theta, t, w)
@@ -182,14 +182,14 @@ def frame(n: int, seed: int) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def gathered(work: CurvaturePass, table: pl.DataFrame) -> Curvatures:
+def gathered(work: HessianEnclosure, table: pl.DataFrame) -> Curvatures:
     return work.fold(work.empty(), nw.from_native(table, eager_only=True))
 
 
 @pytest.mark.parametrize("loss", [Logistic(), TamedPoisson(4, 2), LogCosh("0.3")], ids=str)
 @pytest.mark.parametrize("level", [0, 1])
 def test_a_hessian_is_the_same_for_every_partition_and_after_packing(loss: Loss, level: int) -> None:
-    work, table = CurvaturePass(FinePass(SCHEMA, THETA, loss, level)), frame(300, 2)
+    work, table = HessianEnclosure(GradientEnclosure(SCHEMA, THETA, loss, level)), frame(300, 2)
     whole = work.gram(gathered(work, table))
     parts = [gathered(work, table[i::3]) for i in (2, 0, 1)]
     merged = work.merge(work.merge(parts[0], parts[1]), work.unpack(work.pack(parts[2])))
@@ -199,39 +199,41 @@ def test_a_hessian_is_the_same_for_every_partition_and_after_packing(loss: Loss,
     held = run(Rows(table, SCHEMA).state(ImagePass(SCHEMA)), pickle.loads(pickle.dumps(work)), 2)
     assert work.gram(held) == whole
     assert whole == [list(column) for column in zip(*whole, strict=True)]
-    with pytest.raises(ValueError, match="not sums"):
-        work.unpack(FinePass(SCHEMA, THETA, loss, level).pack(FinePass(SCHEMA, THETA, loss, level).empty()))
+    with pytest.raises(ValueError, match="not statistics"):
+        work.unpack(
+            GradientEnclosure(SCHEMA, THETA, loss, level).pack(GradientEnclosure(SCHEMA, THETA, loss, level).empty())
+        )
 
 
 @pytest.mark.parametrize("loss", [Logistic(), SoftHinge("0.2"), TamedPoisson(4, 2), PseudoHuber("0.3")], ids=str)
 def test_levels_of_a_hessian_agree_within_their_errors_with_floats(loss: Loss) -> None:
     table, found = frame(200, 3), []
     for level in (0, 1, 2):
-        work = CurvaturePass(FinePass(SCHEMA, THETA, loss, level))
+        work = HessianEnclosure(GradientEnclosure(SCHEMA, THETA, loss, level))
         state = gathered(work, table)
         matrix = np.array([[value * work.unit for value in row] for row in work.gram(state)])
         found.append((matrix, work.error(state)))
     for (rough, error), (fine, small) in pairwise(found):
         assert sum((rough - fine).ravel() ** 2) <= (error + small) ** 2
         assert small < error / 2**40
-    plain = FinePass(SCHEMA, THETA, loss, 0, hessian=True)
+    plain = GradientEnclosure(SCHEMA, THETA, loss, 0, hessian=True)
     about = plain.second(plain.fold(plain.empty(), nw.from_native(table, eager_only=True)))
     assert np.allclose(found[0][0].astype(float), about, rtol=1e-12)
 
 
 def test_a_point_that_floats_cannot_hold_goes_to_balls() -> None:
     fine = tuple(value + Fraction(1, 2**90) for value in THETA)
-    work = CurvaturePass(FinePass(SCHEMA, fine, Logistic()))
+    work = HessianEnclosure(GradientEnclosure(SCHEMA, fine, Logistic()))
     assert work.weight_bits == 100
     state = gathered(work, frame(30, 4))
-    near = CurvaturePass(FinePass(SCHEMA, THETA, Logistic()))
+    near = HessianEnclosure(GradientEnclosure(SCHEMA, THETA, Logistic()))
     rough = near.gram(gathered(near, frame(30, 4)))
     assert float(work.gram(state)[0][0] * work.unit) == pytest.approx(float(rough[0][0] * near.unit), rel=1e-9)
 
 
 def test_many_blocks_spill() -> None:
     schema = Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y")
-    work = CurvaturePass(FinePass(schema, (Fraction(1, 2), Fraction(1, 4)), Logistic()))
+    work = HessianEnclosure(GradientEnclosure(schema, (Fraction(1, 2), Fraction(1, 4)), Logistic()))
     state, V = work.empty(), np.array([[float(LIMIT), float(LIMIT)]])
     for _ in range(1100):
         work.add(state, V, np.array([1.0]))
@@ -243,7 +245,7 @@ def test_many_blocks_spill() -> None:
 def test_the_coarse_pass_knows_counts_and_classes() -> None:
     table = pl.DataFrame({"x": [0.5, -0.25, 1.0], "y": [-1.0, 1.0, 0.0]})
     for loss in (TamedPoisson(4, 2), OneAgainst(Logistic(), 1, 3), OneAgainst(SoftHinge("0.5"), 2, 3)):
-        rough, fine = GradientPass(ONE, (0.75,), loss), FinePass(ONE, (Fraction(3, 4),), loss)
+        rough, fine = FixedGradient(ONE, (0.75,), loss), GradientEnclosure(ONE, (Fraction(3, 4),), loss)
         near = nw.from_native(table, eager_only=True)
         about = rough.gradient(rough.fold(rough.empty(), near))
         (true,), _ = fine.gradient(fine.fold(fine.empty(), near))
@@ -267,7 +269,7 @@ def test_codes_of_classes_are_read_back(classes: int) -> None:
         (lambda: OneAgainst(Logistic(), 3, 3), "place"),
         (lambda: OneAgainst(Logistic(), 0, 1), "2 to 1000 classes"),
         (lambda: OneAgainst(LogCosh(1), 0, 2), "Logistic or SoftHinge"),  # type: ignore[arg-type]
-        (lambda: CurvaturePass(FinePass(SCHEMA, THETA, Huber(1))), "continuous"),
+        (lambda: HessianEnclosure(GradientEnclosure(SCHEMA, THETA, Huber(1))), "continuous"),
     ],
 )
 def test_bad_losses_are_refused(make: Callable[[], Any], words: str) -> None:

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pytest
 
 from snugdp.tables.losses.losses import LogCosh, Logistic, Loss, PseudoHuber, SoftHinge
-from snugdp.tables.passes.base import CountPass, GramPass, HistogramPass, Pass
-from snugdp.tables.passes.glm import GradientPass, HessianPass
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.base import Pass
+from snugdp.tables.passes.glm import FixedGradient, FixedHessian
+from snugdp.tables.passes.histogram import CountPass, HistogramPass
+from snugdp.tables.passes.moments import GramPass, Moments
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from tests.effort import often, repeated
 
@@ -64,8 +65,8 @@ def passes() -> list[Any]:
     return [
         GramPass(SCHEMA),
         GramPass(Schema(SCHEMA.columns, target=None, intercept=False, norm="0.6"), bits=12),
-        *(HessianPass(SCHEMA, THETA, loss) for loss in LOSSES),
-        GradientPass(SCHEMA, THETA, Logistic()),
+        *(FixedHessian(SCHEMA, THETA, loss) for loss in LOSSES),
+        FixedGradient(SCHEMA, THETA, Logistic()),
         CountPass(),
         HistogramPass("age", edges=(-math.inf, 0, 18, 65.5, 1e300)),
         HistogramPass("city", categories=["Oslo", "Rome", "Bern"]),
@@ -149,7 +150,7 @@ def test_derivatives_and_their_bounds(loss: Loss) -> None:
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_gradient_and_hessian_are_those_of_the_loss(loss: Loss) -> None:
     rows = table(4, 400)
-    work = HessianPass(SCHEMA, THETA, loss)
+    work = FixedHessian(SCHEMA, THETA, loss)
     X, y = SCHEMA.vectors(frame(rows))
     assert y is not None
     label = np.where(y > 0, 1.0, -1.0) if loss.classifies else np.ones(len(y))
@@ -159,13 +160,13 @@ def test_gradient_and_hessian_are_those_of_the_loss(loss: Loss) -> None:
     assert np.allclose(work.hessian(state), (X * second[:, None]).T @ X, atol=2e-5 * len(rows))
     assert state.count() == len(rows)
     assert np.linalg.eigvalsh(work.hessian(state)).min() > 0
-    alone = GradientPass(SCHEMA, THETA, loss)
+    alone = FixedGradient(SCHEMA, THETA, loss)
     assert alone.fold(alone.empty(), frame(rows)).cross() == state.cross()
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_one_row_moves_a_glm_by_no_more_than_it_may(loss: Loss) -> None:
-    work = HessianPass(SCHEMA, tuple(40 * value for value in THETA), loss)
+    work = FixedHessian(SCHEMA, tuple(40 * value for value in THETA), loss)
     bound = work.limits.sensitivity("add_remove")
     for row in table(5, 200).iter_slices(1):
         state = work.fold(work.empty(), frame(row))
@@ -174,10 +175,10 @@ def test_one_row_moves_a_glm_by_no_more_than_it_may(loss: Loss) -> None:
 
 
 def test_the_point_is_theta_to_fifty_bits() -> None:
-    assert GradientPass(SCHEMA, THETA, Logistic()).point == pytest.approx(THETA, rel=0, abs=2.0**-48)
-    assert GradientPass(SCHEMA, (1, -1, 0.5, 0, 2, -3), Logistic()).point == (1, -1, 0.5, 0, 2, -3)
+    assert FixedGradient(SCHEMA, THETA, Logistic()).point == pytest.approx(THETA, rel=0, abs=2.0**-48)
+    assert FixedGradient(SCHEMA, (1, -1, 0.5, 0, 2, -3), Logistic()).point == (1, -1, 0.5, 0, 2, -3)
     for theta in ((0.0,) * 6, (5e-324,) * 6, (2.0**100,) * 6, (-1e30, 1, 1, 1, 1, 1)):
-        work = GradientPass(SCHEMA, theta, PseudoHuber())
+        work = FixedGradient(SCHEMA, theta, PseudoHuber())
         state = work.fold(work.empty(), frame(table(6, 50)))
         assert np.isfinite(work.gradient(state)).all()
 
@@ -185,7 +186,7 @@ def test_the_point_is_theta_to_fifty_bits() -> None:
 def test_x_theta_is_exact_before_it_is_rounded() -> None:
     """Cancellation to the last digit: huge coefficients whose sum vanishes on the row."""
     schema = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)
-    work = GradientPass(schema, (2.0**60, -(2.0**60) + 2.0**20), PseudoHuber())
+    work = FixedGradient(schema, (2.0**60, -(2.0**60) + 2.0**20), PseudoHuber())
     rows = pl.DataFrame({"a": [0.5], "b": [0.5], "y": [0.0]})
     (V, w), *_ = work.row_map.blocks(*schema.vectors(frame(rows)))
     exact = V[0, 1] * 2.0**20 * float(work.row_map.unit)
@@ -235,10 +236,10 @@ def test_a_pass_is_public_and_picklable(work: Any) -> None:
     ("make", "message"),
     [
         (lambda: GramPass(SCHEMA, bits=40), "fewer bits"),
-        (lambda: GradientPass(Schema({"x": Number(0, 1)}), (1, 2), Logistic()), "target"),
-        (lambda: GradientPass(SCHEMA, (1, 2), Logistic()), "6 entries"),
-        (lambda: GradientPass(SCHEMA, (math.nan,) * 6, Logistic()), "finite"),
-        (lambda: GradientPass(SCHEMA, (1e99,) * 6, Logistic()), "2\\*\\*100"),
+        (lambda: FixedGradient(Schema({"x": Number(0, 1)}), (1, 2), Logistic()), "target"),
+        (lambda: FixedGradient(SCHEMA, (1, 2), Logistic()), "6 entries"),
+        (lambda: FixedGradient(SCHEMA, (math.nan,) * 6, Logistic()), "finite"),
+        (lambda: FixedGradient(SCHEMA, (1e99,) * 6, Logistic()), "2\\*\\*100"),
         (lambda: PseudoHuber(0), "between"),
         (lambda: SoftHinge(math.inf), "finite"),
         (lambda: HistogramPass("x"), "either"),

@@ -21,7 +21,7 @@ from snugdp.tables.images import ImagePass
 from snugdp.tables.images import run as run_images
 from snugdp.tables.losses.enclosures import float_error
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge
-from snugdp.tables.passes.gradient import FinePass, Slopes
+from snugdp.tables.passes.gradient import GradientEnclosure, Slopes
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 
@@ -84,7 +84,7 @@ def test_every_row_is_within_the_proved_error(loss: Loss, level: int) -> None:
     worst = Fraction(0)
     thetas = [Fraction(5, 8), Fraction(-987654321, 2**30), Fraction(10**9 + 7), Fraction(3, 2**47), Fraction(0)]
     for number, theta in enumerate(thetas if level == 0 else thetas[:2]):
-        work = FinePass(ONE, [theta], loss, level)
+        work = GradientEnclosure(ONE, [theta], loss, level)
         bound = float_error(loss) if level == 0 else Fraction(2)
         for t, w in list(rows_for(loss, theta, number))[:: 1 if level == 0 else 7]:
             state = work.empty()
@@ -105,11 +105,14 @@ def test_a_point_finer_than_level_0_takes_is_paid_for() -> None:
     fine = tuple(value + Fraction(1, 2**60) for value in THETA)
     frame = made(400, 3)
     for loss in (LogCosh("0.25"), Huber("0.2")):
-        coarse, exact = FinePass(SCHEMA, fine, loss), FinePass(SCHEMA, fine, loss, 1)
+        coarse, exact = GradientEnclosure(SCHEMA, fine, loss), GradientEnclosure(SCHEMA, fine, loss, 1)
         rough, error = coarse.gradient(coarse.fold(coarse.empty(), frame))
         true, small = exact.gradient(exact.fold(exact.empty(), frame))
         assert small < error / 2**40
-        assert error > FinePass(SCHEMA, THETA, loss).gradient(folded(FinePass(SCHEMA, THETA, loss), frame))[1]
+        assert (
+            error
+            > GradientEnclosure(SCHEMA, THETA, loss).gradient(folded(GradientEnclosure(SCHEMA, THETA, loss), frame))[1]
+        )
         assert distance(rough, true) <= error + small
 
 
@@ -125,7 +128,7 @@ def native(n: int, seed: int) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def folded(work: FinePass, frame: nw.DataFrame[Any]) -> Slopes:
+def folded(work: GradientEnclosure, frame: nw.DataFrame[Any]) -> Slopes:
     return work.fold(work.empty(), frame)
 
 
@@ -137,7 +140,7 @@ def distance(one: list[Fraction], other: list[Fraction]) -> Fraction:
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_levels_agree_within_their_errors_and_errors_shrink(loss: Loss) -> None:
     frame = made(300, 1)
-    results = [(w := FinePass(SCHEMA, THETA, loss, level)).gradient(folded(w, frame)) for level in range(3)]
+    results = [(w := GradientEnclosure(SCHEMA, THETA, loss, level)).gradient(folded(w, frame)) for level in range(3)]
     for (rough, error), (fine, small) in pairwise(results):
         assert small < error / 2**40
         assert distance(rough, fine) <= error + small
@@ -146,7 +149,7 @@ def test_levels_agree_within_their_errors_and_errors_shrink(loss: Loss) -> None:
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("loss", [LogCosh("0.25"), Huber("0.2"), Logistic()], ids=str)
 def test_every_order_partition_and_block_gives_the_same_bytes(loss: Loss, level: int) -> None:
-    work = FinePass(SCHEMA, THETA, loss, level)
+    work = GradientEnclosure(SCHEMA, THETA, loss, level)
     table = native(500, 2)
     expected = work.pack(folded(work, nw.from_native(table, eager_only=True)))
     rng = np.random.default_rng(5)
@@ -169,7 +172,7 @@ def test_every_order_partition_and_block_gives_the_same_bytes(loss: Loss, level:
 
 def test_the_hessian_is_that_of_the_loss() -> None:
     loss, frame = LogCosh("0.25"), made(2000, 4)
-    work = FinePass(SCHEMA, THETA, loss, hessian=True)
+    work = GradientEnclosure(SCHEMA, THETA, loss, hessian=True)
     parts = [(V.copy(), w.copy()) for X, y in SCHEMA.blocks(frame) for V, w in work.row_map.blocks(X, y)]
     V, w = (np.concatenate(part) * float(work.row_map.unit) for part in zip(*parts, strict=True))
     weight = 1 / np.cosh((V @ np.array([float(value) for value in THETA]) - w) / 0.25) ** 2
@@ -182,7 +185,7 @@ def test_the_hessian_is_that_of_the_loss() -> None:
 
 def test_rows_kept_in_memory_give_the_same_and_room_is_bounded() -> None:
     table = native(9000, 6)
-    work = FinePass(SCHEMA, THETA, LogCosh("0.25"))
+    work = GradientEnclosure(SCHEMA, THETA, LogCosh("0.25"))
     rows = Rows(table, SCHEMA)
     before = work.pack(rows.state(work))
     images = rows.images()
@@ -204,7 +207,7 @@ def test_rows_kept_in_memory_give_the_same_and_room_is_bounded() -> None:
 
 
 def test_what_goes_wrong_in_memory_is_not_told() -> None:
-    class Broken(FinePass):
+    class Broken(GradientEnclosure):
         def add(self, state: Slopes, V: Any, w: Any) -> None:
             raise ValueError("somebody's value")
 
@@ -222,12 +225,12 @@ def test_what_is_refused() -> None:
 
     assert float_error(Unknown(1)) == 3
     with pytest.raises(ValueError, match="3 entries"):
-        FinePass(SCHEMA, THETA[:2], LogCosh(1))
+        GradientEnclosure(SCHEMA, THETA[:2], LogCosh(1))
     with pytest.raises(ValueError, match="dyadic"):
-        FinePass(SCHEMA, (*THETA[:2], Fraction(1, 3)), LogCosh(1))
+        GradientEnclosure(SCHEMA, (*THETA[:2], Fraction(1, 3)), LogCosh(1))
     with pytest.raises(ValueError, match="level"):
-        FinePass(SCHEMA, THETA, LogCosh(1), -1)
+        GradientEnclosure(SCHEMA, THETA, LogCosh(1), -1)
     with pytest.raises(ValueError, match="target"):
-        FinePass(Schema({"a": Number(0, 1)}), THETA, LogCosh(1))
+        GradientEnclosure(Schema({"a": Number(0, 1)}), THETA, LogCosh(1))
     with pytest.raises(TypeError, match="LogCosh"):
-        FinePass(SCHEMA, THETA, object())  # type: ignore[arg-type]
+        GradientEnclosure(SCHEMA, THETA, object())  # type: ignore[arg-type]

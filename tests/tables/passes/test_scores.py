@@ -90,9 +90,9 @@ def test_sums_do_not_depend_on_blocks_order_or_bytes() -> None:
     for part in parts:
         state = work.merge(state, work.unpack(work.pack(part)))
     assert state.centred(5).tolist() == whole.tolist()
-    with pytest.raises(ValueError, match="width"):
-        Scores.from_bytes(work.pack(state), 5)
-    with pytest.raises(ValueError, match="widths"):
+    with pytest.raises(ValueError, match="not statistics"):
+        Scores(5).restored(work.pack(state))
+    with pytest.raises(ValueError, match="different grids, sizes"):
         work.empty().merge(Scores(2))
     assert repr(state) == "<private scores>"
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 
 from snugdp.tables.losses import losses
-from snugdp.tables.passes.base import GramPass, row_map
+from snugdp.tables.passes.base import row_map
+from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.rows import Rows
-from snugdp.tables.schema.labels import MOST_CLASSES, Coded, classes_in, codes, target_scale, with_classes
+from snugdp.tables.schema.labels import MAX_CLASSES, Coded, classes_in, codes, target_scale, with_classes
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 
 VALUES = ["red", "green", "blue"]
@@ -51,7 +52,7 @@ def test_no_label_raises_warns_or_moves_another(strange: Any) -> None:
         assert targets(SCHEMA, pd.DataFrame({"x": [0.0] * 6, "colour": cells})) == CODES
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 7, 10, 99, MOST_CLASSES])
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 10, 99, MAX_CLASSES])
 def test_codes_survive_the_row_map(count: int) -> None:
     """What a loss makes of a code is the class it came from, and what is none of them is the first."""
     places = np.array([*range(count), -1])
@@ -105,8 +106,8 @@ def test_files_are_read_as_frames_are(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_learned_is_refused_in_public() -> None:
-    for values in (["a"], list(range(MOST_CLASSES + 1))):
-        with pytest.raises(TypeError, match=f"2 to {MOST_CLASSES} listed values"):
+    for values in (["a"], list(range(MAX_CLASSES + 1))):
+        with pytest.raises(TypeError, match=f"2 to {MAX_CLASSES} listed values"):
             Schema({"x": Number(0, 1), "y": Category(values)}, target="y")
     with pytest.raises(TypeError, match="Boolean or a Category"):
         classes_in(Schema({"x": Number(0, 1), "y": Number(0, 1)}, target="y"))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from snugdp.secrecy.secret import PrivateComputationError, unwrap
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.engines import measure
 from snugdp.tables.engines.base import fold_one
 from snugdp.tables.schema.scaling import part_of_norm
@@ -286,7 +286,7 @@ def test_an_interrupt_is_not_swallowed() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        quietly(interrupted)
+        attempt(interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(guarded(iter(interrupted, None), lambda: "failed"))
 

@@ -1,6 +1,6 @@
 """One run of logistic type in closed form: its profile, its Renyi curve, and its delta beside a Gaussian release.
 
-Simple and quick, and looser than the atom of ``glm.SharpRun`` wherever they differ. Proofs: glm.proof.md.
+Simple and quick, and looser than the atom of ``run.Run`` wherever they differ. Proofs: glm.proof.md.
 """
 
 from __future__ import annotations

@@ -8,13 +8,12 @@ from fractions import Fraction
 
 from flint import arb
 
-from snugdp.numerics import balls
-from snugdp.numerics.rationals import float_down
+from snugdp.numerics import balls, roots
 
 PROOF = "accounting/objective/glm.proof.md#lemma-2"
 
-_CLOSE = 2.0**-36
-_MOST = 4000
+_RELATIVE_GAP = 2.0**-36
+_MAX_CELLS = 4000
 
 
 def pseudo_huber(m_squared: Fraction, kappa: Fraction) -> Fraction:
@@ -31,13 +30,14 @@ def pseudo_huber(m_squared: Fraction, kappa: Fraction) -> Fraction:
 
 def pseudo_huber_kappa(m_squared: Fraction, limit: Fraction) -> Fraction:
     """A kappa, nearly the largest, whose critical loss is at most ``limit``."""
+
+    def fits(kappa: Fraction) -> bool:
+        return pseudo_huber(m_squared, kappa) <= limit
+
     low, high = Fraction(0), limit
-    while pseudo_huber(m_squared, high) <= limit:
+    while fits(high):
         low, high = high, 2 * high
-    for _ in range(30):
-        middle = Fraction(float_down((low + high) / 2))
-        low, high = (middle, high) if pseudo_huber(m_squared, middle) <= limit else (low, middle)
-    return low
+    return roots.bisect(fits, low, high, 30, middle=roots.float_mean)[0]
 
 
 def _supremum(m_squared: Fraction, kappa: Fraction) -> Fraction:
@@ -52,10 +52,10 @@ def _supremum(m_squared: Fraction, kappa: Fraction) -> Fraction:
     while edge < 1:
         heapq.heappush(heap, _cell(edge, 2 * edge, m, k))
         edge *= 2
-    for _ in range(_MOST):
+    for _ in range(_MAX_CELLS):
         top, low, high, _bound = heap[0]
         best = max(best, _value(float((low + high) / 2), float(m_squared), float(kappa)))
-        if -top <= best + _CLOSE * abs(best):
+        if -top <= best + _RELATIVE_GAP * abs(best):
             break
         heapq.heappop(heap)
         middle = (low + high) / 2

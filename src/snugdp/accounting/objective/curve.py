@@ -17,17 +17,17 @@ from flint import arb
 
 from snugdp.accounting.composition import Branch
 from snugdp.accounting.gaussian import cdf, delta_ball
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 
 PROOF = "accounting/objective/glm.proof.md#theorem-3"
 
-MOST_LEVELS = 64
-WIDEST = 50  # the largest e_c/m that is followed: beyond it two points remain
-FARTHEST = 500  # and the largest e_c: floats find the points
+MAX_LEVELS = 64
+MAX_RATIO = 50  # the largest e_c/m that is followed: beyond it two points remain
+MAX_LOSS = 500  # and the largest e_c: floats find the points
 _BITS = 128
 _GRID = 4  # losses are multiples of e_c/(4 levels), so that those of equal runs add up to few sums
 _TABLE = 4097
-_LEAST = Fraction(1, 2**4000)
+_MIN_DELTA = Fraction(1, 2**4000)
 
 Point = tuple[Fraction, Fraction]
 Knot = tuple[Fraction, arb]
@@ -87,7 +87,7 @@ class RemovalCurve:
         """About the smallest square of a mu such that the run is mu-Gaussian DP; an error if none is found."""
         if not self.points:
             return self.m_squared
-        guess = self._guess() if self.points[-1][0] <= FARTHEST else 0.0
+        guess = self._guess() if self.points[-1][0] <= MAX_LOSS else 0.0
         for more in (2.0**-12, 2.0**-8, 2.0**-5, 0.5) if guess else ():
             square = Fraction(guess * (1 + more)) ** 2
             if self.below_gaussian(square):
@@ -101,12 +101,12 @@ class RemovalCurve:
         ends, values = np.array([[float(e), float(r.mid())] for e, r in self._knots()]).T
         x = np.unique(np.concatenate([np.exp(ends), np.linspace(1.0, math.exp(ends[-1]), 1024)]))
         e, line = np.log(x), np.interp(x, np.exp(ends), values)
-        low, high = math.sqrt(self.m_squared), 64 * math.sqrt(self.m_squared)
-        for _ in range(40):
-            mu = (low + high) / 2
-            enough = np.all(ndtr(mu / 2 - e / mu) - x * ndtr(-mu / 2 - e / mu) >= line)
-            low, high = (low, mu) if enough else (mu, high)
-        return high
+        least = math.sqrt(self.m_squared)
+
+        def too_small(mu: float) -> bool:
+            return not np.all(ndtr(mu / 2 - e / mu) - x * ndtr(-mu / 2 - e / mu) >= line)
+
+        return roots.bisect(too_small, least, 64 * least, 40)[1]
 
     def _knots(self) -> list[Knot]:
         """The points as balls, with the one at 0; at both ends the Gaussian delta itself."""
@@ -133,7 +133,7 @@ def plain_curve(m_squared: Fraction, limit: Fraction) -> RemovalCurve:
 
 
 @lru_cache(maxsize=256)
-def logistic_curve(m_squared: Fraction, kappa: Fraction, levels: int = MOST_LEVELS) -> RemovalCurve:
+def logistic_curve(m_squared: Fraction, kappa: Fraction, levels: int = MAX_LEVELS) -> RemovalCurve:
     """The curve for a loss of logistic type, at about ``levels`` points.
 
     Guarantee: glm.proof.md, Theorem 3. Where e_c is many times m, or m is 0, the plain curve.
@@ -143,7 +143,7 @@ def logistic_curve(m_squared: Fraction, kappa: Fraction, levels: int = MOST_LEVE
     (57, 0.46875, 0.075)
     """
     limit = max(Fraction(0), kappa - m_squared / 2)
-    if not limit or limit > FARTHEST or limit**2 > WIDEST**2 * m_squared:
+    if not limit or limit > MAX_LOSS or limit**2 > MAX_RATIO**2 * m_squared:
         return plain_curve(m_squared, limit)
     tops = _tops(limit, levels)
     ends = _ends(tops, m_squared, kappa, limit)
@@ -277,7 +277,7 @@ def _rational(value: arb) -> Fraction:
         end = value.upper()
         if end <= 0:
             return Fraction(0)
-        return _LEAST if end < balls.ball(_LEAST) else balls.exact(end)
+        return _MIN_DELTA if end < balls.ball(_MIN_DELTA) else balls.exact(end)
 
 
 def _gaussian_above(square: Fraction, epsilon: Fraction) -> Fraction:

@@ -9,68 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import arb
 
 from snugdp.accounting import composition, gaussian
-from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import cdf, nonnegative, positive, probability
-from snugdp.accounting.objective import removal
+from snugdp.accounting.objective.run import RunCost, critical_loss, log_det, within
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, rational, readings
 
-PROOF = "accounting/objective/linear.proof.md#theorem-1"
+PROOF = "accounting/objective/linear.proof.md#theorem-2"
 
 _HALVINGS = 60
-
-
-@dataclass(frozen=True)
-class Run:
-    """One objective perturbation: m squared and kappa, exactly; ``general`` for a loss that is not of class T.
-
-    ``sharp``, for class T: the loss of a removal followed level by level (removal.py), which allows a larger kappa.
-    """
-
-    m_squared: Fraction
-    kappa: Fraction
-    general: bool = False
-    sharp: bool = False
-
-    def __post_init__(self) -> None:
-        if self.general and self.sharp:
-            raise ValueError("the sharp bound is for losses of class T: leave out general or sharp")
-
-    @property
-    def failure(self) -> Fraction:
-        """The probability of what the levels do not follow."""
-        return removal.TAIL if self.sharp else Fraction(0)
-
-    @property
-    def atom(self) -> Atom:
-        """What the run costs (linear.proof.md, Theorem 1).
-
-        >>> Run(Fraction(1, 16), Fraction(1, 2)).atom.remove[1].shift
-        Fraction(31, 32)
-        """
-        whole, none = Branch(self.m_squared, Fraction(0)), Fraction(0)
-        if self.sharp:
-            return removal.sharp_atom(self.m_squared, self.kappa)
-        if self.general:
-            beta = log_det(self.kappa)
-            return Atom((whole, whole), (Branch(self.m_squared, beta), Branch(none, beta)))
-        return Atom((whole, whole), (whole, Branch(none, critical_loss(self.m_squared, self.kappa))))
-
-
-def critical_loss(m_squared: Fraction, kappa: Fraction) -> Fraction:
-    """e_c = max(kappa, 2 kappa - m^2/2): from here on a loss of class T pays nothing for the determinant."""
-    return max(kappa, 2 * kappa - m_squared / 2)
-
-
-def log_det(kappa: Fraction) -> Fraction:
-    """Beta = log(1 + kappa), rounded up to a rational."""
-    return balls.rational_above(lambda: balls.ball(kappa).log1p()) if kappa else Fraction(0)
 
 
 def calibrate(epsilon: Real, delta: Real, *, mu: Real = 0, runs: int = 1) -> float:
@@ -128,7 +79,7 @@ def largest_kappa(
     """As ``kappa_limit``, from the squares."""
 
     def fits(k: Fraction) -> bool:
-        runs = [Run(square, k * part) for square, part in zip(m_squared, weights, strict=True)]
+        runs = [RunCost(square, k * part, "class_t") for square, part in zip(m_squared, weights, strict=True)]
         return within(epsilon, delta, runs, mu_squared)
 
     if len(m_squared) == 1 and not mu_squared:
@@ -153,7 +104,7 @@ def calibrate_general(
     parts, rest = [positive(share, "share") for share in shares], nonnegative(mu_share, "mu_share")
 
     def fits(total: Fraction) -> bool:
-        runs = [Run(part * total**2, size, True) for part, size in zip(parts, sizes, strict=True)]
+        runs = [RunCost(part * total**2, size, "sign_changing") for part, size in zip(parts, sizes, strict=True)]
         return within(level, goal, runs, rest * total**2)
 
     if not goal or sum(map(log_det, sizes)) >= level:
@@ -165,28 +116,6 @@ def calibrate_general(
     return found
 
 
-def within(epsilon: Fraction, delta: Fraction, runs: Sequence[Run], mu_squared: Fraction = Fraction(0)) -> bool:
-    """Whether runs and a Gaussian part together are proved to be (epsilon, delta)-DP."""
-    none, failure = Fraction(0), sum((run.failure for run in runs), Fraction(0))
-    atoms = tuple(run.atom for run in runs)
-    return composition.at_most(
-        mu_squared=mu_squared, pure=none, failure=failure, variation=none, atoms=atoms, epsilon=epsilon, delta=delta
-    )
-
-
-def smallest_ridge(x_squared: Fraction, kappa: Fraction, bits: int = 30) -> Fraction:
-    """The smallest ridge, on a grid of ``bits`` binary digits, with x_squared / ridge <= kappa.
-
-    >>> smallest_ridge(Fraction(2), Fraction(1, 2))
-    Fraction(4, 1)
-    """
-    if kappa <= 0:
-        raise ValueError("no ridge is large enough: the other parts use up the budget")
-    exact = x_squared / kappa
-    step = Fraction(2) ** (exact.numerator.bit_length() - exact.denominator.bit_length() - bits)
-    return math.ceil(exact / step) * step
-
-
 def smoothed_delta(m: Real, eta: Real, s: Real, epsilon: Real, kappa: Real = 0) -> tuple[float, float]:
     """M and delta when a minimiser known within ``eta`` is released with Gaussian noise of deviation ``s``.
 
@@ -196,9 +125,9 @@ def smoothed_delta(m: Real, eta: Real, s: Real, epsilon: Real, kappa: Real = 0) 
     0.2000001
     """
     size, extra = nonnegative(m, "m") ** 2, (2 * nonnegative(eta, "eta") / positive(s, "s")) ** 2
-    none, level = Fraction(0), rational(epsilon, "epsilon")
-    atom = Run(size, nonnegative(kappa, "kappa")).atom
-    cost = composition.delta(mu_squared=extra, pure=none, failure=none, variation=none, atoms=(atom,), epsilon=level)
+    level = rational(epsilon, "epsilon")
+    atom = RunCost(size, nonnegative(kappa, "kappa"), "class_t").atom
+    cost = composition.delta(mu_squared=extra, atoms=(atom,), epsilon=level)
     return balls.above(lambda: balls.ball(size + extra).sqrt()), cost
 
 
@@ -216,7 +145,7 @@ def renyi_add(alpha: Real, m: Real) -> float:
 def renyi_remove(alpha: Real, m: Real, kappa: Real) -> float:
     """The Renyi divergence of order alpha when a row is removed, loss of class T; rounded up."""
     order, size, ratio = _order(alpha), nonnegative(m, "m"), nonnegative(kappa, "kappa")
-    return _renyi_floor(order, size, critical_loss(size**2, ratio))
+    return _renyi_floor(order, size, critical_loss("class_t", size**2, ratio))
 
 
 def renyi_remove_general(alpha: Real, m: Real, kappa: Real) -> float:
@@ -242,15 +171,7 @@ def _floor_ball(order: Fraction, m: Fraction, floor: Fraction) -> arb:
 
 def _largest(good: Callable[[Fraction], bool], high: Fraction) -> Fraction:
     """A float near the largest good number up to ``high``: halving, and only what was proved good is returned."""
-    if good(high):
-        return high
-    low, top = Fraction(0), high
-    for _ in range(_HALVINGS):
-        middle = Fraction(float_down((low + top) / 2))
-        if not low < middle < top:
-            break
-        low, top = (middle, top) if good(middle) else (low, middle)
-    return low
+    return high if good(high) else roots.bisect(good, Fraction(0), high, _HALVINGS, middle=roots.float_mean)[0]
 
 
 def _count(runs: int) -> int:

@@ -10,8 +10,8 @@ from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import nonnegative, positive, probability
 from snugdp.accounting.objective import glm
-from snugdp.accounting.objective.glm import SharpRun
-from snugdp.numerics import balls
+from snugdp.accounting.objective.run import RunCost, lower_half
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
 PROOF = "accounting/objective/multiclass.proof.md#theorem-2"
@@ -38,9 +38,9 @@ def one_vs_rest(epsilon: Real, delta: Real, classes: int, *, kappa: Real | None 
     size = nonnegative(kappa, "kappa")
 
     def fits(m: float) -> bool:
-        return all(SharpRun(value**2, size).is_gaussian(room / many) for value in readings(m))
+        return all(RunCost(value**2, size).is_gaussian(room / many) for value in readings(m))
 
-    return glm.largest_float(fits, most)
+    return roots.largest_up_to(fits, most)
 
 
 def one_vs_rest_kappa(epsilon: Real, delta: Real, classes: int, m: Real, *, mu: Real = 0) -> Fraction:
@@ -53,9 +53,9 @@ def one_vs_rest_kappa(epsilon: Real, delta: Real, classes: int, m: Real, *, mu: 
     room = Fraction(gaussian.mu(epsilon, delta)) ** 2 - nonnegative(mu, "mu") ** 2
 
     def fits(kappa: Fraction) -> bool:
-        return SharpRun(size**2, kappa).is_gaussian(room / many)
+        return RunCost(size**2, kappa).is_gaussian(room / many)
 
-    return glm.largest_fraction(fits, size) if fits(size) else _NONE
+    return roots.largest_near(fits, size, glm.short_mean) if fits(size) else _NONE
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class SoftmaxRun:
     m_squared: Fraction
     kappa: Fraction
     classes: int
+    failure = _NONE
 
     def __post_init__(self) -> None:
         _classes(self.classes)
@@ -83,7 +84,7 @@ class SoftmaxRun:
         >>> len(SoftmaxRun(Fraction(1, 100), Fraction(1, 5), 10).atom.add)
         9
         """
-        rest = glm.lower_half(self.m_squared) if self.classes == 2 else ()
+        rest = lower_half(self.m_squared) if self.classes == 2 else ()
         add = (*[Branch(self.m_squared, _NONE)] * (self.classes - 1), *rest)
         moved = tuple(Branch(branch.mu_squared, self.shift, branch.weight) for branch in add)
         return Atom(add, moved)
@@ -112,21 +113,10 @@ def softmax(epsilon: Real, delta: Real, classes: int, kappa: Real, *, mu: Real =
         return 0.0
 
     def fits(m: float) -> bool:
-        runs = [SoftmaxRun(value**2, size, many) for value in readings(m)]
-        return all(
-            composition.at_most(
-                mu_squared=rest,
-                pure=_NONE,
-                failure=_NONE,
-                variation=_NONE,
-                atoms=(run.atom,),
-                epsilon=level,
-                delta=goal,
-            )
-            for run in runs
-        )
+        atoms = [SoftmaxRun(value**2, size, many).atom for value in readings(m)]
+        return all(composition.at_most(mu_squared=rest, atoms=(atom,), epsilon=level, delta=goal) for atom in atoms)
 
-    return glm.largest_float(fits, math.sqrt(float_down(room)) * (1 - 2.0**-50))
+    return roots.largest_up_to(fits, math.sqrt(float_down(room)) * (1 - 2.0**-50))
 
 
 def _classes(classes: int) -> int:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from snugdp.accounting import composition
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import cdf
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 
 PROOF = "accounting/objective/removal.proof.md#theorem-1"
 
-FARTHEST = 14  # deviations; beyond them the loss is not followed
+MAX_DEVIATE = 14  # deviations; beyond them the loss is not followed
 TAIL = Fraction(1, 2**146)  # P[t > 14] is below this: it counts as a failure
-_FINE = 32  # levels of the loss for each deviation, about
+_LEVELS_PER_DEVIATION = 32  # levels of the loss for each deviation, about
 _HALVINGS = 40
 _SLACK = (0.9995, 0.998, 0.99, 0.97, 0.9, 0.8)
 _BITS = 40
@@ -71,23 +71,15 @@ def _usable(m_squared: Fraction) -> bool:
 
 def fits(epsilon: Fraction, delta: Fraction, m_squared: Fraction, kappa: Fraction, mu_squared: Fraction) -> bool:
     """Whether the run and the Gaussian part together are proved to be (epsilon, delta)-DP."""
-    none = Fraction(0)
-    return composition.at_most(
-        mu_squared=mu_squared,
-        pure=none,
-        failure=TAIL,
-        variation=none,
-        atoms=(sharp_atom(m_squared, kappa),),
-        epsilon=epsilon,
-        delta=delta,
-    )
+    atoms = (sharp_atom(m_squared, kappa),)
+    return composition.at_most(mu_squared=mu_squared, failure=TAIL, atoms=atoms, epsilon=epsilon, delta=delta)
 
 
 def _levels(m_squared: Fraction, kappa: Fraction) -> tuple[Branch, ...]:
     """Where the deviate lies, how likely that is, and the most that the loss is there: multiples of a dyadic step."""
     m, k = math.sqrt(m_squared), float(kappa)
     step = _step(m)
-    lowest, highest = _loss(np.array([0.0, FARTHEST]), m, k).tolist()
+    lowest, highest = _loss(np.array([0.0, MAX_DEVIATE]), m, k).tolist()
     shifts = [step * level for level in range(math.ceil(lowest / step), math.ceil(highest / step) + 2)]
     guesses = _inverse(np.array([float(shift) for shift in shifts]), m, k)
     branches, before = [], arb(0)
@@ -101,7 +93,7 @@ def _levels(m_squared: Fraction, kappa: Fraction) -> tuple[Branch, ...]:
             if weight > 0:
                 branches.append(Branch(Fraction(0), shift, min(Fraction(1), weight)))
             before = below
-            if end >= FARTHEST:
+            if end >= MAX_DEVIATE:
                 return _whole(branches)
     raise ValueError("m and kappa are out of range for the sharp bound: use the plain one")
 
@@ -116,13 +108,13 @@ def _whole(branches: list[Branch]) -> tuple[Branch, ...]:
 
 
 def _step(m: float) -> Fraction:
-    return Fraction(2) ** math.floor(math.log2(m / _FINE))
+    return Fraction(2) ** math.floor(math.log2(m / _LEVELS_PER_DEVIATION))
 
 
 def _certified(guess: float, shift: Fraction, m_squared: Fraction, kappa: Fraction) -> Fraction | None:
     """A point up to which the loss is proved to be at most ``shift``, close to the guess."""
     for back in (1e-6, 1e-3, 0.02):
-        end = Fraction(min(max(guess - back, 0.0), float(FARTHEST)))
+        end = Fraction(min(max(guess - back, 0.0), float(MAX_DEVIATE)))
         if _loss_ball(end, m_squared, kappa) <= balls.ball(shift):
             return end
     return None
@@ -140,14 +132,11 @@ def _loss_ball(t: Fraction, m_squared: Fraction, kappa: Fraction) -> arb:
 
 def _maximum_at(t: float, m: float, k: float) -> float:
     """As ``_maximiser``, for one number."""
-    low, high = 2.0**-60, 1.0
-    for _ in range(_HALVINGS + 20):
-        s = (low + high) / 2
-        if m * t / (2 * math.sqrt(s)) + m * m / 2 > k / (1 + (1 - s) * k):
-            low = s
-        else:
-            high = s
-    return (low + high) / 2
+    return roots.mean(
+        *roots.bisect(
+            lambda s: m * t / (2 * math.sqrt(s)) + m * m / 2 > k / (1 + (1 - s) * k), 2.0**-60, 1.0, _HALVINGS + 20
+        )
+    )
 
 
 def _maximiser(t: Floats, m: float, k: float) -> Floats:
@@ -167,21 +156,21 @@ def _loss(t: Floats, m: float, k: float) -> Floats:
 
 def _inverse(levels: Floats, m: float, k: float) -> Floats:
     """The deviate at which the loss reaches each level: by interpolation on a fine table."""
-    table = np.linspace(0.0, FARTHEST + 1.0, 30_001)
+    table = np.linspace(0.0, MAX_DEVIATE + 1.0, 30_001)
     return np.interp(levels, _loss(table, m, k), table)
 
 
 def _guess(epsilon: float, delta: float, m: float, mu: float) -> float:
     """The largest kappa in floats, with the loss rounded up to levels as in ``_levels``: nothing is promised."""
-    low, high, step = 0.0, 100 * epsilon, float(_step(m))
-    t = np.linspace(0.0, FARTHEST, 4001)
+    step = float(_step(m))
+    t = np.linspace(0.0, MAX_DEVIATE, 4001)
     density = np.exp(-t * t / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
-    for _ in range(_HALVINGS):
-        k = (low + high) / 2
+
+    def fits(k: float) -> bool:
         left = epsilon - np.ceil(_loss(t, m, k) / step) * step
-        leak = float(density @ _delta(mu, left)) + 0.5 * float(_delta(mu, left[:1])[0])
-        low, high = (k, high) if leak <= delta else (low, k)
-    return low
+        return float(density @ _delta(mu, left)) + 0.5 * float(_delta(mu, left[:1])[0]) <= delta
+
+    return roots.bisect(fits, 0.0, 100 * epsilon, _HALVINGS)[0]
 
 
 def _delta(mu: float, epsilon: Floats) -> Floats:

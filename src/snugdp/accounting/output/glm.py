@@ -13,12 +13,10 @@ from fractions import Fraction
 from flint import arb
 
 from snugdp.accounting.gaussian import nonnegative, positive
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, rational, readings
 
 PROOF = "accounting/output/glm.proof.md#theorem-3"
-
-_HALVINGS = 200
 
 
 @dataclass(frozen=True)
@@ -203,13 +201,8 @@ def _pull(t: Fraction, mu: Fraction, ridge: Fraction, ratio: Fraction) -> arb:
 
 def _root(mu: float, ridge: float, gradient: float, ratio: float) -> float:
     """The root in floats, by halving."""
-    low, high = gradient / (ridge + mu), gradient / ridge
-    for _ in range(_HALVINGS):
-        t = (low + high) / 2
-        if not low < t < high:
-            break
-        low, high = (t, high) if mu / ratio * -math.expm1(-ratio * t) + ridge * t < gradient else (low, t)
-    return high
+    ends = gradient / (ridge + mu), gradient / ridge
+    return roots.bisect(lambda t: mu / ratio * -math.expm1(-ratio * t) + ridge * t < gradient, *ends)[1]
 
 
 def root_down(square: Fraction) -> float:

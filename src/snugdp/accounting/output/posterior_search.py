@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from snugdp.accounting.gaussian import cdf
 from snugdp.accounting.output.posterior import Pair, corner
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 
 _CELLS = 64  # to begin with
-_MOST = 6400  # cells looked at before a strength is given up: that is on the safe side
+_MAX_CELLS = 6400  # cells looked at before a strength is given up: that is on the safe side
 _BITS = 96  # of the balls, beyond what small leverages take away
 _STEPS = 40  # halvings of the bracket in floats
 _PARTS = (2.0**-16, 2.0**-10, 2.0**-4, 0.5, 0.75)  # of what floats found, to be given away if less will not do
-_FARTHEST = 600.0  # epsilons whose exponential is a float
+_MAX_EPSILON = 600.0  # epsilons whose exponential is a float
 _FLAT = 2.0**-42  # variances so close to 1 count as 1, in the guess
-_LEAST = 2.0**-40  # a strength so far below the largest thinkable one counts as none
+_MIN_STRENGTH = 2.0**-40  # a strength so far below the largest thinkable one counts as none
 
 
 class _Point(NamedTuple):
@@ -83,7 +83,7 @@ def _certified(pair: Pair, gauss: _Gauss, slack: Fraction) -> bool:
             return _Point(epsilon, curve.at(epsilon), *gauss.at(epsilon))
 
         cells = list(pairwise([point(epsilon) for epsilon in _spread(*ends)]))  # 2.
-        for _ in range(_MOST):
+        for _ in range(_MAX_CELLS):
             if not cells:
                 return True
             left, right = cells.pop()
@@ -208,19 +208,20 @@ def rho_guess(added: float, removed: float, mu: float, slack: float, steps: int 
     high = mu / math.sqrt(added)
     while fits(high):
         high *= 2
-    low = high * _LEAST
+    low = high * _MIN_STRENGTH
     if not fits(low):
         return 0.0
-    for _ in range(steps):
-        middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return roots.bisect(fits, low, high, steps, middle=_octaves_first)[0]
+
+
+def _octaves_first(low: float, high: float) -> float:
+    return math.sqrt(low * high) if high > 2 * low else (low + high) / 2
 
 
 def _gap(mean: float, variance: float, mu: float, slack: float, looks: tuple[int, ...]) -> float:
     """The largest difference of the two profiles, looking ever closer where it is largest."""
     log = math.log(4) - math.log(slack)
-    reach = min(mu * math.sqrt(2 * log) + mu * mu + 4 * log * abs(1 - variance), _FARTHEST)
+    reach = min(mu * math.sqrt(2 * log) + mu * mu + 4 * log * abs(1 - variance), _MAX_EPSILON)
     low, high = -reach, reach
     for points in looks:
         at = np.linspace(low, high, points)

@@ -13,31 +13,36 @@ Statements and proofs: selection.proof.md.
 
 from __future__ import annotations
 
-from snugdp.accounting.selection.calibrate import METHODS, PROOF, bounds, delta, epsilon, largest, mu
-from snugdp.accounting.selection.comparison_bounds import Promise, corollary, liu_talwar
-from snugdp.accounting.selection.counts import Binomial, Poisson
-from snugdp.accounting.selection.laws import (
-    NAMES,
-    best_tried,
-    beyond,
-    binomial,
-    check_law,
-    expected_quantile,
-    geometric,
-    logarithmic,
-    mean,
-    pgf,
-    pgf_slope,
-    poisson,
-    truncated_negative_binomial,
-    winner,
-)
-from snugdp.accounting.selection.renyi import renyi_poisson, renyi_tnb
-from snugdp.accounting.selection.routes import Route, routes
-from snugdp.accounting.selection.run_counts import Law, NegativeBinomial
-from snugdp.accounting.selection.shared import selection_profile, shared_delta, shared_epsilon
-from snugdp.accounting.selection.tradeoff import Base, Curve, gaussian, one_order
-from snugdp.accounting.selection.tradeoff_curves import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
+from typing import TYPE_CHECKING
+
+from snugdp.lazy import loader
+
+if TYPE_CHECKING:
+    from snugdp.accounting.selection.alternatives import Route, routes
+    from snugdp.accounting.selection.calibrate import METHODS, PROOF, bounds, delta, epsilon, largest, mu
+    from snugdp.accounting.selection.comparison_bounds import Promise, corollary, liu_talwar
+    from snugdp.accounting.selection.counts import Binomial, Poisson
+    from snugdp.accounting.selection.laws import (
+        NAMES,
+        best_tried,
+        beyond,
+        binomial,
+        check_law,
+        expected_quantile,
+        geometric,
+        logarithmic,
+        mean,
+        pgf,
+        pgf_slope,
+        poisson,
+        truncated_negative_binomial,
+        winner,
+    )
+    from snugdp.accounting.selection.renyi import renyi_poisson, renyi_tnb
+    from snugdp.accounting.selection.run_counts import Law, NegativeBinomial
+    from snugdp.accounting.selection.shared import selection_profile, shared_delta, shared_epsilon
+    from snugdp.accounting.selection.tradeoff import Base, Curve, gaussian, one_order
+    from snugdp.accounting.selection.tradeoff_curves import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
 
 __all__ = [
     "METHODS", "NAMES", "PROOF", "Base", "Binomial", "Curve", "Law", "NegativeBinomial", "Poisson", "Promise", "Route",
@@ -47,3 +52,20 @@ __all__ = [
     "renyi_tnb", "routes", "selection_profile", "shared_delta", "shared_epsilon", "truncated_negative_binomial",
     "winner",
 ]  # fmt: skip
+
+__getattr__ = loader(
+    __name__,
+    {
+        "snugdp.accounting.selection.alternatives": "Route routes",
+        "snugdp.accounting.selection.calibrate": "METHODS PROOF bounds delta epsilon largest mu",
+        "snugdp.accounting.selection.comparison_bounds": "Promise corollary liu_talwar",
+        "snugdp.accounting.selection.counts": "Binomial Poisson",
+        "snugdp.accounting.selection.laws": "NAMES best_tried beyond binomial check_law "
+        "expected_quantile geometric logarithmic mean pgf pgf_slope poisson truncated_negative_binomial winner",
+        "snugdp.accounting.selection.renyi": "renyi_poisson renyi_tnb",
+        "snugdp.accounting.selection.run_counts": "Law NegativeBinomial",
+        "snugdp.accounting.selection.shared": "selection_profile shared_delta shared_epsilon",
+        "snugdp.accounting.selection.tradeoff": "Base Curve gaussian one_order",
+        "snugdp.accounting.selection.tradeoff_curves": "as_base of_cost of_cost_one_way of_pair of_vertices",
+    },
+)

@@ -19,7 +19,7 @@ from snugdp.accounting.selection.counts import Poisson
 from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Law, NegativeBinomial
 from snugdp.accounting.selection.tradeoff import Curve
 from snugdp.accounting.selection.tradeoff_lines import Chords, Lines
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, rational
 
 
@@ -44,11 +44,11 @@ class Closed:
 
     def _balance(self, odds: float) -> float:
         """Where the factor a and 1 + odds H_a meet: the first grows, the second falls."""
-        low, high = 1.0, float(self.other.alpha[-1])
-        for _ in range(100):
-            a = (low + high) / 2
-            low, high = (low, a) if a > 1 + odds * float(self.other.stick(np.array([a]))[0]) else (a, high)
-        return high
+
+        def below(a: float) -> bool:
+            return a <= 1 + odds * float(self.other.stick(np.array([a]))[0])
+
+        return roots.bisect(below, 1.0, float(self.other.alpha[-1]), 100)[1]
 
     def _rho(self) -> arb:
         bound = Chords(self.other).stick(arb(self.factor))

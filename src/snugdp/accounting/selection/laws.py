@@ -15,7 +15,7 @@ from flint import arb
 from snugdp.accounting.gaussian import positive
 from snugdp.accounting.selection.counts import Binomial, Poisson
 from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Law, NegativeBinomial
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, rational
 
 
@@ -39,11 +39,11 @@ def truncated_negative_binomial(eta: Real, mean_runs: Real) -> NegativeBinomial:
     shape, goal = rational(eta, "eta"), float(_more_than_one(mean_runs))
     if shape == 1:
         return geometric(mean_runs)
-    low, high = -700.0, -1e-12
-    for _ in range(200):
-        middle = (low + high) / 2
-        too_many = NegativeBinomial(shape, Fraction(math.exp(middle))).mean_in(FLOATS) > goal
-        low, high = (middle, high) if too_many else (low, middle)
+
+    def too_many(log: float) -> bool:
+        return bool(NegativeBinomial(shape, Fraction(math.exp(log))).mean_in(FLOATS) > goal)
+
+    _, high = roots.bisect(too_many, -700.0, -1e-12)
     return NegativeBinomial(shape, Fraction(repr(math.exp(high))))
 
 

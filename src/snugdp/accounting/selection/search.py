@@ -13,7 +13,7 @@ from typing import Protocol
 from flint import arb
 
 from snugdp.accounting.selection.tradeoff import Base
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import readings
 
 _SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 0.03)
@@ -50,9 +50,7 @@ def smallest(bound: Bound, goal: Fraction) -> float:
         low, high = high, 2 * high
         if high > _HIGHEST:
             return math.inf
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if bound.guess(middle) <= aim else (middle, high)
+    high = roots.bisect(lambda epsilon: bound.guess(epsilon) > aim, low, high, 60)[1]
     for slack in _SLACKS:
         found = high * (1 + slack)
         if holds(bound, min(readings(found)), goal):

@@ -22,7 +22,7 @@ from snugdp.accounting.selection.theorems import Certificate, Sum
 from snugdp.accounting.selection.tradeoff import Base, Curve, Sticks, hull, up
 from snugdp.accounting.selection.tradeoff_curves import Parts, as_base
 from snugdp.accounting.selection.tradeoff_lines import Chords, Lines
-from snugdp.numerics import balls
+from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real
 
 NODES = 120
@@ -104,10 +104,7 @@ def selection_profile(base: Base, law: Law, tail: float = 1e-12, nodes: int = NO
 
 def _sticks(bound: Sum, tail: float, nodes: int) -> Sticks:
     floor = bound.guess(_FARTHEST)
-    low, high = 0.0, _FARTHEST
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if bound.guess(middle) <= max(tail, 1.01 * floor) else (middle, high)
+    _, high = roots.bisect(lambda epsilon: bound.guess(epsilon) > max(tail, 1.01 * floor), 0.0, _FARTHEST, 60)
     epsilons: Sequence[float] = np.linspace(0.0, high, nodes).tolist()
     with balls.precision(_BITS):
         certificate = Certificate(bound)

@@ -56,6 +56,6 @@ def _compared(run: Path, levels: Iterable[float], found: Callable[[float], float
 
 def _paid(run: Path) -> Cost:
     """The cost of the last step; where that is free, of the whole plan, which pays for it."""
-    *before, last = run.here.plans[-1][1]
+    *before, last = run.here.plans[-1].costs.values()
     free = last == Cost(neighbours=last.neighbours)
     return sum(before, last) if free else last

@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.laws import reference
 from snugdp.audit.laws.goodness import cells_p, rate_p, two_samples_p, verdict
-from snugdp.noise import Exact, Law, Noise
-from snugdp.noise.recording import Impossible, Public, Replay, Site, Witness, private_inputs
-from snugdp.secrecy.secret import Secret
+from snugdp.noise import Exact, Noise
+from snugdp.noise.recording import Impossible, Replay, Site, Witness, private_inputs
+from snugdp.noise.requests import Request
 
 Data = TypeVar("Data")
+T = TypeVar("T")
 Floats = NDArray[np.float64]
 
 _BITS = 2  # of the last ones that are looked at together
@@ -134,9 +135,10 @@ class _Asking(Replay):
 
     last: tuple[str, Any] = ("", None)
 
-    def _draw(self, method: str, law: Law | None, public: Public, inputs: tuple[Secret[Any], ...]) -> Any:
-        self.last = method, dict(public).get("grid")
-        return super()._draw(method, law, public, inputs)
+    def answer(self, request: Request[T]) -> T:
+        """As the replay does."""
+        self.last = request.method, dict(request.public).get("grid")
+        return super().answer(request)
 
 
 def _other_grid(case: Case[Data], first: Data, second: Data, seed: int) -> bool:

@@ -9,7 +9,7 @@ import json
 import math
 import os
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -18,44 +18,58 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from snugdp.core.guarantee import Cost, Unit
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
+from snugdp.core.unit import Unit
 from snugdp.estimators.base import Promise
-from snugdp.estimators.files import kinds
-from snugdp.estimators.files.schema import schema_from, schema_to
-from snugdp.estimators.files.steps import agrees, cost_parts, steps_from, steps_to
-from snugdp.estimators.files.values import decode, encode, record
+from snugdp.estimators.files.former import upgraded
+from snugdp.estimators.files.steps import agrees, steps_from, steps_to
+from snugdp.estimators.registry import BY_ID, BY_NAME, LEFT_OUT, EstimatorEntry, entry_of
 from snugdp.numerics import balls
 from snugdp.numerics.printed import printed_up
-from snugdp.propose.plan import Plan, Step
-from snugdp.serial.costs import budget_to_json
+from snugdp.propose.forecast import Forecast
+from snugdp.propose.plan import Plan
+from snugdp.propose.theorem import theorem
+from snugdp.serial.codec import decode, encode, record
+from snugdp.serial.costs import budget_to_json, cost_parts
+from snugdp.tables.schema.schema import Schema
 
-FORMAT, VERSION = "snugdp model", 1
+FORMAT, VERSION = "snugdp model", 2  # version 1 had class names for ids
 _FIELDS = (
     "format", "version", "kind", "software", "time", "outcome", "parameters", "schema", "features", "guarantee",
-    "unit", "cost", "steps", "receipt", "plan", "released",
+    "unit", "cost", "title", "theorem", "proposal", "steps", "forecast", "receipt", "plan", "released",
 )  # fmt: skip
-_LATER = ("steps", "unit")  # files that were written before these were added have none: "unit" is then "row"
+_LATER = ("unit",)  # files that were written before it was added have none: it is then "row"
 _MOST = 10**7  # features
-_EXPECT = "  expect   "  # how a printed plan marks its forecasts
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
-
-
-@dataclass(frozen=True)
-class StoredPlan(Plan):
-    """The plan of a fit that was read from a file: as it was printed, with the exact cost of every step."""
-
-    text: str = ""
-
-    def __str__(self) -> str:
-        return self.text
+_FINITE = ("coef_", "intercept_", "components_", "mean_")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator of ours to a JSON file, released or refused; an older file is replaced in one step.
+    """Write a fitted estimator, released or refused, to a JSON file; an existing file is replaced in one step.
 
-    The ledger, the noise and ``validation`` stay behind, and so does everything about the rows but what was released.
+    The ledger, the noise and ``validation`` are not written, nor anything about the rows except what was released.
 
     Guarantee: what is written is a function of what was released and of what is public.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this library.
+    path : str or path
+        The file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import snugdp
+    >>> model = snugdp.LinearRegression(epsilon=1, x_norm=1, y_bound=1, method="adassp")
+    >>> model = model.fit([[0.5]] * 1000, [0.5] * 1000)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, os.path.join(folder, "model.json"))
+    ...     loaded = load(os.path.join(folder, "model.json"))
+    >>> bool((loaded.coef_ == model.coef_).all())
+    True
     """
     text = _text(as_dict(model))
     target = Path(path)
@@ -63,6 +77,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
         umask = os.umask(0)
         os.umask(umask)
         Path(name).chmod(0o666 & ~umask)
@@ -73,9 +89,22 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The estimator of a file that ``save`` wrote; it predicts the same. To fit again, give it a ledger.
+    """Read the estimator from a file that ``save`` wrote; it predicts the same. To fit again, give it a ledger.
 
-    Whatever is wrong with the file is a ``ValueError``.
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator; see ``save`` for an example.
+
+    Raises
+    ------
+    ValueError
+        If anything is wrong with the file.
     """
     where = os.fspath(path)
     try:
@@ -106,28 +135,33 @@ def as_dict(model: Any) -> dict[str, Any]:
     """What ``save`` writes."""
     from snugdp import __version__
 
-    name, kind = kinds.kind_of(model)
+    entry = entry_of(model)
+    if entry is None:
+        raise TypeError(f"{type(model).__name__} cannot be saved; these can: {', '.join(BY_NAME)}")
     check_is_fitted(model)
     names = getattr(model, "feature_names_in_", None)
-    parameters = {key: encode(value, key) for key, value in kinds.parameters_of(model).items()}
-    cost = encode(model.cost_, "the cost")
+    schema = getattr(model, "schema", None)
     return {
         "format": FORMAT,
         "version": VERSION,
-        "kind": name,
+        "kind": entry.id,
         "software": f"snugdp {__version__}",
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "outcome": _outcome_of(model),
-        "parameters": parameters,
-        "schema": None if getattr(model, "schema", None) is None else schema_to(model.schema),
+        "outcome": _in_words(model.receipt_ is not None, model.released_),
+        "parameters": {key: _encoded(value, key) for key, value in _parameters_of(model).items()},
+        "schema": None if schema is None else schema.to_json(),
         "features": {"count": int(model.n_features_in_), "names": None if names is None else [str(n) for n in names]},
         "guarantee": None if model.guarantee_ is None else _told(model.guarantee_),
         "unit": model.plan_.unit.value,
-        "cost": {**cost_parts(model.cost_), "exact": cost},
+        "cost": {**cost_parts(model.cost_), "exact": _encoded(model.cost_, "the cost")},
+        "title": model.plan_.title,
+        "theorem": model.plan_.theorem.id,
+        "proposal": _encoded(dict(model.plan_.proposal), "the proposal"),
         "steps": steps_to(model.plan_.steps, model.cost_),
+        "forecast": _encoded(model.plan_.forecast, "the forecast"),
         "receipt": None if model.receipt_ is None else {key: getattr(model.receipt_, key) for key in _RECEIPT},
         "plan": str(model.plan_),
-        "released": _released(model, kind) if model.released_ else None,
+        "released": _released(model, entry) if model.released_ else None,
     }
 
 
@@ -141,49 +175,57 @@ def from_dict(given: Any) -> Any:
         raise ValueError(f"no model that this version of snugdp can read ({type(error).__name__})") from None
 
 
-def _made(given: Any) -> Any:
+def _made(file: Any) -> Any:
+    _check_version(file)
+    entry, given = _entry(file), upgraded(file) if file["version"] == 1 else file
     _check_fields(given)
-    name = given["kind"]
-    kind = kinds.KINDS[name]
-    cls = kind.load(name)
-    expected = {key for key in cls().get_params(deep=False) if key not in kinds.LEFT_OUT}
+    cls = entry.load()
+    expected = {key for key in cls().get_params(deep=False) if key not in LEFT_OUT}
     if not isinstance(given["parameters"], dict) or given["parameters"].keys() != expected:
         raise ValueError(f"parameters must be {', '.join(sorted(expected))}")
     parameters = {key: decode(tree) for key, tree in given["parameters"].items()}
     if given["schema"] is not None:
-        parameters["schema"] = schema_from(given["schema"])
+        parameters["schema"] = Schema.from_json(given["schema"])
     model = cls(**parameters)
-    cost = _cost(given["cost"])
-    plan = _plan(given, cost)
+    plan = _plan(given, _cost(given["cost"]), model._budget())
     outcome = decode(_outcome(given))
-    names = _name(model, given["features"])
-    kind.keep(model, outcome, plan, names)
+    model._restore(outcome, plan, _name(model, given["features"]))
     _check_promise(given["guarantee"], model)
     if model.released_:
-        _settle(model, given["released"], kind)
+        _take_released(model, given["released"], entry)
     return model
 
 
-def _check_fields(given: Any) -> None:
+def _check_version(given: Any) -> None:
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise ValueError(f'no model of snugdp: "format" must be "{FORMAT}"')
-    if given.get("version") != VERSION or isinstance(given.get("version"), bool):
-        raise ValueError(f'"version" is {given.get("version")!r}, and this snugdp reads {VERSION}: get a newer snugdp')
-    if given.get("kind") not in kinds.KINDS:
-        raise ValueError(f'"kind" must be one of {", ".join(kinds.KINDS)}')
+    version = given.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(f'"version" is {version!r}, and this snugdp reads 1 to {VERSION}: get a newer snugdp')
+
+
+def _check_fields(given: dict[str, Any]) -> None:
     missing, more = set(_FIELDS) - given.keys() - set(_LATER), given.keys() - set(_FIELDS)
     for what, names in (("is missing", missing), ("is not known", more)):
         if names:
             raise ValueError(f'the field "{min(names)}" {what}; a model has {", ".join(_FIELDS)}')
-    for name in ("software", "time", "plan"):
+    for name in ("software", "time", "title", "theorem", "plan"):
         if not isinstance(given[name], str):
             raise ValueError(f'"{name}" must be text')  # noqa: TRY004  every fault of a file is a ValueError
 
 
-def _outcome_of(model: Any) -> str:
-    if model.receipt_ is None:
-        return "rehearsal, NOT PRIVATE" if model.released_ else "refused rehearsal, NOT PRIVATE"
-    return "released" if model.released_ else "refused"
+def _entry(given: dict[str, Any]) -> EstimatorEntry:
+    """By its id; in version 1 by the name of the class."""
+    known = BY_NAME if given["version"] == 1 else BY_ID
+    if not isinstance(given.get("kind"), str) or given["kind"] not in known:
+        raise ValueError(f'"kind" must be one of {", ".join(known)}')
+    return known[given["kind"]]
+
+
+def _in_words(paid: bool, released: bool) -> str:
+    if paid:
+        return "released" if released else "refused"
+    return "rehearsal, NOT PRIVATE" if released else "refused rehearsal, NOT PRIVATE"
 
 
 def _told(promise: Promise) -> dict[str, Any]:
@@ -195,7 +237,7 @@ def _told(promise: Promise) -> dict[str, Any]:
         f"likely, but for a probability of {printed_up(promise.budget.delta)}"
     )
     parts = {"epsilon": promise.epsilon, "delta": promise.delta, "neighbours": promise.neighbours}
-    return {**parts, "proof": promise.proof, "words": words, "exact": budget_to_json(promise.budget)}
+    return {**parts, "theorem": promise.theorem.id, "words": words, "exact": budget_to_json(promise.budget)}
 
 
 def _check_promise(given: Any, model: Any) -> None:
@@ -211,16 +253,13 @@ def _cost(given: Any) -> Cost:
     return cost
 
 
-def _plan(given: dict[str, Any], cost: Cost) -> StoredPlan:
-    """``proof`` is that of the guarantee; of a rehearsal it is the last word of the plan."""
-    promise, text = given["guarantee"], given["plan"]
-    proof = promise["proof"] if isinstance(promise, dict) else text.rpartition(" ")[2]
-    if not isinstance(proof, str):
-        raise ValueError('"guarantee" must name its proof')  # noqa: TRY004
-    what = text.partition("\n")[0].removeprefix("Plan: ")
-    steps = steps_from(given["steps"], cost) if "steps" in given else (Step("all", "as planned", cost),)
-    expected = tuple(line.removeprefix(_EXPECT) for line in text.splitlines() if line.startswith(_EXPECT))
-    return StoredPlan(what, proof, {}, steps, expected, unit=_unit(given), text=text)
+def _plan(given: dict[str, Any], cost: Cost, budget: Budget) -> Plan:
+    """From its data; its text, ``plan``, is for people."""
+    proposal, forecast = decode(given["proposal"]), decode(given["forecast"])
+    if not isinstance(proposal, dict) or not isinstance(forecast, Forecast):
+        raise ValueError('"proposal" must map names to numbers, and "forecast" must be that of a plan')  # noqa: TRY004
+    steps, proved = steps_from(given["steps"], cost), theorem(given["theorem"])
+    return Plan(given["title"], proved, steps, proposal, forecast, budget, _unit(given))
 
 
 def _unit(given: dict[str, Any]) -> Unit:
@@ -233,29 +272,22 @@ def _unit(given: dict[str, Any]) -> Unit:
 
 def _outcome(given: dict[str, Any]) -> dict[str, Any]:
     """The tree of the outcome, whose parts are all in the file."""
-    cost, released, receipt = given["cost"]["exact"], given["released"], given["receipt"]
-    unit = encode(_unit(given), "the unit")
+    released, receipt = given["released"], given["receipt"]
+    common = {"cost": given["cost"]["exact"], "unit": encode(_unit(given))}
     exact = {"value": None, "certificate": None} if released is None else released["exact"]
     if not isinstance(exact, dict) or exact.keys() != {"value", "certificate"}:
         raise ValueError('"exact" must hold a value and a certificate')
-    if receipt is None:
-        refused = {"value": exact["value"], "refused": released is None, "cost": cost}
-        made = record("snugdp.core.outcome:NotPrivate", {**refused, "certificate": exact["certificate"], "unit": unit})
-        words = "rehearsal, NOT PRIVATE" if released is not None else "refused rehearsal, NOT PRIVATE"
-    else:
-        if not isinstance(receipt, dict) or tuple(receipt) != _RECEIPT:
-            raise ValueError(f'"receipt" must have {", ".join(_RECEIPT)}')
-        parts = {**{key: receipt[key] for key in _RECEIPT[:3]}, "cost": cost}
-        paid = record("snugdp.core.outcome:Receipt", {**parts, "key": receipt["key"], "hash": receipt["hash"]})
-        if released is None:
-            made = record("snugdp.core.outcome:Refused", {"cost": cost, "receipt": paid, "unit": unit})
-            words = "refused"
-        else:
-            parts = {"value": exact["value"], "cost": cost, "receipt": paid, "certificate": exact["certificate"]}
-            made, words = record("snugdp.core.outcome:Released", {**parts, "unit": unit}), "released"
+    words = _in_words(receipt is not None, released is not None)
     if given["outcome"] != words:
         raise ValueError(f'"outcome" must be "{words}", as the receipt and the release say')
-    return made
+    if receipt is None:
+        return record(NotPrivate, **exact, refused=released is None, **common)
+    if not isinstance(receipt, dict) or tuple(receipt) != _RECEIPT:
+        raise ValueError(f'"receipt" must have {", ".join(_RECEIPT)}')
+    paid = record(Receipt, **receipt, cost=common["cost"])
+    if released is None:
+        return record(Refused, receipt=paid, **common)
+    return record(Released, **exact, receipt=paid, **common)
 
 
 def _name(model: Any, given: Any) -> tuple[str, ...]:
@@ -271,31 +303,82 @@ def _name(model: Any, given: Any) -> tuple[str, ...]:
     model.n_features_in_ = count
     if names is None:
         if getattr(model, "schema", None) is not None:
-            raise ValueError('"features" must have the names of the columns of the schema')
+            raise ValueError('"features" must have the names of the columns of the schema, in their order')
         return tuple(f"x{place}" for place in range(count))
     model.feature_names_in_ = np.array(names, dtype=object)
     return tuple(names)
 
 
-def _released(model: Any, kind: kinds.Kind) -> dict[str, Any]:
-    outcome = model.outcome_
-    seen = {name.rstrip("_"): encode(value, name) for name, value in kind.attributes(model).items()}
+def _released(model: Any, entry: EstimatorEntry) -> dict[str, Any]:
     if model.receipt_ is not None and model.receipt_.cost != model.cost_:
         raise TypeError("the receipt is not for the cost of this fit")
-    student = {}
-    if kind.module == "pate":
-        student = {"student": encode(kinds.student_of(model), "the student")}
-    exact = {"value": encode(outcome.value, "the release"), "certificate": encode(outcome.certificate, "the test")}
-    return {**seen, **student, "exact": exact}
+    shown = {name.rstrip("_"): _encoded(value, name) for name, value in entry.attributes(model).items()}
+    extras = {name: _encoded(value, f"the {name}") for name, value in model._extras().items()}
+    value, certificate = model.outcome_.value, model.outcome_.certificate
+    exact = {"value": _encoded(value, "the release"), "certificate": _encoded(certificate, "the test")}
+    return {**shown, **extras, "exact": exact}
 
 
-def _settle(model: Any, given: dict[str, Any], kind: kinds.Kind) -> None:
-    seen = {f"{name}_": decode(tree) for name, tree in given.items() if name not in ("exact", "student")}
-    if ("student" in given) != (kind.module == "pate"):
-        raise ValueError("a PATEClassifier, and nothing else, has a student")
-    kinds.settle(model, seen, kind)
-    if "student" in given:
-        kinds.with_student(model, decode(given["student"]))
+def _take_released(model: Any, given: dict[str, Any], entry: EstimatorEntry) -> None:
+    """Take the numbers of a file for those made again from its exact outcome, which they must be but for rounding."""
+    found = entry.attributes(model)
+    shown = {name: decode(given[name.rstrip("_")]) for name in found if name.rstrip("_") in given}
+    extras = given.keys() - {name.rstrip("_") for name in found} - {"exact"}
+    if found.keys() != shown.keys():
+        raise ValueError("what is shown of the release is not what its exact outcome has")
+    for name, value in shown.items():
+        if not _alike(value, found[name]):
+            raise ValueError(f'"{name.rstrip("_")}" is not what the exact outcome gives: the file was changed')
+        if name in _FINITE and not np.isfinite(value).all():
+            raise ValueError(f'"{name.rstrip("_")}" holds what is not a finite number')
+        setattr(model, name, value)
+    model._take_extras({name: decode(given[name]) for name in extras})
+
+
+def _parameters_of(model: Any) -> dict[str, Any]:
+    """The public arguments of the constructor that a file keeps."""
+    found = {name: _plain(value) for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
+    if not isinstance(found.get("classes"), list | tuple | np.ndarray | None):  # such as a column of a table
+        found["classes"] = model.classes_.tolist()
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.floating | np.integer | np.bool_):
+        return value.item()
+    if isinstance(value, range):
+        return list(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(held) for key, held in value.items()}
+    return value
+
+
+def _encoded(value: Any, what: str) -> Any:
+    try:
+        return encode(value)
+    except TypeError as error:
+        raise TypeError(f"{what} cannot be written to a model file: {error}") from None
+
+
+def _alike(given: Any, found: Any) -> bool:
+    if type(given) is not type(found):
+        return False
+    if isinstance(found, dict):
+        return given.keys() == found.keys() and all(_alike(given[key], found[key]) for key in found)
+    if isinstance(found, np.ndarray):
+        if given.shape != found.shape or given.dtype != found.dtype:
+            return False
+        return _near(given, found) if found.dtype.kind == "f" else bool(np.array_equal(given, found))
+    if isinstance(found, float | np.floating):
+        return _near(np.asarray(given), np.asarray(found))
+    return bool(given == found)
+
+
+def _near(given: Any, found: Any) -> bool:
+    """But for the last bits, which may hang on the machine that added them up."""
+    largest = float(np.max(np.abs(found), initial=0.0))
+    near = np.isclose(given, found, rtol=1e-9, atol=1e-9 * largest if np.isfinite(largest) else 0.0, equal_nan=True)
+    return bool(near.all())
 
 
 def _text(whole: dict[str, Any]) -> str:
@@ -332,4 +415,4 @@ def _finite(text: str) -> float:
     return value
 
 
-__all__ = ["FORMAT", "VERSION", "StoredPlan", "as_dict", "cost_parts", "from_dict", "load", "parsed", "save"]
+__all__ = ["FORMAT", "VERSION", "as_dict", "from_dict", "load", "parsed", "save"]

@@ -8,27 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from snugdp.core.guarantee import Cost
-from snugdp.estimators.files.values import decode, encode
-from snugdp.numerics.rationals import written_up
-from snugdp.propose.plan import Step
-from snugdp.serial.costs import cost_to_json
+from snugdp.propose.plan import Step, StepKind, StepNoise
+from snugdp.serial.codec import decode, encode
+from snugdp.serial.costs import PLAIN_PARTS, cost_parts
 
-_PARTS = ("mu", "epsilon", "delta", "variation")
-_FIELDS = ("name", "noise", *_PARTS, "neighbours", "words", "exact", "atoms")
+_FIELDS = ("id", "kind", "noise", *PLAIN_PARTS, "neighbours", "words", "exact", "atoms")
 _LATER = ("variation", "exact")  # files that were written before they were added do not have them
 _LAST_BITS = 1e-15  # relative; plain numbers of these files were rounded to the nearest float
-
-
-def cost_parts(cost: Cost) -> dict[str, Any]:
-    """A cost in plain numbers, rounded up, and in words, for JSON."""
-    exact = cost.exact()
-    parts = {name: written_up(exact[name]) if name in exact else 0.0 for name in _PARTS}
-    return {**parts, "neighbours": cost.neighbours.value, "words": repr(cost)}
-
-
-def cost_told(cost: Cost) -> dict[str, Any]:
-    """A cost for machines: as ``cost_parts``, and every part exactly, as ratios of whole numbers."""
-    return {**cost_parts(cost), "exact": cost_to_json(cost)}
 
 
 def agrees(given: Any, made: dict[str, Any]) -> bool:
@@ -50,10 +36,11 @@ def steps_to(steps: Sequence[Step], whole: Cost) -> list[dict[str, Any]]:
     """The steps as JSON. ``atoms``, of perturbed objectives, are long: they are named by their places in the whole."""
     return [
         {
-            "name": step.name,
-            "noise": step.noise,
+            "id": step.id,
+            "kind": step.kind.value,
+            "noise": encode(step.noise),
             **cost_parts(step.cost),
-            "exact": encode(replace(step.cost, atoms=()), "the cost of a step"),
+            "exact": encode(replace(step.cost, atoms=())),
             "atoms": [whole.atoms.index(atom) for atom in step.cost.atoms],
         }
         for step in steps
@@ -80,8 +67,8 @@ def _step(given: Any, whole: Cost) -> Step:
     if not known or not isinstance(cost, Cost) or cost.neighbours is not whole.neighbours:
         raise ValueError("the cost of a step must be a part of the whole")
     cost = replace(cost, atoms=tuple(whole.atoms[place] for place in places))
-    words = given["name"], given["noise"]
-    told = {name: value for name, value in given.items() if name not in ("name", "noise", "exact", "atoms")}
-    if not all(isinstance(text, str) for text in words) or not agrees(told, cost_parts(cost)):
-        raise ValueError("a step must have a name, its noise, and the parts of one exact cost")
-    return Step(*words, cost)
+    noise, own = decode(given["noise"]), ("id", "kind", "noise", "exact", "atoms")
+    told = {name: value for name, value in given.items() if name not in own}
+    if not (isinstance(given["id"], str) and isinstance(noise, StepNoise) and agrees(told, cost_parts(cost))):
+        raise ValueError("a step must have an id, a kind, its noise, and the parts of one exact cost")
+    return Step(given["id"], StepKind(given["kind"]), noise, cost)

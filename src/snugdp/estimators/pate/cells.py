@@ -1,6 +1,6 @@
 """Cells of rows, one by one, as the public queries say: the type that a private table gives its columns never counts.
 
-How one cell is read, and why 1, 1.0 and "1" are the same, is in ``data/cells``. What cannot be read is missing.
+How one cell is read, and why 1, 1.0 and "1" are the same, is in ``tables/cells``. What cannot be read is missing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import Names, declared, inferred, numbers, numeric
 from snugdp.tables.cells.cell import label, moment, number, text
 from snugdp.tables.cells.columns import cells_of, listed_numbers
@@ -126,7 +126,7 @@ def _sort(cell: Any) -> str:
         return "text"
     if not math.isnan(number(cell)):
         return "number"
-    if cell is None or type(cell).__name__ == "NAType" or quietly(lambda: bool(cell != cell))[1]:  # noqa: PLR0124
+    if cell is None or type(cell).__name__ == "NAType" or attempt(lambda: bool(cell != cell))[1]:  # noqa: PLR0124
         return "missing"
     return "text" if label(cell) is not None else "other"
 

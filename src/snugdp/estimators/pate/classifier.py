@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -18,28 +18,31 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from snugdp.core.guarantee import Budget, Neighbours, Unit
+from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.unit import Unit
 from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_rows
 from snugdp.estimators.inputs import eager
 from snugdp.estimators.labels import declared
 from snugdp.estimators.pate.rows import Form, fresh, read, size, take
+from snugdp.estimators.pate.student import coefficients_of, take_coefficients
 from snugdp.estimators.pate.teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.ledger import BudgetExceededError
-from snugdp.ledger.question import column_name
+from snugdp.ledger.question import Question, column_name
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
 from snugdp.propose.plan import Plan
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-PROOF = "estimators/pate/classifier.proof.md#theorem-1"
+THEOREM = theorem("pate/1")
 _QUERIES = (
     "queries are needed: public rows without labels, such as PATEClassifier(..., queries=X_public) or fit(X, y, "
     "queries=X_public). The teachers vote on them, and the student learns from nothing else. They must be public, "
@@ -57,41 +60,81 @@ def _if_the_student_has(method: str) -> Callable[[Method], Method]:
 
 
 class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """Private classification by a student: teachers learn from the rows, and the student from their noisy votes.
+    """Private classification by a student: teachers learn from the rows, and the student from their noisy votes (PATE).
 
-    Every row is given to one of ``n_teachers`` teachers by a lot of its own, whatever the other rows are; with
-    ``groups`` every group is, so that all rows of one person go to one teacher. (Cutting a shuffled table into equal
-    parts would not do: one row more moves other rows to other teachers.) The teachers vote on public ``queries``, the
-    votes are released by ``snugdp.pate.label``, and the student learns from the queries and the released labels.
-
-    ``teacher``, ``student``: any classifiers of scikit-learn's kind; without them, decision trees. Preprocessing that
-    learns belongs inside them, as in ``teacher=make_pipeline(StandardScaler(), LogisticRegression())``.
-    ``classes``: all labels, public; rows with other labels are left out, and so are rows with missing numbers if the
-    teacher takes none. ``queries``: public rows without labels; here, as searches need it, or in ``fit``. They decide
-    how every cell of X is read, whatever type X gives its columns: in a column of numbers (or truth values) 1, 1.0 and
-    "1" are the float 1 and what is no number is missing; text, categories (those of the queries) and dates likewise.
-    Models get copies, and never write into the rows or queries that they were given.
-    ``sigma``, ``test``, ``gap``, ``proxy``, ``threshold``, ``threshold_sigma``: as in ``snugdp.pate.label``.
-    ``n_jobs``: teachers trained at a time. ``progress``: a bar of the teachers.
-    ``ledger``: what every fit is charged to: a ledger, or the path or URL of one; shared and not copied by ``clone``
-    and by searches. **Without one nothing is being summed up**: each fit has a budget of its own, ``outcome_.cost``
-    carries what it cost, and adding that up is left to you. A pickle keeps where a ledger is, without the password of a
-    URL (PGPASSWORD or a .pgpass file supply it there); a ``MemoryLedger`` stays behind.
-    ``noise``: a ``Simulation`` for rehearsals, which begins anew at every fit; ``random_state=1`` is short for
-    ``Simulation(1)``, as elsewhere in scikit-learn: such fits are NOT PRIVATE, cannot be charged, and warn.
-
-    After ``fit``: ``released_``, and if it is true ``student_``, ``labels_`` (released, one for every query) and
-    ``answered_`` (which queries have one; all without a threshold); always ``classes_``, ``plan_``, ``cost_``,
-    ``guarantee_``, ``outcome_``, ``receipt_``. Nothing else about the rows is kept, not even their number.
+    Every row is assigned to one of ``n_teachers`` teachers at random and independently of all other rows; if ``fit`` is
+    given ``groups``, every group is, so that all rows of one person go to the same teacher. (Cutting a shuffled table
+    into equal parts would not do: one more row moves other rows to other teachers.) The teachers vote on public
+    ``queries``, the votes are released by ``snugdp.pate.label``, and the student learns from the queries and the
+    released labels. Models are given copies, and never write into your rows or queries.
 
     Guarantee: each fit is (epsilon, delta)-DP, whether it is released or refused, for one row more or less (or
-    replaced, if ``neighbours`` says so), and with ``groups`` for all rows of one group; ``guarantee_.proof``. It needs
-    teachers that are functions of their own rows and ``random_state``: not covered are those that share something that
-    was learned from the rows (a model fitted before, a vocabulary, numpy's global generator with a known seed), what
-    they print, log or write to disk, the time that they take, worker processes (``n_jobs``) that die of a row, and
-    transformers before this estimator that learn from the same rows. That X, y and groups differ in length is said
-    aloud.
+    replaced, if ``neighbours`` says so), and with ``groups`` for all rows of one group; the theorem is
+    ``guarantee_.theorem``. Each teacher must be a function of its own rows and ``random_state`` alone. Not covered:
+    teachers that share something that was learned from the rows (a model fitted before, a vocabulary, numpy's global
+    generator with a known seed), what teachers print, log or write to disk, the time they take, worker processes
+    (``n_jobs``) that crash on a row, transformers before this estimator that learn from the same rows, and the error
+    that is raised when X, y and groups differ in length.
 
+    Parameters
+    ----------
+    teacher, student : classifier, optional
+        Any classifiers with scikit-learn's interface; decision trees by default. Preprocessing that learns belongs
+        inside them, as in ``teacher=make_pipeline(StandardScaler(), LogisticRegression())``.
+    n_teachers : int, default=250
+        The number of teachers.
+    epsilon : Real, default=1.0
+        Privacy budget of each fit.
+    delta : Real, default=1e-6
+        Failure probability of each fit.
+    classes : sequence
+        All possible labels; public. Rows with other labels are ignored, and so are rows with missing numbers if the
+        teacher does not accept them.
+    queries : array or table, optional
+        Public rows without labels, given here (as searches need it) or to ``fit``. They decide how every cell of X is
+        read, whatever types X declares: in a column of numbers (or booleans) 1, 1.0 and "1" are the float 1, and what
+        is not a number is missing; text, categories (those of the queries) and dates are read likewise.
+    sigma, test, gap, proxy, threshold, threshold_sigma
+        As in ``snugdp.pate.label``.
+    n_jobs : int, optional
+        How many teachers are trained at a time.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state
+        As in ``LinearRegression``.
+    progress : bool, optional
+        Whether to show a progress bar while teachers are trained.
+    neighbours : {"add_remove", "replace"}
+        Whether neighbouring tables differ by one row more or less, or by one row replaced.
+
+    Attributes
+    ----------
+    released_ : bool
+        Whether the fit was released. After a refusal the attributes that describe the model are missing.
+    student_ : classifier
+        The trained student.
+    labels_ : ndarray
+        The released labels, one for each query.
+    answered_ : ndarray of bool
+        Which queries have an answer; without a ``threshold``, all.
+    classes_ : ndarray
+        The classes, in ascending order.
+    plan_ : Plan
+        The plan that was followed.
+    outcome_ : Outcome
+        The outcome; ``outcome_.cost`` is what was spent.
+    cost_ : Cost
+        What the fit cost, whether it was released or refused.
+    receipt_ : Receipt or None
+        The ledger's receipt; None after a rehearsal.
+    guarantee_ : object or None
+        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
+    n_features_in_, feature_names_in_
+        Number and names of the features, as in scikit-learn.
+
+    Examples
+    --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X = [[i % 10 / 10, i % 7 / 7] for i in range(20_000)]
     >>> y = [a > 0.45 for a, b in X]
@@ -269,12 +312,12 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
                 raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
             raise
         # A row changes the votes of one teacher, so hiding a teacher hides a row: Theorem 1.
-        return replace(proposal, plan=replace(proposal.plan, proof=PROOF, unit=Unit.ROW))
+        return replace(proposal, plan=replace(proposal.plan, theorem=THEOREM, unit=Unit.ROW))
 
     def _affordable(self, plan: Plan, purse: Purse) -> None:
         """Teachers take long: a ledger that is known to refuse is asked before they are trained."""
         if isinstance(self.ledger, AbsentLedger):
-            self.ledger.charge(plan.cost, plan.what)
+            self.ledger.charge(plan.cost, plan.title)
         if not purse.affords(plan):
             raise BudgetExceededError(
                 f"the budget does not cover this fit: it needs {plan.cost!r}, and the ledger is {self.ledger!r}. "
@@ -286,7 +329,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         rehearse(self._student(), "student", public, classes)
         return tolerance(self._teacher(), public, classes)
 
-    def _asked_of(self, form: Form, public: Any, y: Any, groups: Any) -> str:
+    def _asked_of(self, form: Form, public: Any, y: Any, groups: Any) -> Question:
         """The question: what votes on what, by whose rows."""
         names = form.names or [f"x{place}" for place in range(form.width)]
         models = {"teacher": self._teacher(), "student": self._student(), "classes": self._declared()}
@@ -314,10 +357,22 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        self._record(outcome, plan, Promise(budget, plan.proof))
+        self._record(outcome, plan, Promise(budget, plan.theorem))
         if outcome.value is not None:
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)
+
+    def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
+        """The fit again, from a model file; its student is among what comes beside."""
+        self._keep(outcome, plan, self._budget(), self._declared())
+
+    def _extras(self) -> dict[str, Any]:
+        return {"student": coefficients_of(self)}
+
+    def _take_extras(self, given: Mapping[str, Any]) -> None:
+        if given.keys() != {"student"}:
+            raise ValueError("a PATEClassifier has a student")
+        take_coefficients(self, given["student"])
 
     def _lot(self) -> int:
         """The student's seed. It comes from what was released, so that a retry has the same student."""

@@ -18,8 +18,7 @@ from scipy.sparse import issparse
 from snugdp.estimators.inputs import eager
 from snugdp.estimators.labels import labels_of
 from snugdp.estimators.pate.cells import Column
-from snugdp.secrecy.secret import muted
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt, muted
 from snugdp.tables.cells import grid, groups, matrix, numbers
 from snugdp.tables.cells.cell import sequence
 from snugdp.tables.cells.rows import check_shape, undeclared_rows
@@ -125,7 +124,7 @@ class Form:
 
     def _quiet(self, read: Callable[[], Any]) -> Any:
         with muted():
-            worked, rows = quietly(read)
+            worked, rows = attempt(read)
         if not worked:
             raise TypeError("the rows could not be read; the cause is withheld because it may depend on them")
         return rows

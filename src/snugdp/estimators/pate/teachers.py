@@ -16,8 +16,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from snugdp.estimators.pate.rows import Integers, fresh, size, spoiled, take, usable
-from snugdp.secrecy.secret import PrivateComputationError, muted
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.secret import PrivateComputationError
+from snugdp.secrecy.silence import attempt, muted
 from snugdp.tables.cells import Names
 
 SEEDS = 2**31 - 1  # whole numbers that every random_state takes
@@ -42,7 +42,7 @@ class Tolerance:
 
 def check_model(model: Any, what: str) -> None:
     """That it is a classifier of scikit-learn's kind; a teacher must also be silent and forgetful."""
-    worked, fine = quietly(lambda: bool(is_classifier(model)) and hasattr(model, "fit") and hasattr(model, "predict"))
+    worked, fine = attempt(lambda: bool(is_classifier(model)) and hasattr(model, "fit") and hasattr(model, "predict"))
     if not (worked and fine) or isinstance(model, type):
         raise TypeError(
             f"{what} must be a classifier with scikit-learn's interface, such as LogisticRegression() or a pipeline "
@@ -63,7 +63,7 @@ def rehearse(model: Any, what: str, queries: Any, classes: NDArray[Any]) -> None
             f"the {what} could not be trained on a sample of the queries with made-up labels: "
             f"{type(problem).__name__}: {problem}. Nothing was charged, and no private row was read"
         ) from problem
-    worked, found = quietly(lambda: Names(classes.tolist()).indices(np.asarray(answers)))
+    worked, found = attempt(lambda: Names(classes.tolist()).indices(np.asarray(answers)))
     if not worked or found is None or len(found) != size(queries):
         raise ValueError(f"the {what} must predict one of the classes for every query: its predictions are others")
 
@@ -73,7 +73,7 @@ def tolerance(model: Any, queries: Any, classes: NDArray[Any]) -> Tolerance:
 
     def takes(value: float) -> bool:
         rows = spoiled(_sample(queries, classes), value)
-        return rows is not None and quietly(lambda: _attempt(model, rows, queries, classes))[0]
+        return rows is not None and attempt(lambda: _attempt(model, rows, queries, classes))[0]
 
     return Tolerance(takes(np.nan), takes(np.inf))
 
@@ -143,18 +143,18 @@ def histograms(
                 advance()
         return counts
 
-    worked, counts = quietly(count)
+    worked, counts = attempt(count)
     if not worked or counts is None:
         raise PrivateComputationError(_FAILED)
     return counts
 
 
 def _packed(part: tuple[Any, Integers]) -> bytes | None:
-    return quietly(lambda: pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL))[1]
+    return attempt(lambda: pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL))[1]
 
 
 def _unpacked(model: Any, packed: bytes | None, queries: Any, classes: NDArray[Any]) -> Integers:
-    part = None if packed is None else quietly(lambda: pickle.loads(packed))[1]
+    part = None if packed is None else attempt(lambda: pickle.loads(packed))[1]
     rows, labels = (None, np.empty(0, dtype=np.int64)) if part is None else part
     return vote(model, rows, labels, queries, classes)
 
@@ -170,7 +170,7 @@ def vote(model: Any, rows: Any, labels: Integers, queries: Any, classes: NDArray
     if not len(labels) or (labels == labels[0]).all():
         return votes
     with muted():
-        worked, answers = quietly(
+        worked, answers = attempt(
             lambda: names.indices(np.asarray(model.fit(rows, classes[labels]).predict(fresh(queries))))
         )
     if not worked or answers is None or answers.shape != votes.shape:

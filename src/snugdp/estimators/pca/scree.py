@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 def scree(spectrum: NDArray[np.float64], error: float, chosen: int, ax: Any = None) -> Any:
     """Eigenvalues with an error band, the chosen ones filled. Matplotlib is loaded here."""
     if ax is None:
-        from matplotlib.figure import Figure
-
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise ImportError("a scree plot needs matplotlib: pip install 'snugdp[plot]'") from None
         ax = Figure(figsize=(6.4, 4.0), layout="constrained").add_subplot()
     places = np.arange(1, len(spectrum) + 1)
     ax.plot(places, spectrum, "-", linewidth=1.0, color="C0")

@@ -46,7 +46,7 @@ class Bounds:
         if self.schema is None:
             if self.x_norm is None:
                 raise ValueError(_MISSING)
-            assert self._matrix(("x0",))  # a bound that is none is refused here
+            self._matrix(("x0",))  # refuses an invalid bound
             if not _NORMS[0] <= rational(self.x_norm, "x_norm") <= _NORMS[1]:
                 raise ValueError(
                     "x_norm must be between 1e-140 and 1e140: variances are in units of its square. Change the units "

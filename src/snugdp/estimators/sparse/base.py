@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Promise, forecast_lines, in_users_units, refused, whole_rows
+from snugdp.estimators.base import Promise, in_users_units, refused, whole_rows, with_fits
 from snugdp.estimators.methods.linear import Options, Recipe
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
@@ -24,6 +23,7 @@ from snugdp.mechanisms.support.peeling import Support
 from snugdp.mechanisms.support.sparse import Chooser, SparseMethod, beside, noisy_scores, noisy_support, voted_support
 from snugdp.numerics.rationals import Real, rational
 from snugdp.numerics.threads import one_blas_thread
+from snugdp.propose.forecast import ErrorOf
 from snugdp.propose.plan import Plan, share_of
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
@@ -173,17 +173,15 @@ class SparseModel(PrivateEstimator):
 
     def _told(self, method: SparseMethod, box: Box, rows: int | None) -> Plan:
         """The plan in the user's units, where columns have one unit."""
-        plan = method.plan()
         layout = box.only(tuple(range(self._size())), self._norm())
-        lines = forecast_lines(method.method, layout, rows)
-        return replace(plan, forecast=(plan.forecast[0], *lines, *(f"scaled rows: {x}" for x in plan.forecast[1:])))
+        return with_fits(method.plan(), method.method, layout, rows, ErrorOf.PREDICTION)
 
     def _name_features(self, table: SparseTable) -> None:
         self._name(table.named, [name for name in table.box.columns if name != table.box.target])
 
     def _keep(self, outcome: Outcome[tuple[Support, Fit]], plan: Plan, budget: Budget, box: Box) -> Any:
         self._box = box
-        self._record(outcome, plan, Promise(budget, plan.proof))
+        self._record(outcome, plan, Promise(budget, plan.theorem))
         self.certificate_ = outcome.certificate
         self._theta: Any = None
         if outcome.value is not None:
@@ -199,6 +197,18 @@ class SparseModel(PrivateEstimator):
             self.details_ = {**fit.released, "target_centre": float(found.centre)}
             self._theta = fit.theta
         return self
+
+    def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
+        """The fit again, from a model file. ``names``: of the features."""
+        bounds = self._bounds()
+        box = bounds.box(names) if bounds.schema is None else bounds.entries
+        self._require_features(names, box.columns)
+        self._keep(outcome, plan, self._budget(), box)
+        if self.released_:
+            places = self.ranking_.tolist()
+            known = len(set(places)) == len(places) == self._size(len(box.names)) and min(places) >= 0
+            if not known or np.shape(self._theta) != (len(places) + box.intercept,):
+                raise ValueError("a released model has one coefficient for each column that was chosen")
 
     def _dense(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients of all columns: 0 for those that were not chosen."""

@@ -16,7 +16,7 @@ from snugdp.estimators.methods.linear import METHODS, Recipe
 from snugdp.estimators.sparse.base import SparseModel
 from snugdp.estimators.sparse.tables import BoxBounds, require_truth, targets
 from snugdp.mechanisms.linear.base import Design, Fit, Method
-from snugdp.mechanisms.objective.beside import AdaptiveBeside, LabelsBeside
+from snugdp.mechanisms.objective.adaptive import Adaptive
 from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM
 from snugdp.mechanisms.output.glm import OutputGLM
@@ -27,29 +27,97 @@ from snugdp.tables.losses.losses import Logistic
 
 
 class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
-    """Private linear regression on ``n_features_to_select`` of very many columns, chosen in private.
+    """Linear regression with differential privacy on a few of very many columns, which are selected privately.
 
-    Bounds are public: ``x_bound``, b for entries in [-b, b] or one for every column (others are clipped), and
-    ``y_bound``, b for targets in [-b, b] or (low, high); or a ``schema``. X may be a scipy sparse matrix, which is
-    never made dense. What is missing or no number counts as 0, or as the middle of its bounds.
+    Public bounds are required: give ``y_bound`` and, unless entries lie in [-1, 1], ``x_bound``; or a ``schema``. X may
+    be a scipy sparse matrix, which is never made dense. Missing and invalid entries count as 0, or as the middle of
+    their bounds.
 
-    ``selection``: "gumbel" releases the columns with the largest noisy |sum of x_j (y - mean)|; "gaussian" does so with
-    less noise for rows that are short as a whole, such as texts, and needs ``row_norm``; "votes" lets ``blocks``
-    blocks of rows vote, and refuses unless the winners lead clearly. ``selection_share``: the part of the budget for
-    it (of mu squared; of epsilon and delta for votes), 0.2 by default. ``x_norm``: rows of chosen entries, each divided
-    by its bound, are shortened to this norm; 0.8 times the root of their number by default. ``row_norm``: whole rows,
-    divided likewise, are shortened to this norm before columns are chosen.
-    ``method``, ``proposals``: how the line is fitted, as in ``LinearRegression``, without lists.
-    ``rows``, ``ledger``, ``noise``, ``random_state``, ``progress``: as in ``LinearRegression``.
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
+    ``StandardScaler``), scores on private rows, and the error that is raised when X and y differ in length.
 
-    After ``fit``: ``released_``, and if it is true ``support_`` (positions, ascending), ``ranking_`` (in the order they
-    were chosen), ``selected_names_``, ``coef_`` (0 for columns that were not chosen), ``intercept_``, ``details_``;
-    always ``plan_``, ``cost_``, ``guarantee_``, ``outcome_``, ``receipt_``, ``certificate_``.
+    Parameters
+    ----------
+    n_features_to_select : int, default=10
+        How many columns to select.
+    epsilon : Real, default=1.0
+        Privacy budget of each fit.
+    delta : Real, default=1e-6
+        Failure probability of each fit.
+    selection : {"gumbel", "gaussian", "votes"}
+        "gumbel" selects the columns with the largest noisy |sum of x_j (y - mean)|; "gaussian" does so with less noise
+        if whole rows are short, such as texts, and needs ``row_norm``; "votes" lets blocks of rows vote, and refuses
+        unless the winners lead clearly.
+    selection_share : Real, optional
+        The share of the budget that pays for the selection: of mu squared, or of epsilon and delta for votes. 0.2 by
+        default.
+    blocks : int, default=100
+        For "votes": the number of blocks.
+    method : str, default="auto"
+        How the line is fitted, as in ``LinearRegression``.
+    schema : Schema, optional
+        Public bounds and values of the columns of a table, instead of ``x_bound`` and ``y_bound``.
+    x_bound : Real or sequence, default=1
+        Public bound on the entries, b for [-b, b], or one bound for each column. Entries outside are clipped.
+    x_norm : Real, optional
+        Rows of selected entries, each divided by its bound, are shortened to this norm; by default 0.8 times the square
+        root of the number of selected columns.
+    row_norm : Real, optional
+        Whole rows, each entry divided by its bound, are shortened to this norm before columns are selected.
+    y_bound : Real or (Real, Real), optional
+        Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    proposals : dict, optional
+        Public settings of the method, as in ``LinearRegression``, without lists.
+    rows : int, optional
+        A public guess of the number of rows.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state, progress
+        As in ``LinearRegression``.
+    neighbours : {"add_remove"}, default="add_remove"
+        The only relation with a proof.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
-    ``StandardScaler``), and scores on private rows.
+    Attributes
+    ----------
+    released_ : bool
+        Whether the fit was released. After a refusal the attributes that describe the model are missing.
+    support_ : ndarray of int
+        Indices of the selected columns, ascending.
+    ranking_ : ndarray of int
+        The same indices, in the order in which they were selected.
+    selected_names_ : ndarray of str
+        Names of the selected columns.
+    coef_ : ndarray of shape (n_features,)
+        Coefficients, in the units of the data; 0 for columns that were not selected.
+    intercept_ : float
+        The intercept.
+    coef_names_ : tuple of str
+        What each coefficient belongs to.
+    noise_scale_ : ndarray or None
+        Standard deviation of the noise in each coefficient, if it is known.
+    details_ : dict
+        Other released numbers.
+    certificate_ : object or None
+        What a private test released, if the method has one that does.
+    plan_ : Plan
+        The plan that was followed.
+    outcome_ : Outcome
+        The outcome; ``outcome_.cost`` is what was spent.
+    cost_ : Cost
+        What the fit cost, whether it was released or refused.
+    receipt_ : Receipt or None
+        The ledger's receipt; None after a rehearsal.
+    guarantee_ : object or None
+        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
+    n_features_in_, feature_names_in_
+        Number and names of the features, as in scikit-learn.
 
+    Examples
+    --------
     >>> X = [[i % 10 / 10, i % 7 / 7, i % 3 / 3] for i in range(20_000)]
     >>> y = [2 * a - 1 for a, b, c in X]
     >>> SparseLinearRegression(1, epsilon=2, y_bound=2).fit(X, y).support_.tolist()
@@ -124,7 +192,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(METHODS)
         if self.method == "auto" and first.mu_squared and not first.epsilon:
-            return AdaptiveBeside(design, budget, first.mu_squared)
+            return Adaptive(design, budget, first.mu_squared)
         return self._beside(METHODS, design, budget, first)
 
     def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:
@@ -142,7 +210,7 @@ def _auto(design: Design, budget: Budget) -> Method:
 
 
 def _objective(design: Design, budget: Budget, **proposals: Any) -> Method:
-    return GLMObjective(design, budget, loss=Logistic(), composable=True, **proposals)
+    return GLMObjective(design, budget, losses=[Logistic()], composable=True, **proposals)
 
 
 def _output(design: Design, budget: Budget, **proposals: Any) -> Method:
@@ -157,16 +225,75 @@ LABEL_METHODS: dict[str, Recipe] = {
 
 
 class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[misc]
-    """Private logistic regression on ``n_features_to_select`` of very many columns, chosen in private.
+    """Logistic regression with differential privacy on a few of very many columns, which are selected privately.
 
-    ``classes``: the two labels, public; what is none of them counts as the first. With a ``schema`` the target is a
-    Boolean. All else is as in ``SparseLinearRegression``; ``method``: "auto", "objective", or "output", which tests the
-    curvature on the chosen columns.
+    Give ``classes``, or a ``schema`` whose target is a ``Boolean``. All else is as in ``SparseLinearRegression``.
 
-    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; the theorem is
-    ``guarantee_.proof``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights),
-    and scores on private rows.
+    Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
+    ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights),
+    scores on private rows, and the error that is raised when X and y differ in length.
 
+    Parameters
+    ----------
+    n_features_to_select : int, default=10
+        How many columns to select.
+    epsilon : Real, default=1.0
+        Privacy budget of each fit.
+    delta : Real, default=1e-6
+        Failure probability of each fit.
+    classes : sequence, optional
+        The two labels; public. Any other label counts as the first of ``classes_``.
+    method : {"auto", "objective", "output"}
+        As in ``LogisticRegression``; "output" tests the curvature on the selected columns.
+    selection, selection_share, blocks, schema, x_bound, x_norm, row_norm, fit_intercept, proposals, rows
+        As in ``SparseLinearRegression``.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
+        ledger, fits are not counted against any budget.**
+    noise, random_state, progress
+        As in ``LinearRegression``.
+    neighbours : {"add_remove"}, default="add_remove"
+        The only relation with a proof.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The two classes, in ascending order.
+    released_ : bool
+        Whether the fit was released. After a refusal the attributes that describe the model are missing.
+    support_ : ndarray of int
+        Indices of the selected columns, ascending.
+    ranking_ : ndarray of int
+        The same indices, in the order in which they were selected.
+    selected_names_ : ndarray of str
+        Names of the selected columns.
+    coef_ : ndarray of shape (1, n_features)
+        Coefficients, in the units of the data; 0 for columns that were not selected.
+    intercept_ : ndarray of shape (1,)
+        The intercept.
+    coef_names_ : tuple of str
+        What each coefficient belongs to.
+    noise_scale_ : ndarray or None
+        Standard deviation of the noise in each coefficient, if it is known.
+    details_ : dict
+        Other released numbers.
+    certificate_ : object or None
+        What a private test released, if the method has one that does.
+    plan_ : Plan
+        The plan that was followed.
+    outcome_ : Outcome
+        The outcome; ``outcome_.cost`` is what was spent.
+    cost_ : Cost
+        What the fit cost, whether it was released or refused.
+    receipt_ : Receipt or None
+        The ledger's receipt; None after a rehearsal.
+    guarantee_ : object or None
+        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
+    n_features_in_, feature_names_in_
+        Number and names of the features, as in scikit-learn.
+
+    Examples
+    --------
     >>> X = [[i % 10 / 10, i % 7 / 7, i % 3 / 3] for i in range(20_000)]
     >>> y = ["yes" if a > 0.45 else "no" for a, b, c in X]
     >>> model = SparseLogisticRegression(1, epsilon=2, classes=["no", "yes"]).fit(X, y)
@@ -256,6 +383,10 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         chosen: NDArray[Any] = self.classes_[second]
         return chosen
 
+    def _restore(self, *given: Any) -> None:
+        self.classes_ = self._declared()
+        super()._restore(*given)
+
     def _declared(self) -> NDArray[Any]:
         if self.schema is not None and self.classes is None:
             return np.array([False, True])
@@ -271,7 +402,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(LABEL_METHODS)
         if self.method == "auto" and first.mu_squared and not first.epsilon:
-            return LabelsBeside(design, budget, loss=Logistic(), beside=first.mu_squared)
+            return AdaptiveGLM(design, budget, losses=[Logistic()], beside=first.mu_squared)
         return self._beside(LABEL_METHODS, design, budget, first)
 
     def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:

@@ -51,7 +51,7 @@ class BoxBounds:
         if self.schema is None:
             if self.y_bound is None:
                 raise ValueError(_NO_BOUND)
-            assert self.box(("x0",) * len(self._columns or ("x0",)))
+            self.box(("x0",) * len(self._columns or ("x0",)))  # refuses invalid bounds
             return
         if not isinstance(self.schema, Schema):
             raise TypeError("schema must be a snugdp.Schema")
@@ -165,7 +165,7 @@ def _restricted(X: Any, box: Box, support: tuple[int, ...], x_norm: Real) -> Ite
         if frame is None:
             raise TypeError("give X as a pandas, polars or pyarrow table with the columns of the schema")
         used = {name: column for name, column in box.columns.items() if name != box.target}
-        blocks = EntrySchema(replace(box.base, columns=used, target=None)).only(support, x_norm).blocks(frame)
+        blocks = EntrySchema(replace(box.layout, columns=used, target=None)).only(support, x_norm).blocks(frame)
         return (rows for rows, _ in blocks)
     if frame is not None:
         names = [frame.columns[place] for place in support]

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.noise import Gumbel, Noise
+from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 
 Counts: TypeAlias = NDArray[np.int64]
 Relation: TypeAlias = Literal["add_remove", "replace"]
-PROOF = "mechanisms/bounds/exponential_grid.proof.md#theorem-1"
+THEOREM = theorem("bounds/1")
 _RARE = 40  # each end goes astray once in so many cases: both are fine in 19 of 20
 
 
@@ -45,6 +46,11 @@ def reach(outside: Fraction, relation: Relation) -> Fraction:
     return Fraction(1) if relation == "replace" else 1 - outside
 
 
+def step_of(column: int) -> str:
+    """The step of a plan that draws the two edges of a column."""
+    return f"column-{column + 1}"
+
+
 @dataclass(frozen=True)
 class GridEnds:
     """Two edges for every column of counts: a lower and an upper bound, each for ``epsilon``."""
@@ -65,13 +71,9 @@ class GridEnds:
         """So many rows more than the share may lie outside, so that noise hardly ever prefers an edge with no rows."""
         return math.ceil(self.law.scale * Fraction(math.log(_RARE * self.edges))) + 1
 
-    def passes(self, data: Secret[Counts], noise: Noise) -> bool:
-        """There is nothing to test."""
-        return True
-
     def draw(self, data: Secret[Counts], noise: Noise) -> list[tuple[int, int]]:
         """The positions of the two edges, for every row of ``data``; not yet in order."""
-        return [self._ends(data.map(itemgetter(at)), noise) for at in range(self.columns)]
+        return [self._ends(data.map(itemgetter(at)), noise.at(step_of(at))) for at in range(self.columns)]
 
     def _ends(self, counts: Secret[Counts], noise: Noise) -> tuple[int, int]:
         lower = noise.argmax(counts.map(lambda rows: scores(rows, self.outside, self.slack)), self.law)

@@ -22,7 +22,7 @@ from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.noisy_sums import law_for
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import rational
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import Shift
@@ -30,8 +30,6 @@ from snugdp.tables.passes.base import row_map
 from snugdp.tables.passes.scatter import Scatter
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.schema.schema import Layout
-
-PROOF = "mechanisms/components/base.proof.md#lemma-1"
 
 Floats = NDArray[np.float64]
 
@@ -145,7 +143,7 @@ class Task:
             raise ValueError('principal components are proved for neighbours="add_remove" only')
         if self.layout.target is not None or self.layout.intercept:
             raise ValueError("principal components need rows without a target and without a constant")
-        assert self.mu_squared(Fraction(0)) > 0
+        self.mu_squared(Fraction(0))  # refuses a bad budget
 
     @cached_property
     def row_map(self) -> RowMap:
@@ -191,11 +189,11 @@ class Task:
         count, mean, _ = (share * mu_squared for share in self.shares)
         first: list[Step] = []
         if mean:
-            how = f"Gaussian noise of {1 / math.sqrt(mean):.4g} rows in every entry of the sum"
-            first.append(Step("mean", how, Cost(mu_squared=mean)))
+            noise = StepNoise("row-sum", "gaussian", 1 / math.sqrt(mean), "rows")
+            first.append(Step("mean", StepKind.STATISTIC, noise, Cost(mu_squared=mean)))
         if count:
-            how = f"Gaussian noise of {1 / math.sqrt(count):.4g} rows"
-            first.append(Step("number of rows", how, Cost(mu_squared=count)))
+            noise = StepNoise("row-count", "gaussian", 1 / math.sqrt(count), "rows")
+            first.append(Step("rows", StepKind.STATISTIC, noise, Cost(mu_squared=count)))
         return (*first, *main)
 
     def begin(self, data: Secret[Scatter], mu_squared: Fraction, noise: Noise) -> Start:
@@ -206,10 +204,11 @@ class Task:
         count, mean, _ = (share * mu_squared for share in self.shares)
         sums: list[int] = []
         if mean:
-            sums = noise.add_integers(data.map(lambda s: s.sums()[0]), law_for(self.unit, mean))  # 1.
+            sums = noise.at("mean").add_integers(data.map(lambda s: s.sums()[0]), law_for(self.unit, mean))  # 1.
         found = float(self.rows) if self.rows is not None else 1.0
         if count:
-            found = float(max(1, noise.add_integers(data.map(lambda s: [s.count()]), law_for(1, count))[0]))  # 2.
+            counted = noise.at("rows").add_integers(data.map(lambda s: [s.count()]), law_for(1, count))  # 2.
+            found = float(max(1, counted[0]))
         return Start(found if count else None, self._centre(sums, found) if mean else None)
 
     def _centre(self, sums: list[int], count: float) -> Shift:

@@ -18,15 +18,17 @@ from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.components.base import Components, Floats, Start, Task, decomposed, edge
 from snugdp.mechanisms.components.noisy_matrix import Labels, noisy_crossing, noisy_matrix
 from snugdp.noise import Noise
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Forecast, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import Theorem, theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.scatter import Scatter
 
-GAUSS_PROOF = "mechanisms/components/base.proof.md#theorem-1"
-PROOF = "mechanisms/components/base.proof.md#theorem-2"
+GAUSS, THEOREM = theorem("pca-gauss/1"), theorem("pca-staged/1")
 
+RELEASE = "release"  # the last step of every way to components
 STAGES = (Fraction(1, 10), Fraction(1, 5), Fraction(2, 5), Fraction(3, 5), Fraction(1))  # of mu**2, added up
 FOCUS = ("subspace", "components")
 _SECOND = 0.5  # how much of the second-order error counts; with STAGES the better of two settings, see the proof
@@ -54,7 +56,7 @@ class AnalyzeGauss:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        return _plan(self.task, "principal components by Analyze Gauss", GAUSS_PROOF, "matrix", "")
+        return _plan(self.task, GAUSS, "matrix")
 
     def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
         """Pay and release; there is nothing to test."""
@@ -65,7 +67,7 @@ class AnalyzeGauss:
         mu_squared = task.mu_squared(Fraction(0))
         start = task.begin(data, mu_squared, noise)
         main = task.shares[2] * mu_squared
-        return of_matrix(noisy_matrix(data, task.view(start), main, noise), main, task, start)
+        return of_matrix(noisy_matrix(data, task.view(start), main, noise.at(RELEASE)), main, task, start)
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,7 @@ class Crossing:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        what = "the subspace" if self.focus == "subspace" else "the components"
-        then = f"; in stages, then less on what crosses {what}"
-        return _plan(self.task, "principal components by what crosses them", PROOF, "matrix and crossing", then)
+        return _plan(self.task, THEOREM, f"staged-matrix-{self.focus}")
 
     def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
         """Pay and release; there is nothing to test."""
@@ -105,14 +105,14 @@ class Crossing:
         view, matrix = task.view(start), np.zeros((task.entries, task.entries))
         for stage in STAGES:  # 6.
             step = stage - done
-            more = noisy_matrix(data, view, step * main, noise)
+            more = noisy_matrix(data, view, step * main, noise.at(RELEASE))
             matrix = (float(done) * matrix + float(step) * more) / float(stage)
             done = stage
             values, vectors = decomposed(matrix)
             k = task.rank.choose(values)
             labels = blocks_of(self.focus, task.entries, k)
             if k < task.entries and stands_out(values, labels, stage, float(main)):  # 7.
-                crossing, sd = noisy_crossing(data, view, (vectors, labels), (1 - stage) * main, noise)
+                crossing, sd = noisy_crossing(data, view, (vectors, labels), (1 - stage) * main, noise.at(RELEASE))
                 before, after = 2 * float(stage * main), 1 / sd**2  # precisions of a crossing entry
                 found = refined(values, vectors, crossing, after / (before + after))
                 return _components(found, values, k, (stage * main, start, "crossing"))
@@ -182,17 +182,15 @@ def _components(found: tuple[Floats, Floats], spectrum: Floats, k: int, how: tup
     return Components(vectors[:, :k], values[:k], spectrum, band, float(spectrum.sum()), start, route, released)
 
 
-def _plan(task: Task, what: str, proof: str, name: str, then: str) -> Plan:
+def _plan(task: Task, proved: Theorem, on: str) -> Plan:
     mu_squared = task.mu_squared(Fraction(0))
     main = task.shares[2] * mu_squared
     sd = 1 / math.sqrt(main)
-    step = Step(name, f"symmetric Gaussian noise of {sd:.4g} rows{then}", Cost(mu_squared=main))
-    return Plan(what, proof, {}, task.steps(mu_squared, step), forecast(task.entries, sd), task.budget)
+    step = Step(RELEASE, StepKind.RELEASE, StepNoise(on, "gaussian", sd, "rows"), Cost(mu_squared=main))
+    steps = task.steps(mu_squared, step)
+    return Plan(proved.title, proved, steps, forecast=forecast(task.entries, sd), budget=task.budget)
 
 
-def forecast(entries: int, sd: float) -> tuple[str, ...]:
-    """What can be told without the data."""
-    return (
-        f"components are found whose sum of squares is well above that of {sd * math.sqrt(2 * entries):.4g} rows of "
-        "full length, and above that of the next",
-    )
+def forecast(entries: int, sd: float) -> Forecast:
+    """What can be said without the data."""
+    return noted("components-found", rows=sd * math.sqrt(2 * entries))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.components.base import Components, Floats, Task, decomposed, edge
-from snugdp.mechanisms.components.crossing import Drawing, forecast, of_matrix
+from snugdp.mechanisms.components.crossing import RELEASE, Drawing, forecast, of_matrix
 from snugdp.mechanisms.components.gap_test import KEPT, GapCertificate
 from snugdp.mechanisms.components.noisy_matrix import floats, noisy_cells, noisy_matrix
 from snugdp.mechanisms.components.projector import FAILURE, noisy_projector
@@ -17,13 +17,15 @@ from snugdp.mechanisms.linear.noisy_sums import root_above
 from snugdp.noise import Noise
 from snugdp.numerics import balls
 from snugdp.numerics.eigenvalues import ACCURACY, spectrum
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.scatter import Scatter
 
-PROOF = "mechanisms/components/projector.proof.md#theorem-3"
+THEOREM = theorem("pca-dual/1")
+_FIRST = "test-matrix"
 
 FIRST = Fraction(3, 10)  # of mu**2
 
@@ -57,15 +59,15 @@ class Dual:
         sd = 1 / math.sqrt(first)
         steps = (
             Step(
-                "first matrix",
-                f"symmetric Gaussian noise of {sd:.4g} rows",
+                _FIRST,
+                StepKind.TEST,
+                StepNoise("matrix", "gaussian", sd, "rows"),
                 Cost(mu_squared=first, delta=self._failure),
             ),
-            Step("projector or second matrix", "symmetric Gaussian noise", Cost(mu_squared=rest)),
+            Step(RELEASE, StepKind.RELEASE, StepNoise("projector-or-second-matrix", "gaussian"), Cost(mu_squared=rest)),
         )
         lines = forecast(self.task.entries, 1 / math.sqrt(first + rest))
-        what = "principal components by two matrices, or a matrix and a projector"
-        return Plan(what, PROOF, {}, self.task.steps(whole, *steps), lines, self.task.budget)
+        return Plan(THEOREM.title, THEOREM, self.task.steps(whole, *steps), forecast=lines, budget=self.task.budget)
 
     def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
         """Pay, test, release."""
@@ -83,7 +85,7 @@ class Dual:
     def _draw(self, data: Secret[Scatter], noise: Noise) -> Components:
         task, (whole, first, rest) = self.task, self._shares
         start = task.begin(data, whole, noise)
-        cells = noisy_cells(data, task.view(start), first, noise)
+        cells = noisy_cells(data, task.view(start), first, noise.at(_FIRST))
         one = floats(cells, task.unit)
         values, _ = decomposed(one)
         k = task.rank.choose(values)
@@ -91,8 +93,8 @@ class Dual:
             spread = float(values[:k].mean() - values[k:].mean())
             tested = GapCertificate(k, self.certified(cells, k), spread, start)
             if tested.wins and isinstance(tested.gap, Fraction):
-                return self._joined(data, one, tested, noise)
-        two = noisy_matrix(data, task.view(start), rest, noise)
+                return self._joined(data, one, tested, noise.at(RELEASE))
+        two = noisy_matrix(data, task.view(start), rest, noise.at(RELEASE))
         both = float(FIRST) * one + float(1 - FIRST) * two
         return of_matrix(both, first + rest, task, start, k)
 

@@ -25,9 +25,6 @@ from snugdp.numerics.eigenvalues import ACCURACY, Spectrum
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.secret import Secret
 
-PROOF = "mechanisms/components/projector.proof.md#theorem-1"
-EIGENVALUES_PROOF = "mechanisms/components/projector.proof.md#lemma-1"
-
 W0 = Fraction(3, 10)
 KEPT = 5 * ACCURACY  # a certified gap is below the true one by this much: for the errors of projectors
 _GRID = -20  # released eigenvalues are multiples of 2**_GRID

@@ -19,10 +19,6 @@ from snugdp.numerics.eigenvalues import departure, shifted, to_grid
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.scatter import Scatter
 
-PROOF = "mechanisms/components/base.proof.md#lemma-2"
-BLOCK_PROOF = "mechanisms/components/base.proof.md#lemma-3"
-CROSS_PROOF = "mechanisms/components/base.proof.md#lemma-4"
-
 Labels: TypeAlias = NDArray[np.int64]
 
 _BASIS = 50  # bits of the entries of a public basis

@@ -16,19 +16,21 @@ from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.components.base import Components, Floats, Start, Task, View, decomposed, edge
-from snugdp.mechanisms.components.crossing import forecast, of_matrix
+from snugdp.mechanisms.components.crossing import RELEASE, forecast, of_matrix
 from snugdp.mechanisms.components.gap_test import KEPT, W0, GapCertificate, PairTest, SpectrumTest, sensitivity_above
 from snugdp.mechanisms.components.noisy_matrix import floats, noisy_block, noisy_matrix, symmetric
 from snugdp.mechanisms.linear.noisy_sums import root_above
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.scatter import Scatter
 
-PROOF = "mechanisms/components/projector.proof.md#theorem-2"
+THEOREM = theorem("pca-projector/1")
+_TESTED = "test-gap"
 
 TEST, FAILURE = Fraction(1, 20), Fraction(1, 10)
 _FINE = 1 << 16  # the grid of the projector is so much finer than its sensitivity
@@ -118,17 +120,21 @@ class Projector:
         """What will be done and what it costs."""
         whole, test, rest = self._shares
         sd = 1 / math.sqrt(rest)
-        noise = f"Gaussian noise of {float(self._test.sigma):.4g} rows"
-        tested = "gap and spread" if self.task.rank.number is not None else "spectrum"
+        on = "gap-and-spread" if self.task.rank.number is not None else "spectrum"
+        tested = StepNoise(on, "gaussian", float(self._test.sigma), "rows")
+        released = StepNoise("projector-or-matrix", "gaussian", sd, "rows")
         steps = (
-            Step(tested, noise, Cost(mu_squared=test, delta=self._failure)),
-            Step(
-                "projector or matrix", f"symmetric Gaussian noise; of {sd:.4g} rows in a matrix", Cost(mu_squared=rest)
-            ),
+            Step(_TESTED, StepKind.TEST, tested, Cost(mu_squared=test, delta=self._failure)),
+            Step(RELEASE, StepKind.RELEASE, released, Cost(mu_squared=rest)),
         )
-        lines = forecast(self.task.entries, sd)
-        what = "principal components by a tested projector"
-        return Plan(what, PROOF, {"w0": float(W0)}, self.task.steps(whole, *steps), lines, self.task.budget)
+        return Plan(
+            THEOREM.title,
+            THEOREM,
+            self.task.steps(whole, *steps),
+            {"w0": float(W0)},
+            forecast(self.task.entries, sd),
+            self.task.budget,
+        )
 
     def fit(self, data: Secret[Scatter], purse: Purse) -> Outcome[Components]:
         """Pay, test, release."""
@@ -138,11 +144,12 @@ class Projector:
         """The test."""
         start = self.task.begin(data, self._shares[0], noise)
         unit = self.task.unit
-        return self._test.draw(data.map(lambda s: s.spectrum(start.shift, unit)), start, noise)  # 1.
+        return self._test.draw(data.map(lambda s: s.spectrum(start.shift, unit)), start, noise.at(_TESTED))  # 1.
 
     def draw(self, data: Secret[Scatter], certificate: GapCertificate, noise: Noise) -> Components:
         """What the test permits."""
         rest, task, view = self._shares[2], self.task, self.task.view(certificate.start)
+        noise = noise.at(RELEASE)
         if not (certificate.wins and isinstance(certificate.gap, Fraction)):  # 4.
             found = noisy_matrix(data, view, rest, noise)
             return of_matrix(found, rest, task, certificate.start, certificate.k)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.core.outcome import Outcome
+from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.secrecy.secret import Secret
@@ -80,18 +81,6 @@ class Fit:
     released: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """What to expect, from public quantities alone, in the units of the scaled rows.
-
-    ``noise``: standard deviation of the noise of a coefficient. ``excess``: mean squared error of predictions beyond
-    that of the same model without noise.
-    """
-
-    noise: float
-    excess: float
-
-
 class Method(Protocol):
     """One way to fit: made from the design, the budget and proposals; all of it public and checked when it is made."""
 
@@ -99,7 +88,7 @@ class Method(Protocol):
         """What will be done and what it costs."""
         ...
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """What to expect for a table of about so many rows whose entries are spread evenly over all directions."""
         ...
 

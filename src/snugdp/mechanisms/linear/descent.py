@@ -12,19 +12,22 @@ import numpy as np
 from snugdp.accounting.gaussian import positive
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.linear.noisy_sums import Drawing, Gradients, affordable, check_gradients, hold, noisy_gradient
 from snugdp.mechanisms.linear.spectral import Floats, Units, expectation, forecast_of, gradient_floats, whole_number
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/linear/descent.proof.md#theorem-1"
+THEOREM = theorem("linear-descent/1")
+_STEP = "gradients"
 
 _CLIP = Fraction(1, 4)  # of the bound on the target
 _FASTEST = 100
@@ -51,7 +54,8 @@ class NoisyDescent:
     rate: Real = 0.25
 
     def __post_init__(self) -> None:
-        assert self._mu_squared > 0  # refuses a bad budget or design
+        if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
         check_gradients(self.design)
         object.__setattr__(self, "rows", whole_number(self.rows, "rows", 1, most=None))
         object.__setattr__(self, "steps", whole_number(self.steps, "steps", 1))
@@ -83,13 +87,14 @@ class NoisyDescent:
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         cost = Cost(mu_squared=self._mu_squared, neighbours=self.budget.neighbours)
-        how = f"Gaussian noise, {math.sqrt(self.steps / self._mu_squared):.4g} times what one row can add to each"
+        scale = math.sqrt(self.steps / self._mu_squared)
+        noise = StepNoise("gradient", "gaussian", scale, "row", times=self.steps)
         proposal = {"steps": self.steps, "clip": float(self._clip), "rate": self._rate, "rows": self.rows}
         expect = expectation(self.forecast(self.rows), self.rows)
-        what = "linear regression by noisy gradient descent"
-        return Plan(what, PROOF, proposal, (Step("gradients", how, cost),), expect, self.budget)
+        step = Step(_STEP, StepKind.RELEASE, noise, cost)
+        return Plan(THEOREM.title, THEOREM, (step,), proposal, expect, self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """What to expect for a table of about so many rows, spread evenly."""
         each = whole_number(rows, "rows", 1, most=None) / self.design.entries
         keep = min(1.0, max(-1.0, 1.0 - self._step * each))  # of an error, by one step; a longer step only oscillates
@@ -103,7 +108,7 @@ class NoisyDescent:
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay and release; there is nothing to test."""
-        gradients = Gradients.of(rows, self.design, purse.noise)
+        gradients = Gradients.of(rows, self.design, purse.noise.at(_STEP))
         return release(self.plan(), Drawing(lambda table, noise: self._draw(table, gradients, noise)), rows, purse)
 
     def _draw(self, rows: Secret[Rows], gradients: Gradients, noise: Noise) -> Fit:
@@ -113,7 +118,7 @@ class NoisyDescent:
         hold(rows)
         for t in range(self.steps):
             work = gradients.at(units.theta(own).tolist(), self._clip)  # line 2
-            cells = noisy_gradient(rows, work, share, noise)  # line 3
+            cells = noisy_gradient(rows, work, share, noise.at(_STEP))  # line 3
             own = own - self._step * gradient_floats(cells, self._clip, work.limits.target, self.design, units)
             if t >= self.steps // 2:
                 total += own

@@ -17,14 +17,11 @@ from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.passes.glm import GradientPass
+from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Layout
-
-GRAM_PROOF = "mechanisms/linear/sufficient.proof.md#lemma-1"
-SUM_PROOF = "mechanisms/linear/sufficient.proof.md#lemma-2"
 
 _RELATION = Neighbours.ADD_REMOVE
 _PRECISE = 48  # bits of a standard deviation: it is rounded up to so many
@@ -76,7 +73,7 @@ def cross_law(design: Design, mu_squared: Fraction) -> Gaussian:
     return law_for(design.row_map.limits.sensitivity(_RELATION).cross_squared, mu_squared)
 
 
-def gradient_law(work: GradientPass, mu_squared: Fraction) -> Gaussian:
+def gradient_law(work: FixedGradient, mu_squared: Fraction) -> Gaussian:
     """The noise of a gradient, in its own cells: the same whatever the point and the clip."""
     return law_for(work.limits.sensitivity(_RELATION).cross_squared, mu_squared)
 
@@ -107,7 +104,7 @@ def noisy_cross(rows: Secret[Rows], design: Design, mu_squared: Fraction, noise:
     return noise.add_integers(cross, cross_law(design, mu_squared))  # line 4
 
 
-def noisy_gradient(rows: Secret[Rows], work: GradientPass, mu_squared: Fraction, noise: Noise) -> list[int]:
+def noisy_gradient(rows: Secret[Rows], work: FixedGradient, mu_squared: Fraction, noise: Noise) -> list[int]:
     """The summed gradient at a public point, in units of ``work.gradient_unit``, with noise.
 
     Guarantee: mu-Gaussian DP under add/remove, for all tables and all points (``sufficient.proof.md``, Lemma 2).
@@ -137,7 +134,7 @@ def _upper(gram: list[list[int]]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class HeldGradientPass(GradientPass):
+class HeldGradientPass(FixedGradient):
     """The same sums, also from rows that are kept in memory as the row map leaves them."""
 
     def add(self, state: Moments, V: Floats, w: Floats) -> None:
@@ -163,7 +160,7 @@ class Gradients:
             raise ValueError("the design was made from another schema or grid than the table: make it from the same")
         return cls(schema, bits)
 
-    def at(self, theta: Sequence[float], clip: Fraction) -> GradientPass:
+    def at(self, theta: Sequence[float], clip: Fraction) -> FixedGradient:
         """The sum of clip(x . theta - y) x."""
         return HeldGradientPass(self.schema, theta, Huber(clip), self.bits)
 

@@ -14,21 +14,23 @@ import numpy as np
 from snugdp.accounting.output.posterior import output_sensitivity
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.linear.ridge_rules import Setting, proposed, steady
 from snugdp.mechanisms.linear.ridge_test import LARGEST, SHARES, RidgeCertificate, RidgeTest, Split, moments_of
 from snugdp.noise import Gaussian, Noise, grid_below
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.ridge import solution
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/linear/output.proof.md#theorem-1"
+THEOREM = theorem("linear-output/1")
 
 _CLOSE = Fraction(1, 1 << 20)  # the error of theta*, as a part of its sensitivity
 
@@ -60,19 +62,14 @@ class OutputPerturbation:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        release = Step("release", "add Gaussian noise to the ridge solution", self._test.split.costs()[2])
-        return Plan(
-            what="linear regression by output perturbation",
-            proof=PROOF,
-            proposal={},
-            steps=(*self._test.steps(), release),
-            budget=self.budget,
-        )
+        noise = StepNoise("ridge-solution", "gaussian")
+        release = Step("release", StepKind.RELEASE, noise, self._test.split.costs()[2])
+        return Plan(THEOREM.title, THEOREM, (*self._test.steps(), release), budget=self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """What to expect for about so many rows, spread evenly over all directions."""
         noise = float(self._mechanism.sigma(self._test.expected(rows))[0])
-        return Forecast(noise, float(self.design.x_bound**2) * noise**2)
+        return Accuracy(noise, float(self.design.x_bound**2) * noise**2)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, test, release. The outcome's certificate is a ``RidgeCertificate``."""
@@ -102,7 +99,8 @@ class NoisySolution:
         unit, ridge = self.design.unit**2, Fraction(certificate.ridge)
         theta = data.map(lambda moments: solution(moments.gram(), moments.cross(), unit, ridge, close))  # 5.
         law, grid = Gaussian(sigma), grid_below(sigma)
-        entries = [noise.add(theta.map(itemgetter(i)), law, grid=grid) for i in range(self.design.entries)]  # 6.
+        release = noise.at("release")
+        entries = [release.add(theta.map(itemgetter(i)), law, grid=grid) for i in range(self.design.entries)]  # 6.
         released = {
             "ridge": certificate.ridge,
             "curvature": certificate.curvature,

@@ -17,12 +17,14 @@ from snugdp.accounting.output.posterior import leverages
 from snugdp.accounting.output.posterior_search import rho_guess, rho_max
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.linear.ridge_rules import Setting, rule
 from snugdp.mechanisms.linear.ridge_test import LARGEST, SHARES, RidgeCertificate, RidgeTest, Split, moments_of
 from snugdp.noise import Noise, grid_below
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, Forecast, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
@@ -31,7 +33,7 @@ from snugdp.tables.rows import Rows
 
 _DIGITS = 12  # of the strength: a four-thousandth of the noise buys a quick proof
 
-PROOF = "mechanisms/linear/posterior.proof.md#theorem-1"
+THEOREM = theorem("linear-posterior/1")
 
 _BITS = 60  # of gamma: rounded down
 _FINER = 12  # bits of the grid beyond the usual: directions with more rows have less noise than the bound says
@@ -74,26 +76,26 @@ class PosteriorSampling:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        how = "release a sample of the posterior, or refuse" if self.gamma else "release a sample of the posterior"
-        release = Step("release", how, self._test.split.costs()[2])
+        noise = StepNoise("posterior-sample" if self.gamma is None else "posterior-sample-or-refusal", "posterior")
+        release = Step("release", StepKind.RELEASE, noise, self._test.split.costs()[2])
         return Plan(
-            what="linear regression by posterior sampling",
-            proof=PROOF,
-            proposal={} if self.gamma is None else {"gamma": float(self.gamma)},
-            steps=(*self._test.steps(), release),
-            forecast=() if self.rows is None else (_told(self.forecast(self.rows), self.rows),),
-            budget=self.budget,
+            THEOREM.title,
+            THEOREM,
+            (*self._test.steps(), release),
+            {} if self.gamma is None else {"gamma": float(self.gamma)},
+            Forecast() if self.rows is None else _expected(self.forecast(self.rows), self.rows),
+            self.budget,
         )
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """What to expect for about so many rows, spread evenly over all directions; infinite where it is a refusal."""
         found = self._test.expected(rows)
         gamma = self._sampler.likely(found)
         if not gamma:
-            return Forecast(math.inf, math.inf)
+            return Accuracy(math.inf, math.inf)
         square = float(self.design.x_bound**2)
         variance = 1 / (gamma * (found.ridge + rows * square / self.design.entries))
-        return Forecast(math.sqrt(variance), square * variance)
+        return Accuracy(math.sqrt(variance), square * variance)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, test, release or refuse. The outcome's certificate is a ``RidgeCertificate``."""
@@ -128,7 +130,7 @@ class Sampler:
             return None
         curvature, ridge, _ = certificate.exact()
         size = 1 / math.sqrt(gamma * (ridge + curvature))
-        theta = noise.posterior(  # 6.
+        theta = noise.at("release").posterior(  # 6.
             data.map(Moments.gram),
             data.map(Moments.cross),
             unit=self.design.unit**2,
@@ -162,7 +164,7 @@ def _down(value: Fraction) -> Fraction:
     return Fraction(math.floor(value * Fraction(2) ** shift)) / Fraction(2) ** shift
 
 
-def _told(forecast: Forecast, rows: int) -> str:
-    if math.isinf(forecast.noise):
-        return f"a refusal for {rows} rows: give a larger ridge, more budget or more rows"
-    return f"noise of {forecast.noise:.3g} on each coefficient of scaled rows, for {rows} rows"
+def _expected(accuracy: Accuracy, rows: int) -> Forecast:
+    if math.isinf(accuracy.noise):
+        return noted("refusal-expected", rows=rows)
+    return noted("scaled-noise", rows=rows, noise=accuracy.noise)

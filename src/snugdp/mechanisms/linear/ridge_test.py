@@ -19,17 +19,16 @@ from snugdp.noise import Gaussian, Noise, grid_below
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, float_down, rational
 from snugdp.numerics.ridge import log_lipschitz, smallest_eigenvalue
-from snugdp.propose.plan import Step
+from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/linear/posterior.proof.md#lemma-3-certificate"
-
 Rule: TypeAlias = Callable[[Fraction], Fraction]  # from the released curvature to the regulariser: public
 
 _CLOSE = Fraction(1, 1 << 20)  # the error of a statistic, as a part of its sensitivity
+CURVATURE, RESIDUAL = "test-curvature", "test-residual"  # steps
 SHARES: tuple[Real, Real] = (Fraction(1, 20), Fraction(1, 10))
 LARGEST = 1e100  # a residual beyond this is no bound at all: refused
 _WIDEST = 10**30  # bounds of a design between its inverse and this, so that no float overflows
@@ -134,7 +133,7 @@ class RidgeTest:
         unit, close = self.design.unit**2, self.square * _CLOSE
         value = data.map(lambda moments: smallest_eigenvalue(moments.gram(), unit, close))
         sigma, grid, margin = spread(self.square, close, self.split.mu_curvature, self.split.fail_curvature)
-        noisy = noise.add(value, Gaussian(sigma), grid=grid)  # 1.
+        noisy = noise.at(CURVATURE).add(value, Gaussian(sigma), grid=grid)  # 1.
         return Fraction(max(0.0, float_down(noisy - margin)))
 
     def _residual(self, data: Secret[Moments], curvature: Fraction, ridge: Fraction, noise: Noise) -> float:
@@ -152,19 +151,19 @@ class RidgeTest:
             )
         )
         sigma, grid, margin = spread(sensitivity, close, self.split.mu_residual, self.split.fail_residual)
-        upper = noise.add(value, Gaussian(sigma), grid=grid) + margin  # 3.
+        upper = noise.at(RESIDUAL).add(value, Gaussian(sigma), grid=grid) + margin  # 3.
         return balls.above(lambda: balls.exp(balls.ball(upper)))
 
     def steps(self) -> tuple[Step, ...]:
-        """The lines of the plan."""
+        """The tests of the plan."""
         curvature, residual, _ = self.split.costs()
-        lines = [Step("test", "release log(B_y + B |theta|) + Gaussian noise, as an upper bound", residual)]
-        if self.split.mu_curvature:
-            sigma, _, margin = spread(Fraction(1), _CLOSE, self.split.mu_curvature, self.split.fail_curvature)
-            size, shift = float(sigma * self.square), float(margin * self.square)
-            how = f"release the smallest eigenvalue of X'X + Gaussian noise of {size:.4g}, less {shift:.4g}"
-            lines.insert(0, Step("test", how, curvature))
-        return tuple(lines)
+        last = Step(RESIDUAL, StepKind.TEST, StepNoise("log-residual", "gaussian"), residual)
+        if not self.split.mu_curvature:
+            return (last,)
+        sigma, _, margin = spread(Fraction(1), _CLOSE, self.split.mu_curvature, self.split.fail_curvature)
+        size, shift = float(sigma * self.square), float(margin * self.square)
+        noise = StepNoise("smallest-eigenvalue", "gaussian", size, params={"margin": shift})
+        return Step(CURVATURE, StepKind.TEST, noise, curvature), last
 
     def expected(self, rows: int) -> RidgeCertificate:
         """What the test says, about, of so many rows that are spread evenly over all directions."""

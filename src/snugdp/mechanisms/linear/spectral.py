@@ -14,9 +14,8 @@ from operator import index
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from snugdp.mechanisms.linear.base import Design, Forecast
-
-PROOF = "mechanisms/linear/sufficient.proof.md#post-processing"
+from snugdp.mechanisms.linear.base import Design
+from snugdp.propose.forecast import Accuracy, Forecast, noted
 
 Floats = NDArray[np.float64]
 _MOST_STEPS = 10_000
@@ -155,16 +154,16 @@ def even_spectrum(rows: int, design: Design) -> Spectrum:
     return Spectrum(np.full(d, each), np.eye(d), each)
 
 
-def forecast_of(variances: Floats, design: Design) -> Forecast:
+def forecast_of(variances: Floats, design: Design) -> Accuracy:
     """In the units of the scaled rows: a row of full length in a random direction sees B times the noise."""
     units = Units.of(design)
     own = typical(variances)
-    return Forecast(own * units.y / units.x, (own * units.y) ** 2)
+    return Accuracy(own * units.y / units.x, (own * units.y) ** 2)
 
 
-def expectation(forecast: Forecast, rows: int) -> tuple[str, ...]:
-    """The line of a plan that says what to expect."""
-    return (f"for {rows} rows spread evenly, noise of {forecast.noise:.3g} in a coefficient",)
+def expectation(accuracy: Accuracy, rows: int) -> Forecast:
+    """What a plan says about so many rows."""
+    return noted("scaled-noise", rows=rows, noise=accuracy.noise)
 
 
 def typical(variances: Floats) -> float:

@@ -20,7 +20,7 @@ from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import positive
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.linear.noisy_sums import (
     Drawing,
     Gradients,
@@ -49,15 +49,17 @@ from snugdp.mechanisms.linear.spectral import (
 )
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.rows import Rows
 
-ADASSP_PROOF = "mechanisms/linear/sufficient.proof.md#theorem-1"
-PROOF = "mechanisms/linear/sufficient.proof.md#theorem-2"
+ADASSP, THEOREM = theorem("linear-adassp/1"), theorem("linear-statistics/1")
+_GRAM, _CROSS, _GRADIENTS = "gram", "cross", "gradients"  # steps
 
 Ridge: TypeAlias = Real | Sequence[Real]
 
@@ -95,7 +97,8 @@ class AdaSSP:
     ridge: Real | None = None
 
     def __post_init__(self) -> None:
-        assert self._mu_squared > 0  # refuses a bad budget or design
+        if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
         if self.ridge is not None:
             _ridge(self.ridge)
 
@@ -124,9 +127,9 @@ class AdaSSP:
         floor = self._floor * Units.of(self.design).x ** 2
         proposal = {"smallest eigenvalue": floor} if self.ridge is None else {"ridge": float(_ridge(self.ridge))}
         expect = expectation(self.forecast(_TYPICAL_ROWS), _TYPICAL_ROWS)
-        return Plan("linear regression by AdaSSP", ADASSP_PROOF, proposal, steps, expect, self.budget)
+        return Plan(ADASSP.title, ADASSP, steps, proposal, expect, self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """What to expect for a table of about so many rows, spread evenly; predictions as large as the targets."""
         spectrum = even_spectrum(rows, self.design)
         return forecast_of(
@@ -135,13 +138,13 @@ class AdaSSP:
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay and release; there is nothing to test."""
-        Gradients.of(rows, self.design, purse.noise)  # the same schema, or refused before the charge
+        Gradients.of(rows, self.design, purse.noise.at(_GRAM))  # the same schema, or refused before the charge
         return release(self.plan(), Drawing(self._draw), rows, purse)
 
     def _draw(self, rows: Secret[Rows], noise: Noise) -> Fit:
         half, design, units = self._mu_squared / 2, self.design, Units.of(self.design)
-        spectrum = Spectrum.of(gram_floats(noisy_gram(rows, design, half, noise), design))
-        right = cross_floats(noisy_cross(rows, design, half, noise), design)
+        spectrum = Spectrum.of(gram_floats(noisy_gram(rows, design, half, noise.at(_GRAM)), design))
+        right = cross_floats(noisy_cross(rows, design, half, noise.at(_CROSS)), design)
         ridge = self._ridge_at(spectrum.lowest)
         own = spectrum.solve(right, ridge)  # line 5
         size = float(np.linalg.norm(own))
@@ -172,12 +175,12 @@ class SufficientStatistics:
     validation: tuple[ArrayLike, ArrayLike] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        assert self._mu_squared > 0  # refuses a bad budget or design
+        if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
         check_gradients(self.design)
         steps = whole_number(self.refinements, "refinements", 0)
         object.__setattr__(self, "refinements", steps)
         Huber(self._clip_at(None))  # refuses a bad clip
-        assert self._ridges
         if len(self._ridges) > 1 and self._validation is None:
             raise ValueError("a list of ridges needs validation=(X, y), public rows to choose on; or give one ridge")
 
@@ -231,18 +234,17 @@ class SufficientStatistics:
         if self.refinements:
             relation = self.budget.neighbours
             cost = Cost(mu_squared=gradient * self.refinements, neighbours=relation)
-            times = f"{self.refinements} gradient" + ("s" if self.refinements > 1 else "")
-            how = f"Gaussian noise, {self._deviations[2]:.4g} times what one row can add"
-            steps = (*steps, Step(times, how, cost))
+            noise = StepNoise("gradient", "gaussian", self._deviations[2], "row", times=self.refinements)
+            steps = (*steps, Step(_GRADIENTS, StepKind.RELEASE, noise, cost))
         proposal: dict[str, float] = {"refinements": self.refinements}
         if len(self._ridges) == 1:
             proposal["ridge"] = self._ridges[0] * Units.of(self.design).x ** 2
         if self._validation is None or self.clip is not None:
             proposal["clip"] = float(self._clip_at(None))
         expect = expectation(self.forecast(_TYPICAL_ROWS), _TYPICAL_ROWS)
-        return Plan("linear regression by noisy statistics", PROOF, proposal, steps, expect, self.budget)
+        return Plan(THEOREM.title, THEOREM, steps, proposal, expect, self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """What to expect for a table of about so many rows, spread evenly; predictions as large as the targets."""
         gram_sd, cross_sd, gradient_sd = self._deviations
         spectrum = even_spectrum(rows, self.design)
@@ -255,7 +257,7 @@ class SufficientStatistics:
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay and release; there is nothing to test."""
-        gradients = Gradients.of(rows, self.design, purse.noise)
+        gradients = Gradients.of(rows, self.design, purse.noise.at(_GRAM))
         return release(self.plan(), Drawing(lambda table, noise: self._draw(table, gradients, noise)), rows, purse)
 
     def _draw(self, rows: Secret[Rows], gradients: Gradients, noise: Noise) -> Fit:
@@ -263,15 +265,15 @@ class SufficientStatistics:
         gram, cross, share = self._shares
         if self.refinements:
             hold(rows)
-        spectrum = Spectrum.of(gram_floats(noisy_gram(rows, design, gram, noise), design))
-        right = cross_floats(noisy_cross(rows, design, cross, noise), design)
+        spectrum = Spectrum.of(gram_floats(noisy_gram(rows, design, gram, noise.at(_GRAM)), design))
+        right = cross_floats(noisy_cross(rows, design, cross, noise.at(_CROSS)), design)
         own, ridge, error = self._choose(spectrum, np.zeros(design.entries), right)  # line 5
         clip = self._clip_at(error)
         size = float(np.linalg.norm(own))
         variances = solution_noise(spectrum, ridge, self._deviations[0], self._deviations[1], size)
         for _ in range(self.refinements):
             work = gradients.at(units.theta(own).tolist(), clip)  # line 6
-            cells = noisy_gradient(rows, work, share, noise)
+            cells = noisy_gradient(rows, work, share, noise.at(_GRADIENTS))
             downhill = -gradient_floats(cells, clip, work.limits.target, design, units)
             own, ridge, _ = self._choose(spectrum, own, downhill)  # line 8
             variances = refined_noise(variances, spectrum, ridge, self._deviations[2] * float(clip) / units.y)
@@ -289,11 +291,16 @@ class SufficientStatistics:
 
 
 def _statistics_steps(design: Design, gram: Fraction, cross: Fraction) -> tuple[Step, ...]:
-    steps = []
-    for name, share in (("X'X", gram), ("X'y", cross)):
-        how = f"Gaussian noise, {1 / math.sqrt(share):.4g} times what one row can add"
-        steps.append(Step(name, how, Cost(mu_squared=share)))
-    return tuple(steps)
+    parts = ((_GRAM, "gram", gram), (_CROSS, "cross", cross))
+    return tuple(
+        Step(
+            name,
+            StepKind.RELEASE,
+            StepNoise(on, "gaussian", 1 / math.sqrt(share), "row"),
+            Cost(mu_squared=share),
+        )
+        for name, on, share in parts
+    )
 
 
 def _ridge(value: Real) -> float:

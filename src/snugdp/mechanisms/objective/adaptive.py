@@ -14,33 +14,38 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.accounting import gaussian
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
-from snugdp.mechanisms.objective.perturbation import Perturbation, affordable, fit_of, least_sharp_ridge, root_below
+from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.objective.affordable import affordable, least_sharp_ridge, nothing_left
+from snugdp.mechanisms.objective.perturbation import Perturbation, check_budget, coefficients_of, fit_of, root_below
 from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram
 from snugdp.noise import Noise
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import LogCosh
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/adaptive.proof.md#theorem-1"
+THEOREM = theorem("linear-adaptive/1")
 
 # Chosen on 79 public tables, 77 of them from R packages, and looked at once on 44 others: docs/benchmarks.md.
-_SHARE = Fraction(4, 100)  # of M squared: the histogram
-_CENTRE = Fraction(1, 100)  # of M squared: the mean of the targets, where there is an intercept
-_CLEAR, _SURE = 1.5, 3.5  # a bin counts from so many deviations of its noise on; for the tail, from more
+_SIZES_SHARE = Fraction(4, 100)  # of M squared: the histogram
+_CENTRE_SHARE = Fraction(1, 100)  # of M squared: the mean of the targets, where there is an intercept
+_CLEAR_BIN, _SURE_BIN = 1.5, 3.5  # a bin counts from so many deviations of its noise on; for the tail, from more
 _GUESS, _GUESSED = 0.1, 1.5  # the guessed size, part of the bound, counts like so many deviations
 _NORMAL = 1.25  # root mean square over mean, of normal deviates
-_AT, _FACTOR, _POWER = 30.0, 0.8, 0.4  # tau is 0.8 mean sizes where rows * m / entries is 30, and grows from there
-_LEAST, _MOST = 0.35, 2.5
+# Tau is 0.8 mean sizes where rows * m / entries is 30, and grows from there.
+_TYPICAL_SIGNAL, _FACTOR, _POWER = 30.0, 0.8, 0.4
+_MIN_FACTOR, _MAX_FACTOR = 0.35, 2.5
 _BOUND, _BELIEF = 0.2, 0.3  # tau from the bound alone, 0.2 epsilon**(1/4) of it; how far it counts at epsilon 0.1
-_RIDGE = Fraction(1, 2)  # of B squared, at least
-_STEPS = 4096  # tau is chosen in so many steps of the bound on a target
-_CURVED = 0.6  # forecasts are for residuals of about tau: the mean second derivative of the loss
+_MIN_RIDGE = Fraction(1, 2)  # of B squared, at least
+_LAST_BIT = Fraction(1, 1 << 60)  # of a root that was rounded down
+_TAU_STEPS = 4096  # tau is chosen in so many steps of the bound on a target
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,8 @@ class Sizes:
         octaves = [a + b for a, b in zip(counts[::2], counts[1::2], strict=True)]
         middles = [2.0 ** -(place + 0.5) for place in range(len(octaves))]
         noise = deviation * math.sqrt(2.0)
-        clear = [count if count > _CLEAR * noise else 0 for count in octaves]
-        sure = [count if count > _SURE * noise else 0 for count in octaves]
+        clear = [count if count > _CLEAR_BIN * noise else 0 for count in octaves]
+        sure = [count if count > _SURE_BIN * noise else 0 for count in octaves]
         rows, guessed = float(sum(clear)), _GUESSED * noise
         mean = (math.fsum(c * x for c, x in zip(clear, middles, strict=True)) + _GUESS * guessed) / (rows + guessed)
         top = next((2.0**-place for place, count in enumerate(sure) if count), 0.5)
@@ -75,10 +80,9 @@ class Sizes:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What the budget affords: the m and ridge of the run, and the mu of the histogram."""
+    """What the budget affords: the m and ridge of the run, and the releases before it."""
 
     m: Fraction
-    mu: Fraction
     ridge: Fraction
     sharp: bool
     histogram: SizeHistogram
@@ -91,21 +95,27 @@ class _Parts:
 
     def run(self, design: Design, tau: Fraction) -> Perturbation:
         """The run at a scale of the loss."""
-        return Perturbation(design, LogCosh(tau), self.m, self.ridge, sharp=self.sharp)
+        return Perturbation(design, LogCosh(tau), self.m, self.ridge, "class_t_sharp" if self.sharp else "class_t")
 
 
 @lru_cache(maxsize=64)
-def _parts(design: Design, budget: Budget) -> _Parts:
-    shares = (_SHARE, _CENTRE if design.row_map.constant else Fraction(0))
-    spent = shares[0] + shares[1]
-    (m,), mu = affordable(budget, [1 - spent], spent)
-    sizes, centre = (root_below(mu**2 * share / spent) for share in shares)
-    least, sharp = least_sharp_ridge(design, budget, m, mu)
-    ridge = max(least, _RIDGE * design.x_squared)
+def _parts(design: Design, budget: Budget, beside: Fraction) -> _Parts:
+    """Shares of what is left of M squared; the ridge is that of a run beside all Gaussian releases."""
+    total = Fraction(gaussian.mu(budget.epsilon, budget.delta / 2)) ** 2
+    left = 1 - beside / total if total else Fraction(0)
+    if left <= 0:
+        raise nothing_left(beside)
+    shares = (_SIZES_SHARE * left, (_CENTRE_SHARE if design.row_map.constant else Fraction(0)) * left)
+    (m,), mu = affordable(budget, [left - sum(shares)], sum(shares, Fraction(0)))
+    square = total if beside else mu**2 / sum(shares)  # alone, both together are rounded down to mu
+    sizes, centre = (root_below(square * share) for share in shares)
+    gaussians = root_below(beside + sizes**2 + centre**2) + _LAST_BIT if beside else mu
+    least, sharp = least_sharp_ridge(design, budget, m, gaussians)
+    ridge = max(least, _MIN_RIDGE * design.x_squared)
     mean = MeanTarget(design, centre) if centre else None
-    parts = _Parts(m, mu, ridge, sharp, SizeHistogram(design, sizes), mean)
-    if not (parts.run(design, design.y_bound).cost + parts.before).fits(budget):
-        raise ValueError("the budget affords nothing: give a larger epsilon or delta")
+    parts = _Parts(m, ridge, sharp, SizeHistogram(design, sizes), mean)
+    if not (parts.run(design, design.y_bound).cost + parts.before + Cost(mu_squared=beside)).fits(budget):
+        raise nothing_left(beside)
     return parts
 
 
@@ -114,8 +124,11 @@ class Adaptive:
     """Fit a line by objective perturbation (log-cosh) at a scale chosen from a private histogram of the targets.
 
     Nothing is tested and nothing is refused: it is private on all data alike. The bound on the target may be loose.
+    ``beside``: mu squared of a Gaussian release that somebody else makes of the same budget; noise and ridge are chosen
+    for all of it together, as a smaller budget for the fit alone would ask for far more ridge.
 
-    Guarantee: ``plan().cost``, which fits the budget (``adaptive.proof.md``, Theorem 1). Add/remove neighbours.
+    Guarantee: ``plan().cost``, which fits the budget, together with ``beside`` (``adaptive.proof.md``, Theorem 1).
+    Add/remove neighbours.
 
     >>> from snugdp.tables.schema.schema import Number, Schema
     >>> design = Design.of(Schema({"x": Number(0, 10), "y": Number(0, 1)}, target="y"))
@@ -125,17 +138,16 @@ class Adaptive:
 
     design: Design
     budget: Budget
+    beside: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        if self.budget.neighbours is not Neighbours.ADD_REMOVE:
-            raise ValueError('this method is proved for neighbours="add_remove" only: give the budget that relation')
-        if not self.budget.delta:
-            raise ValueError("this method has Gaussian noise and needs delta > 0, such as 1e-6")
-        assert self._parts.m  # a budget that affords nothing is refused here, in public
+        check_budget(self.budget)
+        if not self._parts.m:  # in public
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
 
     @cached_property
     def _parts(self) -> _Parts:
-        return _parts(self.design, self.budget)
+        return _parts(self.design, self.budget, self.beside)
 
     def _run(self, tau: Fraction) -> Perturbation:
         return self._parts.run(self.design, tau)
@@ -143,7 +155,7 @@ class Adaptive:
     @cached_property
     def _planned(self) -> Perturbation:
         """The run if targets were as guessed: its cost is that of every run."""
-        return self._run(self.tau(Sizes(_AT * self.design.entries / float(self._parts.m), 2 * _GUESS, 1.0)))
+        return self._run(self.tau(Sizes(_TYPICAL_SIGNAL * self.design.entries / float(self._parts.m), 2 * _GUESS, 1.0)))
 
     @property
     def cost(self) -> Cost:
@@ -157,38 +169,36 @@ class Adaptive:
         """
         epsilon = float(self.budget.epsilon)
         signal = sizes.rows * float(self._parts.m) / self.design.entries
-        factor = min(max(_FACTOR * (signal / _AT) ** _POWER, _LEAST), _MOST)
+        factor = min(max(_FACTOR * (signal / _TYPICAL_SIGNAL) ** _POWER, _MIN_FACTOR), _MAX_FACTOR)
         seen = min(factor * sizes.mean * max(1.0, sizes.tail / _NORMAL) ** 2, 2.0)
         told = _BOUND * min(epsilon, 1e6) ** 0.25 * min(1.0, 4 * sizes.top)
         belief = _BELIEF * min(1.0, math.sqrt(0.1 / epsilon))
         part = seen ** (1 - belief) * told**belief
-        return Fraction(round(min(max(part, 1 / _STEPS), 2.0) * _STEPS), _STEPS) * self.design.y_bound
+        return in_tau_steps(part) * self.design.y_bound
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run, parts = self._planned, self._parts
-        noise = f"Gaussian noise {float(parts.histogram.deviation):.3g} a bin"
+        sizes = StepNoise("target-sizes", "gaussian", float(parts.histogram.deviation), "rows")
         steps = [
-            Step("sizes", f"histogram of the sizes of targets, {noise}", parts.histogram.cost),
-            Step("release", "minimise a log-cosh loss with a Gaussian linear term", run.cost),
+            Step("sizes", StepKind.STATISTIC, sizes, parts.histogram.cost),
+            Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
         ]
         if parts.centre is not None:
-            steps.insert(0, Step("centre", "mean of the targets, with Gaussian noise", parts.centre.cost))
+            centre = StepNoise("mean-target", "gaussian")
+            steps.insert(0, Step("centre", StepKind.STATISTIC, centre, parts.centre.cost))
         return Plan(
-            "regression by objective perturbation at a private scale",
-            PROOF,
-            {"ridge": float(run.ridge), "m": float(run.m)},
+            THEOREM.title,
+            THEOREM,
             tuple(steps),
-            (f"noise of a coefficient below {run.noise_at_most:.3g} in scaled units, far below with many rows",),
+            {"ridge": float(run.ridge), "m": float(run.m)},
+            noted("scaled-noise-at-most", noise=run.noise_at_most),
             self.budget,
         )
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and targets of about a fifth of their bound."""
-        run = self._run(self.tau(Sizes(float(rows), 2 * _GUESS, 1.0)))
-        square = float(self.design.x_squared)
-        noise = float(run.sigma) / (float(run.ridge) + _CURVED * rows * square / self.design.entries)
-        return Forecast(noise, noise**2 * square)
+        return self._run(self.tau(Sizes(float(rows), 2 * _GUESS, 1.0))).forecast(rows)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, look at the sizes, release."""
@@ -197,19 +207,24 @@ class Adaptive:
     def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
         """The private centre and sizes."""
         mean, histogram = self._parts.centre, self._parts.histogram
-        centre = Fraction(0) if mean is None else mean.draw(data, noise)  # 1
-        counts = histogram.draw(data, noise, self._around(centre))  # 2
+        centre = Fraction(0) if mean is None else mean.draw(data, noise.at("centre"))  # 1
+        counts = histogram.draw(data, noise.at("sizes"), self._around(centre))  # 2
         return Sizes.read(counts, float(histogram.deviation), centre)
 
     def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> Fit:
         """The run at the scale that the sizes ask for."""
         run = self._run(self.tau(certificate))  # 3
-        theta = run.draw(data, noise, self._around(certificate.centre))  # 4
-        return fit_of(run, theta, {"centre": float(certificate.centre)})
+        theta = coefficients_of([run], data, noise.at("release"), self._around(certificate.centre))  # 4
+        return fit_of(theta, {**run.released, "centre": float(certificate.centre)})
 
     def _around(self, centre: Fraction) -> tuple[Fraction, ...]:
         """The line that is the same everywhere."""
         return (*(Fraction(0),) * (self.design.entries - 1), centre)
+
+
+def in_tau_steps(part: float, least: float = 1 / _TAU_STEPS, most: float = 2.0) -> Fraction:
+    """The scale of a loss, as a part of the bound on a target, in public steps."""
+    return Fraction(round(min(max(part, least), most) * _TAU_STEPS), _TAU_STEPS)
 
 
 def _tail(counts: Sequence[float], middles: Sequence[float]) -> float:

@@ -2,8 +2,8 @@
 
 The noise of objective perturbation grows with the longest row that is allowed, and the bounds of a schema allow rows
 that are far longer than those of a table. A tenth of the budget buys a centre and a radius around it; rows beyond are
-shortened. One model, or one for each class. Proof: ``glm_adaptive.proof.md``; the numbers in the comments are those of
-its algorithm.
+shortened. One model, one for each class, or one softmax model. Proof: ``glm_adaptive.proof.md``; the numbers in the
+comments are those of its algorithm.
 """
 
 from __future__ import annotations
@@ -13,35 +13,51 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-import numpy as np
-
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import glm
+from snugdp.accounting.objective.run import CLASS_C
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
-from snugdp.mechanisms.objective.glm import company_run, gaussian_run
-from snugdp.mechanisms.objective.glm_run import GLMRun, check_budget, check_glm, floats
-from snugdp.mechanisms.objective.perturbation import root_below
+from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.objective.affordable import (
+    company_run,
+    gaussian_runs,
+    gaussian_square,
+    nothing_left,
+    softmax_run,
+)
+from snugdp.mechanisms.objective.glm import GLMObjective, check_losses
+from snugdp.mechanisms.objective.perturbation import (
+    ObjectiveRun,
+    check_budget,
+    check_labels,
+    coefficients_of,
+    fit_of,
+    root_below,
+    total_cost,
+)
 from snugdp.mechanisms.objective.scale import of_design
 from snugdp.mechanisms.objective.spread import MeanRow, RowRadius, Spread
 from snugdp.noise import Noise
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.layouts.affine import StretchedRows, unstretched
-from snugdp.tables.losses.losses import Loss, OneAgainst
+from snugdp.tables.layouts.affine import AffineRows, undo_affine
+from snugdp.tables.losses.losses import Loss, Softmax
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/glm_adaptive.proof.md#theorem-1"
+THEOREM = theorem("glm-adaptive/1")
 
 # Chosen on breast cancer, digits (even or odd) and six made-up tables: docs/classification.md.
-_CENTRE, _RADIUS = Fraction(6, 100), Fraction(4, 100)  # of M squared
-_SPARED = Fraction(9, 10)  # of delta: the rest pays for a smaller ridge
-_RATIO = 2  # the longest row that is kept, in units of the constant
-_FEW = 0.01  # ridge for few rows, times (B coefficients / m)**2 / rows
+_CENTRE_SHARE, _RADIUS_SHARE = Fraction(6, 100), Fraction(4, 100)  # of M squared
+_SPARED_DELTA = Fraction(9, 10)  # of delta: the rest pays for a smaller ridge
+_ROW_NORM = 2  # the longest row that is kept, in units of the constant
+_FEW_ROWS_RIDGE = 0.01  # ridge for few rows, times (B coefficients / m)**2 / rows
+_MIN_SIGNAL = 0.5  # rows times mu over coefficients: below that a private centre is noise
 
 
 @dataclass(frozen=True)
@@ -50,7 +66,7 @@ class _Parts:
 
     centre: MeanRow | None
     radius: RowRadius
-    runs: tuple[GLMRun, ...]
+    runs: tuple[ObjectiveRun, ...]
 
     @property
     def before(self) -> Cost:
@@ -60,55 +76,59 @@ class _Parts:
     @property
     def after(self) -> Cost:
         """What the runs cost."""
-        return sum((run.cost for run in self.runs[1:]), self.runs[0].cost)
+        return total_cost(self.runs)
 
 
 @lru_cache(maxsize=64)
-def _parts(design: Design, budget: Budget, losses: tuple[Loss, ...]) -> _Parts:
-    alone = len(losses) == 1
-    kind, spared = losses[0].kind, _SPARED if losses[0].kind in glm.CLASS_C else Fraction(1)
-    total = glm.calibrate(budget.epsilon, budget.delta * spared, kind) if alone else _mu(budget)
-    if total <= 0:
-        raise ValueError("the budget affords nothing: give a larger epsilon or delta")
-    square, stretched = Fraction(total) ** 2, stretched_design(design)
-    centre = MeanRow(design, root_below(_CENTRE * square)) if design.row_map.constant else None
-    radius = RowRadius(root_below(_RADIUS * square))
+def _parts(design: Design, budget: Budget, losses: tuple[Loss, ...] | tuple[Softmax], beside: Fraction) -> _Parts:
+    square, stretched = _square(design, budget, losses, beside), stretched_design(design)
+    if square <= 0:
+        raise nothing_left(beside)
+    centre = MeanRow(design, root_below(_CENTRE_SHARE * square)) if design.row_map.constant else None
+    radius = RowRadius(root_below(_RADIUS_SHARE * square))
     before = _Parts(centre, radius, ()).before.mu_squared
-    left = square - before
-    if alone:
-        runs = [company_run(stretched, budget, losses[0], root_below(left), before)]
+    loss, left = losses[0], square - before
+    runs: tuple[ObjectiveRun, ...]
+    if isinstance(loss, Softmax):
+        runs = (softmax_run(stretched, budget, loss, mu_squared=before + beside),)
+    elif len(losses) == 1:
+        runs = (company_run(stretched, budget, loss, root_below(left), before + beside),)
     else:
-        first = gaussian_run(stretched, left / len(losses), losses[0])
-        runs = [replace(first, loss=loss) for loss in losses]  # no cost depends on which class it is
-    parts = _Parts(centre, radius, tuple(runs))
-    if not (parts.before + parts.after).fits(budget):
-        raise ValueError("the budget affords nothing: give a larger epsilon or delta")
+        runs = gaussian_runs(stretched, left, losses)
+    parts = _Parts(centre, radius, runs)
+    if not (parts.before + parts.after + Cost(mu_squared=beside)).fits(budget):
+        raise nothing_left(beside)
     return parts
 
 
-def _alike(losses: Sequence[Loss]) -> bool:
-    """Whether all are one loss, but for the class."""
-    return len({(loss.loss, loss.classes) for loss in losses if isinstance(loss, OneAgainst)}) == 1
-
-
-def _mu(budget: Budget) -> float:
-    return gaussian.mu(budget.epsilon, budget.delta)
+def _square(design: Design, budget: Budget, losses: tuple[Loss, ...] | tuple[Softmax], beside: Fraction) -> Fraction:
+    """M squared: what there is for the centre, the radius and the gradients."""
+    loss = losses[0]
+    if isinstance(loss, Softmax):
+        return softmax_run(stretched_design(design), budget, loss, mu_squared=beside).run.m_squared
+    if len(losses) > 1:
+        return gaussian_square(budget) - beside
+    spared = _SPARED_DELTA if loss.kind in CLASS_C else Fraction(1)
+    return Fraction(glm.calibrate(budget.epsilon, budget.delta * spared, loss.kind)) ** 2 - beside
 
 
 def stretched_design(design: Design) -> Design:
     """The design of rows whose features reach from 0 to twice the constant, whatever their units were."""
     rows = design.row_map
-    return Design(RowMap(rows.entries, _RATIO, rows.target_bound, None, rows.constant))
+    return Design(RowMap(rows.entries, _ROW_NORM, rows.target_bound, None, rows.constant))
 
 
 @dataclass(frozen=True, init=False)
 class AdaptiveGLM:
     """Fit one model, or one for each of several classes, on rows moved and shortened by released numbers; a ``Method``.
 
-    ``losses``: one loss, or ``OneAgainst`` for every class. With several, ``theta`` of the fit has a row for each.
+    ``losses``: one loss, ``OneAgainst`` for every class, or ``Softmax``. With several classes, ``theta`` of the fit has
+    a row for each. ``beside``: mu squared of a Gaussian release that somebody else makes of the same budget; noise and
+    ridge are chosen for all of it together, as a smaller budget for the fit alone would ask for far more ridge.
     Nothing is tested and nothing is refused: it is private on all data alike.
 
-    Guarantee: ``plan().cost``, which fits the budget (``glm_adaptive.proof.md``, Theorem 1). Add/remove neighbours.
+    Guarantee: ``plan().cost``, which fits the budget, together with ``beside`` (``glm_adaptive.proof.md``, Theorem 1).
+    Add/remove neighbours.
 
     >>> from snugdp.tables.losses.losses import Logistic
     >>> from snugdp.tables.schema.schema import Boolean, Number, Schema
@@ -119,24 +139,30 @@ class AdaptiveGLM:
 
     design: Design
     budget: Budget
-    losses: tuple[Loss, ...]
+    losses: tuple[Loss, ...] | tuple[Softmax]
+    beside: Fraction
 
-    def __init__(self, design: Design, budget: Budget, *, losses: Sequence[Loss]) -> None:
+    def __init__(
+        self,
+        design: Design,
+        budget: Budget,
+        *,
+        losses: Sequence[Loss] | Sequence[Softmax],
+        beside: Fraction = Fraction(0),
+    ) -> None:
         check_budget(budget)
-        check_glm(design)
-        if not losses:
-            raise ValueError("there must be at least one loss")
-        if len(losses) > 1 and (not all(isinstance(loss, OneAgainst) for loss in losses) or not _alike(losses)):
-            raise ValueError("several losses are for several classes: give OneAgainst(loss, place, classes) for each")
-        if losses[0].kind == "sign_changing":
+        check_labels(design)
+        check_losses(losses)
+        if not isinstance(losses[0], Softmax) and losses[0].kind == "sign_changing":
             raise ValueError("the curvature of this loss is bounded only: use GLMObjective")
-        for name, value in (("design", design), ("budget", budget), ("losses", tuple(losses))):
+        for name, value in (("design", design), ("budget", budget), ("losses", tuple(losses)), ("beside", beside)):
             object.__setattr__(self, name, value)
-        assert self._parts.runs  # a budget that affords nothing is refused here, in public
+        if not self._parts.runs:  # in public
+            raise ValueError("the budget affords no release: give a larger epsilon or delta")
 
     @cached_property
     def _parts(self) -> _Parts:
-        return _parts(self.design, self.budget, self.losses)
+        return _parts(self.design, self.budget, self.losses, self.beside)
 
     @property
     def cost(self) -> Cost:
@@ -147,32 +173,23 @@ class AdaptiveGLM:
         """What will be done and what it costs."""
         parts = self._parts
         run = parts.runs[0]
-        what = "minimise the losses with a Gaussian linear term"
+        radius = StepNoise("row-norms", "gaussian", float(1 / parts.radius.mu), "rows")
+        objective = StepNoise("objective", "gaussian", times=len(parts.runs))
         steps = [
-            Step(
-                "radius",
-                f"histogram of norms, Gaussian noise {float(1 / parts.radius.mu):.3g} a bin",
-                parts.radius.cost,
-            ),
-            Step("release", what if len(parts.runs) == 1 else f"{what}, {len(parts.runs)} times", parts.after),
+            Step("radius", StepKind.STATISTIC, radius, parts.radius.cost),
+            Step("release", StepKind.RELEASE, objective, parts.after),
         ]
         if parts.centre is not None:
-            noise = f"Gaussian noise {float(parts.centre.deviation):.3g} a sum"
-            steps.insert(0, Step("centre", f"sums of scaled rows, {noise}", parts.centre.cost))
-        return Plan(
-            "generalised linear model by objective perturbation of private reach",
-            PROOF,
-            {"ridge": float(run.ridge), "m": float(run.m)},
-            tuple(steps),
-            (),
-            self.budget,
-        )
+            centre = StepNoise("row-sums", "gaussian", float(parts.centre.deviation), "rows")
+            steps.insert(0, Step("centre", StepKind.STATISTIC, centre, parts.centre.cost))
+        proposal = {"ridge": float(run.ridge), "m": float(run.m)}
+        return Plan(THEOREM.title, THEOREM, tuple(steps), proposal, budget=self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions, half as long as the bounds allow."""
         run = self._run(self._parts.runs[0], float(rows))
-        noise = run.noise_for(rows) * 2 * _RATIO
-        return Forecast(noise, noise**2 * float(self.design.x_squared))
+        noise = run.noise_for(rows) * 2 * _ROW_NORM
+        return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, look at the rows, release. The outcome's certificate is a ``Spread``."""
@@ -182,20 +199,38 @@ class AdaptiveGLM:
         """The private centre and radius."""
         parts, checked = self._parts, data.map(lambda rows: of_design(rows, self.design))
         width = self.design.entries - self.design.row_map.constant
-        centre = (0.0,) * width if parts.centre is None else parts.centre.draw(checked, noise)  # 1
-        return parts.radius.draw(checked, noise, centre)  # 2
+        centre = (0.0,) * width if parts.centre is None else parts.centre.draw(checked, noise.at("centre"))  # 1
+        return parts.radius.draw(checked, noise.at("radius"), centre)  # 2
 
     def draw(self, data: Secret[Rows], certificate: Spread, noise: Noise) -> Fit:
         """The runs, on rows around the centre and as long as the radius."""
-        centre, stretch = certificate.centre, _RATIO / certificate.radius
-        moved: Secret[Rows] = data.map(lambda rows: StretchedRows(rows, centre, stretch, _RATIO))  # 3
+        centre, stretch = certificate.centre, _ROW_NORM / certificate.radius
+        moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, stretch, _ROW_NORM))  # 3
         runs = [self._run(run, certificate.rows) for run in self._parts.runs]  # 4
-        thetas = np.concatenate([floats(run.draw(moved, noise)).reshape(-1, self.design.entries) for run in runs])  # 5
-        back = unstretched(thetas, centre, stretch)
+        thetas = undo_affine(coefficients_of(runs, moved, noise.at("release")), centre, stretch)  # 5
         released = {**runs[0].released, "radius": certificate.radius, "rows": certificate.rows}
-        return Fit(back if len(back) > 1 else back[0], None, released)
+        return fit_of(thetas, released)
 
-    def _run(self, run: GLMRun, rows: float) -> GLMRun:
+    def _run(self, run: ObjectiveRun, rows: float) -> ObjectiveRun:
         """More ridge where rows are few."""
-        few = _FEW * float(run.design.x_squared) * (run.design.entries / float(run.m)) ** 2 / rows
+        few = _FEW_ROWS_RIDGE * float(run.design.x_squared) * (run.design.entries / float(run.m)) ** 2 / rows
         return replace(run, ridge=max(run.ridge, Fraction(round(few * 4096), 4096)))
+
+
+def recommended(
+    design: Design, budget: Budget, *, losses: Sequence[Loss] | Sequence[Softmax], rows: int | None = None
+) -> GLMObjective | AdaptiveGLM:
+    """The method for labels that public numbers recommend: epsilon, delta, coefficients and a guess of the rows.
+
+    With a private centre and radius unless rows are too few for noise to tell them.
+
+    >>> from snugdp.tables.losses.losses import Logistic
+    >>> from snugdp.tables.schema.schema import Boolean, Number, Schema
+    >>> design = Design.of(Schema({"x": Number(0, 10), "y": Boolean()}, target="y"))
+    >>> [type(recommended(design, Budget(1, 1e-6), losses=[Logistic()], rows=n)).__name__ for n in (3, 1000)]
+    ['GLMObjective', 'AdaptiveGLM']
+    """
+    check_budget(budget)
+    if rows is not None and rows * gaussian.mu(budget.epsilon, budget.delta) < _MIN_SIGNAL * design.entries:
+        return GLMObjective(design, budget, losses=losses, rows=rows)
+    return AdaptiveGLM(design, budget, losses=losses)

@@ -10,41 +10,48 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.mechanisms.linear.base import Design
-from snugdp.secrecy.private_state import Hidden
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.losses.enclosures import float_error
-from snugdp.tables.losses.losses import Loss, counts, labels, shares
-from snugdp.tables.passes.gradient import FinePass, point_bits
+from snugdp.tables.losses.losses import Loss, Softmax, counts, labels, shares
+from snugdp.tables.passes.gradient import GradientEnclosure, point_bits
+from snugdp.tables.passes.softmax import SoftmaxGradient
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/minimiser.proof.md#theorem-1"
-
 Derivatives: TypeAlias = Callable[[Floats, bool], tuple[Floats, Floats | None]]
 
-_SAMPLE = 32_768  # rows from which the first steps are made
-_SWEEPS, _STEPS = 40, 200  # readings of the table, and of the sample, after which a solver gives what it has
-_CLOSE = 1e-7  # of the scale of the loss: so much closer by, a Hessian is as good as another
-_CLEARLY = 0.9
-_LARGE = 100  # coefficients from which on a decomposition takes too long
-_SMALL = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
+_SAMPLE_ROWS = 32_768  # rows from which the first steps are made
+_MAX_SWEEPS, _MAX_STEPS = 40, 200  # readings of the table, and of the sample; then a solver gives what it has
+_CLOSE_HESSIAN = 1e-7  # of the scale of the loss: so much closer by, a Hessian is as good as another
+_SMALLER_GRADIENT = 0.9
+_MAX_DECOMPOSED = 100  # coefficients from which on a decomposition takes too long
+_MIN_EIGENVALUE = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
 
 
-def check_objective(design: Design, loss: Loss, ridge: Fraction, centre: Sequence[Fraction]) -> None:
+def coefficients(design: Design, loss: Loss | Softmax) -> int:
+    """How many there are: one for each entry, and of a softmax model for each class and entry."""
+    return design.entries * (loss.classes if isinstance(loss, Softmax) else 1)
+
+
+def check_objective(
+    design: Design, loss: Loss | Softmax, ridge: Fraction, centre: Sequence[Fraction] | None = None
+) -> None:
     """Refuse an objective that cannot be minimised exactly; all of it is public."""
-    float_error(loss)
+    if not isinstance(loss, Softmax):
+        float_error(loss)
     if not ridge > 0:
         raise ValueError("the ridge must be positive: without it the minimiser is not stable, nor always unique")
-    if len(centre) != design.entries:
-        raise ValueError(f"the centre must have {design.entries} entries, one for each coefficient")
+    if centre is not None and len(centre) != coefficients(design, loss):
+        raise ValueError(f"the centre must have {coefficients(design, loss)} entries, one for each coefficient")
 
 
-class PerturbedLoss(Hidden):
+class PerturbedLoss(PrivateState):
     """The sum of ``loss`` over the rows plus ``ridge`` / 2 times the squared distance to ``centre``: a ``Problem``.
 
     Guarantee: the modulus, the smoothness and the errors of the gradient are as ``Problem`` promises
@@ -54,11 +61,16 @@ class PerturbedLoss(Hidden):
     __slots__ = ("_count", "_known", "_last", "centre", "design", "loss", "ridge", "rows", "sweeps")
 
     def __init__(
-        self, rows: Rows, design: Design, loss: Loss, ridge: Fraction, centre: Sequence[Fraction] | None = None
+        self,
+        rows: Rows,
+        design: Design,
+        loss: Loss | Softmax,
+        ridge: Fraction,
+        centre: Sequence[Fraction] | None = None,
     ) -> None:
+        check_objective(design, loss, ridge, centre)
         self.rows, self.design, self.loss, self.ridge = rows, design, loss, ridge
-        self.centre = tuple(centre) if centre is not None else (Fraction(0),) * design.entries
-        check_objective(design, loss, ridge, self.centre)
+        self.centre = tuple(centre) if centre is not None else (Fraction(0),) * self.dimension
         self.sweeps = 0
         self._count: int | None = None
         self._known: dict[tuple[tuple[Fraction, ...], int], tuple[list[Fraction], Fraction]] = {}
@@ -67,7 +79,7 @@ class PerturbedLoss(Hidden):
     @property
     def dimension(self) -> int:
         """The number of coefficients."""
-        return self.design.entries
+        return coefficients(self.design, self.loss)
 
     @property
     def modulus(self) -> Fraction:
@@ -88,8 +100,15 @@ class PerturbedLoss(Hidden):
             self._read(key[0], level, hessian=False)
         return self._known[key]
 
+    def gradient_pass(self, theta: Sequence[Fraction], level: int, hessian: bool) -> Any:
+        """The pass over the rows that sums gradients at exactly this point: of one loss, or of all classes at once."""
+        loss, rows = self.loss, self.rows
+        if isinstance(loss, Softmax):
+            return SoftmaxGradient(rows.schema, theta, loss.classes, level, hessian, rows.bits)
+        return GradientEnclosure(rows.schema, theta, loss, level, hessian, rows.bits)
+
     def _read(self, theta: tuple[Fraction, ...], level: int, hessian: bool) -> None:
-        work = FinePass(self.rows.schema, theta, self.loss, level, hessian, self.rows.bits)
+        work = self.gradient_pass(theta, level, hessian)
         state = self.rows.state(work)
         self.sweeps += 1
         self._count = state.count
@@ -104,18 +123,22 @@ class PerturbedLoss(Hidden):
         """About the minimiser, from a sample first, then from all rows."""
         with np.errstate(all="ignore"):  # a warning would depend on private values
             start = self._from_sample(b)
-            return _Newton(self._derivatives(b), float(self.ridge), close(self.loss), _SWEEPS, self._on_grid).run(start)
+            return _Newton(self._derivatives(b), float(self.ridge), close(self.loss), _MAX_SWEEPS, self._on_grid).run(
+                start
+            )
 
     def _from_sample(self, b: Floats) -> Floats:
         centre = np.array([float(value) for value in self.centre])
-        images = self.rows.images()
+        images = self.rows.images()  # kept in memory, if they fit
+        if isinstance(self.loss, Softmax):
+            return centre
         if images is None or not images.blocks:
             return centre - (b / float(self.ridge) if images is not None and not images.count else 0.0)
-        V, w = images.sample(_SAMPLE)
+        V, w = images.sample(_SAMPLE_ROWS)
         unit = float(self.design.unit)
         limit = self.design.row_map.target_limit
         table = _Table(V * unit, w, limit, unit, self.loss, float(self.ridge), b, centre, images.count / len(w))
-        return _Newton(table.derivatives, table.ridge, close(self.loss), _STEPS).run(centre)
+        return _Newton(table.derivatives, table.ridge, close(self.loss), _MAX_STEPS).run(centre)
 
     def _on_grid(self, theta: Floats) -> Floats:
         """The nearest point that level 0 takes as it is."""
@@ -159,14 +182,14 @@ class PerturbedLoss(Hidden):
         return -solved(self._last[0], float(self.ridge), residual)
 
 
-def close(loss: Loss) -> float:
+def close(loss: Loss | Softmax) -> float:
     """A change of coefficients that hardly changes a Hessian."""
-    return _CLOSE * float(loss.slope / loss.curvature)
+    return _CLOSE_HESSIAN * float(loss.slope / loss.curvature)
 
 
 def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
     """(matrix + ridge I)^-1 right for a positive semidefinite matrix, as well as floats can; finite in any case."""
-    if len(matrix) > _LARGE:
+    if len(matrix) > _MAX_DECOMPOSED:
         try:
             shifted = np.nan_to_num(matrix) + ridge * np.eye(len(matrix))
             quick: Floats = np.linalg.solve(shifted, np.nan_to_num(right)).astype(np.float64)
@@ -175,7 +198,7 @@ def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
         if bool(np.isfinite(quick).all()):
             return quick
     values, vectors = np.linalg.eigh(np.nan_to_num(matrix))
-    known = np.where(values > _SMALL * len(values) * values[-1], values, 0.0) + ridge
+    known = np.where(values > _MIN_EIGENVALUE * len(values) * values[-1], values, 0.0) + ridge
     solution: Floats = vectors @ ((vectors.T @ np.nan_to_num(right)) / np.where(known > 0, known, 1.0))
     return solution
 
@@ -265,7 +288,7 @@ class _Newton:
             gradient, matrix = self._evaluate(theta, far)
             new = _Here(theta, gradient, here.matrix if matrix is None else matrix)
             new_slope = float(direction @ gradient)
-            if new.size <= _CLEARLY * here.size or (
+            if new.size <= _SMALLER_GRADIENT * here.size or (
                 far and 0.0 >= new_slope >= (slope / 2 if high < math.inf else -math.inf)
             ):
                 return new
@@ -291,4 +314,4 @@ def minimise(
     middle = np.zeros_like(tilt) if centre is None else np.asarray(centre, dtype=np.float64)
     table = _Table(rows, target, 1, 1.0, loss, float(ridge), tilt, middle)
     with np.errstate(all="ignore"):
-        return _Newton(table.derivatives, table.ridge, close(loss), _STEPS).run(middle)
+        return _Newton(table.derivatives, table.ridge, close(loss), _MAX_STEPS).run(middle)

@@ -14,38 +14,38 @@ from typing import Literal, TypeAlias
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import linear as accounting
-from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.accounting.objective.run import Kind, smallest_ridge
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
+from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.objective.adaptive import in_tau_steps
+from snugdp.mechanisms.objective.affordable import affordable, least_ridges, shared
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
     Point,
     Robust,
-    affordable,
+    check_budget,
+    coefficients_of,
     fit_of,
-    least_ridges,
-    m_squared,
-    shared,
+    total_cost,
 )
 from snugdp.mechanisms.objective.scale import MeanSize
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational, typed_up
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release, release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
 from snugdp.tables.rows import Rows
 
-__all__ = ["ObjectivePerturbation", "Perturbation", "Rule", "Scale", "affordable", "least_ridges", "m_squared"]
-
-PROOF = "mechanisms/objective/robust.proof.md#theorem-2"
+THEOREM = theorem("linear-objective/1")
 
 Rule: TypeAlias = Literal["fixed", "scale", "two_stage"]
 
 LOSSES: dict[str, type[Robust]] = {"logcosh": LogCosh, "pseudo_huber": PseudoHuber, "huber": Huber}
-_STEPS = 4096  # tau is chosen in so many steps of the bound on a target
-_CURVED = 0.6  # forecasts are for residuals of about tau: the mean second derivative of the loss
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class ObjectivePerturbation:
         parts = self._layout.kappas or (Fraction(1, 4),)
         if self.ridge is not None:
             return tuple(self.ridge * parts[-1] / part for part in parts)
-        return tuple(accounting.smallest_ridge(self.design.x_squared, self.budget.epsilon * part) for part in parts)
+        return tuple(smallest_ridge(self.design.x_squared, self.budget.epsilon * part) for part in parts)
 
     @cached_property
     def _ridges(self) -> tuple[Fraction, ...]:
@@ -185,10 +185,9 @@ class ObjectivePerturbation:
     def _runs(self) -> tuple[Perturbation, ...]:
         """All runs, with the tau that is planned."""
         loss = LOSSES[self.loss](self._first_tau)
-        (sizes, _), ridges = self._sizes, self._ridges
-        return tuple(
-            Perturbation(self.design, loss, m, ridge, self.general) for m, ridge in zip(sizes, ridges, strict=True)
-        )
+        kind: Kind = "sign_changing" if self.general else "class_t"
+        pairs = zip(self._sizes[0], self._ridges, strict=True)
+        return tuple(Perturbation(self.design, loss, m, ridge, kind) for m, ridge in pairs)
 
     @cached_property
     def _scale(self) -> MeanSize | None:
@@ -198,51 +197,50 @@ class ObjectivePerturbation:
     @property
     def _first_tau(self) -> Fraction:
         """The scale of the loss without knowledge of the data."""
-        return self.tau or _steps(0.2 * float(self.budget.epsilon) ** 0.25, 0.05, 1.0) * self.design.y_bound
+        return self.tau or in_tau_steps(0.2 * float(self.budget.epsilon) ** 0.25, 0.05, 1.0) * self.design.y_bound
 
     def _last_tau(self, scale: Fraction) -> Fraction:
         """The scale of the loss once a private scale is known."""
         epsilon = float(self.budget.epsilon)
         factor = min(1.5, 1.2 * epsilon**0.4) if self.rule == "scale" else min(2.0, 1.5 * epsilon**0.15)
-        return _steps(factor * float(scale), 1 / _STEPS, 2.0) * self.design.y_bound
+        return in_tau_steps(factor * float(scale)) * self.design.y_bound
 
     @property
     def cost(self) -> Cost:
         """What all parts cost together."""
-        cost = sum((run.cost for run in self._runs[1:]), self._runs[0].cost)
+        cost = total_cost(self._runs)
         return cost if self._scale is None else cost + self._scale.cost
+
+    @property
+    def _planned(self) -> Perturbation:
+        """The last run, if the scale is as guessed."""
+        return self._last(self._layout.guess) if self._scale else self._runs[-1]
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        last = self._last(self._layout.guess) if self._scale else self._runs[-1]
+        last = self._planned
         proposal = {"tau": float(last.loss.slope), "ridge": float(last.ridge), "m": float(last.m)}
         return Plan(
-            f"regression by objective perturbation ({self.loss}, rule {self.rule!r})",
-            PROOF,
+            f"{THEOREM.title}, {self.loss} loss, rule {self.rule!r}",
+            THEOREM,
+            self._steps_of_plan(),
             proposal,
-            tuple(self._steps_of_plan()),
-            (f"noise of a coefficient below {last.noise_at_most:.3g} in scaled units, far below with many rows",),
+            noted("scaled-noise-at-most", noise=last.noise_at_most),
             self.budget,
         )
 
-    def _steps_of_plan(self) -> list[Step]:
-        how = f"minimise the loss with a Gaussian linear term, m = {float(self._runs[-1].m):.4g}"
-        steps = [Step("release", how, self._runs[-1].cost)]
+    def _steps_of_plan(self) -> tuple[Step, ...]:
+        steps = [_step("release", StepKind.RELEASE, self._runs[-1])]
         if self._scale:
-            what = "targets" if len(self._runs) == 1 else "residuals of the pilot"
-            steps.insert(0, Step("scale", f"mean size of the {what}, with Gaussian noise", self._scale.cost))
+            what = StepNoise("mean-target-size" if len(self._runs) == 1 else "mean-residual-size", "gaussian")
+            steps.insert(0, Step("scale", StepKind.STATISTIC, what, self._scale.cost))
         if len(self._runs) == 2:
-            pilot = self._runs[0]
-            steps.insert(0, Step("pilot", f"the same with m = {float(pilot.m):.4g}", pilot.cost))
-        return steps
+            steps.insert(0, _step("pilot", StepKind.STATISTIC, self._runs[0]))
+        return tuple(steps)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and residuals of about the scale that the rule expects."""
-        last = self._last(self._layout.guess) if self._scale else self._runs[-1]
-        square = float(self.design.x_squared)
-        curvature = float(last.ridge) + _CURVED * rows * square / self.design.entries
-        noise = float(last.sigma) / curvature
-        return Forecast(noise, noise**2 * square)
+        return self._planned.forecast(rows)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, run, release."""
@@ -252,14 +250,16 @@ class ObjectivePerturbation:
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Scale:
         """The private scale, after a pilot if the rule has one."""
-        centre = self._runs[0].draw(data, noise) if len(self._runs) == 2 else None  # 1
-        return Scale(self._scale.draw(data, noise, centre), centre) if self._scale else Scale(self._layout.guess)  # 2
+        centre = self._runs[0].draw(data, noise.at("pilot")) if len(self._runs) == 2 else None  # 1
+        if self._scale is None:
+            return Scale(self._layout.guess)
+        return Scale(self._scale.draw(data, noise.at("scale"), centre), centre)  # 2
 
     def draw(self, data: Secret[Rows], certificate: Scale, noise: Noise) -> Fit:
         """The last run, at the scale that was released."""
         last = self._last(certificate.scale)
-        theta = last.draw(data, noise, certificate.centre)  # 3
-        return fit_of(last, theta, {"scale": float(certificate.scale * self.design.y_bound)})
+        theta = coefficients_of([last], data, noise.at("release"), certificate.centre)  # 3
+        return fit_of(theta, {**last.released, "scale": float(certificate.scale * self.design.y_bound)})
 
     def _last(self, scale: Fraction) -> Perturbation:
         return replace(self._runs[-1], loss=LOSSES[self.loss](self._last_tau(scale)))
@@ -273,20 +273,15 @@ class _Once:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """One run."""
-        return fit_of(self.run, self.run.draw(data, noise))
+        return fit_of(coefficients_of([self.run], data, noise.at("release")), self.run.released)
 
 
-def _steps(part: float, least: float, most: float) -> Fraction:
-    return Fraction(round(min(max(part, least), most) * _STEPS), _STEPS)
+def _step(name: str, kind: StepKind, run: Perturbation) -> Step:
+    return Step(name, kind, StepNoise("objective", "gaussian", params={"m": float(run.m)}), run.cost)
 
 
 def _check(budget: Budget, rule: str, loss: str, tau: Real | None) -> None:
-    if budget.neighbours is not Neighbours.ADD_REMOVE:
-        raise ValueError(
-            'objective perturbation is proved for neighbours="add_remove" only: give the budget that relation'
-        )
-    if not budget.delta:
-        raise ValueError("objective perturbation has Gaussian noise and needs delta > 0, such as 1e-6")
+    check_budget(budget)
     if rule not in _LAYOUTS:
         raise ValueError(f"rule must be one of {', '.join(map(repr, _LAYOUTS))}")
     if loss not in LOSSES:

@@ -12,22 +12,28 @@ from snugdp.mechanisms.linear.base import Design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.base import Pass, row_map
-from snugdp.tables.passes.counts import Counts
 from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
 from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rows import Rows
-
-PROOF = "mechanisms/objective/scale.proof.md#theorem-1"
-HISTOGRAM_PROOF = "mechanisms/objective/scale.proof.md#theorem-2"
-
-CENTRE_PROOF = "mechanisms/objective/scale.proof.md#theorem-3"
 
 Point = Sequence[float | Fraction] | None
 _ROOT = Fraction(99, 70)  # not below the root of 2
 
 
+class GaussianRelease:
+    """What is released with Gaussian noise, ``mu`` being what it may cost."""
+
+    mu: Fraction
+
+    @property
+    def cost(self) -> Cost:
+        """A Gaussian release."""
+        return Cost(mu=self.mu)
+
+
 @dataclass(frozen=True)
-class MeanSize:
+class MeanSize(GaussianRelease):
     """The mean of min(|y - x . theta|, bound on y), as a part of that bound, shrunk towards a public guess.
 
     ``mu``: what it may cost, as a Gaussian release. ``guess`` counts like ``weight`` rows.
@@ -38,11 +44,6 @@ class MeanSize:
     design: Design
     mu: Fraction
     guess: Fraction
-
-    @property
-    def cost(self) -> Cost:
-        """A Gaussian release."""
-        return Cost(mu=self.mu)
 
     @property
     def weight(self) -> Fraction:
@@ -60,7 +61,7 @@ class MeanSize:
 
 
 @dataclass(frozen=True)
-class MeanTarget:
+class MeanTarget(GaussianRelease):
     """The mean of the targets, shrunk towards the middle of their bounds: where the intercept may start.
 
     Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 3).
@@ -68,11 +69,6 @@ class MeanTarget:
 
     design: Design
     mu: Fraction
-
-    @property
-    def cost(self) -> Cost:
-        """A Gaussian release."""
-        return Cost(mu=self.mu)
 
     @property
     def deviation(self) -> Fraction:
@@ -90,7 +86,7 @@ class MeanTarget:
 
 
 @dataclass(frozen=True)
-class SizeHistogram:
+class SizeHistogram(GaussianRelease):
     """Noisy numbers of rows by the size of their residual, each bin smaller than the one before by the root of 2.
 
     Bin k holds B_y 2**(-(k+1)/2) <= |y - x . theta| < B_y 2**(-k/2); the first and the last also what lies beyond.
@@ -101,11 +97,6 @@ class SizeHistogram:
     design: Design
     mu: Fraction
     bins: int = 24
-
-    @property
-    def cost(self) -> Cost:
-        """A Gaussian release."""
-        return Cost(mu=self.mu)
 
     @property
     def deviation(self) -> Fraction:
@@ -129,7 +120,8 @@ class SizeHistogram:
 def _sums(moments: Moments, design: Design) -> list[int]:
     """The sum of the targets in cells, and the number of rows times the bound on a target."""
     total, rest = divmod(moments.cross()[-1], 1 << design.row_map.bits)
-    assert not rest  # the constant is 2**bits in every row
+    if rest:  # the constant is 2**bits in every row
+        raise ValueError("the sum of the targets needs rows with a constant")
     return [total, moments.count() * design.row_map.target_limit]
 
 
@@ -140,5 +132,5 @@ def of_design(rows: Rows, design: Design) -> Rows:
     return rows
 
 
-def _values(rows: Rows, design: Design, work: Pass[Counts]) -> list[int]:
+def _values(rows: Rows, design: Design, work: Pass[Sums]) -> list[int]:
     return of_design(rows, design).state(work).values()

@@ -12,20 +12,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from snugdp.core.guarantee import Cost
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.objective.scale import of_design
+from snugdp.mechanisms.objective.scale import GaussianRelease, of_design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.layouts.affine import Stretched, StretchedRows
+from snugdp.tables.layouts.affine import AffineRows
 from snugdp.tables.passes.norms import NormPass, RowSumPass
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/objective/spread.proof.md#theorem-1"
-RADIUS_PROOF = "mechanisms/objective/spread.proof.md#theorem-2"
-
-_FARTHEST = 2  # rows of norm 1 around a centre of norm 1
-_CLEAR = 2.5  # a bin counts from so many deviations of its noise on
+_MAX_DISTANCE = 2  # rows of norm 1 around a centre of norm 1
+_CLEAR_BIN = 2.5  # a bin counts from so many deviations of its noise on
 _GUESSED, _AT = 3.0, 3  # the guess, rows of 0.5 to 0.7 of the farthest, counts like so many deviations
 _QUANTILE = 0.5  # so many of the rows are not shortened
 
@@ -40,7 +36,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class MeanRow:
+class MeanRow(GaussianRelease):
     """The mean of the features, shrunk towards the middle of their bounds. For rows with a constant.
 
     Guarantee: cost mu when one row comes or goes (``spread.proof.md``, Theorem 1).
@@ -48,11 +44,6 @@ class MeanRow:
 
     design: Design
     mu: Fraction
-
-    @property
-    def cost(self) -> Cost:
-        """A Gaussian release."""
-        return Cost(mu=self.mu)
 
     @property
     def deviation(self) -> Fraction:
@@ -78,7 +69,7 @@ class MeanRow:
 
 
 @dataclass(frozen=True)
-class RowRadius:
+class RowRadius(GaussianRelease):
     """How far most rows lie from a released centre, and about how many there are, from a noisy histogram.
 
     Guarantee: cost mu when one row comes or goes, for any centre that is public or was released before
@@ -87,11 +78,6 @@ class RowRadius:
 
     mu: Fraction
     bins: int = 24
-
-    @property
-    def cost(self) -> Cost:
-        """A Gaussian release."""
-        return Cost(mu=self.mu)
 
     def draw(self, rows: Secret[Rows], noise: Noise, centre: Sequence[float]) -> Spread:
         """The released radius and number of rows."""
@@ -107,20 +93,19 @@ class RowRadius:
         (0.1767766952966369, 1540.0)
         """
         deviation = float(1 / self.mu)
-        clear = [float(count) if count > _CLEAR * deviation else 0.0 for count in counts]
+        clear = [float(count) if count > _CLEAR_BIN * deviation else 0.0 for count in counts]
         total = max(sum(clear), deviation)
         clear[_AT] += _GUESSED * deviation
         above = np.cumsum(clear)
         place = int(np.argmax(above >= (1 - _QUANTILE) * above[-1]))
-        return _FARTHEST * 2.0 ** (-place / 2), total
+        return _MAX_DISTANCE * 2.0 ** (-place / 2), total
 
 
 def _sums(rows: Rows) -> list[int]:
-    work = RowSumPass(rows.schema, rows.bits)
-    return work.sums(rows.state(work))
+    *sums, _ = rows.state(RowSumPass(rows.schema, rows.bits)).values()
+    return sums
 
 
 def _norms(rows: Rows, centre: Sequence[float], bins: int) -> list[int]:
-    moved = StretchedRows(rows, centre, 1.0, _FARTHEST)
-    assert isinstance(moved.schema, Stretched)
+    moved = AffineRows(rows, centre, 1.0, _MAX_DISTANCE)
     return moved.state(NormPass(moved.schema, None, bins)).values()

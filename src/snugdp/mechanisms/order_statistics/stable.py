@@ -14,12 +14,10 @@ from typing import Generic, TypeVar
 from snugdp.certify.distance import DistanceTest, integer_laplace
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.noise import DiscreteLaplace, Noise
-from snugdp.propose.plan import Step
+from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 
 Data = TypeVar("Data")
-PROOF = "mechanisms/order_statistics/stable.proof.md#theorem-1"
-BOUNDED_PROOF = "mechanisms/order_statistics/stable.proof.md#lemma-1"
 _OFTEN = 20  # forecasts are for 19 cases in 20
 
 
@@ -64,7 +62,7 @@ class Stable(Generic[Data]):
 
     def draw(self, data: Secret[Data], noise: Noise) -> int:
         """The release, after the test has passed."""
-        value = data.map(self.value)
+        value, noise = data.map(self.value), noise.at("release")
         return int(noise.add(value, DiscreteLaplace(self.scale))) if self.sensitivity else noise.reveal(value)
 
     def safe_distance(self) -> int:
@@ -73,14 +71,10 @@ class Stable(Generic[Data]):
         return math.ceil(test.threshold + Fraction(math.log(_OFTEN)) / self.epsilon_test)
 
     def steps(self) -> tuple[Step, Step]:
-        """The two lines of the plan."""
-        test = self.test()
+        """The two steps of the plan."""
         release = Cost(epsilon=self.epsilon_release, neighbours=self.budget.neighbours)
-        how = "add discrete Laplace noise" if self.sensitivity else "as it is: no neighbour has another value"
-        return (
-            Step("test", f"pass if distance + discrete Laplace >= {test.threshold}", test.cost),
-            Step("release", how, release),
-        )
+        how = StepNoise("value", "discrete Laplace") if self.sensitivity else StepNoise("stable-value")
+        return distance_step(self.test()), Step("release", StepKind.RELEASE, how, release)
 
 
 @dataclass(frozen=True)
@@ -99,18 +93,24 @@ class Bounded(Generic[Data]):
         """The scale of the discrete Laplace noise on the value."""
         return self.sensitivity / self.budget.epsilon
 
-    def passes(self, data: Secret[Data], noise: Noise) -> bool:
-        """There is nothing to test."""
-        return True
-
     def draw(self, data: Secret[Data], noise: Noise) -> int:
         """The release."""
-        return int(noise.add(data.map(self.value), DiscreteLaplace(self.scale)))
+        return int(noise.at("release").add(data.map(self.value), DiscreteLaplace(self.scale)))
 
     def steps(self) -> tuple[Step]:
-        """The one line of the plan."""
+        """The one step of the plan."""
         cost = Cost(epsilon=self.budget.epsilon, neighbours=self.budget.neighbours)
-        return (Step("release", "no test needed: add discrete Laplace noise for the whole range", cost),)
+        return (Step("release", StepKind.RELEASE, StepNoise("bounded-value", "discrete Laplace"), cost),)
+
+
+def distance_step(test: DistanceTest[Data]) -> Step:
+    """The test of a distance, as a step of a plan."""
+    return Step(
+        "test",
+        StepKind.TEST,
+        StepNoise("distance", "discrete Laplace", params={"threshold": test.threshold}),
+        test.cost,
+    )
 
 
 def usual_error(scale: Fraction) -> float:

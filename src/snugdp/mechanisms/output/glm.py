@@ -22,32 +22,34 @@ from snugdp.accounting.output.glm import Constants, LossConstants
 from snugdp.accounting.output.glm_budget import TestedRelease
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, Forecast
-from snugdp.mechanisms.objective.glm_run import as_ridge, check_budget, check_glm
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
+from snugdp.mechanisms.objective.perturbation import as_ridge, check_budget, check_labels
 from snugdp.mechanisms.objective.scale import of_design
 from snugdp.mechanisms.output.glm_point import Settled, settled
 from snugdp.noise import Gaussian, Noise, grid_below
 from snugdp.numerics.rationals import Real, float_down
 from snugdp.numerics.ridge import smallest_eigenvalue
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.forecast import Accuracy
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Loss
 from snugdp.tables.rows import Rows
 
-PROOF = "mechanisms/output/glm.proof.md#theorem-1"
+THEOREM = theorem("glm-output/1")
 
 Shape: TypeAlias = Literal["iso", "hessian"]
 
-_CLOSE = Fraction(1, 1 << 20)  # errors, as parts of what they are errors of
-_MOST = 4  # ridges to choose from: more cost more than they bring
-_ROWS, _LENGTH = 10_000, 3.0  # guesses: of the number of rows, and of |theta| times the bound on a row
-_FINER = 12  # bits of the grid beyond the usual: directions with more curvature have less noise
+_RELATIVE_ERROR = Fraction(1, 1 << 20)  # errors, as parts of what they are errors of
+_MAX_RIDGES = 4  # ridges to choose from: more cost more than they bring
+_GUESSED_ROWS, _GUESSED_LENGTH = 10_000, 3.0  # guesses: of the number of rows, and of |theta| times the bound on a row
+_EXTRA_BITS = 12  # bits of the grid beyond the usual: directions with more curvature have less noise
 _WEIGHT_BITS = 200  # the public unit of a Hessian: finer than any level that is reached
-_FINE = 190  # bits of a point, and some more for steep losses: enough for 2**75 rows
-_WIDEST = 10**15
+_POINT_BITS = 190  # bits of a point, and some more for steep losses: enough for 2**75 rows
+_MAX_RIDGE = 10**15
 _CURVED = 0.6  # forecasts: the mean second derivative, as a part of the largest
 
 
@@ -104,23 +106,24 @@ class OutputGLM:
         rows: int | None = None,
     ) -> None:
         check_budget(budget)
-        check_glm(design)
+        check_labels(design)
         if loss.log_lipschitz is None:
             raise ValueError("output perturbation needs a loss with a smooth second derivative: not Huber")
         if shape not in ("iso", "hessian"):
             raise ValueError('shape must be "iso" or "hessian"')
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
             raise ValueError("rows, a public guess of the number of rows, must be a whole number above 0")
-        values = {"design": design, "budget": budget, "loss": loss, "shape": shape, "rows": rows or _ROWS}
+        values = {"design": design, "budget": budget, "loss": loss, "shape": shape, "rows": rows or _GUESSED_ROWS}
         for name, value in values.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_split", TestedRelease.of(budget.epsilon, budget.delta, test_share=test_share))
         object.__setattr__(self, "ridges", self._proposed(ridge))
         for one in self.ridges:
-            check_objective(design, loss, one, (Fraction(0),) * design.entries)
+            check_objective(design, loss, one)
         if shape == "hessian" and self._plan.divergence <= 0:
             raise ValueError('this budget leaves nothing for shaped noise: use shape="iso", or a larger delta')
-        assert self.plan().cost.fits(budget)
+        if not self.plan().cost.fits(budget):
+            raise ValueError("the plan costs more than the budget")
 
     @property
     def _plan(self) -> TestedRelease:
@@ -135,10 +138,10 @@ class OutputGLM:
             high = max(low, Fraction(round((2 * self._trace * step**2) ** (1 / 3) * 256), 256))  # best without a test
             return tuple(sorted({low, Fraction(round(math.sqrt(low * high) * 256) + 1, 256), high}))
         given = list(ridge) if isinstance(ridge, Sequence) and not isinstance(ridge, str) else [ridge]
-        if not 1 <= len(given) <= _MOST:
-            raise ValueError(f"give one ridge, or up to {_MOST} to choose from")
+        if not 1 <= len(given) <= _MAX_RIDGES:
+            raise ValueError(f"give one ridge, or up to {_MAX_RIDGES} to choose from")
         ridges = tuple(positive(one, "ridge") for one in given)
-        if not all(Fraction(1, _WIDEST) < one < _WIDEST for one in ridges):
+        if not all(Fraction(1, _MAX_RIDGE) < one < _MAX_RIDGE for one in ridges):
             raise ValueError("a ridge must be between 1e-15 and 1e15")
         return ridges
 
@@ -150,21 +153,21 @@ class OutputGLM:
     @property
     def _length(self) -> float:
         """About |theta|."""
-        return _LENGTH / float(self.design.x_bound)
+        return _GUESSED_LENGTH / float(self.design.x_bound)
 
     @cached_property
     def _exact(self) -> Constants:
         """G, beta, R, Delta of exact minimisers."""
         loss = self.loss
-        assert loss.log_lipschitz is not None
-        assert loss.curvature_bound is not None
+        if loss.log_lipschitz is None or loss.curvature_bound is None:
+            raise TypeError("output perturbation needs a loss with a bounded and log-Lipschitz second derivative")
         constants = LossConstants(loss.slope, loss.curvature, loss.log_lipschitz, loss.curvature_bound)
         return constants.at(self.design.x_bound)
 
     @property
     def tolerance(self) -> Fraction:
         """No gradient at a point that is used is larger."""
-        return self._exact.gradient * _CLOSE
+        return self._exact.gradient * _RELATIVE_ERROR
 
     @cached_property
     def constants(self) -> Constants:
@@ -174,7 +177,7 @@ class OutputGLM:
     @cached_property
     def close(self) -> Fraction:
         """The error of a Hessian in the Frobenius norm, at most."""
-        return min(self._exact.change, *self.ridges) * _CLOSE
+        return min(self._exact.change, *self.ridges) * _RELATIVE_ERROR
 
     @property
     def sensitivity(self) -> Fraction:
@@ -187,37 +190,32 @@ class OutputGLM:
         beta = self._exact.curvature
         wide = max(Fraction(1), beta / min(self.ridges))
         steep = wide * beta * (math.isqrt(self.design.entries) + 1) / self._exact.gradient
-        return _FINE + max(0, steep.numerator.bit_length() - steep.denominator.bit_length() + 1)
+        return _POINT_BITS + max(0, steep.numerator.bit_length() - steep.denominator.bit_length() + 1)
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         split, count = self._plan, len(self.ridges)
         deviation, margin = split.test_noise(self.sensitivity, count), split.margin(self.sensitivity, count)
-        test = f"smallest eigenvalue of the Hessian + Gaussian noise of {deviation:.4g}, less {margin:.4g}"
+        test = StepNoise("smallest-curvature", "gaussian", deviation, times=count, params={"margin": margin})
         if self.shape == "iso":
             costs = Cost(mu_squared=split.test_squared, delta=split.failure), Cost(mu_squared=split.release_squared)
         else:  # one divergence for all outcomes, which is no Gaussian cost: charged as a whole
             costs = Cost(epsilon=split.epsilon, delta=split.delta), Cost()
-        return Plan(
-            f"generalised linear model by output perturbation ({self.shape})",
-            PROOF,
-            {"ridge": float(self.ridges[0])} if count == 1 else {},
-            (
-                Step("test", test if count == 1 else f"{test}; at {count} ridges", costs[0]),
-                Step("release", "add Gaussian noise to the minimiser", costs[1]),
-            ),
-            (),
-            self.budget,
+        steps = (
+            Step("test", StepKind.TEST, test, costs[0]),
+            Step("release", StepKind.RELEASE, StepNoise(f"minimiser-{self.shape}", "gaussian"), costs[1]),
         )
+        proposal = {"ridge": float(self.ridges[0])} if count == 1 else {}
+        return Plan(THEOREM.title, THEOREM, steps, proposal, budget=self.budget)
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions."""
         square = float(self.design.x_squared)
         curvature = _CURVED * float(self.loss.curvature) * rows * square / self.design.entries
         margin = self._plan.margin(self.sensitivity, len(self.ridges))
         found = [max(0.0, curvature - margin)] * len(self.ridges)
         noise = self._deviation(self.ridges[self._choose(found)], Fraction(found[0]))
-        return Forecast(noise, noise**2 * square)
+        return Accuracy(noise, noise**2 * square)
 
     def fit(self, rows: Secret[Rows], purse: Purse) -> Outcome[Fit]:
         """Pay, test, release. The outcome's certificate is a ``CurvatureCertificate``."""
@@ -242,7 +240,7 @@ class OutputGLM:
         for place in range(count):
             point = data.map(itemgetter(place))
             value = point.map(lambda found: smallest_eigenvalue(found.gram, found.unit, close))
-            noisy = noise.add(value, law, grid=grid)  # 3
+            noisy = noise.at("test").add(value, law, grid=grid)  # 3
             bounds.append(max(0.0, float_down(noisy - margin)))
         ridges = tuple(float(one) for one in self.ridges)
         return CurvatureCertificate(ridges, tuple(bounds), self._choose(bounds))  # 4
@@ -285,7 +283,8 @@ class OutputGLM:
         sigma = Fraction(self._deviation(ridge, curvature))
         law, grid = Gaussian(sigma), grid_below(sigma)
         theta = point.map(lambda found: found.theta)
-        entries = [noise.add(theta.map(itemgetter(j)), law, grid=grid) for j in range(self.design.entries)]  # 5
+        fresh = noise.at("release")
+        entries = [fresh.add(theta.map(itemgetter(j)), law, grid=grid) for j in range(self.design.entries)]  # 5
         return Fit(np.array([float(value) for value in entries]), float(sigma), {**released, "sigma": float(sigma)})
 
     def _shaped(
@@ -295,13 +294,13 @@ class OutputGLM:
         size = 1 / math.sqrt(gamma * (ridge + Fraction(released["curvature"])))
         cell = self.loss.curvature * self.design.unit**2 / 2**_WEIGHT_BITS
         unit = cell / 2**self.fine / (ridge / cell).denominator
-        theta = noise.posterior(  # 6
+        theta = noise.at("release").posterior(  # 6
             point.map(lambda found: _gram(found, unit)),
             point.map(lambda found: _cross(found, unit, ridge)),
             unit=unit,
             ridge=ridge,
             precision=gamma,
-            grid=grid_below(Fraction(size)) - _FINER,
+            grid=grid_below(Fraction(size)) - _EXTRA_BITS,
         )
         return Fit(np.array([float(value) for value in theta]), size, {**released, "gamma": float(gamma)})
 
@@ -309,7 +308,8 @@ class OutputGLM:
 def _gram(found: Settled, unit: Fraction) -> list[list[int]]:
     """The Hessian of the losses in cells of a public unit, exactly."""
     ratio = found.unit / unit
-    assert ratio.denominator == 1  # levels stop long before the public unit does
+    if ratio.denominator != 1:  # levels stop long before the public unit does
+        raise ArithmeticError("the Hessian is finer than the public unit")
     return [[value * ratio.numerator for value in row] for row in found.gram]
 
 
@@ -319,7 +319,8 @@ def _cross(found: Settled, unit: Fraction, ridge: Fraction) -> list[int]:
         found.unit * sum(value * entry for value, entry in zip(row, found.theta, strict=True)) for row in found.gram
     ]
     whole = [(image + ridge * entry) / unit for image, entry in zip(images, found.theta, strict=True)]
-    assert all(value.denominator == 1 for value in whole)
+    if any(value.denominator != 1 for value in whole):
+        raise ArithmeticError("the middle of the law is finer than the public unit")
     return [value.numerator for value in whole]
 
 

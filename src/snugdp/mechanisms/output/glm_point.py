@@ -13,16 +13,13 @@ import numpy as np
 
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss
 from snugdp.noise.exact.minimiser import norm_above
-from snugdp.secrecy.private_state import Hidden
-from snugdp.tables.passes.gradient import FinePass
-from snugdp.tables.passes.hessian import CurvaturePass
-
-PROOF = "mechanisms/output/glm.proof.md#lemma-1"
+from snugdp.secrecy.private_state import PrivateState
+from snugdp.tables.passes.hessian import HessianEnclosure
 
 _HALVINGS = 8
 
 
-class Settled(Hidden):
+class Settled(PrivateState):
     """A point, and the Hessian of the losses there as whole numbers of ``unit``. Private."""
 
     __slots__ = ("gram", "theta", "unit")
@@ -50,7 +47,7 @@ def settled(problem: PerturbedLoss, tol: Fraction, close: Fraction, fine: int) -
     theta = small_gradient(problem, tol, fine)
     level = 0
     while True:
-        work = CurvaturePass(FinePass(problem.rows.schema, theta, problem.loss, level, False, problem.rows.bits))
+        work = HessianEnclosure(problem.gradient_pass(theta, level, hessian=False))
         state = problem.rows.state(work)
         if work.error(state) <= close:  # 5
             return Settled(theta, work.gram(state), work.unit)

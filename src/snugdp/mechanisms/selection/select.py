@@ -20,7 +20,7 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
 from snugdp.ledger.inner import RunLedger
 from snugdp.ledger.question import question
-from snugdp.mechanisms.selection.plan import planned
+from snugdp.mechanisms.selection.plan import STEP, planned
 from snugdp.mechanisms.selection.routes import ROUTES, Ask, Runs, Test, cheapest, law_of, scaled
 from snugdp.noise import Noise
 from snugdp.noise.number import number
@@ -28,8 +28,8 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.plan import Plan
 from snugdp.release.context import Purse
 from snugdp.release.progress import waiting
-from snugdp.secrecy.silence import quietly
-from snugdp.serial.codec import Kept
+from snugdp.secrecy.silence import attempt
+from snugdp.serial.codec import StoredOutcome
 
 _LARGEST = Fraction(sys.float_info.max)
 
@@ -39,7 +39,22 @@ Proposal_co = TypeVar("Proposal_co", covariant=True)
 
 @dataclass(frozen=True)
 class Selected(Generic[Proposal_co]):
-    """The best of the runs: what was proposed, what its run released, and its score."""
+    """The best of the runs.
+
+    Parameters
+    ----------
+    proposal : object
+        The winning proposal.
+    release : object
+        What its run released: an outcome, or a fitted estimator.
+    score : float
+        Its score.
+
+    Examples
+    --------
+    >>> Selected(0.1, release=None, score=-2.5).proposal
+    0.1
+    """
 
     proposal: Proposal_co
     release: Any
@@ -50,27 +65,48 @@ class Selected(Generic[Proposal_co]):
 class Selection(Generic[Proposal]):
     """The best of many runs, for one price.
 
-    ``proposals``: public. ``run(proposal, budget, ledger)``: a release of ours, charged to this ledger within this
-    budget; it returns the outcome or the fitted estimator. With an attribute ``plan(proposal, budget)``, the plan of
-    the run, it may spend more, for its cost is known; without one it is taken for any (epsilon, delta)-DP release. A
-    run that takes ``noise=`` as well can be rehearsed; the ledger is then ``None``. Rehearse before you release: what
-    goes wrong inside a run or a score, a mistake of yours too, is a refusal, gives no reason and is paid for.
-    ``score(release)``: a number of any type, larger is better; from the release and public data alone.
-    ``score_share``: the part of a run's budget that the score spends if it looks at private data;
-    ``score(release, budget, ledger)`` is then a release like a run, with ``plan(budget)`` if that is known.
-    ``law``, ``mean_runs``: the law of the hidden number of runs, and its mean; by default geometric, and as many as
-    there are proposals. ``most_runs``: where the number is cut off, and the selection refused; by default where that
-    is next to impossible.
-    ``route``: "stop" for a random number of runs, "compose" for every proposal once; by default the second if it leaves
-    a run no less to spend.
-    ``shared_test(budget, ledger)``: a release before all runs, for ``test_share`` of the budget, with ``plan(budget)``
-    if that is known; every run is given its outcome as ``certificate=``. If it refuses, so does the selection.
+    Rehearse before you release: whatever goes wrong inside a run or a score, even a mistake of yours, is a refusal that
+    gives no reason and is paid for.
 
     Guarantee: (epsilon, delta) of the budget in all, for the winner with its proposal and score (``select.proof.md``,
-    Theorems 1 to 3). A refused or failed run is the worst; if there is no other, the selection is refused. The number
-    of runs is not told; the time they take tells about it and is not covered. Nor is what ``run`` and ``score`` do
-    beside their releases: printing, or scoring on private rows as if they were public.
+    Theorems 1 to 3). A refused or failed run ranks last; if there is no other, the selection is refused. The number of
+    runs stays hidden; the time they take reveals something about it and is not covered. Nor is anything that ``run``
+    and ``score`` do besides their releases: printing, or scoring on private rows as if they were public.
 
+    Parameters
+    ----------
+    proposals : sequence
+        The candidates; public.
+    run : callable
+        ``run(proposal, budget, ledger)``: a release of this library, charged to the given ledger within the given
+        budget; it returns the outcome or the fitted estimator. With an attribute ``plan(proposal, budget)``, the plan
+        of the run, its cost is known and it may spend more; without one it counts as an arbitrary (epsilon, delta)-DP
+        release. A run that also takes ``noise=`` can be rehearsed; the ledger is then None.
+    score : callable
+        ``score(release)``: a number of any type, larger is better, computed from the release and public data alone.
+        With ``score_share``, ``score(release, budget, ledger)`` is itself a release, with ``plan(budget)`` if that is
+        known.
+    budget : Budget
+        What the whole selection may spend.
+    law : str or Law, default="geometric"
+        The law of the hidden number of runs.
+    mean_runs : Real, optional
+        The mean number of runs; by default the number of proposals.
+    most_runs : int, optional
+        Where the number of runs is cut off, and the selection refused; by default where that is next to impossible.
+    route : {"stop", "compose"}, optional
+        "stop" for a random number of runs, "compose" to run every proposal once; by default the second, if it leaves
+        each run no less to spend.
+    score_share : Real, optional
+        The share of a run's budget that the score spends, if it looks at private data.
+    shared_test : callable, optional
+        ``shared_test(budget, ledger)``: a release before all runs, with ``plan(budget)`` if that is known. Every run is
+        given its outcome as ``certificate=``. If it refuses, so does the selection.
+    test_share : Real, default=0.2
+        The share of the budget that the shared test spends.
+
+    Examples
+    --------
     >>> import snugdp
     >>> ages = [30 + i % 7 for i in range(5000)]
     >>> def run(beta, budget, ledger):
@@ -78,8 +114,8 @@ class Selection(Generic[Proposal]):
     ...     return query.release(ages, ledger=ledger)
     >>> budget = snugdp.Budget(2, 1e-6, "replace")
     >>> choice = Selection([0.1, 0.2], run, lambda release: -abs(release.value - 33), budget=budget)
-    >>> print(choice.plan().what)
-    the best of 2 proposals
+    >>> print(choice.plan().title)
+    The best of 2 proposals
     """
 
     proposals: Sequence[Proposal]
@@ -139,7 +175,7 @@ class Selection(Generic[Proposal]):
         """
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return self.paid_from(
-            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.what, **given)), progress
+            Purse(noise, ledger, self.budget).asking(lambda: question(self._plan.title, by="select", **given)), progress
         )
 
     def paid_from(self, purse: Purse, progress: bool | None = None, **more: Any) -> Outcome[Selected[Proposal]]:
@@ -152,9 +188,9 @@ class Selection(Generic[Proposal]):
         if not purse.noise.private and not _names(self.run, "noise"):
             raise TypeError("a rehearsal needs a run that takes noise=... and gives it to its release")
 
-        def walk(_: object) -> Kept:
-            best = self._best(purse.noise, more)
-            return Kept(refused=True) if best is None else Kept(refused=False, value=best)  # 5.
+        def walk(noise: Noise, _: object) -> StoredOutcome:
+            best = self._best(noise.at(STEP), more)
+            return StoredOutcome(refused=True) if best is None else StoredOutcome(refused=False, value=best)  # 5.
 
         with waiting("selecting", progress):
             return purse.pay(self._plan, walk)  # 1.
@@ -240,11 +276,58 @@ def select(
     progress: bool | None = None,
     **options: Any,
 ) -> Outcome[Selected[Proposal]]:
-    """The best of many private runs, for one price: ``Selection(...).release(...)``, where all of it is explained.
-
-    ``options``: ``most_runs``, ``score_share``, ``shared_test``, ``test_share``.
+    """The best of many private runs, for one price: ``Selection(...).release(...)``.
 
     Guarantee: that of ``Selection``.
+
+    Parameters
+    ----------
+    proposals : sequence
+        The candidates; public.
+    run : callable
+        ``run(proposal, budget, ledger)``: a release of this library, charged to the given ledger within the given
+        budget; it returns the outcome or the fitted estimator. With an attribute ``plan(proposal, budget)``, the plan
+        of the run, its cost is known and it may spend more; without one it counts as an arbitrary (epsilon, delta)-DP
+        release. A run that also takes ``noise=`` can be rehearsed; the ledger is then None.
+    score : callable
+        ``score(release)``: a number of any type, larger is better, computed from the release and public data alone.
+        With ``score_share``, ``score(release, budget, ledger)`` is itself a release, with ``plan(budget)`` if that is
+        known.
+    budget : Budget
+        What the whole selection may spend.
+    law : str or Law, default="geometric"
+        The law of the hidden number of runs.
+    mean_runs : Real, optional
+        The mean number of runs; by default the number of proposals.
+    route : {"stop", "compose"}, optional
+        "stop" for a random number of runs, "compose" to run every proposal once; by default the second, if it leaves
+        each run no less to spend.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the selection, which is then NOT PRIVATE.
+    progress : bool, optional
+        Whether to show that it is running.
+    **options
+        ``most_runs``, ``score_share``, ``shared_test`` and ``test_share`` of ``Selection``.
+
+    Returns
+    -------
+    Outcome
+        Its value is a ``Selected``.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> ages = [30 + i % 7 for i in range(5000)]
+    >>> def run(beta, budget, ledger):
+    ...     query = snugdp.TrimmedMean(epsilon=budget.epsilon, delta=budget.delta, bounds=(0, 100), beta=beta)
+    ...     return query.release(ages, ledger=ledger)
+    >>> budget = snugdp.Budget(2, 1e-6, "replace")
+    >>> outcome = select([0.1, 0.2], run, lambda release: -abs(release.value - 33), budget=budget)
+    >>> outcome.refused or outcome.value.proposal in (0.1, 0.2)
+    True
     """
     made = Selection(proposals, run, score, budget=budget, law=law, mean_runs=mean_runs, route=route, **options)
     return made.release(ledger=ledger, noise=noise, progress=progress)
@@ -257,7 +340,7 @@ def _attempt(work: Callable[[], Any], own: RunLedger | None) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the same warning again and again would count the runs
-            return quietly(work)[1]
+            return attempt(work)[1]
     finally:
         own.close()
 

@@ -15,14 +15,13 @@ import numpy as np
 
 from snugdp.certify.distance import DistanceTest, integer_laplace
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.mechanisms.support.peeling import Support
+from snugdp.mechanisms.support.peeling import SELECT, Support
 from snugdp.noise import Noise
-from snugdp.propose.plan import Step
+from snugdp.propose.forecast import Amount
+from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.passes.scores import Integers
-
-PROOF = "mechanisms/support/block_votes.proof.md#theorem-1"
 
 _OFTEN = 20  # forecasts are for 19 cases in 20
 
@@ -48,10 +47,11 @@ class VotedSupport:
         return self._test().cost
 
     def steps(self) -> tuple[Step, ...]:
-        """The line of a plan."""
+        """Of a plan."""
         test = self._test()
-        how = f"{self.blocks} blocks vote, pass if half the lead + discrete Laplace > {test.threshold}"
-        return (Step("select", how, test.cost),)
+        params: dict[str, Amount] = {"blocks": self.blocks, "threshold": test.threshold}
+        noise = StepNoise("block-votes", "discrete Laplace", params=params)
+        return (Step(SELECT, StepKind.SELECT, noise, test.cost),)
 
     def needed(self, width: int) -> float:
         """The lead, in votes, at which the test passes in about 19 cases of 20."""
@@ -59,6 +59,7 @@ class VotedSupport:
 
     def certify(self, data: Secret[Candidates], noise: Noise) -> Support | None:
         """Vote, test, release or refuse."""
+        noise = noise.at(SELECT)
         counts = data.map(lambda candidates: self._votes(candidates, noise))  # 1, 2
         if not self._test().passes(counts, noise):  # 3
             return None

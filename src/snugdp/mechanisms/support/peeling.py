@@ -20,12 +20,12 @@ from snugdp.core.guarantee import Cost
 from snugdp.noise import Gaussian, Gumbel, Noise
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real
-from snugdp.propose.plan import Step
+from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.passes.scores import CELLS, Integers
 
-PROOF = "mechanisms/support/peeling.proof.md#theorem-4"
+CENTRE, SELECT = "select-centre", "select"  # steps
 
 _ROOT = Fraction(99, 70)  # not below the root of 2
 _GRID = 4096  # the centre is a multiple of 1/4096
@@ -101,12 +101,9 @@ class NoisySupport:
         return self.top.cost + Cost(mu=self.centre_mu) if self.centre_mu else self.top.cost
 
     def steps(self) -> tuple[Step, ...]:
-        """The lines of a plan."""
-        scale = float(self.top.scale())
-        draws = Step("select", f"{self.top.size} best scores, Gumbel noise of scale {scale:.4g} rows", self.top.cost)
-        if not self.centre_mu:
-            return (draws,)
-        return Step("centre", "mean of the targets, with Gaussian noise", Cost(mu=self.centre_mu)), draws
+        """Of a plan."""
+        noise = StepNoise("best-scores", "gumbel", float(self.top.scale()), "rows", times=self.top.size)
+        return *_centre(self.centre_mu), Step(SELECT, StepKind.SELECT, noise, self.top.cost)
 
     def needed(self, width: int) -> float:
         """The lead, in rows, at which a score is found among ``width`` in about 19 cases of 20."""
@@ -117,7 +114,7 @@ class NoisySupport:
         centre = mean_target(self.centre_mu, data, noise) if self.centre_mu else Fraction(0)
         cells = int(centre * CELLS)
         scores = data.map(lambda candidates: candidates.scores().centred(cells))  # 3
-        return Support(self.top.draw(scores, CELLS * (CELLS + abs(cells)), noise), centre)
+        return Support(self.top.draw(scores, CELLS * (CELLS + abs(cells)), noise.at(SELECT)), centre)
 
 
 @dataclass(frozen=True)
@@ -141,12 +138,9 @@ class NoisyScores:
         return Cost(mu=self.mu) + Cost(mu=self.centre_mu)
 
     def steps(self) -> tuple[Step, ...]:
-        """The lines of a plan."""
-        how = f"{self.size} best scores, Gaussian noise of {float(self.row_norm / self.mu):.4g} rows on each"
-        scores = Step("select", how, Cost(mu=self.mu))
-        if not self.centre_mu:
-            return (scores,)
-        return Step("centre", "mean of the targets, with Gaussian noise", Cost(mu=self.centre_mu)), scores
+        """Of a plan."""
+        noise = StepNoise("best-scores", "gaussian", float(self.row_norm / self.mu), "rows", times=self.size)
+        return *_centre(self.centre_mu), Step(SELECT, StepKind.SELECT, noise, Cost(mu=self.mu))
 
     def needed(self, width: int) -> float:
         """The lead, in rows, at which a score is found among ``width`` in about 19 cases of 20."""
@@ -157,16 +151,20 @@ class NoisyScores:
         centre = mean_target(self.centre_mu, data, noise) if self.centre_mu else Fraction(0)
         cells, limit = int(centre * CELLS), math.floor(self.row_norm * CELLS)
         scores = data.map(lambda candidates: _shortened(candidates, self.row_norm).scores().signed(cells))
-        noisy = noise.add_integers(scores, Gaussian(limit * (CELLS + abs(cells)) / self.mu))  # 5
+        noisy = noise.at(SELECT).add_integers(scores, Gaussian(limit * (CELLS + abs(cells)) / self.mu))  # 5
         order = sorted(range(len(noisy)), key=lambda place: (-abs(noisy[place]), place))
         return Support(tuple(order[: self.size]), centre)
+
+
+def _centre(mu: Fraction) -> tuple[Step, ...]:
+    return (Step(CENTRE, StepKind.STATISTIC, StepNoise("mean-target", "gaussian"), Cost(mu=mu)),) if mu else ()
 
 
 def mean_target(mu: Fraction, data: Secret[Candidates], noise: Noise) -> Fraction:
     """The mean of the scaled targets, shrunk towards 0: a Gaussian release of this mu (Theorem 4, lines 1 and 2)."""
     deviation = _ROOT / mu
     sums = data.map(lambda candidates: candidates.scores().totals())
-    total, count = noise.add_integers(sums, Gaussian(CELLS * deviation))  # 1
+    total, count = noise.at(CENTRE).add_integers(sums, Gaussian(CELLS * deviation))  # 1
     known = max(Fraction(count, CELLS), Fraction(0)) + 2 * deviation
     part = min(max(Fraction(total, CELLS) / known, Fraction(-1)), Fraction(1))
     return Fraction(round(part * _GRID), _GRID)  # 2

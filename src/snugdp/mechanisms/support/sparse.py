@@ -7,31 +7,33 @@ what the first one leaves of the budget, and only the entries that were released
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Fit, Forecast, Method
+from snugdp.mechanisms.linear.base import Fit, Method
 from snugdp.mechanisms.support.block_votes import VotedSupport
 from snugdp.mechanisms.support.peeling import NoisyScores, NoisySupport, Support, TopScores
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
+from snugdp.propose.forecast import Accuracy, Note
 from snugdp.propose.plan import Plan, Step
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp.release.stages import in_two_stages
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
 
-PROOF = "mechanisms/support/sparse.proof.md#theorem-1"
+THEOREM = theorem("sparse/1")
 
 _CENTRE = Fraction(1, 100)  # of mu squared
-_SMALLER = Fraction(99, 100)
-_JUST = 1 - Fraction(1, 1 << 20)
-_TRIES = 200
-_MOST = 1 << 30  # a cap on public mu, for budgets that protect nobody
+_SMALLER_STEP = Fraction(99, 100)
+_JUST_BELOW = 1 - Fraction(1, 1 << 20)
+_MAX_TRIES = 200
+_MAX_MU = 1 << 30  # a cap on public mu, for budgets that protect nobody
 
 
 class Chooser(Protocol):
@@ -43,7 +45,7 @@ class Chooser(Protocol):
         ...
 
     def steps(self) -> tuple[Step, ...]:
-        """The lines of a plan."""
+        """Of a plan."""
         ...
 
     def needed(self, width: int) -> float:
@@ -115,18 +117,19 @@ class SparseMethod:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        unit = "votes" if isinstance(self.chooser, VotedSupport) else "rows of full size"
-        lead = f"an entry is usually chosen when its score leads by {self.chooser.needed(self._width):.3g} {unit}"
+        unit = "votes" if isinstance(self.chooser, VotedSupport) else "rows"
+        lead = Note("entry-chosen", {"lead": self.chooser.needed(self._width), "unit": unit})
+        after = self._second.forecast
         return Plan(
-            f"choose entries among {self._width:,}, then {self._second.what}",
-            PROOF,
-            self._second.proposal,
+            f"{self._second.title} on the best of {self._width:,} columns",
+            THEOREM,
             (*self.chooser.steps(), *self._second.steps),
-            (lead, *self._second.forecast),
+            self._second.proposal,
+            replace(after, notes=(lead, *after.notes)),
             self.budget,
         )
 
-    def forecast(self, rows: int) -> Forecast:
+    def forecast(self, rows: int) -> Accuracy:
         """That of the fit, if the right entries were chosen."""
         return self.method.forecast(rows)
 
@@ -156,9 +159,11 @@ def _guesses(epsilon: Fraction, delta: Fraction, mu_squared: Fraction) -> list[F
     for part in (delta, delta / 2):
         left = _mu_squared(epsilon, part) - mu_squared
         if left > 0:
-            found.append(Fraction(gaussian.epsilon(_root(left), part)) * _JUST)
+            found.append(Fraction(gaussian.epsilon(_root(left), part)) * _JUST_BELOW)
     least = min(found, default=epsilon)
-    return [guess for guess in (*found, *(least * _SMALLER**k for k in range(1, _TRIES))) if 0 < guess <= epsilon]
+    return [
+        guess for guess in (*found, *(least * _SMALLER_STEP**k for k in range(1, _MAX_TRIES))) if 0 < guess <= epsilon
+    ]
 
 
 def _left_alike(budget: Budget, mu_squared: Fraction) -> Fraction:
@@ -169,7 +174,7 @@ def _left_alike(budget: Budget, mu_squared: Fraction) -> Fraction:
 
 
 def _mu_squared(epsilon: Fraction, delta: Fraction) -> Fraction:
-    return Fraction(min(gaussian.mu(epsilon, delta), float(_MOST))) ** 2
+    return Fraction(min(gaussian.mu(epsilon, delta), float(_MAX_MU))) ** 2
 
 
 def _root(square: Fraction) -> Fraction:

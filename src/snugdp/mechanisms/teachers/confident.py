@@ -24,7 +24,6 @@ from snugdp.numerics.rationals import Real, rational
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-PROOF = "mechanisms/teachers/confident.proof.md#theorem-1"
 _STEP = 64  # units added for every move: 2**-34 nats, above what floats do to the order of joint losses
 _BLOCK = 1 << 20  # entries of one temporary array
 _FARTHEST = 2.0**40  # votes: beyond, a threshold is no threshold and its logarithms are no numbers

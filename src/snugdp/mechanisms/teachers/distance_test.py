@@ -21,9 +21,10 @@ from snugdp.mechanisms.teachers.passing import PassTable, PrivacyProfile
 from snugdp.mechanisms.teachers.table import UNIT
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import float_down
+from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 
-PROOF = "mechanisms/teachers/distance_test.proof.md#theorem-2"
+THEOREM = theorem("labels-distance/1")
 
 _SPARE = 2.0**-34  # of log q for every move: far above the rounding of log q and of sigma
 
@@ -127,7 +128,7 @@ class SharpDistance:
 
     def passes(self, data: Secret[Integers], noise: Noise) -> bool:
         """One draw of the bit."""
-        return noise.chance(data.map(lambda votes: self.table.at(self.distance(votes))))
+        return noise.at("test").chance(data.map(lambda votes: self.table.at(self.distance(votes))))
 
 
 def confident_profile(losses: ConfidentLosses) -> Callable[[Integers], Callable[[int], PrivacyProfile]]:

@@ -18,10 +18,10 @@ from snugdp.accounting.gaussian import positive
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 
-PROOF = "mechanisms/teachers/labels.proof.md#theorem-1"
-CONFIDENT_PROOF = "mechanisms/teachers/labels.proof.md#theorem-2"
+THEOREM, CONFIDENT = theorem("labels/1"), theorem("labels-confident/1")
 
 Integers = NDArray[np.int64]
 
@@ -49,7 +49,7 @@ class NoisyLabels:
 
     def draw(self, data: Secret[Integers], noise: Noise) -> Integers:
         """The labels of all queries, with fresh noise."""
-        return noise.argmaxes(data, Gaussian(self.sigma))  # 1.
+        return noise.at("release").argmaxes(data, Gaussian(self.sigma))  # 1.
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ConfidentLabels:
         """The labels of the queries that are answered, with fresh noise."""
         labels = NoisyLabels(self.sigma).draw(data, noise)  # 1.
         tops = data.map(lambda votes: votes.max(axis=1))  # 2.
-        answered = noise.reach(tops, Gaussian(self.threshold_sigma), self.threshold)  # 3.
+        answered = noise.at("release").reach(tops, Gaussian(self.threshold_sigma), self.threshold)  # 3.
         return np.where(answered, labels, NO_ANSWER)  # 4.
 
 

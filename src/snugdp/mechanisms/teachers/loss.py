@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-PROOF = "mechanisms/teachers/loss.proof.md#theorem-1"
 _FARTHEST = -38.0  # logarithm of the smallest part of q that is a cell of its own
 
 

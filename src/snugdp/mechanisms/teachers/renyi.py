@@ -31,7 +31,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Totals = Callable[[Integers, int], Integers]
 
-PROOF = "mechanisms/teachers/renyi.proof.md#theorem-1"
 ORDERS = (
     1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 25.0, 28.0, 32.0,
     36.0, 40.0, 46.0, 52.0, 60.0, 70.0, 85.0, 100.0, 130.0, 170.0,

@@ -23,7 +23,6 @@ Integers = NDArray[np.int64]
 Positions = NDArray[np.intp]
 Loss: TypeAlias = Literal["closed", "theorem6"]
 
-PROOF = "mechanisms/teachers/smooth.proof.md#theorem-1"
 _FARTHEST = -59.0  # quantile below which nothing is told apart
 _NODES = 30_000  # about: a move is cut into so many parts that there are not more nodes
 _BLOCK = 1 << 21  # entries of one temporary array

@@ -25,12 +25,13 @@ from snugdp.mechanisms.teachers.table import UNIT
 from snugdp.mechanisms.teachers.tails import conversion
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-PROOF = "mechanisms/teachers/smooth_test.proof.md#theorem-1"
+THEOREM = theorem("labels-smooth/1")
 ORDERS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 24.0, 28.0, 34.0, 40.0)
 _SHRINK = 1 - 2.0**-20  # of beta, so that S as computed is beta-smooth
 _GROW = 1 + 2.0**-30  # of S, for the floats in it
@@ -68,7 +69,8 @@ class SmoothTest:
             raise ValueError("failure must be below delta, and delta below 1: a tenth of delta is typical")
         if min(self.teachers, self.queries) < 1 or self.classes < 2:
             raise ValueError("a test of labels needs at least one teacher, one query and two classes")
-        assert self._bound.order == self.order  # refuses an order that is too high for beta
+        if self._bound.order != self.order:  # making the bound refuses an order that is too high for beta
+            raise ValueError("order is too high for beta")
 
     @property
     def release(self) -> Fraction:
@@ -88,7 +90,7 @@ class SmoothTest:
 
     def passes(self, data: Secret[Integers], noise: Noise) -> bool:
         """One draw of the test."""
-        return BoundTest(self._bound, lambda bound: bound, self.limit).passes(data, noise)
+        return BoundTest(self._bound, lambda bound: bound, self.limit).passes(data, noise.at("test"))
 
     def loss(self, votes: Integers) -> float:
         """The labels' loss, a little above. It is private."""

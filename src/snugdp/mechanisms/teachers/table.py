@@ -19,7 +19,6 @@ from snugdp.mechanisms.teachers.loss import Floats, ceiling, closed, log1mexp, l
 Integers = NDArray[np.int64]
 Positions = NDArray[np.intp]
 
-PROOF = "mechanisms/teachers/table.proof.md#theorem-1"
 UNIT = 2.0**-40  # nats: what one step of a stored loss is worth
 MARGIN = 2.0**-34  # relative to every term, far above the error of a float
 STEP = 2.0**-34  # added to log q for every move: far above the error of its computation

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from snugdp.noise import Continuous, Noise
 from snugdp.secrecy.secret import Secret
 
-PROOF = "mechanisms/votes/vote.proof.md#theorem-5"
-
 
 @dataclass(frozen=True)
 class NoisyMax:
@@ -22,10 +20,6 @@ class NoisyMax:
 
     law: Continuous
 
-    def passes(self, data: Secret[NDArray[np.int64]], noise: Noise) -> bool:
-        """There is nothing to test."""
-        return True
-
     def draw(self, data: Secret[NDArray[np.int64]], noise: Noise) -> int:
         """The position of the winner."""
-        return noise.argmax(data.map(lambda tally: [int(count) for count in tally]), self.law)
+        return noise.at("release").argmax(data.map(lambda tally: [int(count) for count in tally]), self.law)

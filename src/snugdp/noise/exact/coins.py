@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from snugdp.noise.exact.shapes import Floats
 
 COIN_BITS = 31  # bits of an acceptance coin, before a tie asks for more
-LARGEST_EXPONENT = 60.0  # exp_neg is proved up to here; beyond, a probability is only known to be tiny
+MAX_EXPONENT = 60.0  # exp_neg is proved up to here; beyond, a probability is only known to be tiny
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def coins(e: Floats, coin: NDArray[np.uint32], margin: float) -> tuple[NDArray[n
     An exponent above 60 counts as 60: its probability is then below the absolute slack, which can only be
     rejected or left open.
     """
-    p = exp_neg(np.minimum(e, LARGEST_EXPONENT)) * 2.0**COIN_BITS
+    p = exp_neg(np.minimum(e, MAX_EXPONENT)) * 2.0**COIN_BITS
     slack = 2.0 ** (COIN_BITS - 50)
     face = coin.astype(np.float64)
     heads = face + 1.0 < p * (1.0 - margin) - slack

@@ -25,7 +25,7 @@ from snugdp.noise.exact.shapes import TABLE_BITS, Floats, Shape, accepts, thresh
 Integers: TypeAlias = NDArray[Any]  # int64, or Python integers where one of them does not fit
 
 FRACTION_BITS = 64
-_MOST_LANES = 1 << 15
+_MAX_LANES = 1 << 15
 _ONE = np.uint32(1)
 _FLOAT_SCALES = (Fraction(1, 1 << 1000), Fraction(1 << 50))
 
@@ -66,7 +66,7 @@ def draw(shape: Shape, n: int, margins: Margins = PROVED) -> Batch:
 
 def lanes_for(wanted: int, rate: float) -> int:
     """How many lanes to try so that ``wanted`` of them are probably accepted, in blocks that fit a cache."""
-    return min(_MOST_LANES, ceil((wanted + 4 * sqrt(wanted)) / rate))
+    return min(_MAX_LANES, ceil((wanted + 4 * sqrt(wanted)) / rate))
 
 
 def _attempt(shape: Shape, lanes: int, margins: Margins) -> Batch:

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from flint import arb
 
-from snugdp.accounting.selection import Law, check_law
 from snugdp.noise.exact.refine import Bits, refine
 from snugdp.numerics.balls import ball, precision
 
+if TYPE_CHECKING:
+    from snugdp.accounting.selection import Law
+
 _RARELY = Fraction(1, 10**9)  # how often a selection may end for nothing by its cut
-_FARTHEST = 10**7  # runs
+_MAX_RUNS = 10**7  # runs
 _WORKING = 128  # bits, where only the size of a tail is asked for
 
 
@@ -46,13 +49,15 @@ def cut_off(law: Law) -> int:
         left, rarely = arb(1), ball(_RARELY)
         for k, chance in enumerate(law.masses()):
             left -= chance
-            if k and (left < rarely or k == _FARTHEST):
+            if k and (left < rarely or k == _MAX_RUNS):
                 break
     return k
 
 
 def check_stopping(law: Law, most: int) -> None:
     """Refuse what is no law of a number of runs, and a cut before the first run."""
+    from snugdp.accounting.selection import check_law
+
     check_law(law)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError("most, the largest number of runs, must be a whole number of at least 1")

@@ -25,10 +25,10 @@ from snugdp.noise.laws import Continuous, Gumbel
 Whole = NDArray[Any]  # whole numbers of a declared width
 
 CELLS = 1 << 17  # noise drawn at a time
-_FARTHEST = Fraction(1 << 900)  # where floats are compared, scales and thresholds are below this
+_MAX_SCALE = Fraction(1 << 900)  # where floats are compared, scales and thresholds are below this
 _LN2 = 0.6931471805599453
 _ATANH = tuple(1.0 / (2 * j + 1) for j in range(12, -1, -1))
-_SMALLEST = 2.0**-40  # of an exponential draw whose logarithm is taken in floats
+_MIN_EXPONENTIAL = 2.0**-40  # of an exponential draw whose logarithm is taken in floats
 
 
 def argmaxes(scores: Whole, law: Continuous, margins: Margins = PROVED) -> NDArray[np.int64]:
@@ -118,7 +118,7 @@ def _winners(scores: Whole, law: Continuous, margins: Margins) -> NDArray[np.int
 def _reached(values: Whole, law: Continuous, threshold: Fraction, margins: Margins) -> NDArray[np.bool_]:
     drawn = draw(shape_of(law)[0], len(values), margins)  # line 1
     noise, window = _enclosed(law, drawn, margins)  # line 3
-    far = abs(threshold) > _FARTHEST
+    far = abs(threshold) > _MAX_SCALE
     at, value = 0.0 if far else float(threshold), values.astype(np.float64)
     sums = (value - at) + noise  # line 7
     slack = (np.abs(value) + abs(at) + np.abs(noise)) * (2.0**-50 * margins.window)
@@ -136,12 +136,12 @@ def _reaches(lead: Fraction, law: Continuous, drawn: Deviate) -> bool:
 def _enclosed(law: Continuous, drawn: Batch, margins: Margins) -> tuple[Floats, Floats]:
     """The noise in floats, and how far off they may be: infinitely where floats do not know."""
     scale = shape_of(law)[1]
-    if not 1 / _FARTHEST <= scale <= _FARTHEST:
+    if not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
         return np.zeros(len(drawn)), np.full(len(drawn), np.inf)
     factor = float(scale)
     size = drawn.whole + leading(drawn.fraction)
     if isinstance(law, Gumbel):
-        small = size < _SMALLEST
+        small = size < _MIN_EXPONENTIAL
         size = np.where(small, 1.0, size)
         log = logarithm(size)
         window = factor * (2.0**-48 * (1.0 + np.abs(log)) + 2.0**-51 / size) * margins.window

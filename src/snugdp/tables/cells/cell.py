@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 
 T = TypeVar("T")
 Moment: TypeAlias = tuple[str, int]
@@ -41,7 +41,7 @@ def number(cell: Any) -> float:
     >>> [number(cell) for cell in (1, "1.0", True, "True", b"1", [1], "?", None, 1j, [1, 2])]
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, nan, nan, nan, nan]
     """
-    return attempt(_number, cell, math.nan) + 0.0  # one zero: a negative one would be another cell to some models
+    return read_or(_number, cell, math.nan) + 0.0  # one zero: a negative one would be another cell to some models
 
 
 def truth(cell: Any) -> float:
@@ -50,7 +50,7 @@ def truth(cell: Any) -> float:
     >>> [truth(cell) for cell in (True, 0, "1.0", "yes", "N", 2, None)]
     [1.0, 0.0, 1.0, 1.0, 0.0, nan, nan]
     """
-    return attempt(_truth, cell, math.nan)
+    return read_or(_truth, cell, math.nan)
 
 
 def label(cell: Any) -> Label | None:
@@ -67,7 +67,7 @@ def label(cell: Any) -> Label | None:
     >>> label(date(1970, 1, 2)) == label("1970-01-02") == label(np.datetime64("1970-01-02T00:00")) != label(1)
     True
     """
-    return attempt(_label, cell, None)
+    return read_or(_label, cell, None)
 
 
 def text(cell: Any) -> str | None:
@@ -81,7 +81,7 @@ def text(cell: Any) -> str | None:
         return found
     if isinstance(found, float):
         return str(int(found)) if found.is_integer() else repr(found)
-    return quietly(lambda: _spelled(found[1]))[1]
+    return attempt(lambda: _spelled(found[1]))[1]
 
 
 def moment(cell: Any) -> int | None:
@@ -90,12 +90,12 @@ def moment(cell: Any) -> int | None:
     >>> moment("1970-01-02") == moment(date(1970, 1, 2)) == 86_400_000_000, moment("?")
     (True, None)
     """
-    return attempt(_moment, cell, None)
+    return read_or(_moment, cell, None)
 
 
-def attempt(read: Callable[[Any], T], cell: Any, missing: T) -> T:
+def read_or(read: Callable[[Any], T], cell: Any, missing: T) -> T:
     """What a function makes of a cell, or of the only entry of a list; ``missing`` where it raises."""
-    worked, value = quietly(lambda: read(_inner(cell)))
+    worked, value = attempt(lambda: read(_inner(cell)))
     return missing if not worked else value  # type: ignore[return-value]
 
 
@@ -202,10 +202,10 @@ def _parsed(spelled: str) -> float:
     word = _WORDS.get(bare.lower())
     if word is not None:
         return word
-    worked, value = quietly(lambda: float(bare))
+    worked, value = attempt(lambda: float(bare))
     if worked and value is not None:
         return value
-    worked, other = quietly(lambda: complex(bare))
+    worked, other = attempt(lambda: complex(bare))
     return _real(other) if worked and other is not None else math.nan
 
 
@@ -225,7 +225,7 @@ def _label(cell: Any) -> Label | None:
     value = _number(cell)
     if not math.isnan(value):
         return in_single(value)
-    worked, found = quietly(lambda: _moment(cell))
+    worked, found = attempt(lambda: _moment(cell))
     return spelled if not worked or found is None else (MOMENT, found)
 
 

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from snugdp.secrecy.secret import muted
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt, muted
 from snugdp.tables.cells import cell as one
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Image = TypeVar("Image", bound=np.generic)
 Floats: TypeAlias = NDArray[np.float64]
@@ -193,7 +194,7 @@ def listed_numbers(cells: Sequence[Any]) -> Floats:
     kinds = set(map(id, map(type, cells)))
     if kinds <= _OPTIONAL:  # then numpy converts one by one, as ``number`` does
         full = cells if kinds <= _FLOATS else [np.nan if cell is None else cell for cell in cells]
-        worked, found = quietly(lambda: np.array(full, dtype=np.float64))
+        worked, found = attempt(lambda: np.array(full, dtype=np.float64))
         if worked and found is not None:
             return found + 0.0
     return each(cells, one.number, np.nan)
@@ -218,10 +219,10 @@ def cells_of(series: nw.Series[Any]) -> list[Any]:
     """The cells of a column. One that its library cannot hand out is missing, and the others are not."""
     native: Any = series.to_native()
     text = type(getattr(native, "dtype", None)).__name__ == "StringDtype"  # of pandas, whose missing cells are slow
-    worked, cells = quietly(lambda: _text_cells(native) if text else series.to_list())
+    worked, cells = attempt(lambda: _text_cells(native) if text else series.to_list())
     if worked and cells is not None:
         return cells
-    return [quietly(lambda index=index: series[index])[1] for index in range(len(series))]  # type: ignore[misc]
+    return [attempt(lambda index=index: series[index])[1] for index in range(len(series))]  # type: ignore[misc]
 
 
 def _text_cells(native: Any) -> list[Any]:
@@ -288,14 +289,16 @@ def _present(rows: Declared) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
 def _by_distinct(rows: Rows, image: Callable[[Any], Any], missing: float) -> NDArray[Any]:
     """The images of cells that are not numbers of a declared type."""
-    native: Any = rows.to_native() if isinstance(rows, nw.Series) else None
-    if isinstance(native, pl.Series) and native.dtype == pl.String:
+    native: Any = rows.to_native() if isinstance(rows, nw.Series) and rows.dtype == nw.String else None
+    if nw.dependencies.is_polars_series(native):
         return _parsed(native) if image is one.number else _distinct(native, image, missing)
     return each(_listed(rows), image, missing)
 
 
 def _parsed(rows: pl.Series) -> Floats:
     """The numbers that text spells: by polars, which agrees with ``number`` where it finds one, then one by one."""
+    import polars as pl
+
     values = rows.str.strip_chars().cast(pl.Float64, strict=False)
     left = (values.is_null() & rows.is_not_null()).to_numpy()
     found = values.fill_null(np.nan).to_numpy() + 0.0
@@ -306,6 +309,8 @@ def _parsed(rows: pl.Series) -> Floats:
 
 def _distinct(rows: pl.Series, image: Callable[[Any], Any], missing: float) -> NDArray[Any]:
     """Text by its distinct values."""
+    import polars as pl
+
     kind: Any = pl.Float64 if isinstance(missing, float) else pl.Int64
     values = rows.unique().drop_nulls()
     images = pl.Series([image(cell) for cell in values.to_list()], dtype=kind)
@@ -323,7 +328,7 @@ def _listed(rows: Rows) -> list[Any]:
 def _read(rows: Rows, read: Callable[[], NDArray[Image]]) -> NDArray[Image]:
     """The images, or an error about the declared type alone."""
     with muted():
-        worked, images = quietly(read)
+        worked, images = attempt(read)
     if not worked or images is None:
         kind = "objects" if isinstance(rows, list) else type_name(rows)
         raise TypeError(f"a column of type {kind} could not be read; convert it to floats or text first")

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.secrecy.secret import muted
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt, muted
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import Integers, label_images, label_rows
 
@@ -34,7 +33,7 @@ class Names:
     what: str = "the names"
 
     def __post_init__(self) -> None:
-        listed = None if isinstance(self.names, str | bytes) else quietly(lambda: list(self.names))[1]
+        listed = None if isinstance(self.names, str | bytes) else attempt(lambda: list(self.names))[1]
         if listed is None:
             raise TypeError(f"{self.what} must be a list of labels")
         plain = tuple(name.item() if isinstance(name, np.generic) else name for name in listed)

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.secrecy.secret import muted
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt, muted
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import Floats, listed_numbers
 
@@ -71,9 +70,9 @@ def undeclared_rows(X: Any) -> list[Any] | None:
     if not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
         return None  # nothing to numpy but one object
     declares = any(hasattr(X, name) for name in ("__array__", "__array_interface__", "__array_struct__"))
-    if declares or quietly(lambda: memoryview(X))[0]:
+    if declares or attempt(lambda: memoryview(X))[0]:
         return None
-    return quietly(lambda: list(X))[1]
+    return attempt(lambda: list(X))[1]
 
 
 def grid(rows: list[Any], width: int | None = None) -> list[list[Any]]:
@@ -83,7 +82,7 @@ def grid(rows: list[Any], width: int | None = None) -> list[list[Any]]:
     [[1, 2], [3, 4], [None, None], [None, None]]
     """
     plain = [_plain(row) for row in rows]
-    lengths = [quietly(partial(one.length, row))[1] for row in plain]
+    lengths = [attempt(partial(one.length, row))[1] for row in plain]
     size = width if width is not None else _commonest([1 if length is None else length for length in lengths])
     missing: list[Any] = [None] * size
     return [
@@ -108,7 +107,7 @@ def is_sparse(data: object) -> bool:
 def _plain(row: Any) -> Any:
     """A row that is a column of a library as a list; any other as it is."""
     if str(type(row).__module__).partition(".")[0] in ("pandas", "polars", "pyarrow") and hasattr(row, "__len__"):
-        return quietly(lambda: row.to_pylist() if hasattr(row, "to_pylist") else list(row))[1]
+        return attempt(lambda: row.to_pylist() if hasattr(row, "to_pylist") else list(row))[1]
     return row
 
 

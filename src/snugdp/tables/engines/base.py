@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.sources import Source, SparkSource, open_source
 from snugdp.tables.sources.base import Frame
 
@@ -63,7 +63,7 @@ def fold(work: Pass[S], frames: Iterable[Frame]) -> S:
 
 def fold_one(work: Pass[S], state: S, frame: Frame) -> S:
     """The state after one more frame. Raised outside any handler, so that nothing carries private values."""
-    worked, after = quietly(lambda: work.fold(state, frame))
+    worked, after = attempt(lambda: work.fold(state, frame))
     if not worked or after is None:
         raise PrivateComputationError(_FAILED)
     return after

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.engines.base import fold, merged
 from snugdp.tables.sources import Source, SparkSource, TableError, wanted
 from snugdp.tables.sources.cluster import interpreter
@@ -34,7 +34,7 @@ class Spark:
         columns = [f"`{name.replace('`', '``')}`" for name in wanted(work, source.types)]
         with interpreter(source.table.sparkSession):
             job = source.table.select(*columns).mapInArrow(_Task(work), "part int, state binary")
-        worked, answers = quietly(lambda: _answers(job))
+        worked, answers = attempt(lambda: _answers(job))
         if not worked or answers is None:
             raise TableError(
                 "the Spark job failed; the cause is in the logs of the cluster and is withheld here because it may "
@@ -65,7 +65,8 @@ class _Task:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        assert context is not None
+        if context is None:
+            raise RuntimeError("this runs inside a Spark task only")
         frames = (nw.from_native(pa.Table.from_batches([batch]), eager_only=True) for batch in batches)
         state = self.work.pack(fold(self.work, frames))
         columns = [pa.array([context.partitionId()], pa.int32()), pa.array([state], pa.binary())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real
+from snugdp.tables.layouts.base import WrappedLayout
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
-from snugdp.tables.schema.kinds import Column, DType
 from snugdp.tables.schema.schema import Coefficients, Layout
 
 PROOF = "tables/layouts/affine.proof.md#theorem-1"
 
 
 @dataclass(frozen=True)
-class Stretched:
+class AffineLayout(WrappedLayout):
     """A layout whose features are (x - centre) * stretch, shortened to ``norm``; the constant stays 1. Public.
 
     Guarantee: the image of a row is a function of that row alone (``affine.proof.md``, Theorem 1). The row map does
@@ -41,40 +41,6 @@ class Stretched:
         if not (np.isfinite(self.centre).all() and 0 < self.stretch < 2.0**100):
             raise ValueError("the centre must be finite, the stretch above 0 and below 2**100")
 
-    @property
-    def columns(self) -> Mapping[str, Column]:
-        """Those of the layout."""
-        return self.layout.columns
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Those of the layout."""
-        return self.layout.features
-
-    @property
-    def target(self) -> str | None:
-        """That of the layout."""
-        return self.layout.target
-
-    @property
-    def target_bound(self) -> int:
-        """That of the layout."""
-        return self.layout.target_bound
-
-    @property
-    def target_units(self) -> tuple[float, float]:
-        """Those of the layout."""
-        return self.layout.target_units
-
-    @property
-    def intercept(self) -> bool:
-        """That of the layout."""
-        return self.layout.intercept
-
-    def check(self, types: Mapping[str, DType]) -> None:
-        """As the layout does."""
-        self.layout.check(types)
-
     @cached_property
     def _middle(self) -> Floats:
         return np.array(self.centre)
@@ -92,24 +58,22 @@ class Stretched:
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of stretched rows in the user's units."""
-        return self.layout.coefficients(unstretched(theta, self.centre, self.stretch))
+        return self.layout.coefficients(undo_affine(theta, self.centre, self.stretch))
 
 
-class StretchedRows(Rows):
+class AffineRows(Rows):
     """The rows of a table under another layout of the same columns. Private."""
 
     __slots__ = ()
 
     def __init__(self, rows: Rows, centre: Sequence[float], stretch: float, norm: Real) -> None:
-        self.schema, self.bits = Stretched(rows.schema, tuple(centre), stretch, norm), None
-        self._source = rows._source
-        self._moments, self._images, self._progress = None, None, False
+        super().__init__(rows.source, AffineLayout(rows.schema, tuple(centre), stretch, norm), progress=False)
 
 
-def unstretched(theta: ArrayLike, centre: Sequence[float], stretch: float) -> Floats:
+def undo_affine(theta: ArrayLike, centre: Sequence[float], stretch: float) -> Floats:
     """The same linear functions of rows as they were before; one function, or one in each row of a matrix.
 
-    >>> unstretched([3.0, 1.0], (0.25,), 2.0).tolist()
+    >>> undo_affine([3.0, 1.0], (0.25,), 2.0).tolist()
     [6.0, -0.5]
     """
     given = np.array(theta, dtype=np.float64)
@@ -118,3 +82,25 @@ def unstretched(theta: ArrayLike, centre: Sequence[float], stretch: float) -> Fl
     if given.shape[-1] > width:
         given[..., width] -= given[..., :width] @ np.array(centre)
     return given
+
+
+@dataclass(frozen=True)
+class UnitlessLayout(WrappedLayout):
+    """A layout whose linear functions are shown as they are, without the units of a target."""
+
+    layout: Layout
+    target_units = (0.0, 1.0)
+
+    @property
+    def norm(self) -> Real:
+        """That of the layout."""
+        return self.layout.norm
+
+    def blocks(self, frame: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
+        """Those of the layout."""
+        return self.layout.blocks(frame)
+
+    def coefficients(self, theta: ArrayLike) -> Coefficients:
+        """For entries in the user's units."""
+        linear, (middle, half) = self.layout.coefficients(theta), self.layout.target_units
+        return Coefficients(linear.names, linear.values / half, (linear.intercept - middle) / half)

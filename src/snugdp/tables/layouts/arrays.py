@@ -8,28 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from snugdp.numerics.rationals import Real, rational
-from snugdp.secrecy.private_state import Hidden
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.cells import matrix, numbers
 from snugdp.tables.cells.rows import is_sparse
-from snugdp.tables.schema.kinds import Column, DType, Number, type_name
+from snugdp.tables.layouts.base import MAX_BLOCK_CELLS, NumberLayout, is_bound
+from snugdp.tables.schema.kinds import DType, Number
 from snugdp.tables.schema.scaling import Affine, Floats, floats, scale_for
-from snugdp.tables.schema.schema import Coefficients
 from snugdp.tables.sources.base import Batch, Frame, Partition, Source, step
 
-_CELLS = 1 << 20  # numbers in a block
-_HUGE = Fraction(10**290)
 
-
-class Block(Hidden):
+class Block(PrivateState):
     """Some rows of a matrix and their targets. Private."""
 
     __slots__ = ("X", "y")
@@ -42,68 +38,42 @@ class Block(Hidden):
 
 
 @dataclass(frozen=True)
-class ArraySchema:
+class ArraySchema(NumberLayout):
     """What is public about a matrix: its columns, a bound on the norm of a row, and bounds on the target.
 
     ``x_norm``: rows are divided by it, and longer ones are shortened to norm 1 when statistics are taken. ``y_bound``:
-    b for targets in [-b, b], or (low, high); the target is scaled to [-1, 1]. What is no number counts as 0 in a row
-    and as the middle in a target.
+    b for targets in [-b, b], or (low, high); the target is scaled to [-1, 1]. A missing value counts as 0 in a
+    row and as the middle in a target.
 
     >>> ArraySchema(("x0", "x1"), x_norm=5, y_bound=10).features
     ('x0', 'x1', 'intercept')
+    >>> ArraySchema(("x0",), x_norm=5, y_bound=(0, 20)).coefficients([0.5, 0.1])
+    Coefficients(names=('x0',), values=array([1.]), intercept=11.0)
     """
 
     names: tuple[str, ...]
     x_norm: Real
     y_bound: Real | tuple[Real, ...]
     intercept: bool = True
-    norm = 1
-    target_bound = 1
 
     def __post_init__(self) -> None:
         if not self.names:
             raise ValueError("the rows have no entries: 0 features, while a minimum of 1 is required")
         if not isinstance(self.intercept, bool | np.bool_):
             raise TypeError("fit_intercept must be True or False")
-        if not 1 / _HUGE < rational(self.x_norm, "x_norm") < _HUGE:
+        if not is_bound(self.x_norm, "x_norm"):
             raise ValueError("x_norm, the bound on the norm of a row, must be greater than 0 and at most 1e290")
-        assert self.aim  # bounds that are none are refused here
+        self.aim  # noqa: B018  # invalid bounds on the target are refused here
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the entries of a vector, in order; the constant comes last."""
-        return (*self.names, "intercept") if self.intercept else self.names
-
-    @cached_property
-    def target(self) -> str:
-        """A name for the target that no column has."""
-        name = "y"
-        while name in self.names:
-            name += "_"
-        return name
-
-    @cached_property
-    def aim(self) -> Number:
-        """The bounds of the target."""
-        if isinstance(self.y_bound, tuple | list | np.ndarray):
-            if len(self.y_bound) != 2:
-                raise ValueError("y_bound must be a number b, for targets in [-b, b], or a pair (low, high)")
-            return Number(*self.y_bound)
-        bound = rational(self.y_bound, "y_bound")
-        if bound <= 0:
-            raise ValueError("y_bound must be greater than 0, or a pair (low, high)")
+    def entry(self) -> Number:
+        """No entry of a row exceeds the norm."""
+        bound = rational(self.x_norm, "x_norm")
         return Number(-bound, bound)
 
-    @cached_property
-    def columns(self) -> Mapping[str, Column]:
-        """All columns, the target last: no entry of a row exceeds the norm."""
-        bound = rational(self.x_norm, "x_norm")
-        return {**dict.fromkeys(self.names, Number(-bound, bound)), self.target: self.aim}
-
-    @property
-    def target_units(self) -> tuple[float, float]:
-        """The middle of the target, and how many of its units a scaled target of 1 is."""
-        return float(self.aim.middle), float(self.aim.half)
+    def per_entry(self, half: float) -> float:
+        """A coefficient of 1 for entries in the user's units."""
+        return half * self._factor
 
     @cached_property
     def _factor(self) -> float:
@@ -112,15 +82,6 @@ class ArraySchema:
     @cached_property
     def _scale(self) -> Affine:
         return cast(Affine, scale_for(self.aim, 1))
-
-    def check(self, types: Mapping[str, DType]) -> None:
-        """Whether all columns hold numbers, by their declared types."""
-        for name, column in self.columns.items():
-            if name in types and not column.fits(types[name]):
-                raise TypeError(
-                    f'column "{name}" must hold numbers, not {type_name(types[name])}; convert it, or describe the '
-                    "table by a schema"
-                )
 
     def blocks(self, frame: Any) -> Iterator[tuple[Floats, Floats | None]]:
         """The scaled rows of a block of a matrix, or of a frame, some at a time; overwritten by the next ones."""
@@ -131,7 +92,7 @@ class ArraySchema:
             raw, size = [floats(frame.get_column(name)) for name in self.names], len(frame)
             y = floats(frame.get_column(self.target)) if self.target in frame.columns else None
         width = len(self.names)
-        rows = min(size, max(1024, _CELLS // (width + 1)))
+        rows = min(size, max(1024, MAX_BLOCK_CELLS // (width + 1)))
         buffer = np.empty((rows, width + self.intercept), order="F")  # by column: faster in the row map
         buffer[:, width:] = 1.0
         answers = np.empty((1, rows))
@@ -150,19 +111,6 @@ class ArraySchema:
                 np.multiply(column[part], self._factor, out=out[:, place], dtype=np.float64)
         else:
             np.multiply(raw[part], self._factor, out=out, dtype=np.float64)
-
-    def coefficients(self, theta: ArrayLike) -> Coefficients:
-        """A linear function of scaled rows (one coefficient for every name in ``features``) in the user's units.
-
-        >>> ArraySchema(("x0",), x_norm=5, y_bound=(0, 20)).coefficients([0.5, 0.1])
-        Coefficients(names=('x0',), values=array([1.]), intercept=11.0)
-        """
-        given = np.asarray(theta, dtype=np.float64)
-        if given.shape != (len(self.features),):
-            raise ValueError(f"theta must have {len(self.features)} entries, one for each of the features")
-        middle, half = self.target_units
-        constant = half * given[-1] if self.intercept else 0.0
-        return Coefficients(self.names, half * self._factor * given[: len(self.names)], float(middle + constant))
 
 
 class ArraySource(Source, Partition):

@@ -7,9 +7,8 @@ of what was kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
@@ -17,27 +16,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
-from snugdp.tables.layouts.arrays import ArraySchema, Block
-from snugdp.tables.schema.kinds import Column, DType, Number, type_name
+from snugdp.tables.layouts.arrays import Block
+from snugdp.tables.layouts.base import MAX_BLOCK_CELLS, NumberLayout, WrappedLayout, is_bound, one_for_each
 from snugdp.tables.schema.scaling import Affine, Floats, floats, part_of_norm, scale_for
 from snugdp.tables.schema.schema import Coefficients, Schema
 from snugdp.tables.sources.sparse import SparseBlock
 
-_CELLS = 1 << 20  # numbers in a block
-_HUGE = Fraction(10**290)
-_MOST = 1 << 20  # rows in a block: whole sums stay exact
+_MAX_BLOCK_ROWS = 1 << 20  # whole sums stay exact
 
 
 @dataclass(frozen=True)
-class BoxSchema:
+class BoxSchema(NumberLayout):
     """What is public about a matrix with bounded entries: names, a bound for every column, bounds on the target.
 
     ``x_bound``: b for entries in [-b, b], or one for every column; other entries are clipped. Entries are divided by
     their bounds, then by ``x_norm``; rows that are longer than 1 are shortened when statistics are taken. ``y_bound``:
-    b, or (low, high). What is no number counts as 0 in a row and as the middle in a target.
+    b, or (low, high). A missing value counts as 0 in a row and as the middle in a target.
 
     >>> BoxSchema(("a", "b", "c"), x_bound=2, y_bound=1).only((2, 0), 1).features
     ('c', 'a', 'intercept')
+    >>> BoxSchema(("a",), x_bound=2, y_bound=10, x_norm=0.5).coefficients([0.5, 0.1])
+    Coefficients(names=('a',), values=array([5.]), intercept=1.0)
     """
 
     names: tuple[str, ...]
@@ -45,40 +44,21 @@ class BoxSchema:
     y_bound: Real | tuple[Real, ...]
     intercept: bool = True
     x_norm: Real = 1
-    target: str = ""
-    norm = 1
-    target_bound = 1
+    target_name: str | None = None
 
     def __post_init__(self) -> None:
         bounds = self.x_bound if isinstance(self.x_bound, tuple) else (self.x_bound,)
         if isinstance(self.x_bound, tuple) and len(bounds) != len(self.names):
             raise ValueError(f"x_bound must be one number, or one for each of the {len(self.names)} columns")
         for name, bound in (*(("x_bound", bound) for bound in set(bounds)), ("x_norm", self.x_norm)):
-            if not 1 / _HUGE < rational(bound, name) < _HUGE:
+            if not is_bound(bound, name):
                 raise ValueError(f"{name} must be greater than 0 and at most 1e290")
-        if not self.target:
-            object.__setattr__(self, "target", ArraySchema(self.names, 1, 1).target)
-        assert self._aim
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the entries of a vector, in order; the constant comes last."""
-        return (*self.names, "intercept") if self.intercept else self.names
+        self.aim  # noqa: B018  # invalid bounds on the target are refused here
 
     @cached_property
-    def _aim(self) -> Number:
-        return ArraySchema(("x",), 1, self.y_bound).aim
-
-    @cached_property
-    def columns(self) -> Mapping[str, Column]:
-        """All columns, the target last."""
-        whole = Number(-1, 1)  # only the declared types matter: entries are clipped here
-        return {**dict.fromkeys(self.names, whole), self.target: self._aim}
-
-    @property
-    def target_units(self) -> tuple[float, float]:
-        """The middle of the target, and how many of its units a scaled target of 1 is."""
-        return float(self._aim.middle), float(self._aim.half)
+    def target(self) -> str:
+        """A name for the target that no column has; a part of a table keeps that of the whole."""
+        return self.target_name or super().target
 
     @cached_property
     def _factors(self) -> Floats:
@@ -90,19 +70,15 @@ class BoxSchema:
     def _norm(self) -> float:
         return float(rational(self.x_norm, "x_norm"))
 
+    def per_entry(self, half: float) -> Floats:
+        """Coefficients of 1 for entries in the user's units."""
+        return half * self._factors / self._norm
+
     def only(self, support: tuple[int, ...], x_norm: Real) -> BoxSchema:
         """The same for some of the columns."""
         bounds = tuple(self.x_bound[place] for place in support) if isinstance(self.x_bound, tuple) else self.x_bound
-        return replace(self, names=tuple(self.names[place] for place in support), x_bound=bounds, x_norm=x_norm)
-
-    def check(self, types: Mapping[str, DType]) -> None:
-        """Whether all columns hold numbers, by their declared types."""
-        for name, column in self.columns.items():
-            if name in types and not column.fits(types[name]):
-                raise TypeError(
-                    f'column "{name}" must hold numbers, not {type_name(types[name])}; convert it, or describe the '
-                    "table by a schema"
-                )
+        names = tuple(self.names[place] for place in support)
+        return replace(self, names=names, x_bound=bounds, x_norm=x_norm, target_name=self.target)
 
     def scaled(self, values: NDArray[Any], places: NDArray[Any] | slice = slice(None)) -> Floats:
         """Entries of the given columns, scaled to [-1, 1] and divided by the norm."""
@@ -119,7 +95,7 @@ class BoxSchema:
         """Scaled targets."""
         out = np.empty((1, len(y)))
         with np.errstate(all="ignore"):
-            cast(Affine, scale_for(self._aim, 1)).write(y, out)
+            cast(Affine, scale_for(self.aim, 1)).write(y, out)
         image: Floats = out[0]
         return image
 
@@ -131,7 +107,7 @@ class BoxSchema:
         else:
             columns, size = [floats(frame.get_column(name)) for name in self.names], len(frame)
             y = floats(frame.get_column(self.target)) if self.target in frame.columns else None
-        rows = min(_MOST, max(256, _CELLS // (width + 1)))
+        rows = min(_MAX_BLOCK_ROWS, max(256, MAX_BLOCK_CELLS // (width + 1)))
         for start in range(0, size, rows):
             part = slice(start, min(start + rows, size))
             out = np.ones((part.stop - start, width + self.intercept))
@@ -144,38 +120,26 @@ class BoxSchema:
                     out[:, place] = self.scaled(column[part], np.array([place]))
             yield out, None if y is None else self.aims(y[part])
 
-    def coefficients(self, theta: ArrayLike) -> Coefficients:
-        """A linear function of scaled rows (one coefficient for every name in ``features``) in the user's units.
-
-        >>> BoxSchema(("a",), x_bound=2, y_bound=10, x_norm=0.5).coefficients([0.5, 0.1])
-        Coefficients(names=('a',), values=array([5.]), intercept=1.0)
-        """
-        given, width = _checked(theta, self.features), len(self.names)
-        middle, half = self.target_units
-        constant = half * given[-1] if self.intercept else 0.0
-        return Coefficients(self.names, half * self._factors / self._norm * given[:width], float(middle + constant))
-
 
 @dataclass(frozen=True)
-class EntrySchema:
+class EntrySchema(WrappedLayout):
     """The entries of the vectors of a schema, each scaled to [-1, 1]; or some of them, divided by ``x_norm``.
 
-    >>> from snugdp.tables.schema.kinds import Category
+    >>> from snugdp.tables.schema.kinds import Category, Number
     >>> schema = Schema({"age": Number(0, 120), "city": Category(["Rome", "Oslo"]), "y": Number(0, 1)}, target="y")
     >>> EntrySchema(schema).only((2,), 1).features
     ('city=Oslo', 'intercept')
     """
 
-    base: Schema
+    layout: Schema
     support: tuple[int, ...] | None = None
     x_norm: Real = 1
     norm = 1
-    target_bound = 1
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the entries, without the constant."""
-        names = self.base.features[: len(self.base.features) - self.base.intercept]
+        names = self.layout.features[: len(self.layout.features) - self.layout.intercept]
         return names if self.support is None else tuple(names[place] for place in self.support)
 
     @property
@@ -183,68 +147,37 @@ class EntrySchema:
         """The names of the entries of a vector, in order; the constant comes last."""
         return (*self.names, "intercept") if self.intercept else self.names
 
-    @property
-    def columns(self) -> Mapping[str, Column]:
-        """The columns of the schema."""
-        return self.base.columns
-
-    @property
-    def target(self) -> str | None:
-        """The target of the schema."""
-        return self.base.target
-
-    @property
-    def target_units(self) -> tuple[float, float]:
-        """The middle of the target, and how many of its units a scaled target of 1 is."""
-        return self.base.target_units
-
-    @property
-    def intercept(self) -> bool:
-        """Whether a constant 1 is the last entry of every vector."""
-        return self.base.intercept
-
     @cached_property
     def _factor(self) -> float:
-        parts = len(self.base.columns) - (self.base.target is not None)
+        parts = len(self.layout.columns) - (self.layout.target is not None)
         return 1.0 / (part_of_norm(parts) * float(rational(self.x_norm, "x_norm")))
 
     def only(self, support: tuple[int, ...], x_norm: Real) -> EntrySchema:
         """The same for some of the entries."""
         kept = support if self.support is None else tuple(self.support[place] for place in support)
-        return EntrySchema(self.base, kept, x_norm)
-
-    def check(self, types: Mapping[str, DType]) -> None:
-        """Compare the names and declared types of a table with the schema; both are public."""
-        self.base.check(types)
+        return EntrySchema(self.layout, kept, x_norm)
 
     def blocks(self, frame: Any) -> Iterator[tuple[Floats, Floats | None]]:
         """The scaled entries and targets of some rows, part by part."""
-        width = len(self.base.features) - self.intercept
+        width = len(self.layout.features) - self.intercept
         places = np.arange(width) if self.support is None else np.array(self.support)
-        for X, y in self.base.blocks(frame):
-            for start in range(0, len(X), _MOST):
-                part = slice(start, start + _MOST)
+        for X, y in self.layout.blocks(frame):
+            for start in range(0, len(X), _MAX_BLOCK_ROWS):
+                part = slice(start, start + _MAX_BLOCK_ROWS)
                 out = np.ones((len(X[part]), len(places) + self.intercept))
                 np.multiply(X[part][:, places], self._factor, out=out[:, : len(places)])
                 yield out, None if y is None else y[part]
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of these entries in the user's units; other entries have none."""
-        given, width = _checked(theta, self.features), len(self.names)
-        whole = np.zeros(len(self.base.features))
+        given, width = one_for_each(theta, self.features), len(self.names)
+        whole = np.zeros(len(self.layout.features))
         places = np.arange(width) if self.support is None else np.array(self.support)
         whole[places] = given[:width] * self._factor
         if self.intercept:
             whole[-1] = given[-1]
-        linear = self.base.coefficients(whole)
+        linear = self.layout.coefficients(whole)
         return Coefficients(self.names, linear.values[places], linear.intercept)
 
 
 Box: TypeAlias = BoxSchema | EntrySchema
-
-
-def _checked(theta: ArrayLike, features: tuple[str, ...]) -> Floats:
-    given = np.asarray(theta, dtype=np.float64)
-    if given.shape != (len(features),):
-        raise ValueError(f"theta must have {len(features)} entries, one for each of the features")
-    return given

@@ -1,4 +1,4 @@
-"""Rows without a target: a matrix under a bound on its rows, tables whose rows are taken from a centre, and sums.
+"""Rows without a target: a matrix under a bound on its rows, and tables whose rows are taken from a centre.
 
 A centre is public: given, or released. It is subtracted entry by entry before the row map shortens the row, so the
 image of a row still depends on that row alone, and is still no longer than the norm.
@@ -6,9 +6,8 @@ image of a row still depends on that row alone, and is still no longer than the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
@@ -19,10 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from snugdp.numerics.rationals import Real
 from snugdp.tables.cells import declared, inferred, matrix
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block
-from snugdp.tables.passes.base import Counting, row_map
-from snugdp.tables.passes.counts import Counts
-from snugdp.tables.rowmap import Floats, RowMap
-from snugdp.tables.schema.kinds import Column, DType
+from snugdp.tables.layouts.base import WrappedLayout
+from snugdp.tables.rowmap import Floats
+from snugdp.tables.schema.kinds import Column
 from snugdp.tables.schema.labels import target_scale
 from snugdp.tables.schema.scaling import Affine, Scale, Sign, blocks, scale_for
 from snugdp.tables.schema.schema import Coefficients, Layout, Schema
@@ -32,11 +30,11 @@ Shift: TypeAlias = tuple[float, ...]  # in the units of the scaled rows; () for 
 
 
 @dataclass(frozen=True)
-class MatrixSchema:
+class MatrixSchema(WrappedLayout):
     """What is public about a matrix without a target: its columns, and a bound on the norm of a row.
 
     Rows are divided by ``x_norm``, the ``shift`` is subtracted, and what is longer than 1 is shortened when statistics
-    are taken. What is no number counts as the centre.
+    are taken. A missing value counts as the centre.
 
     >>> MatrixSchema(("x0", "x1"), x_norm=5).features
     ('x0', 'x1')
@@ -45,42 +43,27 @@ class MatrixSchema:
     names: tuple[str, ...]
     x_norm: Real
     shift: Shift = ()
+    layout: ArraySchema = field(init=False, repr=False)  # the same matrix with a target that is never there
     target = None
-    target_bound = 1
     target_units = (0.0, 1.0)
     norm = 1
-    intercept = False
 
     def __post_init__(self) -> None:
-        assert self.inner  # a bound that is none is refused here
-
-    @cached_property
-    def inner(self) -> ArraySchema:
-        """The same matrix with a target that is never there."""
-        return ArraySchema(self.names, self.x_norm, 1, False)
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self.names
+        object.__setattr__(self, "layout", ArraySchema(self.names, self.x_norm, 1, False))
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
         """All columns: no entry of a row exceeds the norm."""
-        return {name: column for name, column in self.inner.columns.items() if name != self.inner.target}
-
-    def check(self, types: Mapping[str, DType]) -> None:
-        """Whether all columns hold numbers, by their declared types."""
-        self.inner.check(types)
+        return {name: column for name, column in self.layout.columns.items() if name != self.layout.target}
 
     def blocks(self, frame: Any) -> Iterator[tuple[Floats, None]]:
         """The scaled rows of a block of a matrix, or of a frame, some at a time; overwritten by the next ones."""
-        for rows, _ in self.inner.blocks(frame):
+        for rows, _ in self.layout.blocks(frame):
             yield _moved(rows, self.shift), None
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of scaled rows, before the shift, in the user's units."""
-        return self.inner.coefficients(theta)
+        return self.layout.coefficients(theta)
 
 
 @dataclass(frozen=True)
@@ -174,7 +157,7 @@ class MatrixSource(ArraySource):
     """A matrix in memory, in blocks of rows that share its memory."""
 
     def __init__(self, X: object, schema: MatrixSchema) -> None:
-        self._X, self._schema = matrix(X), schema.inner
+        self._X, self._schema = matrix(X), schema.layout
         if self._X.shape[1] != len(schema.names):
             raise ValueError(f"the rows have {self._X.shape[1]} entries, but {len(schema.names)} are expected")
 
@@ -183,55 +166,3 @@ class MatrixSource(ArraySource):
         size = step(len(self._schema.names))
         for start in range(0, len(self._X), size):
             yield Batch(cast(Frame, Block(self._X[start : start + size], None)))
-
-
-@dataclass(frozen=True)
-class SumPass(Counting):
-    """The sum of all rows and their number: of every entry plus ``limit``, so that nothing is negative.
-
-    Guarantee: whole numbers, equal for every order and partition of the rows; ``sums`` gives a vector that one row
-    moves by at most the norm, and a number that one row moves by 1 (``points.proof.md``, Theorem 1).
-
-    >>> import pandas as pd
-    >>> from snugdp.tables.schema.schema import Number
-    >>> work = SumPass(Schema({"x": Number(-1, 1)}, intercept=False), bits=4)
-    >>> frame = nw.from_native(pd.DataFrame({"x": [0.5, -7.0, None]}), eager_only=True)
-    >>> work.sums(work.fold(work.empty(), frame))
-    ([-8], 3)
-    """
-
-    schema: Layout
-    bits: int | None = None
-
-    @cached_property
-    def row_map(self) -> RowMap:
-        """How rows become integers."""
-        return row_map(self.schema, self.bits)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the schema."""
-        return tuple(self.schema.columns)
-
-    @property
-    def bins(self) -> int:
-        """One for every entry, and the number of rows."""
-        return self.row_map.entries + 1
-
-    @property
-    def limit(self) -> int:
-        """No entry of a row is larger, in cells."""
-        return math.isqrt(self.row_map.norm_squared)
-
-    def fold(self, state: Counts, frame: nw.DataFrame[Any]) -> Counts:
-        """Add the rows of a frame. Sums of whole numbers below 2**53 are exact in floats."""
-        for X, _ in self.schema.blocks(frame):
-            for V, _ in self.row_map.blocks(X, None):
-                sums: list[float] = V.sum(axis=0).tolist()
-                state.add([*(int(total) + self.limit * len(V) for total in sums), len(V)])
-        return state
-
-    def sums(self, state: Counts) -> tuple[list[int], int]:
-        """The sum of the rows in cells, and their number."""
-        *entries, rows = state.values()
-        return [entry - self.limit * rows for entry in entries], rows

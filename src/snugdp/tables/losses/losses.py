@@ -14,17 +14,17 @@ from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from snugdp.noise.exact.coins import LARGEST_EXPONENT, exp_neg
+from snugdp.noise.exact.coins import MAX_EXPONENT, exp_neg
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.rowmap import Floats
+from snugdp.tables.schema.labels import MAX_CLASSES
 
 PROOF = "tables/losses/losses.proof.md#theorem-1"
 
 Kind: TypeAlias = Literal["logistic", "log_cosh", "pseudo_huber", "tamed_poisson", "sign_changing"]
 
 _SCALES = Fraction(1, 10**6), Fraction(10**6)
-_MOST_CLASSES = 1000
 
 
 class Loss(Protocol):
@@ -165,8 +165,9 @@ class OneAgainst:
     def __post_init__(self) -> None:
         if not isinstance(self.loss, Logistic | SoftHinge):
             raise TypeError("one class against others needs a loss for labels: Logistic or SoftHinge")
-        if not 2 <= self.classes <= _MOST_CLASSES or not 0 <= self.place < self.classes:
-            raise ValueError(f"there must be 2 to {_MOST_CLASSES} classes, and place is one of 0, 1, ..., classes - 1")
+        _check_classes(self.classes)
+        if not 0 <= self.place < self.classes:
+            raise ValueError("place is one of 0, 1, ..., classes - 1")
 
     @property
     def kind(self) -> Kind:
@@ -201,6 +202,23 @@ class OneAgainst:
     def parts(self, u: Floats) -> tuple[Floats, Floats]:
         """Those of the loss."""
         return self.loss.parts(u)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """log(sum_k exp(x . theta_k)) - x . theta_y: one model for all classes. Targets are codes, as for ``OneAgainst``.
+
+    The constants are those of a row of norm 1: ``slope`` is not below the length of its gradient, the root of 2;
+    ``curvature`` bounds its Hessian, and ``c0`` is what kappa is made of (``objective/softmax.proof.md``).
+    """
+
+    classes: int
+    slope = Fraction(2)
+    curvature = Fraction(1, 2)
+    c0 = Fraction(1)
+
+    def __post_init__(self) -> None:
+        _check_classes(self.classes)
 
 
 @dataclass(frozen=True)
@@ -387,8 +405,13 @@ def exact_share(loss: Loss, w: int, limit: int) -> Fraction:
 
 def _exponentials(a: Floats) -> tuple[Floats, Floats]:
     """exp(-a) and its square for a >= 0; beyond 60 the first counts as exp(-60)."""
-    half = exp_neg(np.minimum(np.atleast_1d(a), LARGEST_EXPONENT)).reshape(np.shape(a))
+    half = exp_neg(np.minimum(np.atleast_1d(a), MAX_EXPONENT)).reshape(np.shape(a))
     return half, half * half
+
+
+def _check_classes(classes: int) -> None:
+    if not 2 <= classes <= MAX_CLASSES:
+        raise ValueError(f"there must be 2 to {MAX_CLASSES} classes")
 
 
 def _check_scale(scale: Real, name: str) -> None:

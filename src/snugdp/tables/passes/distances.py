@@ -10,26 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.blas import require_exact_products
-from snugdp.tables.passes.base import Counting, row_map
-from snugdp.tables.passes.counts import Counts
-from snugdp.tables.rowmap import Floats, RowMap
+from snugdp.tables.passes.base import RowPass
+from snugdp.tables.passes.sums import Sums
+from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
 PROOF = "tables/passes/distances.proof.md#theorem-1"
 
 _EXACT = 1 << 53
-_FINEST, _FARTHEST = 60, Fraction(2) ** 100
+_MAX_POINT_BITS, _MAX_COEFFICIENT = 60, Fraction(2) ** 100
 
 
 @dataclass(frozen=True)
-class _Residuals(Counting):
+class _Residuals(RowPass[Sums]):
     """What both passes have in common: |y - x . theta| in cells, row by row, theta public (zero if left out)."""
 
     schema: Layout
@@ -43,28 +41,18 @@ class _Residuals(Counting):
         theta = tuple(Fraction(value) for value in given)
         if len(theta) != self.row_map.entries:
             raise ValueError(f"theta must have {self.row_map.entries} entries, one for each of the features")
-        if any(abs(value) > _FARTHEST for value in theta):
+        if any(abs(value) > _MAX_COEFFICIENT for value in theta):
             raise ValueError("the entries of theta must be at most 2**100")
         object.__setattr__(self, "theta", theta)
-
-    @cached_property
-    def row_map(self) -> RowMap:
-        """How rows become integers."""
-        return row_map(self.schema, self.bits)
 
     @cached_property
     def _point(self) -> tuple[NDArray[np.float64], int]:
         """Theta in whole multiples of 2**-s, as fine as keeps every x . theta exact in floats; and s."""
         theta = [Fraction(value) for value in self.theta or ()]
-        s = _FINEST
+        s = _MAX_POINT_BITS
         while self.row_map.limits.norm_squared * sum(round(v * Fraction(2) ** s) ** 2 for v in theta) > _EXACT**2:
             s -= 1
         return np.array([float(round(v * Fraction(2) ** s)) for v in theta]), s
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the schema."""
-        return tuple(self.schema.columns)
 
     def _sizes(self, V: Floats, w: Floats) -> Floats:
         """|y - x . theta| in cells: one exact product, one rounded difference, so a function of the row alone."""
@@ -72,21 +60,15 @@ class _Residuals(Counting):
         sizes: Floats = np.abs(w - np.dot(V, point) * math.ldexp(1.0, -s))  # 1
         return sizes
 
-    def fold(self, state: Counts, frame: nw.DataFrame[Any]) -> Counts:
-        """Add the rows of a frame."""
-        for X, y in self.schema.blocks(frame):
-            for V, w in self.row_map.blocks(X, y):
-                self.add(state, V, w)
-        return state
+    @property
+    def bins(self) -> int:
+        """How many numbers are summed."""
+        return 2
 
-    def add(self, state: Counts, V: Floats, w: Floats) -> None:
-        """Add the rows of one block, as whole numbers of the row map."""
-        raise NotImplementedError
-
-    def empty(self) -> Counts:
+    def empty(self) -> Sums:
         """Nothing seen yet."""
         require_exact_products((self.row_map.limits.block, self.row_map.entries, 1))
-        return super().empty()
+        return Sums(self.bins)
 
 
 @dataclass(frozen=True)
@@ -99,6 +81,7 @@ class ScalePass(_Residuals):
     when a row comes or goes (``distances.proof.md``, Theorem 1); the number of rows and the sum, released as they
     are, would move by up to the root of 2 times as much.
 
+    >>> import narwhals as nw
     >>> import pandas as pd
     >>> from snugdp.tables.schema.schema import Number, Schema
     >>> work = ScalePass(Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y"), bits=4)
@@ -107,17 +90,12 @@ class ScalePass(_Residuals):
     [12, 20]
     """
 
-    @property
-    def bins(self) -> int:
-        """Two."""
-        return 2
-
-    def add(self, state: Counts, V: Floats, w: Floats) -> None:
-        """Add the rows of one block, as whole numbers of the row map."""
+    def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
+        """Add the rows of one block."""
         limit = self.row_map.target_limit
         whole = np.minimum(np.floor(self._sizes(V, w)), float(limit)).astype(np.int64)  # 2
         total = int(whole.sum())
-        state.add([total, limit * len(whole) - total])
+        state.accumulate([total, limit * len(whole) - total])
 
 
 @dataclass(frozen=True)
@@ -129,6 +107,7 @@ class ResidualHistogramPass(_Residuals):
     Guarantee: one row moves one count by one (``distances.proof.md``, Theorem 2): Gaussian noise of deviation s on
     every bin costs mu = 1/s when a row comes or goes, however many bins there are.
 
+    >>> import narwhals as nw
     >>> import pandas as pd
     >>> from snugdp.tables.schema.schema import Number, Schema
     >>> work = ResidualHistogramPass(Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y"), count=4)
@@ -155,7 +134,7 @@ class ResidualHistogramPass(_Residuals):
         top = float(self.row_map.target_limit)
         return tuple(math.ldexp(top * (math.sqrt(0.5) if k % 2 else 1.0), -(k // 2)) for k in range(1, self.count))
 
-    def add(self, state: Counts, V: Floats, w: Floats) -> None:
+    def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
         """Count the rows of one block."""
         places = self.count - 1 - np.searchsorted(np.array(self.edges[::-1]), self._sizes(V, w), side="right")  # 3
-        state.add(np.bincount(places, minlength=self.count).tolist())
+        state.accumulate(np.bincount(places, minlength=self.count).tolist())

@@ -12,13 +12,15 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.passes.counts import Counts
+from snugdp.tables.passes.base import SummingPass
+from snugdp.tables.passes.sums import Sums
 from snugdp.tables.schema.scaling import floats
 from snugdp.tables.schema.schema import Number, Schema
 
-SMALLEST, LARGEST, STEPS = -20, 60, 4
+MIN_EXPONENT, MAX_EXPONENT, STEPS = -20, 60, 4
 
-_POSITIVE = [2.0**k * (1 + j / STEPS) for k in range(SMALLEST, LARGEST) for j in range(STEPS)] + [2.0**LARGEST]
+_BELOW = [2.0**k * (1 + j / STEPS) for k in range(MIN_EXPONENT, MAX_EXPONENT) for j in range(STEPS)]
+_POSITIVE = [*_BELOW, 2.0**MAX_EXPONENT]
 EDGES: NDArray[np.float64] = np.array([-edge for edge in reversed(_POSITIVE)] + [0.0, *_POSITIVE])
 EDGES.flags.writeable = False
 CELLS = 2 * len(EDGES) + 1
@@ -27,7 +29,7 @@ CELLS = 2 * len(EDGES) + 1
 def tally(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """How many rows lie in each cell: below the first edge, on it, between it and the second, and so on.
 
-    Infinities lie beyond the outermost edges; what is no number counts for nobody.
+    Infinities lie beyond the outermost edges; missing values are not counted.
 
     >>> int(tally(np.array([0.0, 0.0, np.inf, np.nan])).sum())
     3
@@ -39,7 +41,7 @@ def tally(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class GridCounts:
+class GridCounts(SummingPass[Sums]):
     """One pass over a table: the tally of every listed column. Sums of whole numbers, so exact in any order."""
 
     columns: tuple[str, ...]
@@ -49,27 +51,15 @@ class GridCounts:
         """The type that the columns must have. It says nothing about bounds: the grid does."""
         return Schema({name: Number(-1, 1) for name in self.columns}, intercept=False)
 
-    def empty(self) -> Counts:
+    def empty(self) -> Sums:
         """No rows."""
-        return Counts(len(self.columns) * CELLS)
+        return Sums(len(self.columns) * CELLS)
 
-    def fold(self, state: Counts, frame: nw.DataFrame[Any]) -> Counts:
+    def fold(self, state: Sums, frame: nw.DataFrame[Any]) -> Sums:
         """Some more rows."""
-        state.add([count for name in self.columns for count in tally(floats(frame.get_column(name))).tolist()])
+        state.accumulate([count for name in self.columns for count in tally(floats(frame.get_column(name))).tolist()])
         return state
 
-    def merge(self, one: Counts, other: Counts) -> Counts:
-        """Two parts of a table."""
-        return one.merge(other)
-
-    def pack(self, state: Counts) -> bytes:
-        """Whole numbers, in a public number of bytes."""
-        return state.to_bytes()
-
-    def unpack(self, packed: bytes) -> Counts:
-        """The counts that were packed."""
-        return Counts.from_bytes(packed, bins=len(self.columns) * CELLS)
-
-    def table(self, state: Counts) -> NDArray[np.int64]:
+    def table(self, state: Sums) -> NDArray[np.int64]:
         """One row of cells for every column."""
         return np.array(state.values(), dtype=np.int64).reshape(len(self.columns), CELLS)

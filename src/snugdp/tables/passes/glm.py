@@ -10,29 +10,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.blas import require_exact_products
 from snugdp.tables.limits import Limits
 from snugdp.tables.losses.losses import Loss, counts, labels, shares
-from snugdp.tables.passes.base import row_map
+from snugdp.tables.passes.base import RowPass
 from snugdp.tables.passes.moments import Moments
-from snugdp.tables.rowmap import Floats, RowMap
+from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
 PROOF = "tables/passes/moments.proof.md#theorem-5"
 
 _SLOPE_BITS = 20  # first derivatives are kept to a millionth of their bound
 _POINT_BITS, _LIMB_BITS = 50, 25  # of the largest coefficient; in two limbs, so that x . theta is exact in floats
-_FARTHEST = 2.0**100
+_MAX_COEFFICIENT = 2.0**100
 
 
 @dataclass(frozen=True)
-class GradientPass:
+class FixedGradient(RowPass[Moments]):
     """The gradient of the summed loss at a public point ``theta``, one coefficient per entry of ``schema.features``.
 
     The state is ``Moments``: ``cross()`` is the gradient in units of ``gradient_unit``; ``gradient`` converts it.
@@ -54,16 +52,11 @@ class GradientPass:
         theta = tuple(float(value) for value in self.theta)
         if len(theta) != len(self.schema.features):
             raise ValueError(f"theta must have {len(self.schema.features)} entries, one for each of the features")
-        if not all(abs(value) <= _FARTHEST for value in theta):
+        if not all(abs(value) <= _MAX_COEFFICIENT for value in theta):
             raise ValueError("theta must be finite, and its entries at most 2**100")
         object.__setattr__(self, "theta", theta)
         if any(self.limits.norm_squared * sum(n * n for n in limb) > 1 << 106 for limb in self._limbs):
             raise ValueError("the grid is too fine for x . theta to be exact: give fewer bits")
-
-    @cached_property
-    def row_map(self) -> RowMap:
-        """How rows become integers."""
-        return row_map(self.schema, self.bits)
 
     @cached_property
     def limits(self) -> Limits:
@@ -93,22 +86,19 @@ class GradientPass:
         return self.loss.slope * self.row_map.unit * Fraction(1, 2**_SLOPE_BITS)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the schema."""
-        return tuple(self.schema.columns)
+    def block(self) -> int:
+        """Rows of a block: sums over it are exact, and it fits a cache."""
+        return self.limits.block
 
     def empty(self) -> Moments:
         """The sums over no rows."""
         require_exact_products((self.limits.block, self.limits.entries, 2))
         return Moments(self.limits)
 
-    def fold(self, state: Moments, frame: nw.DataFrame[Any]) -> Moments:
-        """Add the rows of a frame."""
-        for X, y in self.schema.blocks(frame):
-            for V, w in self.row_map.blocks(X, y, self.limits.block):
-                slopes, roots = self._derivatives(V, w)
-                state.add(np.trunc(V * roots[:, None]) if self.with_hessian else None, V, slopes)  # line 14
-        return state
+    def add_block(self, state: Moments, V: Floats, w: Floats) -> None:
+        """Add the rows of one block."""
+        slopes, roots = self._derivatives(V, w)
+        state.add(np.trunc(V * roots[:, None]) if self.with_hessian else None, V, slopes)  # line 14
 
     def _derivatives(self, V: Floats, w: Floats) -> tuple[Floats, Floats]:
         high, low = np.dot(V, np.array(self._limbs, dtype=np.float64).T).T  # line 11
@@ -126,21 +116,9 @@ class GradientPass:
         """The gradient as floats, each the nearest to its exact value. As private as the state."""
         return np.array([float(n * self.gradient_unit) for n in state.cross()])
 
-    def merge(self, one: Moments, other: Moments) -> Moments:
-        """Add exactly."""
-        return one.merge(other)
-
-    def pack(self, state: Moments) -> bytes:
-        """Whole numbers, in a public number of bytes."""
-        return state.to_bytes()
-
-    def unpack(self, packed: bytes) -> Moments:
-        """The sums that were packed."""
-        return Moments.from_bytes(packed, self.limits)
-
 
 @dataclass(frozen=True)
-class HessianPass(GradientPass):
+class FixedHessian(FixedGradient):
     """The gradient, and the Hessian as an exact Gram matrix of weighted rows: ``gram()`` in units of ``hessian_unit``.
 
     Each row adds z z' with z its integer row times the root of the second derivative (over its bound), truncated: the

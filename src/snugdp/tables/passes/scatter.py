@@ -5,13 +5,14 @@ from __future__ import annotations
 from flint import fmpz_mat
 
 from snugdp.numerics.eigenvalues import Spectrum, spectrum
-from snugdp.secrecy.private_state import Hidden
-from snugdp.tables.layouts.points import Shift, SumPass, centred
-from snugdp.tables.passes.base import GramPass
+from snugdp.secrecy.private_state import PrivateState
+from snugdp.tables.layouts.points import Shift, centred
+from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.norms import RowSumPass
 from snugdp.tables.rows import Rows
 
 
-class Scatter(Hidden):
+class Scatter(PrivateState):
     """What principal components need of the rows, exactly. Private: it travels as a ``Secret``.
 
     ``moves``: whether the centre will be released on the way; then the first pass adds rows up, and the second takes
@@ -37,8 +38,8 @@ class Scatter(Hidden):
     def sums(self) -> tuple[list[int], int]:
         """The sum of the rows, in cells, and their number."""
         if self._sums is None:
-            work = SumPass(self.rows.schema, self.rows.bits)
-            self._sums = work.sums(self.rows.state(work))
+            *sums, count = self.rows.state(RowSumPass(self.rows.schema, self.rows.bits)).values()
+            self._sums = sums, count
         return self._sums
 
     def count(self) -> int:

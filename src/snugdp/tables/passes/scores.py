@@ -7,7 +7,6 @@ Proof: ``scores.proof.md``; the numbers in the comments are those of its algorit
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.blas import require_exact_products
-from snugdp.secrecy.private_state import Hidden, sealed, unsealed
 from snugdp.tables.layouts.boxes import Box, BoxSchema
+from snugdp.tables.passes.base import SummingPass
+from snugdp.tables.passes.sums import Sums
 from snugdp.tables.schema.scaling import Floats
 from snugdp.tables.sources import Source, wanted
 from snugdp.tables.sources.sparse import SparseBlock
@@ -27,38 +27,29 @@ PROOF = "tables/passes/scores.proof.md#theorem-1"
 
 BITS = 16
 CELLS = 1 << BITS  # the bound on an entry, and on a target, in cells
-_ROWS = 1 << 20  # in a block: its sums stay below 2**53
-_TRIED, _CELLS_TRIED = 1 << 10, 1 << 18  # columns and cells in a trial of the product
-_ENTRIES = 1 << 20  # of a row whose squares are added exactly
+_MAX_BLOCK_ROWS = 1 << 20  # the sums of a block stay below 2**53
+_MAX_TRIED_COLUMNS, _TRIED_CELLS = 1 << 10, 1 << 18  # in a trial of the product
+_MAX_ENTRIES = 1 << 20  # of a row whose squares are added exactly
 _SAFE = 1 - 2.0**-40  # far more than three roundings, far less than a cell
-_HEADER = struct.Struct("<8sI")
-_NAME = b"scores01"
-_WIDTH = 24  # bytes of one number
 
 Integers = NDArray[np.int64]
 
 
-class Scores(Hidden):
+class Scores(Sums):
     """Sums over rows: x_j y and x_j for every entry j, y, and the number of rows; in cells. Private."""
 
-    __slots__ = ("_sums", "width")
+    __slots__ = ("width",)
 
     def __init__(self, width: int) -> None:
-        columns = min(width, _TRIED)  # of many
-        require_exact_products((2, max(256, _CELLS_TRIED // columns), columns))
+        columns = min(width, _MAX_TRIED_COLUMNS)
+        require_exact_products((2, max(256, _TRIED_CELLS // columns), columns))
         self.width = width
-        self._sums: NDArray[Any] = np.zeros(2 * width + 2, dtype=object)
+        super().__init__(2 * width + 2)
 
     def add(self, products: NDArray[Any], entries: NDArray[Any], target: float, rows: int) -> None:
         """The sums of some more rows, whole numbers in floats."""
-        self._sums += np.concatenate([products, entries, [target, rows]]).astype(np.int64).astype(object)  # 4
-
-    def merge(self, other: Scores) -> Scores:
-        """Add the sums of other rows to these."""
-        if self.width != other.width:
-            raise ValueError("scores of different widths cannot be merged")
-        self._sums += other._sums
-        return self
+        sums = self.reserve(rows * CELLS**2)
+        sums += np.concatenate([products, entries, [target, rows]]).astype(np.int64)  # 4
 
     def centred(self, centre: int) -> Integers:
         """|sum of x_j (y - centre)| for every j, in squares of a cell; the centre is in cells. At most 2**62."""
@@ -70,33 +61,18 @@ class Scores(Hidden):
         return [int(total) for total in self._signed(centre)]
 
     def _signed(self, centre: int) -> NDArray[Any]:
-        totals: NDArray[Any] = self._sums[: self.width] - centre * self._sums[self.width : -2]
+        sums = np.array(self.values(), dtype=object)
+        totals: NDArray[Any] = sums[: self.width] - centre * sums[self.width : -2]
         return totals
 
     def totals(self) -> list[int]:
         """The sum of the targets in cells, and the number of rows times ``CELLS``."""
-        return [int(self._sums[-2]), int(self._sums[-1]) * CELLS]
-
-    def to_bytes(self) -> bytes:
-        """All sums exactly, in a public number of bytes."""
-        body = b"".join(int(n).to_bytes(_WIDTH, "little", signed=True) for n in self._sums)
-        return sealed(_HEADER.pack(_NAME, self.width) + body)
-
-    @classmethod
-    def from_bytes(cls, packed: bytes, width: int) -> Scores:
-        """The sums that ``to_bytes`` packed."""
-        header, scores, packed = _HEADER.pack(_NAME, width), cls(width), unsealed(packed)
-        if packed[: len(header)] != header or len(packed) != len(header) + _WIDTH * (2 * width + 2):
-            raise ValueError("these bytes are not scores of this version and width")
-        body = packed[len(header) :]
-        for place in range(2 * width + 2):
-            cut = body[place * _WIDTH : (place + 1) * _WIDTH]
-            scores._sums[place] = int.from_bytes(cut, "little", signed=True)
-        return scores
+        *_, target, rows = self.values()
+        return [target, rows * CELLS]
 
 
 @dataclass(frozen=True)
-class ScorePass:
+class ScorePass(SummingPass[Scores]):
     """Exact sums of x_j y, x_j and y, with entries and targets as whole numbers of at most ``CELLS``.
 
     Guarantee: whole numbers, equal for every order and partition of the rows; one row moves every ``centred(c)`` by at
@@ -114,8 +90,8 @@ class ScorePass:
     row_norm: Fraction | None = None
 
     def __post_init__(self) -> None:
-        if self.row_norm is not None and len(self.schema.names) > _ENTRIES:
-            raise ValueError(f"a bound on the norm of whole rows is for at most {_ENTRIES:,} columns")
+        if self.row_norm is not None and len(self.schema.names) > _MAX_ENTRIES:
+            raise ValueError(f"a bound on the norm of whole rows is for at most {_MAX_ENTRIES:,} columns")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -125,7 +101,8 @@ class ScorePass:
     @property
     def row_limit(self) -> int:
         """The bound on the norm of a row, in cells."""
-        assert self.row_norm is not None
+        if self.row_norm is None:
+            raise ValueError("there is no bound on the norm of whole rows")
         return math.floor(self.row_norm * CELLS)
 
     def empty(self) -> Scores:
@@ -144,24 +121,12 @@ class ScorePass:
             state.add(products, entries, float(w.sum()), len(w))
         return state
 
-    def merge(self, one: Scores, other: Scores) -> Scores:
-        """Add exactly."""
-        return one.merge(other)
-
-    def pack(self, state: Scores) -> bytes:
-        """Whole numbers, in a public number of bytes."""
-        return state.to_bytes()
-
-    def unpack(self, packed: bytes) -> Scores:
-        """The scores that were packed."""
-        return Scores.from_bytes(packed, len(self.schema.names))
-
     def images(self, frame: Any) -> Iterator[tuple[Floats, Floats]]:
         """Entries and targets as whole numbers of cells, some rows at a time."""
         width = len(self.schema.names)
         for X, y in self.schema.blocks(frame):
-            assert y is not None
-            assert len(X) <= _ROWS
+            if y is None or len(X) > _MAX_BLOCK_ROWS:
+                raise ValueError("scores need targets, and blocks of at most 2**20 rows")
             V = _whole(X[:, :width])
             if self.row_norm is not None:
                 factor = self._factors(np.einsum("ij,ij->i", V, V))
@@ -171,7 +136,8 @@ class ScorePass:
 
     def stored(self, schema: BoxSchema, block: SparseBlock) -> tuple[Integers, NDArray[Any], Floats, Floats]:
         """The numbers stored in a sparse block: their rows, columns and images, and the targets of all rows."""
-        assert block.y is not None
+        if block.y is None:
+            raise ValueError("scores need targets")
         row, places, size = block.rows(), block.indices, len(block)
         V = _whole(schema.scaled(block.data, places))
         if self.row_norm is not None:

@@ -19,13 +19,22 @@ HOW_TO_GET_BOUNDS = (
     "snugdp.private_bounds(...) or the command 'snugdp bounds FILE', which spends budget; "
     "the minimum and maximum of the data are private"
 )
-_TINY, _HUGE = Fraction(1, 10**290), Fraction(10**290)
+_MIN_WIDTH, _MAX_BOUND = Fraction(1, 10**290), Fraction(10**290)
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number between public bounds. Rows beyond them count as the bound, rows that are no number as the middle.
+    """A number between public bounds.
 
+    Rows beyond them count as the bound; missing and invalid rows count as the middle.
+
+    Parameters
+    ----------
+    lower, upper : Real
+        The bounds; public.
+
+    Examples
+    --------
     >>> Number(0, 120).middle
     Fraction(60, 1)
     """
@@ -40,7 +49,7 @@ class Number:
         low, high = rational(self.lower, "the lower bound"), rational(self.upper, "the upper bound")
         if low >= high:
             raise ValueError("the lower bound must be less than the upper bound")
-        if not (high - low > _TINY and max(abs(low), abs(high)) < _HUGE):
+        if not (high - low > _MIN_WIDTH and max(abs(low), abs(high)) < _MAX_BOUND):
             raise ValueError("bounds must be between -1e290 and 1e290, and more than 1e-290 apart")
         if Fraction(float(low)) >= Fraction(float(high)):
             raise ValueError("the bounds are so close that no floating-point number lies between them")
@@ -62,8 +71,15 @@ class Number:
 
 @dataclass(frozen=True)
 class Category:
-    """One of a public list of values: text, whole or real numbers, or truth values. Other rows are in no category.
+    """One of a public list of values. Rows with other values are in no category.
 
+    Parameters
+    ----------
+    values : sequence
+        All values that count: all text, all numbers or all booleans.
+
+    Examples
+    --------
     >>> Category(["red", "blue"]).values
     ('red', 'blue')
     """
@@ -87,8 +103,10 @@ class Category:
 
 @dataclass(frozen=True)
 class Boolean:
-    """Yes or no: True, 1, "true", "t", "yes" and "y", or False, 0, "false", "f", "no" and "n". All else is missing.
+    """A boolean: True, 1, "true", "t", "yes" and "y", or False, 0, "false", "f", "no" and "n". All else is missing.
 
+    Examples
+    --------
     >>> Boolean().fits(nw.Boolean())
     True
     """

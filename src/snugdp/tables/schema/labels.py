@@ -20,7 +20,7 @@ from snugdp.tables.schema.scaling import Floats, OneHot, Scale, scale_for
 if TYPE_CHECKING:
     from snugdp.tables.schema.schema import Schema
 
-MOST_CLASSES = 1000
+MAX_CLASSES = 1000
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ def target_scale(column: Column) -> Scale:
 
 def check_target(name: str, column: Column) -> None:
     """Refuse a target from which nothing can be learned."""
-    if isinstance(column, Category) and not 2 <= len(column.values) <= MOST_CLASSES:
+    if isinstance(column, Category) and not 2 <= len(column.values) <= MAX_CLASSES:
         raise TypeError(
-            f'the target "{name}" must be a Number, a Boolean or 2 to {MOST_CLASSES} listed values, not a Category of '
+            f'the target "{name}" must be a Number, a Boolean or 2 to {MAX_CLASSES} listed values, not a Category of '
             f"{len(column.values)}"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +27,21 @@ _BITS = 52
 class Coefficients:
     """A linear function in the user's units: ``intercept + sum of value * entry``.
 
-    A number enters as it is, a truth value as 0 or 1, and ``colour=red`` as 1 where the colour is red.
+    A number enters as it is, a boolean as 0 or 1, and ``colour=red`` as 1 where the colour is red.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The entries.
+    values : ndarray
+        One coefficient for each entry.
+    intercept : float
+        The intercept.
+
+    Examples
+    --------
+    >>> Schema({"age": Number(0, 120)}).coefficients([0.0, 1.0]).names
+    ('age',)
     """
 
     names: tuple[str, ...]
@@ -89,13 +104,23 @@ class Layout(Protocol):
 class Schema:
     """Public bounds and values for every column that is used; they must come from outside the data.
 
-    ``target``: the number, truth value or category to be predicted. ``intercept``: a constant 1 as the last entry of
-    every vector. ``norm``: at most 1; longer rows are shortened to it, exactly, when statistics are taken.
-
     A row becomes a vector of norm at most 1: each of the k columns is scaled to [-1, 1] by its bounds, or to one entry
-    of 0 or 1 for every listed value, and divided by the root of k. What is missing becomes 0: the middle of the
-    bounds, or no category. The target is scaled to [-1, 1]; for that of a category see ``data.labels``.
+    of 0 or 1 for every listed value, and divided by the square root of k. Missing entries become 0: the middle of the
+    bounds, or no category. The target is scaled to [-1, 1]; for a category see ``tables.schema.labels``.
 
+    Parameters
+    ----------
+    columns : mapping of str to Number, Category or Boolean
+        The columns by name.
+    target : str, optional
+        The column to predict.
+    intercept : bool, default=True
+        Whether a constant 1 is the last entry of every vector.
+    norm : Real, default=1
+        At most 1; longer rows are shortened to it, exactly, when statistics are taken.
+
+    Examples
+    --------
     >>> Schema({"age": Number(0, 120), "city": Category(["Rome", "Oslo"])}).features
     ('age', 'city=Rome', 'city=Oslo', 'intercept')
     """
@@ -249,6 +274,25 @@ class Schema:
     def to_toml(self) -> str:
         """The schema as text that ``from_toml`` reads."""
         return toml.write(self.columns, self.target, self.intercept, self.norm)
+
+    @classmethod
+    def from_json(cls, given: Any) -> Schema:
+        """The schema that ``to_json`` gave; whatever is wrong with it is a ``ValueError``."""
+        try:
+            with toml.named("the schema"):
+                return cls(**toml.parts_of(given))
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as a dict for JSON, with the keys of its TOML form.
+
+        >>> Schema({"age": Number(0, 120)}).to_json()["columns"]
+        {'age': {'type': 'number', 'lower': 0, 'upper': 120}}
+        """
+        if type(self) is not Schema:
+            raise TypeError("only a plain snugdp.Schema can be written as JSON")
+        return tomllib.loads(self.to_toml())
 
 
 def _units(column: Column) -> tuple[float, float]:

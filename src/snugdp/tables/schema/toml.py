@@ -16,7 +16,7 @@ import narwhals as nw
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Boolean, Category, Column, DType, Number
 
-_TOP = ("target", "intercept", "norm", "columns")
+_TOP_LEVEL_KEYS = ("target", "intercept", "norm", "columns")
 _KEYS = {"number": ("lower", "upper"), "category": ("values",), "boolean": ()}
 _TABLE = re.compile(r"^\s*\[\s*columns\s*\.\s*(.+?)\s*\]\s*(#.*)?$")
 _BLANK = re.compile(r"^\s*(type|lower|upper)\s*=\s*(#.*)?$")
@@ -32,15 +32,23 @@ def read(source: str | Path) -> tuple[str, dict[str, Any]]:
         if blank is None:
             raise ValueError(f"{where} is not valid TOML: {error}") from None
         raise ValueError(f"{where}: {blank}") from None
-    unknown = [key for key in table if key not in _TOP]
+    with named(where):
+        return where, parts_of(table)
+
+
+def parts_of(table: Any) -> dict[str, Any]:
+    """The parts of a schema, from the keys of its TOML form."""
+    if not isinstance(table, dict):
+        raise TypeError("it must have keys, such as columns")
+    unknown = [key for key in table if key not in _TOP_LEVEL_KEYS]
     if unknown:
-        raise ValueError(f'{where}: unknown key "{unknown[0]}"; known are {", ".join(_TOP)}')
+        raise ValueError(f'unknown key "{unknown[0]}"; known are {", ".join(_TOP_LEVEL_KEYS)}')
     columns = table.get("columns")
     if not isinstance(columns, dict) or not columns:
-        raise ValueError(f"{where} has no columns; describe each one in a section such as [columns.age]")
+        raise ValueError("it has no columns; describe each one in a section such as [columns.age]")
     if not isinstance(table.get("target", ""), str):
-        raise TypeError(f"{where}: target must be the name of a column")
-    return where, {**table, "columns": {name: _column(where, name, keys) for name, keys in columns.items()}}
+        raise TypeError("target must be the name of a column")
+    return {**table, "columns": {name: _column(name, keys) for name, keys in columns.items()}}
 
 
 @contextmanager
@@ -136,12 +144,12 @@ def _text(source: str | Path) -> tuple[str, str]:
         raise ValueError(f"cannot read the schema {path}: {error.strerror}") from None
 
 
-def _column(where: str, name: str, keys: object) -> Column:
-    at = f"{where}: columns.{_key(name)}"
+def _column(name: str, keys: object) -> Column:
+    at = f"columns.{_key(name)}"
     if not isinstance(keys, dict):
         raise TypeError(f'{at} must be a section with a type, such as type = "number"')
     kind = keys.get("type")
-    if kind not in _KEYS:
+    if not isinstance(kind, str) or kind not in _KEYS:
         raise ValueError(f'{at}.type must be "number", "category" or "boolean"')
     unknown = [key for key in keys if key not in ("type", *_KEYS[kind])]
     if unknown:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import inferred
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.schema import Layout
@@ -135,14 +135,14 @@ class Stamp:
     @classmethod
     def of(cls, path: Path) -> Stamp:
         """The file as it is now."""
-        worked, stat = quietly(path.stat)
+        worked, stat = attempt(path.stat)
         if not worked or stat is None:
             raise TableError(f"there is no file {path}, or it is out of reach: check the path and its permissions")
         return cls(path, stat.st_size, stat.st_mtime_ns, (stat.st_dev, stat.st_ino))
 
     def difference(self) -> str | None:
         """What happened to the file since, or nothing."""
-        worked, stat = quietly(self.path.stat)
+        worked, stat = attempt(self.path.stat)
         if not worked or stat is None:
             return f"{self.path} vanished after it was opened: put it back and open the table again"
         if (stat.st_size, stat.st_mtime_ns) != (self.size, self.changed):

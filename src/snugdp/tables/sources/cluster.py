@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Partition, Source, TableError, listed
 
@@ -37,7 +37,7 @@ class SparkSource(Source):
         doubled = [name for name in table.columns if names.count(name.lower()) > 1]
         if doubled:
             raise TableError(f"Spark cannot tell these columns apart: {listed(doubled)}; rename one")
-        worked, types = quietly(lambda: dict(nw.from_native(table).collect_schema()))
+        worked, types = attempt(lambda: dict(nw.from_native(table).collect_schema()))
         if not worked or types is None:
             raise TableError("the Spark table cannot be planned: look at its schema")
         kinds = dict(table.dtypes)
@@ -66,7 +66,7 @@ class SparkSource(Source):
         for setting in (f"{prefix}.{option}" for prefix in ("spark.sql.files", "spark.files") for option in _SKIPPING):
             if session.conf.get(setting, "false") != "false":
                 raise TableError(f"{setting} is on: rows could be lost silently. Set it to false")
-        worked, options = quietly(lambda: list(_options(self.table._jdf.queryExecution().analyzed())))
+        worked, options = attempt(lambda: list(_options(self.table._jdf.queryExecution().analyzed())))
         if not worked or options is None:
             raise TableError("the plan of the Spark table cannot be inspected: rows could be lost silently")
         for option in _SKIPPING:
@@ -125,7 +125,7 @@ def _ask_workers(session: Any) -> None:
     """A job without rows: whether a worker can import this library, in this version."""
     with interpreter(session):
         job = session.range(1).coalesce(1).mapInArrow(_version, "version string")
-    worked, rows = quietly(lambda: [row["version"] for row in job.collect()])
+    worked, rows = attempt(lambda: [row["version"] for row in job.collect()])
     if not worked:
         raise TableError(
             "the Spark workers cannot run this library: install snugdp (and pyarrow) on every worker, for "

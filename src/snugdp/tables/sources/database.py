@@ -12,7 +12,7 @@ from typing import Any
 
 import narwhals as nw
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, step
 
@@ -39,7 +39,7 @@ class DuckDBSource(Source, Partition):
         if not Path(asked.path).is_file():
             raise TableError(f"there is no database file {asked.path}")
         self._stamps = _stamps(Path(asked.path))
-        worked, types = quietly(self._plan)
+        worked, types = attempt(self._plan)
         if not worked or types is None:
             raise TableError(
                 f"the query on {asked.path} cannot be planned: try 'describe' with it in DuckDB. It can use the tables "

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar, cast
 import narwhals as nw
 import polars as pl
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.schema.kinds import DType, type_name
 from snugdp.tables.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, listed
 from snugdp.tables.sources.csv.stream import Csv, TextFormat
@@ -122,7 +122,7 @@ def _asked(read: Callable[[], T], explain: Callable[[], str]) -> T:
         except TableError as problem:
             return str(problem), None
 
-    worked, pair = quietly(found)
+    worked, pair = attempt(found)
     if not worked or pair is None:
         raise TableError(explain())
     problem, value = pair

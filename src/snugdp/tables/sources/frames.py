@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from snugdp.secrecy.silence import quietly
+from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import declared
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Batch, Frame, Partition, Source, TableError, guarded, listed, step
@@ -62,10 +62,10 @@ class LazySource(Source, Partition):
     _types: Mapping[str, DType] = field(init=False)
 
     def __post_init__(self) -> None:
-        worked, types = quietly(lambda: dict(nw.from_native(self.query).collect_schema()))
+        worked, types = attempt(lambda: dict(nw.from_native(self.query).collect_schema()))
         if not worked or types is None:
             raise TableError("the polars query cannot be planned: look at query.collect_schema()")
-        plan = quietly(lambda: self.query.explain(optimized=False).lower())[1] or ""
+        plan = attempt(lambda: self.query.explain(optimized=False).lower())[1] or ""
         if "csv scan" in plan or "ndjson scan" in plan:
             raise TableError(
                 "a polars query on a CSV or JSON file takes its types from the first rows, and a later cell that does "

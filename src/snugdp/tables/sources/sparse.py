@@ -12,14 +12,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.secrecy.private_state import Hidden
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Batch, Frame, Partition, Source
 
 _STEP = 1 << 16  # rows in a batch
 
 
-class SparseBlock(Hidden):
+class SparseBlock(PrivateState):
     """Some rows of a sparse matrix and their targets. Private."""
 
     __slots__ = ("data", "indices", "indptr", "width", "y")

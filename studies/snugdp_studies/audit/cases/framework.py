@@ -14,12 +14,13 @@ import snugdp
 from snugdp.audit.finding import Case
 from snugdp.certify import distance as _distance
 from snugdp.certify.smooth import smooth_bound
-from snugdp.core.guarantee import Budget, Neighbours
+from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.order_statistics import quantile as _quantile
+from snugdp.mechanisms.order_statistics.stable import distance_step
 from snugdp.noise import DiscreteLaplace, Gaussian, Laplace, Noise
 from snugdp.noise.grid import grid_below
-from snugdp.propose.plan import Plan, Step
-from snugdp.recipe import PROOF, PrivateAlgorithm
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.recipe import THEOREM, PrivateAlgorithm
 from snugdp.release.context import Purse
 from snugdp.release.spine import release_or_refuse
 from snugdp.secrecy.secret import Secret
@@ -170,7 +171,11 @@ def _votes(lead: int) -> Pair:
 def _refusing(
     name: str, test: _distance.DistanceTest[Rows], draw: Callable[[Secret[Rows], Noise], Any]
 ) -> Callable[[Rows, Noise], Any]:
-    plan = Plan(name, PROOF, {}, (Step("test", name, test.cost),))
+    steps = (
+        distance_step(test),
+        Step("release", StepKind.RELEASE, StepNoise("stable-value"), Cost(neighbours=test.cost.neighbours)),
+    )
+    plan = Plan(name, THEOREM, steps)
 
     class Shown:
         def draw(self, data: Secret[Rows], noise: Noise) -> Any:

@@ -13,7 +13,8 @@ from sklearn.dummy import DummyClassifier
 import snugdp.pate
 from snugdp.accounting import gaussian
 from snugdp.audit.finding import Case
-from snugdp.core.guarantee import Budget, Cost, Unit
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.unit import Unit
 from snugdp.estimators.pate.classifier import PATEClassifier
 from snugdp.mechanisms.teachers.confident import confident_distance
 from snugdp.mechanisms.teachers.labels import ConfidentLabels, NoisyLabels
@@ -23,7 +24,8 @@ from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import read
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 from snugdp.release.context import Purse
 from snugdp_studies.audit.cases.fitting import fitting as fitted
 from snugdp_studies.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
@@ -194,7 +196,13 @@ def _by_renyi() -> Iterator[Case[Ballots]]:
     }
     for name, (test, mechanism, cost) in forms.items():
         plan = Plan(
-            name, "mechanisms/teachers/renyi.proof.md#theorem-1", {}, (Step("all", name, cost),), unit=Unit.TEACHER
+            name,
+            theorem("labels-renyi/1"),
+            (
+                Step("test", StepKind.TEST, StepNoise("teachers-to-change"), Cost(neighbours=cost.neighbours)),
+                Step("release", StepKind.RELEASE, StepNoise("plurality", "gaussian", float(sigma), "votes"), cost),
+            ),
+            unit=Unit.TEACHER,
         )
         yield Case(
             name=f"pate: {name}",

@@ -24,10 +24,7 @@ from snugdp import Boolean, Budget, Category, Cost, MemoryLedger, Neighbours, Nu
 from snugdp.audit.side_channels.inputs import NAMES, TARGET, Given
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.outcome import Receipt
-from snugdp.estimators.methods.glm import GLM_METHODS
-from snugdp.estimators.methods.linear import METHODS
-from snugdp.estimators.pca.pca import METHODS as PCA_METHODS
-from snugdp.estimators.sparse.models import LABEL_METHODS
+from snugdp.estimators.registry import BY_NAME
 from snugdp.noise import Laplace
 from snugdp.tables.cells import numbers
 from snugdp.tables.losses.losses import PseudoHuber
@@ -126,17 +123,6 @@ OWN: dict[str, dict[str, Any]] = {
 TARGETS: dict[str, Any] = {"LogisticRegression": Category([0, 1]), "SparseLogisticRegression": Boolean()}
 """The target in the schema of an entry point that takes no ``Number(0, 2)``."""
 
-METHODS_OF: dict[str, Mapping[str, Any]] = {
-    "LinearRegression": METHODS,
-    "LogisticRegression": GLM_METHODS,
-    "PoissonRegression": GLM_METHODS,
-    "GLM": GLM_METHODS,
-    "SparseLinearRegression": METHODS,
-    "SparseLogisticRegression": LABEL_METHODS,
-    "PCA": PCA_METHODS,
-}
-"""All methods of an estimator, for a full audit."""
-
 ROWLESS: dict[str, str] = {"load": "reads a file of what was released", "save": "writes what was released"}
 """Public functions that never see a row, and why."""
 HANDED_ON: dict[str, str] = dict.fromkeys(
@@ -187,6 +173,11 @@ def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Ite
         yield from _estimator(name, thing, full, how)
     elif inspect.isclass(thing) and _releases(thing) and COVERED_BY.get(name) not in snugdp.__all__:
         raise UncoveredError(f"snugdp.{name} releases something: say in COVERED_BY which function makes it")
+
+
+def _all_methods(name: str) -> Mapping[str, Any]:
+    """All methods of an estimator, for a full audit."""
+    return BY_NAME[name].all_methods() if name in BY_NAME else {}
 
 
 def _reads(function: Any) -> bool:
@@ -248,7 +239,7 @@ def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoi
         return _fit(name, thing, given, how)
 
     yield EntryPoint(name, "table", fit(given), without=_without(given, fit))
-    for method, recipe in METHODS_OF.get(name, {}).items() if full else ():
+    for method, recipe in _all_methods(name).items() if full else ():
         if method != given["method"]:
             guess = {"rows": 100} if getattr(recipe, "rows", None) else {}
             yield EntryPoint(f"{name}: {method}", "table", fit({**given, **guess, "method": method}))

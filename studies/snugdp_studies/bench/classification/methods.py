@@ -1,15 +1,16 @@
-"""The contenders of the classification benchmark. What they get is fixed for all tables: nothing is tuned to one."""
+"""The contenders of the classification contest. What they get is fixed for all tables: nothing is tuned to one.
+
+A fit gives the probabilities of all classes for the test rows.
+"""
 
 from __future__ import annotations
 
 import importlib
 import math
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,42 +18,10 @@ from snugdp.accounting import gaussian
 from snugdp.estimators.logistic import LogisticRegression
 from snugdp.noise import Gaussian, Simulation
 from snugdp.secrecy.secret import Secret
-from snugdp_studies.bench.classification.data import Floats, Places, Split
-from snugdp_studies.bench.regression.methods import importable
-
-__all__ = ["CONTENDERS", "Contender", "Setting", "chosen", "importable"]
-
-Kind: TypeAlias = Literal["ours", "peer", "public", "reference"]
+from snugdp_studies.bench.contest.tables import Floats, Split, Targets
+from snugdp_studies.bench.contest.task import Contender, Setting
 
 _GRID = 2.0**20  # cells of a gradient
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a contender is told besides the rows: the budget, and where its noise starts."""
-
-    epsilon: float
-    delta: float
-    noise: int
-
-
-Fitter: TypeAlias = Callable[[Split, Setting], Floats]
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One method. ``kind``: ours and peers are ranked; "public" ones need public rows and references are no private
-    methods, so both are shown outside the ranking. ``fit`` gives the probabilities of all classes for the test rows.
-    """
-
-    name: str
-    kind: Kind
-    fit: Fitter
-
-    @property
-    def ranked(self) -> bool:
-        """Whether it can be the best."""
-        return self.kind in ("ours", "peer")
 
 
 def ours(split: Split, setting: Setting, *, method: str, **proposals: Any) -> Floats:
@@ -108,7 +77,7 @@ def diffprivlib(split: Split, setting: Setting) -> Floats:
         return _of_all(model, split)
 
 
-def plain(rows: tuple[Floats, Places], split: Split) -> Floats:
+def plain(rows: tuple[Floats, Targets], split: Split) -> Floats:
     """Scikit-learn's logistic regression without privacy."""
     linear: Any = importlib.import_module("sklearn.linear_model")
     if len(np.unique(rows[1])) < 2:
@@ -131,23 +100,14 @@ def _of_all(model: Any, split: Split) -> Floats:
 _ALL = (
     Contender("auto", "ours", partial(ours, method="auto")),
     Contender("objective", "ours", partial(ours, method="objective")),
-    Contender("output", "ours", partial(ours, method="output")),
-    Contender("output-hessian", "ours", partial(ours, method="output", shape="hessian")),
+    Contender("output", "ours", partial(ours, method="output"), binary=True),
+    Contender("output-hessian", "ours", partial(ours, method="output", shape="hessian"), binary=True),
     Contender("descent-20", "peer", partial(descent, steps=20, rate=4.0)),
     Contender("descent-50", "peer", partial(descent, steps=50, rate=4.0)),
     Contender("descent-200", "peer", partial(descent, steps=200, rate=4.0)),
-    Contender("diffprivlib", "peer", diffprivlib),
+    Contender("diffprivlib", "peer", diffprivlib, binary=True),
     Contender("trivial", "peer", lambda split, setting: uniform(split)),
     Contender("scikit-learn-public", "public", lambda split, setting: plain(split.public, split)),
     Contender("scikit-learn", "reference", lambda split, setting: plain(split.train, split)),
 )
-CONTENDERS: Mapping[str, Contender] = {each.name: each for each in _ALL}
-BINARY = ("output", "output-hessian", "diffprivlib")  # these have no answer for more than two classes
-
-
-def chosen(asked: list[str] | None) -> list[str]:
-    """The contenders asked for, in our order; all of them without a wish."""
-    unknown = [name for name in asked or [] if name not in CONTENDERS]
-    if unknown:
-        raise ValueError(f"there is no method {', '.join(unknown)}; there are {', '.join(CONTENDERS)}")
-    return [name for name in CONTENDERS if not asked or name in asked]
+CONTENDERS = {each.name: each for each in _ALL}

@@ -8,18 +8,19 @@ from functools import partial
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from snugdp.estimators.logistic import LogisticRegression
-from snugdp_studies.bench.classification.data import Floats, Places, made_up
-from snugdp_studies.bench.regression.contest import one_thread
-from snugdp_studies.bench.regression.speed import Row, timed
+from snugdp_studies.bench.classification.task import Labels, made_up
+from snugdp_studies.bench.contest.speed import Timing, one_thread, table, timed
+from snugdp_studies.bench.contest.tables import Floats
 
 GOAL = "Goal: at most 3 times scikit-learn's LogisticRegression for auto."
 _METHODS = ("auto", "objective", "output")
 
 
-def run(rows: int = 1_000_000, columns: int = 20, repeats: int = 2, methods: Sequence[str] | None = None) -> list[Row]:
+def run(
+    rows: int = 1_000_000, columns: int = 20, repeats: int = 2, methods: Sequence[str] | None = None
+) -> list[Timing]:
     """Every fit in turn, ``repeats`` times over, with exact noise; with an intercept."""
     X, y = made_up(rows, columns)
     linear: Any = importlib.import_module("sklearn.linear_model")
@@ -29,19 +30,16 @@ def run(rows: int = 1_000_000, columns: int = 20, repeats: int = 2, methods: Seq
     }
     jobs |= {name: partial(fit, X, y, method=name) for name in _METHODS if methods is None or name in methods}
     with one_thread():
-        return timed(f"{rows:,} x {columns}", jobs, repeats)
+        return timed(f"{rows:,} x {columns}", jobs, repeats, twice=True)
 
 
-def fit(X: Floats, y: Places, **options: Any) -> LogisticRegression:
+def fit(X: Floats, y: Labels, **options: Any) -> LogisticRegression:
     """One private fit."""
     model: LogisticRegression = LogisticRegression(epsilon=1, delta=1e-6, classes=[0, 1], x_norm=1, **options).fit(X, y)
     return model
 
 
-def show(rows: Sequence[Row], console: Console) -> None:
+def show(rows: Sequence[Timing], console: Console) -> None:
     """Print fit times and ratios."""
     console.print(GOAL, highlight=False)
-    table = Table(rows[0].group, "first, s", "fastest, s", "median, s", "over scikit-learn")
-    for row in rows:
-        table.add_row(row.name, f"{row.first_s:.3f}", f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}")
-    console.print(table)
+    console.print(table(rows, "scikit-learn"))

@@ -227,7 +227,7 @@ def _cell(setting: Setting, job: Job, proposal: Proposal, runs: Sequence[_Run | 
     students = [one.student for one in kept]
     return Cell(
         kind=job.kind,
-        queries=int(proposal.plan.what.split()[2].replace(",", "")),
+        queries=proposal.plan.steps[-1].noise.times,
         method=job.method,
         epsilon=job.epsilon,
         sigma=float(proposal.plan.proposal["sigma"]),

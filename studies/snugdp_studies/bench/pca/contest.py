@@ -18,8 +18,8 @@ from snugdp.mechanisms.components.dual import Dual
 from snugdp.mechanisms.components.projector import Projector
 from snugdp.noise import Simulation
 from snugdp.release.context import Purse
+from snugdp_studies.bench.contest.task import noise_start
 from snugdp_studies.bench.pca.data import CASES, Floats, Sample, sample
-from snugdp_studies.bench.regression.methods import noise_start
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 GAUSS = "gauss"

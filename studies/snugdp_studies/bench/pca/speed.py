@@ -8,17 +8,16 @@ from functools import partial
 from typing import Any
 
 from snugdp.estimators.pca.pca import PCA
-from snugdp_studies.bench.regression.contest import one_thread
-from snugdp_studies.bench.regression.data import Floats, made_up
-from snugdp_studies.bench.regression.speed import Row, timed
+from snugdp_studies.bench.contest.speed import Timing, one_thread, timed
+from snugdp_studies.bench.contest.tables import Floats, spread
 
 SKLEARN = "scikit-learn PCA"
 GOAL = "Goal: at most 3 times scikit-learn's PCA."
 
 
-def run(rows: int = 1_000_000, columns: int = 20, repeats: int = 3) -> list[Row]:
+def run(rows: int = 1_000_000, columns: int = 20, repeats: int = 3) -> list[Timing]:
     """Every fit in turn, ``repeats`` times over and twice in a row, with exact noise."""
-    X, _ = made_up(rows, columns)
+    X, _ = spread(rows, columns)
     decomposition: Any = importlib.import_module("sklearn.decomposition")
     k = min(5, columns - 1)
     jobs: dict[str, Callable[[], object]] = {SKLEARN: lambda: decomposition.PCA(k).fit(X)}
@@ -27,7 +26,7 @@ def run(rows: int = 1_000_000, columns: int = 20, repeats: int = 3) -> list[Row]
     jobs["crossing, k chosen"] = partial(_fit, X, "auto", method="crossing")
     jobs["crossing, private mean"] = partial(_fit, X, k, method="crossing", center="private")
     with one_thread():
-        return timed(f"{rows:,} x {columns}", jobs, repeats)
+        return timed(f"{rows:,} x {columns}", jobs, repeats, twice=True)
 
 
 def _fit(X: Floats, n_components: int | str, **options: Any) -> PCA:

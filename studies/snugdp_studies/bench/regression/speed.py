@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
 from snugdp.estimators.linear import LinearRegression
-from snugdp_studies.bench.gram import Jobs
-from snugdp_studies.bench.regression.contest import one_thread
-from snugdp_studies.bench.regression.data import Floats, made_up
-from snugdp_studies.bench.regression.methods import chosen
+from snugdp_studies.bench.contest.speed import Jobs, Timing, one_thread, timed
+from snugdp_studies.bench.contest.tables import Floats
+from snugdp_studies.bench.regression.methods import OURS
+from snugdp_studies.bench.regression.task import TASK, made_up
 
 RIDGE, HUBER = "scikit-learn Ridge", "scikit-learn HuberRegressor"
 GOALS = (
@@ -24,44 +23,17 @@ GOALS = (
     "robust ones, and little more for 30 proposals than for one."
 )
 _GRID = tuple(float(value) for value in np.geomspace(1, 1e5, 30))
-_METHODS: dict[str, dict[str, Any]] = {
-    "auto": {"method": "auto"},
-    "objective": {"method": "objective"},
-    "objective-scale": {"method": "objective", "proposals": {"rule": "scale"}},
-    "objective-two-stage": {"method": "objective", "proposals": {"rule": "two_stage"}},
-    "sufficient": {"method": "sufficient"},
-    "posterior": {"method": "posterior"},
-    "ops_balanced": {"method": "ops_balanced"},
-    "adaops": {"method": "adaops"},
-    "output": {"method": "output"},
-    "adassp": {"method": "adassp"},
-    "descent": {"method": "descent"},
-}
-_NEED_ROWS = ("ops_balanced", "descent")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One contender: the first fit of the process, which calibrates and loads what later ones find, and later fits.
-
-    ``relative``: the median multiple of the group's first contender in the same turn.
-    """
-
-    group: str
-    name: str
-    first_s: float
-    min_s: float
-    median_s: float
-    relative: float
-
-
-def run(rows: int = 1_000_000, columns: int = 20, repeats: int = 3, methods: Sequence[str] | None = None) -> list[Row]:
+def run(
+    rows: int = 1_000_000, columns: int = 20, repeats: int = 3, methods: Sequence[str] | None = None
+) -> list[Timing]:
     """Every fit in turn, ``repeats`` times over, with exact noise; the target has heavy tails."""
-    wanted = [name for name in chosen(list(methods) if methods else None) if name in _METHODS]
+    wanted = [name for name in TASK.chosen(list(methods) if methods else None) if name in OURS]
     X, y = made_up(rows, columns)
     with one_thread():
-        first = timed(f"{rows:,} x {columns}", _peers(X, y) | _ours(X, y, wanted), repeats)
-        grids = [row for name, jobs in _grids(X, y, wanted).items() for row in timed(name, jobs, repeats)]
+        first = timed(f"{rows:,} x {columns}", _peers(X, y) | _ours(X, y, wanted), repeats, twice=True)
+        grids = [row for name, jobs in _grids(X, y, wanted).items() for row in timed(name, jobs, repeats, twice=True)]
     return first + grids
 
 
@@ -81,10 +53,8 @@ def _peers(X: Floats, y: Floats) -> dict[str, Callable[[], object]]:
 
 
 def _ours(X: Floats, y: Floats, wanted: Sequence[str]) -> dict[str, Callable[[], object]]:
-    guess = {name: {"rows": len(y)} if name in _NEED_ROWS else {} for name in wanted}
-    jobs: dict[str, Callable[[], object]] = {
-        name: partial(fit, X, y, **_METHODS[name], **guess[name]) for name in wanted
-    }
+    told = {name: OURS[name] | ({"rows": len(y)} if "rows" in OURS[name] else {}) for name in wanted}
+    jobs: dict[str, Callable[[], object]] = {name: partial(fit, X, y, **options) for name, options in told.items()}
     if "auto" in wanted:
         jobs["auto with intercept"] = partial(fit, X, y, fit_intercept=True)
     return jobs
@@ -103,21 +73,18 @@ def _grids(X: Floats, y: Floats, wanted: Sequence[str]) -> dict[str, Jobs]:
     return found
 
 
-def timed(group: str, jobs: Jobs, repeats: int) -> list[Row]:
-    """Every job in turn, ``repeats`` times over: twice in a row each time, of which the second counts.
-
-    What a job pays for the memory that the one before it gave back is no part of a fit.
-    """
-    cold: dict[str, float] = {}
-    times: dict[str, list[float]] = {name: [] for name in jobs}
-    for _ in range(repeats):
-        for name, job in jobs.items():
-            start = perf_counter()
-            job()
-            middle = perf_counter()
-            job()
-            times[name].append(perf_counter() - middle)
-            cold.setdefault(name, middle - start)
-    units = next(iter(times.values()))
-    over = {name: median(t / unit for t, unit in zip(taken, units, strict=True)) for name, taken in times.items()}
-    return [Row(group, name, cold[name], min(taken), median(taken), over[name]) for name, taken in times.items()]
+def show(rows: Sequence[Timing], console: Console) -> None:
+    """Print fit times and ratios."""
+    console.print(GOALS, highlight=False)
+    medians = {row.name: row.median_s for row in rows}
+    main = Table(rows[0].group, "first, s", "fastest, s", "median, s", "over Ridge", "over Huber")
+    grids = Table("proposals", "first, s", "fastest, s", "median, s", "over one proposal")
+    for row in rows:
+        if row.group == rows[0].group:
+            main.add_row(row.name, *row.seconds, *(f"{row.median_s / medians[base]:.2f}" for base in (RIDGE, HUBER)))
+        else:
+            name = f"{row.group.removeprefix('proposals of ')}, {row.name}"
+            grids.add_row(name, *row.seconds, f"{row.relative:.2f}")
+    console.print(main)
+    if grids.row_count:
+        console.print(grids)

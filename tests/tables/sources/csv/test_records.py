@@ -242,7 +242,7 @@ def test_a_file_that_changes_behind_the_check_is_never_read_in_another_way(tmp_p
 def test_a_giant_record_is_missing_and_its_neighbours_are_not(
     filler: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "_LONGEST", 1000)
+    monkeypatch.setattr(records, "_MAX_RECORD_BYTES", 1000)
     monkeypatch.setattr(records, "_BLOCK", block)
     for before, after in (("1,2,3\n", '4,"5\n",6\n'), ("", "7\n"), ("1\n", "")):
         content = f'{before}8,"{filler * 1000}",9\r\n{after}'

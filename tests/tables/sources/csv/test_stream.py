@@ -112,7 +112,7 @@ def test_settings_of_the_process_stay_as_they_are(body: bytes, tmp_path: Path) -
 
 
 def test_a_giant_line_at_the_start_leaves_its_neighbours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_LONGEST", 1000)
+    monkeypatch.setattr(records, "_MAX_RECORD_BYTES", 1000)
     monkeypatch.setattr(records, "_BLOCK", 64)
     assert read(b"1\n2" + b"x" * 2000 + b"\n3\n", tmp_path) == tally([["1"], [], ["3"]])
 
@@ -131,7 +131,7 @@ def test_ragged_lines_bytes_that_are_no_text_and_a_byte_order_mark(tmp_path: Pat
 def test_a_giant_line_is_missing_whatever_its_neighbours_are(
     neighbour: bytes, giant: bytes, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "_LONGEST", 1_000_000)
+    monkeypatch.setattr(records, "_MAX_RECORD_BYTES", 1_000_000)
     monkeypatch.setattr(records, "_BLOCK", 70_000)
     (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + giant + b" " * length + b"3\n4,5\n6," + neighbour)
     read, number = length < 1_000_000, neighbour != b'"6""'

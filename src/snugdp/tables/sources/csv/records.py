@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from snugdp.tables.sources.base import TableError
 
 _BLOCK = 1 << 22  # bytes at a time
-_LONGEST = 1 << 27  # bytes in a record; a longer one is a row with everything missing
+_MAX_RECORD_BYTES = 1 << 27  # bytes in a record; a longer one is a row with everything missing
 _MARK = "\ufeff".encode()
 _QUOTE, _LF, _CR = b'"\n\r'
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -96,11 +96,11 @@ def blocks(stream: BinaryIO, rule: Rule) -> Iterator[bytes]:
     for window in _windows(stream):
         body, (first, last) = window[1], rule.ends(window)
         if last >= 0:
-            is_short = length + first <= _LONGEST
+            is_short = length + first <= _MAX_RECORD_BYTES
             yield b"".join([*begun, body[: last + 1]]) if is_short else b"\n" + body[first + 1 : last + 1]
             begun, length = [], 0
         length += len(body) - last - 1
-        begun = [*begun, body[last + 1 :]] if length <= _LONGEST else []
+        begun = [*begun, body[last + 1 :]] if length <= _MAX_RECORD_BYTES else []
     rule.close()
 
 
@@ -113,7 +113,7 @@ def inside(quotes: NDArray[np.intp], places: NDArray[np.intp]) -> NDArray[np.boo
 def first_record(stream: BinaryIO, rule: Rule, is_quoted: bool) -> bytes:
     """The first record of a file, or what a record may be long of it. Nothing else is looked at."""
     record, is_open = b"", False
-    while line := stream.readline(_LONGEST + 1 - len(record)):
+    while line := stream.readline(_MAX_RECORD_BYTES + 1 - len(record)):
         record += line
         is_open ^= is_quoted and line.count(b'"') % 2 == 1
         if line.endswith(b"\n") and not is_open:

@@ -1,7 +1,7 @@
 """CSV, plain or gzipped: a stream of records in which no cell can disturb another row, raise or warn.
 
 A CSV file declares no types, and its reader must not guess them from the rows. Every cell is text, and is read as a
-cell of text is in any other table (``data/cells``). What a record is, the rules in ``records`` say: what stands
+cell of text is in any other table (``tables/cells``). What a record is, the rules in ``records`` say: what stands
 between line breaks outside of quotes, in a file that is well formed; or every line, in any file. A cell of a line that
 starts with a quote goes on to the next single quote, or to the end of the line if there is none. Blocks whose quotes
 are absent or around whole cells are split by polars, and any other block record by record. Both give the same cells.

@@ -1,0 +1,186 @@
+"""One run of objective perturbation: what it costs, by the kind of its loss.
+
+A sum of losses l(u) plus ``ridge/2 |theta - centre|^2`` plus ``b . theta``, b Gaussian, is minimised. What matters is
+m = L0 B / sigma (the largest gradient of a row over the noise) and kappa = c0 B^2 / ridge, and the kind of the loss:
+whether its slope keeps its sign, and how its curvature falls where the slope is largest. For the logistic loss one
+release is exactly as private as one Gaussian release. Statements and proofs: glm.proof.md, linear.proof.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, TypeAlias, get_args
+
+from snugdp.accounting import composition, gaussian
+from snugdp.accounting.composition import Atom, Branch
+from snugdp.accounting.objective import critical, removal
+from snugdp.accounting.objective import curve as curves
+from snugdp.accounting.objective.curve import RemovalCurve
+from snugdp.numerics import balls
+
+PROOF = "accounting/objective/glm.proof.md#theorem-1"
+CLASS_T_PROOF = "accounting/objective/linear.proof.md#theorem-1"
+
+Kind: TypeAlias = Literal[
+    "logistic",
+    "class_c",
+    "constant_sign",
+    "tamed_poisson",
+    "log_cosh",
+    "pseudo_huber",
+    "sign_changing",
+    "class_t",
+    "class_t_sharp",
+]
+CONSTANT_SIGN: frozenset[str] = frozenset({"logistic", "class_c", "constant_sign"})
+CLASS_C: frozenset[str] = frozenset({"logistic", "class_c"})
+_NONE = Fraction(0)
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """One objective perturbation: m squared and kappa, exactly, and the kind of its loss.
+
+    With p = |l'|/L0: ``logistic`` is l'' <= c0 p (1 - p) (logistic, softplus-hinge), ``class_c`` is l'' <= c0 (1 - p),
+    ``constant_sign`` is l'' <= c0, all three with an l' that never changes sign. The others may change it:
+    ``tamed_poisson`` is l'' <= c0 (1 - p), ``log_cosh`` c0 (1 - p^2), ``pseudo_huber`` c0 (1 - p^2)^(3/2),
+    ``sign_changing`` l'' <= c0. ``class_t`` is l'' <= c0 (1 - p^2) as well, with the simpler bounds of linear.proof.md;
+    ``class_t_sharp`` follows the loss of a removal level by level (removal.py), which allows a larger kappa.
+    ``levels``: how finely a run of logistic type is followed.
+    """
+
+    m_squared: Fraction
+    kappa: Fraction
+    kind: Kind = "logistic"
+    levels: int = curves.MAX_LEVELS
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"the kind of a loss must be one of {', '.join(get_args(Kind))}")
+        if self.m_squared < 0 or self.kappa < 0 or self.levels < 1:
+            raise ValueError("m_squared and kappa must be at least 0, levels at least 1")
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability of what the levels of a sharp bound do not follow."""
+        return removal.TAIL if self.kind == "class_t_sharp" else _NONE
+
+    @property
+    def critical_loss(self) -> Fraction:
+        """Where the determinant is paid for: e_c, or log(1 + kappa) for a loss with bounded curvature only."""
+        return critical_loss(self.kind, self.m_squared, self.kappa)
+
+    @property
+    def curve(self) -> RemovalCurve:
+        """The deltas of a removal (a loss with a slope of constant sign, l'' <= c0 (1 - p) at least)."""
+        if self.kind not in CLASS_C:
+            raise ValueError(f"there is no curve for {self.kind} losses: use the atom")
+        if self.kind == "logistic" and self.levels > 1:
+            return curves.logistic_curve(self.m_squared, self.kappa, self.levels)
+        return curves.plain_curve(self.m_squared, self.critical_loss)
+
+    @property
+    def atom(self) -> Atom:
+        """What the run costs, for any company (glm.proof.md, Theorems 1 to 4; linear.proof.md, Theorem 1).
+
+        >>> RunCost(Fraction(1, 16), Fraction(1, 4)).atom.remove
+        (Branch(mu_squared=Fraction(1, 16), shift=Fraction(0, 1), weight=Fraction(1, 1)),)
+        """
+        whole = Branch(self.m_squared, _NONE)
+        if self.kind == "class_t_sharp":
+            return removal.sharp_atom(self.m_squared, self.kappa)
+        if self.kind in CLASS_C:
+            if self.kappa**2 <= self.m_squared:
+                return Atom((whole,), (whole,))
+            return _curve_atom(self)
+        shift = self.critical_loss
+        if self.kind == "constant_sign":
+            return Atom((whole, *lower_half(self.m_squared)), (Branch(self.m_squared, shift),))
+        if self.kind == "sign_changing":
+            return Atom((whole, whole), (Branch(self.m_squared, shift), Branch(_NONE, shift)))
+        return Atom((whole, whole), (whole, Branch(_NONE, shift)))
+
+    @property
+    def gaussian_squared(self) -> Fraction:
+        """A square of mu such that the run is mu-Gaussian DP: a cost that composes without atoms.
+
+        Guarantee: glm.proof.md, Theorems 2 and 3. For losses of class C (logistic among them) only.
+
+        >>> round(math.sqrt(RunCost(Fraction(1, 16), Fraction(1, 2)).gaussian_squared), 3)
+        0.273
+        """
+        if self.kind not in CLASS_C:
+            raise ValueError(f"no Gaussian cost is proved for {self.kind} losses: use the atom")
+        plain = max(self.m_squared, self.kappa**2)
+        if plain == self.m_squared:
+            return plain
+        try:
+            return min(plain, self.curve.gaussian_squared())
+        except ValueError:
+            return plain
+
+    def is_gaussian(self, square: Fraction) -> bool:
+        """Whether the run is proved to be mu-Gaussian DP for mu^2 = ``square``; quicker than ``gaussian_squared``."""
+        if self.kind not in CLASS_C or square < self.m_squared:
+            return False
+        return max(self.m_squared, self.kappa**2) <= square or self.curve.below_gaussian(square)
+
+
+@lru_cache(maxsize=256)
+def _curve_atom(run: RunCost) -> Atom:
+    return Atom(run.curve.addition, run.curve.removal)
+
+
+def critical_loss(kind: Kind, m_squared: Fraction, kappa: Fraction) -> Fraction:
+    """The e_c of glm.proof.md, Lemma 2, and of linear.proof.md; exact or rounded up.
+
+    >>> [critical_loss(kind, Fraction(1, 8), Fraction(1, 2)) for kind in ("logistic", "class_t")]
+    [Fraction(7, 16), Fraction(15, 16)]
+    """
+    if kind in ("constant_sign", "sign_changing"):
+        return log_det(kappa)
+    if kind == "logistic":
+        return max(_NONE, kappa - m_squared / 2)
+    if kind in ("class_c", "tamed_poisson"):
+        return max(log_det(kappa), kappa - m_squared / 2)
+    if kind in ("class_t", "class_t_sharp"):
+        return max(kappa, 2 * kappa - m_squared / 2)
+    if kind == "log_cosh":
+        return max(log_det(kappa), 2 * kappa - m_squared / 2)
+    return critical.pseudo_huber(m_squared, kappa)
+
+
+def log_det(kappa: Fraction) -> Fraction:
+    """Beta = log(1 + kappa), rounded up to a rational."""
+    return balls.rational_above(lambda: balls.ball(kappa).log1p()) if kappa else Fraction(0)
+
+
+def within(epsilon: Fraction, delta: Fraction, runs: Sequence[RunCost], mu_squared: Fraction = _NONE) -> bool:
+    """Whether runs and a Gaussian part together are proved to be (epsilon, delta)-DP."""
+    atoms, failure = tuple(run.atom for run in runs), sum((run.failure for run in runs), _NONE)
+    return composition.at_most(mu_squared=mu_squared, failure=failure, atoms=atoms, epsilon=epsilon, delta=delta)
+
+
+def lower_half(m_squared: Fraction) -> tuple[Branch, ...]:
+    """The weight Phi(-m/2) at loss 0, rounded up."""
+    half = (
+        balls.rational_above(lambda: gaussian.cdf(-balls.ball(m_squared).sqrt() / 2)) if m_squared else Fraction(1, 2)
+    )
+    return (Branch(_NONE, _NONE, half),)
+
+
+def smallest_ridge(x_squared: Fraction, kappa: Fraction, bits: int = 30) -> Fraction:
+    """The smallest ridge, on a grid of ``bits`` binary digits, with x_squared / ridge <= kappa.
+
+    >>> smallest_ridge(Fraction(2), Fraction(1, 2))
+    Fraction(4, 1)
+    """
+    if kappa <= 0:
+        raise ValueError("no ridge is large enough: the other parts use up the budget")
+    exact = x_squared / kappa
+    step = Fraction(2) ** (exact.numerator.bit_length() - exact.denominator.bit_length() - bits)
+    return math.ceil(exact / step) * step

@@ -1,0 +1,80 @@
+"""What to expect of a release, from public quantities alone: numbers and codes. Words are made where they are shown."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+Amount: TypeAlias = int | float | Fraction | str
+
+
+class ErrorOf(enum.Enum):
+    """What the error of a fit is an error of."""
+
+    PREDICTION = "prediction"
+    LINEAR = "linear"  # the linear function inside a model for labels or counts
+    CHOSEN = "chosen"  # predictions, once columns are chosen
+    VARIANCE = "variance"  # the share of the variance that a component must exceed to stand out from noise
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Of a method for a number of rows, in the units of the scaled rows.
+
+    ``noise``: standard deviation of the noise of a coefficient. ``excess``: mean squared error of predictions beyond
+    that of the same model without noise.
+    """
+
+    noise: float
+    excess: float
+
+
+@dataclass(frozen=True)
+class FitForecast:
+    """A fit with so many rows that fill their bounds evenly, in the user's units.
+
+    ``noise``: the standard deviation in every coefficient, by name. ``error``: what noise adds to the error.
+    ``epsilon``: where it is not that of the plan.
+    """
+
+    rows: int
+    error: float
+    noise: Mapping[str, float]
+    epsilon: float | None = None
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The probability of a release where a condition holds. ``below``: it is less than that."""
+
+    probability: float
+    condition: str
+    params: Mapping[str, Amount] = field(default_factory=dict)
+    below: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """Anything else that is worth knowing before, by a code."""
+
+    code: str
+    params: Mapping[str, Amount] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What to expect. ``answer_error``: of one number, what noise stays below in 19 of 20 cases; 0: there is none."""
+
+    answer_error: float | None = None
+    chances: tuple[Chance, ...] = ()
+    fits: tuple[FitForecast, ...] = ()
+    error_of: ErrorOf = ErrorOf.PREDICTION
+    notes: tuple[Note, ...] = ()
+
+
+def noted(code: str, **params: Amount) -> Forecast:
+    """A forecast of one note."""
+    return Forecast(notes=(Note(code, params),))

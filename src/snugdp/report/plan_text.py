@@ -1,0 +1,256 @@
+"""A plan in words: what ``print(plan)`` shows. Plans, steps and forecasts hold numbers and codes; words are here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from snugdp.core.unit import Unit
+from snugdp.numerics.printed import printed_up
+from snugdp.propose.forecast import Amount, Chance, ErrorOf, FitForecast, Forecast, Note
+from snugdp.propose.plan import Plan, Step, StepNoise
+
+_NAMED = 6  # coefficients whose noise is listed one by one
+_LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace"}
+_UNITS = {
+    "": "",
+    "rows": " rows",
+    "votes": " votes",
+    "row": " times what one row can add",
+}
+_OFTEN = {0.95: "in 19 of 20 cases", 0.9: "in 9 of 10 cases"}
+_ROUTES = {"stop": "a random number of runs", "compose": "every proposal once"}
+
+STEPS = {
+    "distance": "pass if distance + {law} noise >= {threshold}",
+    "lead": "pass if the lead is safely above {least} ({law} noise, threshold {threshold})",
+    "value": "add {law} noise",
+    "bounded-value": "no test needed: add {law} noise for the whole range",
+    "stable-value": "as it is: no neighbour has another value",
+    "largest-count": "the largest count after {law} noise of scale {scale}",
+    "two-edges": "two of {edges} edges, {law} noise of scale {scale} on each",
+    "smallest-eigenvalue": "smallest eigenvalue of X'X + {law} noise of {scale}, less {margin}: a lower bound",
+    "log-residual": "log(B_y + B |theta|) + {law} noise: an upper bound on residuals",
+    "ridge-solution": "add {law} noise to the ridge solution",
+    "posterior-sample": "a sample of the posterior",
+    "posterior-sample-or-refusal": "a sample of the posterior, or a refusal",
+    "gram": "X'X with {law} noise of {scale}",
+    "cross": "X'y with {law} noise of {scale}",
+    "gradient": "a gradient with {law} noise of {scale}",
+    "target-sizes": "histogram of the sizes of targets, {law} noise of {scale} in a bin",
+    "mean-target": "mean of the targets, with {law} noise",
+    "mean-target-size": "mean size of the targets, with {law} noise",
+    "mean-residual-size": "mean size of the residuals of the pilot, with {law} noise",
+    "row-norms": "histogram of norms, {law} noise of {scale} in a bin",
+    "row-sums": "sums of scaled rows, {law} noise of {scale} in each",
+    "row-sum": "sum of the rows, {law} noise of {scale} in every entry",
+    "row-count": "number of rows, {law} noise of {scale}",
+    "log-cosh-objective": "minimise a log-cosh loss with a random linear term ({law})",
+    "objective": "minimise the losses with a random linear term ({law})",
+    "softmax-objective": "minimise softmax losses of {classes} classes with a random linear term ({law})",
+    "smallest-curvature": "smallest eigenvalue of the Hessian + {law} noise of {scale}, less {margin}: a lower bound",
+    "minimiser-iso": "add {law} noise to the minimiser",
+    "minimiser-hessian": "add {law} noise, shaped by the Hessian, to the minimiser",
+    "matrix": "matrix of squares, symmetric {law} noise of {scale}",
+    "staged-matrix-subspace": "matrix of squares in stages, symmetric {law} noise of {scale}; then less noise on what "
+    "crosses the subspace",
+    "staged-matrix-components": "matrix of squares in stages, symmetric {law} noise of {scale}; then less noise on "
+    "what crosses the components",
+    "gap-and-spread": "gap and spread of the spectrum, {law} noise of {scale}",
+    "spectrum": "all eigenvalues, {law} noise of {scale} on each",
+    "projector-or-matrix": "the projector, or the matrix with symmetric {law} noise of {scale}",
+    "projector-or-second-matrix": "the projector, or a second matrix, with symmetric {law} noise",
+    "best-scores": "the {times} largest scores, {law} noise of {scale} on each",
+    "block-votes": "{blocks} blocks vote; pass if half the lead + {law} noise > {threshold}",
+    "every-proposal": "each of {proposals} proposals once, with epsilon {epsilon} at delta {delta}",
+    "hidden-runs": "a hidden number of runs ({runs}) of {proposals} proposals, each with epsilon {epsilon} at delta "
+    "{delta}",
+    "plurality": "the class with most votes after {law} noise of {scale} on every count",
+    "confident-plurality": "the class with most votes after {law} noise of {scale} on every count, if the largest "
+    "count plus noise of {threshold_scale} reaches {threshold}",
+    "teachers-to-change": "pass the surer, the more teachers would have to change",
+    "renyi-loss": "pass if the loss at order {order} is surely small",
+    "statistics": "{law} bounds on {statistics}; pass if the loss is at most {limit}",
+    "released-statistics": "{law} bounds on {statistics}, released",
+    "upper-bound": "a private upper bound on the loss; pass if it is at most {limit}",
+    "own": "your draw",
+    "own-calibrated": "your draw, scaled by the bounds",
+}
+_COUNTED = {"gradient", "objective"}  # where it is worth saying how many there are
+
+CONDITIONS = {
+    "always": "never refused",
+    "mode-leads": "if the mode leads by at least {rows} rows",
+    "lead": "if the lead is at least {rows} rows",
+    "rows-to-change": "if at least {rows} rows would have to change before one row could move the answer by more than "
+    "beta",
+    "plurality-leads": "if every plurality leads by {votes} of {teachers} votes over every other class",
+    "plurality-leads-by-far": "if every plurality leads by far",
+    "votes-as-believed": "if the votes are as believed",
+    "leads-of-all-sizes": "if leads of all sizes are equally likely (give gap= or proxy= if you know better)",
+}
+
+NOTES = {
+    "scaled-noise": "in scaled units, with {rows} rows spread evenly: noise of {noise} in a coefficient",
+    "scaled-noise-at-most": "in scaled units: noise of a coefficient below {noise}, far below with many rows",
+    "refusal-expected": "a refusal with {rows} rows: give a larger ridge, more budget or more rows",
+    "entry-chosen": "a column is usually chosen when its score leads by {lead} {unit}",
+    "components-found": "components are found whose sum of squares is well above that of {rows} rows of full length, "
+    "and above that of the next",
+    "best-tried": "the best proposal is tried with probability {probability}; the winner beats {quantile} of all runs "
+    "on average",
+    "best-tried-surely": "the best proposal is tried for certain",
+    "too-many-runs": "nothing at all with probability {probability}, after more than {most} runs",
+    "time-tells-runs": "how long it takes tells about the number of runs, which is hidden: keep the time to yourself",
+    "routes-compared": "{chosen} leaves a run epsilon {epsilon} at delta {delta}, {other} {other_epsilon}",
+    "rehearse-first": "a mistake inside run or score ends in a refusal, and is paid for: rehearse with "
+    "noise=Simulation(1) first",
+    "error-is-large": "the noise takes up more than a quarter of the bounds: take more rows, a larger epsilon or "
+    "tighter bounds",
+    "beta-from-bounds": "beta was taken from the bounds alone; rows=..., a public guess, makes a better one for large "
+    "tables",
+    "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
+    "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
+    "rows-needed": "and the next edge inwards would leave more than that share outside; this needs {rows} rows or more",
+    "plurality-share": "{share} of the labels are the plurality {condition}",
+    "answers-share": "about {answers} answers; {share} of the labels are the plurality {condition}",
+    "without-a-test": "without a test, noise of {scale} votes would be needed: {share} of the labels",
+    "no-test-needed": "no test is needed: this sigma is private enough on all votes",
+    "plain-is-as-good": "no test: with such leads plain noise promises at least as many right labels",
+    "plain-is-cheaper": "no test: plain noise is cheaper than the smooth test on such votes",
+}
+_FORMATS: Mapping[tuple[str, str], str] = {
+    ("best-tried", "quantile"): ".1%",
+    ("too-many-runs", "probability"): ".1g",
+    ("plurality-share", "share"): ".1%",
+    ("answers-share", "share"): ".1%",
+    ("answers-share", "answers"): ".0f",
+    ("without-a-test", "share"): ".1%",
+    ("without-a-test", "scale"): ".4g",
+    ("rows-beyond", "share"): ".4g",
+    ("components-found", "rows"): ".4g",
+}
+_ERRORS = {
+    ErrorOf.PREDICTION: "the prediction error",
+    ErrorOf.LINEAR: "the error of the linear function",
+    ErrorOf.CHOSEN: "the prediction error, once columns are chosen",
+}
+
+
+def plan_text(plan: Plan) -> str:
+    """The whole plan, a line for each of its parts."""
+    proposal = ", ".join(f"{name} = {_proposed(value)}" for name, value in plan.proposal.items())
+    lines = [("propose", proposal)] if proposal else []
+    lines += [(step_label(step), f"{step_words(step)}  [{step.cost.words}]") for step in plan.steps]
+    lines += [("total", f"{plan.cost.words}, neighbours: {plan.cost.neighbours.value}")]
+    if plan.budget is not None and (plan.cost.mu_squared or plan.cost.atoms or plan.cost.variation):
+        epsilon, delta = printed_up(plan.budget.epsilon), printed_up(plan.budget.delta)
+        lines += [("that is", f"epsilon {epsilon} at delta {delta}")]
+    lines += [("unit", "one teacher, with all its votes")] if plan.unit is Unit.TEACHER else []
+    lines += [*(("expect", line) for line in forecast_lines(plan.forecast)), ("theorem", plan.theorem.id)]
+    width = max(7, *(len(name) for name, _ in lines))
+    return "\n".join([f"Plan: {plan.title}", *(f"  {name:<{width}}  {words}" for name, words in lines)])
+
+
+def step_label(step: Step) -> str:
+    """The name of a step for people: its column, or its id."""
+    return str(step.noise.params.get("column", step.id))
+
+
+def step_words(step: Step) -> str:
+    """What a step does."""
+    noise = step.noise
+    if noise.on not in STEPS:
+        return noise.on  # a step of somebody else's plan says it itself
+    numbers = {name: _number(value) for name, value in noise.params.items()}
+    text = STEPS[noise.on].format(
+        law=_LAWS.get(noise.law, noise.law), scale=_scale(noise), times=noise.times, **numbers
+    )
+    text = f"one test; {text}" if "tests" in noise.params else text
+    m = f", m = {_number(noise.params['m'])}" if "m" in noise.params else ""
+    counted = noise.times > 1 and noise.on in _COUNTED
+    ridges = f"; at {noise.times} ridges" if noise.on == "smallest-curvature" and noise.times > 1 else ""
+    return f"{f'{noise.times} times: ' if counted else ''}{text}{m}{ridges}"
+
+
+def forecast_lines(forecast: Forecast, *, fits: bool = True) -> tuple[str, ...]:
+    """All of a forecast; ``fits``: also what is said by numbers of rows."""
+    lines = [] if forecast.answer_error is None else [_answer(forecast.answer_error)]
+    lines += [chance_words(chance) for chance in forecast.chances]
+    if fits:
+        lines += [_fit_words(fit, forecast.error_of) for fit in forecast.fits]
+    return (*lines, *(note_words(note) for note in forecast.notes))
+
+
+def chance_words(chance: Chance) -> str:
+    """How likely a release is, and when."""
+    when = CONDITIONS[chance.condition].format(**{name: _number(value) for name, value in chance.params.items()})
+    if chance.condition == "always":
+        return when
+    often = _OFTEN.get(chance.probability, f"with probability {chance.probability:.2f}")
+    return f"released {often.replace('in ', 'in fewer than ', 1) if chance.below else often} {when}"
+
+
+def note_words(note: Note) -> str:
+    """A note."""
+    numbers = {name: _noted(note.code, name, value) for name, value in note.params.items()}
+    return NOTES[note.code].format(**numbers)
+
+
+def per_coefficient(noise: Mapping[str, float], written: Callable[[float], str] = "{:.3g}".format) -> str:
+    """The noise of all coefficients: one number where they are alike, a list of a few, or the ends."""
+    low, high = min(noise.values()), max(noise.values())
+    if not math.isfinite(high):
+        return "unbounded"
+    if high - low <= 1e-9 * high:
+        return written(high)
+    if len(noise) <= _NAMED:
+        return ", ".join(f"{written(value)} ({name})" for name, value in noise.items())
+    return f"{written(low)} to {written(high)}"
+
+
+def error_words(error_of: ErrorOf, target: str | None = None) -> str:
+    """What the error of a forecast is."""
+    if error_of is ErrorOf.VARIANCE:
+        return "the share of the variance (rows of full length) that a component must exceed to stand out from noise"
+    return f"what privacy noise adds to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
+
+
+def _fit_words(fit: FitForecast, error_of: ErrorOf) -> str:
+    return (
+        f"with {fit.rows:,} rows that fill their bounds evenly: noise of about {per_coefficient(fit.noise)} in a "
+        f"coefficient; privacy noise adds about {fit.error:.3g} to {_ERRORS[error_of]}"
+    )
+
+
+def _answer(error: float) -> str:
+    if not error:
+        return "the answer is released as it is"
+    return f"the noise moves the answer by less than {error:,.4g} in 19 of 20 cases"
+
+
+def _scale(noise: StepNoise) -> str:
+    return "" if noise.scale is None else f"{noise.scale:.4g}{_UNITS[noise.unit]}"
+
+
+def _noted(code: str, name: str, value: Amount) -> str:
+    if name == "condition":
+        return CONDITIONS[str(value)]
+    if code == "routes-compared" and name in ("chosen", "other"):
+        return _ROUTES[str(value)]
+    if (code, name) == ("entry-chosen", "unit"):
+        return "votes" if value == "votes" else "rows of full size"
+    return _number(value, _FORMATS.get((code, name), ".3g"))
+
+
+def _number(value: Amount, how: str = ".4g") -> str:
+    if isinstance(value, str | int):
+        return str(value)
+    if isinstance(value, Fraction):
+        return printed_up(value)
+    return format(value, how)
+
+
+def _proposed(value: float | Fraction) -> str:
+    return printed_up(value) if isinstance(value, Fraction) else f"{value:.6g}"
