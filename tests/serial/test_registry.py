@@ -13,9 +13,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
+from snugdp.audit.side_channels.entry_points import faces, rehearsed
 
 import snugdp
-from snugdp.audit.side_channels.entry_points import faces, rehearsed
 from snugdp.audit.side_channels.inputs import Given
 from snugdp.cli.models import Model
 from snugdp.estimators.registry import BY_ID, BY_NAME, ESTIMATORS, LEFT_OUT, entry_of
