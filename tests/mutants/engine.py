@@ -67,7 +67,9 @@ def run(some: Sequence[Mutant], processes: int = 1, tell: Callable[[Verdict], No
     """The verdicts on these mutants. Every check is run on the code as it is once; many of them share a process."""
     checks = list(dict.fromkeys(one.check for one in some))
     together = [tuple(checks[start : start + _TOGETHER]) for start in range(0, len(checks), _TOGETHER)]
-    tasks = [*(_Task(each) for each in together), *(_Task((one.check,), one) for one in some)]
+    tasks = []
+    for each in together:
+        tasks += [_Task(each), *(_Task((one.check,), one) for one in some if one.check in each)]
     clean: dict[str, list[Found]] = {}
     early: list[tuple[Mutant, list[Found], float]] = []
     verdicts: list[Verdict] = []

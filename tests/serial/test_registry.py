@@ -13,6 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
+from snugdp.audit.side_channels.entry_points import faces, rehearsed
 
 import snugdp
 from snugdp.audit.side_channels.inputs import Given
