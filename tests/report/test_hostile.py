@@ -234,5 +234,5 @@ def test_steps_of_a_file_add_up_or_are_refused() -> None:
             from_dict({**whole, "steps": wrong})
     assert "What each step cost" in Page(render(whole)).text
     old = {name: value for name, value in whole.items() if name != "theorem"}
-    with pytest.raises(ValueError, match="an older snugdp wrote this file"):
+    with pytest.raises(ValueError, match='"theorem" is missing'):
         from_dict(old)

@@ -292,4 +292,4 @@ def test_the_command_writes_a_page(fitted: snugdp.LinearRegression, tmp_path: Pa
     model.write_bytes(b"\xff")
     result = run("--force")
     assert result.exit_code == 1
-    assert "no model of snugdp" in result.output
+    assert "is not a model file" in result.output

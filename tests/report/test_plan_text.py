@@ -7,7 +7,7 @@ from pathlib import Path
 
 import snugdp
 from snugdp import Cost
-from snugdp.propose.forecast import Chance, ErrorOf, FitForecast, Forecast, Note, noted
+from snugdp.propose.forecast import ErrorOf, FitForecast, Forecast, Note, PassChance, noted
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.report.plan_text import (
     CONDITIONS,
@@ -43,7 +43,7 @@ def test_every_code_has_words() -> None:
     for name, words in WORDS.items():
         assert len(codes(name, 0)) > 3, name
         assert codes(name, 0) <= words.keys(), codes(name, 0) - words.keys()
-    assert codes("Chance", 1) <= CONDITIONS.keys()
+    assert codes("PassChance", 1) <= CONDITIONS.keys()
 
 
 def test_no_words_without_a_code() -> None:
@@ -54,7 +54,9 @@ def test_no_words_without_a_code() -> None:
 
 
 def test_a_plan_is_printed_line_by_line() -> None:
-    forecast = Forecast(answer_error=2.5, chances=(Chance(0.95, "lead", {"rows": 7}),), notes=(Note("no-test-needed"),))
+    forecast = Forecast(
+        answer_error=2.5, chances=(PassChance(0.95, "lead", {"rows": 7}),), notes=(Note("no-test-needed"),)
+    )
     plan = plan_of("A toy", {"test": Cost(mu=1), "release": Cost(epsilon=1)}, forecast=forecast, proposal={"beta": 2.0})
     assert str(plan).splitlines() == [
         "Plan: A toy",
@@ -89,9 +91,11 @@ def test_forecasts_in_words() -> None:
     assert forecast_lines(Forecast(answer_error=0.0, fits=(fit,)), fits=False) == ("the answer is released as it is",)
     assert per_coefficient({"a": float("inf")}) == "unbounded"
     assert per_coefficient({str(k): float(k) for k in range(1, 9)}) == "1 to 8"
-    assert chance_words(Chance(1.0, "always")) == "never refused"
-    assert chance_words(Chance(0.9, "votes-as-believed", below=True)).startswith("released in fewer than 9 of 10 cases")
-    assert chance_words(Chance(0.874, "votes-as-believed")).startswith("released with probability 0.87 if")
+    assert chance_words(PassChance(1.0, "always")) == "never refused"
+    assert chance_words(PassChance(0.9, "votes-as-believed", below=True)).startswith(
+        "released in fewer than 9 of 10 cases"
+    )
+    assert chance_words(PassChance(0.874, "votes-as-believed")).startswith("released with probability 0.87 if")
     assert note_words(noted("without-a-test", scale=314.52, share=0.2344).notes[0]).endswith(
         "needed: 23.4% of the labels"
     )

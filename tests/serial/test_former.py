@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,8 @@ def test_the_former_names_are_not_those_of_today() -> None:
 
 
 def step_cost(step: dict[str, Any], whole: Cost) -> Cost:
-    return replace(decode(step["exact"]), atoms=tuple(whole.atoms[place] for place in step["atoms"]))
+    cost: Cost = decode(step["exact"])
+    return replace(cost, atoms=tuple(whole.atoms[place] for place in step["atoms"]))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -19,7 +19,7 @@ from snugdp.mechanisms.teachers.design import design
 from snugdp.mechanisms.teachers.labels import NO_ANSWER
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.pate.proposals import Confidence, Proposal, Request, Size, plain, tested
+from snugdp.pate.proposals import Confidence, LabelRequest, Proposal, Size, plain, tested
 from snugdp.pate.smooth import smooth
 from snugdp.pate.votes import Form, Panel, read
 from snugdp.propose.plan import Plan
@@ -243,7 +243,7 @@ def propose(budget: Budget, size: Size, test: Test, given: Numbers) -> Proposal:
         gap=given.gap, proxy=given.proxy, teachers=size.teachers, queries=size.queries, classes=size.classes
     )
     sigma = None if given.sigma is None else positive(given.sigma, "sigma")
-    request = Request(budget, size, sigma, _confidence(given.threshold, given.threshold_sigma, size), belief)
+    request = LabelRequest(budget, size, sigma, _confidence(given.threshold, given.threshold_sigma, size), belief)
     return {"none": plain, "smooth": smooth, "distance": tested}[test](request)
 
 

@@ -22,7 +22,7 @@ from snugdp.mechanisms.teachers.labels import ConfidentLabels, NoisyLabels, gaus
 from snugdp.mechanisms.teachers.pair import LEAST_SIGMA
 from snugdp.mechanisms.teachers.planning import Search, Tested, best_sigmas, confident_search, plain_search
 from snugdp.numerics.printed import printed_up
-from snugdp.propose.forecast import Amount, Chance, Forecast, Note
+from snugdp.propose.forecast import Amount, Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.release.spine import PrivateTest
 
@@ -48,7 +48,7 @@ class Confidence:
 
 
 @dataclass(frozen=True)
-class Request:
+class LabelRequest:
     """What was asked for."""
 
     budget: Budget
@@ -95,7 +95,7 @@ class Proposal:
     test: PrivateTest[Integers] | None
 
 
-def plain(request: Request, *notes: Note) -> Proposal:
+def plain(request: LabelRequest, *notes: Note) -> Proposal:
     """Gaussian noise that is enough on all votes. It never refuses."""
     sure, least = request.confidence, request.least_plain
     sigma = least if request.sigma is None else request.sigma
@@ -106,14 +106,14 @@ def plain(request: Request, *notes: Note) -> Proposal:
             'out, or propose less noise behind a test with test="distance"'
         )
     cost = gaussian_cost(request.size.queries, sigma, sure.sigma if sure else None, request.budget.neighbours)
-    forecast = Forecast(chances=(Chance(1.0, "always"),), notes=(*notes, expected(request, sigma)))
+    forecast = Forecast(chances=(PassChance(1.0, "always"),), notes=(*notes, expected(request, sigma)))
     proved = labels.CONFIDENT if sure else labels.THEOREM
     steps = (released(request, sigma, cost),)
     plan = Plan(title(request), proved, steps, numbers(request, sigma), forecast, request.budget, Unit.TEACHER)
     return Proposal(plan, _draws(request, sigma), None)
 
 
-def tested(request: Request) -> Proposal:
+def tested(request: LabelRequest) -> Proposal:
     """Less noise behind the test by distance, unless plain noise promises as much without it."""
     if not 0 < request.budget.delta <= Fraction(1, 2):
         raise ValueError("a test needs 0 < delta <= 1/2, the probability that it fails; 1e-6 is typical")
@@ -141,13 +141,13 @@ def tested(request: Request) -> Proposal:
     return _behind_test(request, sigma, search, search.for_both(request.belief, request.doubt))
 
 
-def _prepared(request: Request, noise: float) -> tuple[float, float]:
+def _prepared(request: LabelRequest, noise: float) -> tuple[float, float]:
     """How good a noise is if the belief is too hopeful; of equals, the smaller one needs the smaller lead."""
     chance = _search(request, _rounded(noise)).for_belief(request.doubt).chance
     return round(chance * request.right(noise), 2), -noise
 
 
-def _behind_test(request: Request, sigma: Fraction, search: Search, found: Tested) -> Proposal:
+def _behind_test(request: LabelRequest, sigma: Fraction, search: Search, found: Tested) -> Proposal:
     budget, size, sure = request.budget, request.size, request.confidence
     if sure is None:
         profile = labels_profile(labelling_for(sigma, size.queries, budget))
@@ -161,8 +161,10 @@ def _behind_test(request: Request, sigma: Fraction, search: Search, found: Teste
             'fewer queries or more teachers, or plain noise with test="none"'
         )
     params = {} if lead is None else {"votes": lead, "teachers": size.teachers}
-    passing = Chance(0.9, "plurality-leads-by-far" if lead is None else "plurality-leads", params)
-    likely = () if request.belief.assumed and request.sigma is not None else (Chance(found.chance, believed(request)),)
+    passing = PassChance(0.9, "plurality-leads-by-far" if lead is None else "plurality-leads", params)
+    likely = (
+        () if request.belief.assumed and request.sigma is not None else (PassChance(found.chance, believed(request)),)
+    )
     steps = (
         Step("test", StepKind.TEST, StepNoise("teachers-to-change"), Cost(neighbours=budget.neighbours)),
         released(request, sigma, test.cost),
@@ -172,7 +174,7 @@ def _behind_test(request: Request, sigma: Fraction, search: Search, found: Teste
     return Proposal(plan, _draws(request, sigma), test)
 
 
-def _search(request: Request, sigma: Fraction) -> Search:
+def _search(request: LabelRequest, sigma: Fraction) -> Search:
     size, sure = request.size, request.confidence
     if sure is None:
         return plain_search(
@@ -186,25 +188,25 @@ def _rounded(sigma: float) -> Fraction:
     return max(Fraction(round(sigma * _PARTS), _PARTS), Fraction(1, _PARTS))
 
 
-def _draws(request: Request, sigma: Fraction) -> NoisyLabels | ConfidentLabels:
+def _draws(request: LabelRequest, sigma: Fraction) -> NoisyLabels | ConfidentLabels:
     sure = request.confidence
     return NoisyLabels(sigma) if sure is None else ConfidentLabels(sigma, sure.at, sure.sigma)
 
 
-def title(request: Request) -> str:
+def title(request: LabelRequest) -> str:
     """What the plan is for."""
     size = request.size
     return f"Labels of {size.queries:,} queries by {size.teachers:,} teachers"
 
 
-def numbers(request: Request, sigma: Fraction) -> dict[str, float]:
+def numbers(request: LabelRequest, sigma: Fraction) -> dict[str, float]:
     """The proposal in numbers."""
     sure = request.confidence
     more = {} if sure is None else {"threshold": float(sure.at), "threshold_sigma": float(sure.sigma)}
     return {"sigma": float(sigma), **more}
 
 
-def released(request: Request, sigma: Fraction, cost: Cost) -> Step:
+def released(request: LabelRequest, sigma: Fraction, cost: Cost) -> Step:
     """The last step: the labels."""
     sure = request.confidence
     on = "plurality" if sure is None else "confident-plurality"
@@ -213,12 +215,12 @@ def released(request: Request, sigma: Fraction, cost: Cost) -> Step:
     return Step("release", StepKind.RELEASE, noise, cost)
 
 
-def believed(request: Request) -> str:
+def believed(request: LabelRequest) -> str:
     """The condition under which forecasts hold."""
     return "leads-of-all-sizes" if request.belief.assumed else "votes-as-believed"
 
 
-def expected(request: Request, sigma: Fraction) -> Note:
+def expected(request: LabelRequest, sigma: Fraction) -> Note:
     """How good the labels will be."""
     answers, right = request.answers(float(sigma))
     params: dict[str, Amount] = {"share": right, "condition": believed(request)}
@@ -227,7 +229,7 @@ def expected(request: Request, sigma: Fraction) -> Note:
     return Note("answers-share", {**params, "answers": answers})
 
 
-def compared(request: Request) -> tuple[Note, ...]:
+def compared(request: LabelRequest) -> tuple[Note, ...]:
     """How good they would be without a test."""
     least = request.least_plain
     if least is None:

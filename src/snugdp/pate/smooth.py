@@ -13,15 +13,15 @@ from snugdp.core.guarantee import Cost
 from snugdp.core.unit import Unit
 from snugdp.mechanisms.teachers.labels import NoisyLabels
 from snugdp.mechanisms.teachers.smooth_test import THEOREM, SmoothTest, smooth_plan
-from snugdp.pate.proposals import Proposal, Request, compared, expected, numbers, plain, released, title
-from snugdp.propose.forecast import Chance, Forecast, Note
+from snugdp.pate.proposals import LabelRequest, Proposal, compared, expected, numbers, plain, released, title
+from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 
 _HALVINGS = 4
 _LEAST = Fraction(2)
 
 
-def smooth(request: Request) -> Proposal:
+def smooth(request: LabelRequest) -> Proposal:
     """Less noise behind the test by smooth sensitivity, unless plain noise costs no more."""
     if request.confidence is not None:
         raise ValueError('the smooth test knows no threshold: use test="distance", or leave threshold out')
@@ -44,7 +44,7 @@ def smooth(request: Request) -> Proposal:
     return _proposal(request, sigma, *found)
 
 
-def _least_sigma(request: Request, largest: Fraction) -> Fraction | None:
+def _least_sigma(request: LabelRequest, largest: Fraction) -> Fraction | None:
     """The least noise with which votes as believed would pass in 9 of 10 cases, found to a few percent."""
 
     def passes(sigma: Fraction) -> bool:
@@ -60,7 +60,7 @@ def _least_sigma(request: Request, largest: Fraction) -> Fraction | None:
     return high
 
 
-def _test(request: Request, sigma: Fraction) -> SmoothTest:
+def _test(request: LabelRequest, sigma: Fraction) -> SmoothTest:
     return smooth_plan(
         request.belief.votes(),
         sigma=sigma,
@@ -70,7 +70,7 @@ def _test(request: Request, sigma: Fraction) -> SmoothTest:
     )
 
 
-def _within(request: Request, sigma: Fraction) -> tuple[SmoothTest, bool] | None:
+def _within(request: LabelRequest, sigma: Fraction) -> tuple[SmoothTest, bool] | None:
     """The test with the limit that the budget leaves, and whether the belief needs no more; None if none is left."""
     test = _test(request, sigma)
     limit = Fraction(f"{float(test.limit) + float(request.budget.epsilon) - test.epsilon:.9f}")
@@ -79,7 +79,7 @@ def _within(request: Request, sigma: Fraction) -> tuple[SmoothTest, bool] | None
     return (found, limit >= test.limit * Fraction(999, 1000)) if limit > 0 else None
 
 
-def _proposal(request: Request, sigma: Fraction, test: SmoothTest, likely: bool) -> Proposal:
+def _proposal(request: LabelRequest, sigma: Fraction, test: SmoothTest, likely: bool) -> Proposal:
     budget = request.budget
     steps = (
         Step(
@@ -90,7 +90,7 @@ def _proposal(request: Request, sigma: Fraction, test: SmoothTest, likely: bool)
         ),
         released(request, sigma, Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)),
     )
-    hope = Chance(0.9, "votes-as-believed", below=not likely)
+    hope = PassChance(0.9, "votes-as-believed", below=not likely)
     forecast = Forecast(chances=(hope,), notes=(expected(request, sigma), *compared(request)))
     proposal = {**numbers(request, sigma), "order": float(test.order), "beta": float(test.beta)}
     plan = Plan(title(request), THEOREM, steps, proposal, forecast, budget, Unit.TEACHER)

@@ -47,7 +47,7 @@ class FitForecast:
 
 
 @dataclass(frozen=True)
-class Chance:
+class PassChance:
     """The probability of a release where a condition holds. ``below``: it is less than that."""
 
     probability: float
@@ -69,7 +69,7 @@ class Forecast:
     """What to expect. ``answer_error``: of one number, what noise stays below in 19 of 20 cases; 0: there is none."""
 
     answer_error: float | None = None
-    chances: tuple[Chance, ...] = ()
+    chances: tuple[PassChance, ...] = ()
     fits: tuple[FitForecast, ...] = ()
     error_of: ErrorOf = ErrorOf.PREDICTION
     notes: tuple[Note, ...] = ()

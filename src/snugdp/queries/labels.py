@@ -22,7 +22,7 @@ from snugdp.mechanisms.votes import vote as _vote
 from snugdp.mechanisms.votes.noisy_max import NoisyMax
 from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
 from snugdp.numerics.rationals import Real, float_down, float_up, rational
-from snugdp.propose.forecast import Chance, Forecast, noted
+from snugdp.propose.forecast import Forecast, PassChance, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
 from snugdp.propose.theorem import theorem
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
@@ -83,7 +83,7 @@ class Mode(Generic[Label]):
         """What will be done, what it costs, what to expect. No data are read."""
         mechanism = self._mechanism
         lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.relation)
-        forecast = Forecast(chances=(Chance(0.95, "mode-leads", {"rows": lead}),))
+        forecast = Forecast(chances=(PassChance(0.95, "mode-leads", {"rows": lead}),))
         return Plan("Mode", theorem("mode/1"), mechanism.steps(), forecast=forecast, budget=self._budget)
 
     def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Label]:
@@ -227,7 +227,7 @@ class Vote(Generic[Label]):
         lead = least + _vote.step(relation) * math.ceil(
             test.threshold + Fraction(math.log(20)) / (budget.epsilon * share)
         )
-        forecast = Forecast(chances=(Chance(0.95, "lead", {"rows": lead}),))
+        forecast = Forecast(chances=(PassChance(0.95, "lead", {"rows": lead}),))
         proved = theorem("vote-tested/1")
         return NoisyMax(law), test, Plan("Vote", proved, steps, {"noise_epsilon": proposal}, forecast, self._budget)
 

@@ -21,7 +21,7 @@ from snugdp.mechanisms.order_statistics import trimmed_mean as _trimmed
 from snugdp.mechanisms.order_statistics.stable import Bounded, Stable, usual_error
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.forecast import Chance, Forecast, Note
+from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, share_of
 from snugdp.propose.theorem import Theorem, theorem
 from snugdp.queries.face import Shown, asked, budget_for, require_delta
@@ -163,16 +163,16 @@ class RobustQuery(ABC):
         )
         forecast = self._forecast(
             usual_error(stable.scale * scale),
-            Chance(0.95, "rows-to-change", {"rows": stable.safe_distance()}),
+            PassChance(0.95, "rows-to-change", {"rows": stable.safe_distance()}),
             *(Note("beta-from-bounds") for _ in range(rows is None and self.beta is None)),
         )
         proposal = {"beta": float(beta * scale)}
         return stable, Plan(self.name, self._theorem, stable.steps(), proposal, forecast, self._budget)
 
-    def _forecast(self, error: float, *more: Chance | Note) -> Forecast:
+    def _forecast(self, error: float, *more: PassChance | Note) -> Forecast:
         """What the noise does to the answer, and a warning when it drowns it."""
         drowned = error > float(self._grid.width * self._grid.unit) / 4
-        chances = tuple(each for each in more if isinstance(each, Chance))
+        chances = tuple(each for each in more if isinstance(each, PassChance))
         notes = tuple(each for each in more if isinstance(each, Note))
         return Forecast(error, chances, notes=(Note("error-is-large"), *notes) if drowned else notes)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from snugdp.core.unit import Unit
 from snugdp.numerics.printed import printed_up
-from snugdp.propose.forecast import Amount, Chance, ErrorOf, FitForecast, Forecast, Note
+from snugdp.propose.forecast import Amount, ErrorOf, FitForecast, Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, Step, StepNoise
 
 _NAMED = 6  # coefficients whose noise is listed one by one
@@ -184,7 +184,7 @@ def forecast_lines(forecast: Forecast, *, fits: bool = True) -> tuple[str, ...]:
     return (*lines, *(note_words(note) for note in forecast.notes))
 
 
-def chance_words(chance: Chance) -> str:
+def chance_words(chance: PassChance) -> str:
     """How likely a release is, and when."""
     when = CONDITIONS[chance.condition].format(**{name: _number(value) for name, value in chance.params.items()})
     if chance.condition == "always":

@@ -80,7 +80,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "forecast/1": ("propose.forecast:Forecast", ""),
     "fit-forecast/1": ("propose.forecast:FitForecast", ""),
     "error-of/1": ("propose.forecast:ErrorOf", ""),
-    "chance/1": ("propose.forecast:Chance", ""),
+    "chance/1": ("propose.forecast:PassChance", ""),
     "note/1": ("propose.forecast:Note", ""),
 }  # fmt: skip
 FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items() if former}

@@ -64,6 +64,7 @@ PROOFS = {
     "mechanisms/teachers/renyi": "pate: Renyi distance",
     "mechanisms/teachers/distance_test": "pate: distance",
     "mechanisms/teachers/smooth": "pate: smooth",
+    "mechanisms/teachers/planning": "pate: distance",
     "mechanisms/teachers/table": "pate: Renyi distance",
     "mechanisms/order_statistics/median": "median",
     "mechanisms/objective/minimiser": "linear: objective",

@@ -79,7 +79,7 @@ def worst_case(noise: Noise, scale: float, relation: Relation) -> WorstCase:
 
 
 def _integrate(scores: Floats, copies: NDArray[np.int64], noise: Noise) -> Floats:
-    """Chance of one candidate of each level, by Gauss-Legendre panels broken at every score.
+    """PassChance of one candidate of each level, by Gauss-Legendre panels broken at every score.
 
     Scores are in scales, the largest is 0. Below -reach the leader's own factor is negligible.
     """
