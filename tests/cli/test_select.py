@@ -44,7 +44,7 @@ def test_a_grid_of_classifiers(folder: Path) -> None:
     words = "logistic people.csv people.toml --target member --validation public.csv --epsilon 4 --rows 2000 --json"
     told = json.loads(ask(words, "--grid", "ridge=10,100").stdout)
     assert told["outcome"] == "released"
-    assert told["model"]["kind"] == "LogisticRegression"
+    assert told["model"]["kind"] == "logistic-regression/1"
 
 
 def test_mistakes(folder: Path) -> None:
