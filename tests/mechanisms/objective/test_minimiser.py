@@ -177,7 +177,7 @@ def test_tables_that_are_not_kept_in_memory_give_the_same(room: str, monkeypatch
     if room == "none":
         monkeypatch.setattr(Rows, "images", lambda self: None)
     else:
-        monkeypatch.setattr("snugdp.tables.rows.MOST", 60_000)
+        monkeypatch.setattr("snugdp.tables.rows.MAX_BYTES", 60_000)
     assert cells() == expected
 
 
