@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _LAZY = {  # these load scipy, scikit-learn or everything
-    "Certified": "coverage.coverage",
+    "Certified": "coverage",
     "Report": "run",
     "audit": "run",
     "black_box": "third_party",

@@ -58,6 +58,7 @@ def require_rows(data: object) -> None:
 class Promise:
     """What a fit promises about every person in the table, in plain numbers.
 
+    >>> from snugdp.propose.theorem import theorem
     >>> print(Promise(Budget(1, 1e-6), theorem("linear-objective/1")))
     (1, 1e-06)-differential privacy, neighbours: add_remove
     """
