@@ -14,7 +14,7 @@ from snugdp.numerics import blas
 from snugdp.numerics.blas import gram_is_exact, products_are_exact, require_exact_gram, require_exact_products
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.tables.layouts.boxes import BoxSchema
-from snugdp.tables.limits import Limits
+from snugdp.tables.limits import RowLimits
 from snugdp.tables.losses.losses import Logistic
 from snugdp.tables.passes.distances import ScalePass
 from snugdp.tables.passes.glm import FixedGradient
@@ -171,7 +171,7 @@ def test_each_shape_is_looked_at_once_for_each_number_of_threads(monkeypatch: py
 def test_moments_need_both(guard: str, monkeypatch: pytest.MonkeyPatch, afresh: None) -> None:
     monkeypatch.setattr(blas, guard, lambda product, *shape: False)
     with pytest.raises(RuntimeError, match="not an exact sum"):
-        Moments(Limits(2, 100, 10))
+        Moments(RowLimits(2, 100, 10))
 
 
 def test_every_pass_asks(monkeypatch: pytest.MonkeyPatch, afresh: None) -> None:

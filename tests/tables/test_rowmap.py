@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from snugdp.tables.limits import Limits
+from snugdp.tables.limits import RowLimits
 from snugdp.tables.rowmap import RowMap
 
 Floats = NDArray[np.float64]
@@ -216,7 +216,7 @@ def test_default_grid() -> None:
     assert RowMap(3, 1, constant=True).bits == 19
     assert RowMap(3, "0.001", 1).bits == 22  # the target has a say
     assert RowMap(3, "0.001", 0).bits == 29
-    assert RowMap(3, 1, constant=True).limits == Limits(3, 2 * 4**19, 2**19)
+    assert RowMap(3, 1, constant=True).limits == RowLimits(3, 2 * 4**19, 2**19)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from snugdp.tables.sources import FileSource, Source, TableError, open_source
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedColumns:
     """Some columns of a table, with what they hold: what a ``Source`` has to know of a pass."""
 
     kinds: Mapping[str, Column]
@@ -42,7 +42,7 @@ def table(file: str | Path, multiline: bool) -> Source | str | Path:
 def opened(file: object, kinds: Mapping[str, Column]) -> Source:
     """The table, if it has these columns with these types. No row is looked at."""
     source = open_source(file)
-    work: Any = Wanted(kinds)
+    work: Any = WantedColumns(kinds)
     source.check(work)
     return source
 

@@ -42,7 +42,7 @@ class Outlook:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Forecaster:
     """The forecasts of one model: by rows and epsilon."""
 
     error_of: ErrorOf
@@ -92,7 +92,7 @@ def forecast(
     return replace(found, grid=tuple(lines))
 
 
-def _look(model: Any, n_features: int | None) -> _Look:
+def _look(model: Any, n_features: int | None) -> _Forecaster:
     if isinstance(model, PCA):
         return _components(model, n_features)
     if isinstance(model, SparseModel):
@@ -104,10 +104,10 @@ def _look(model: Any, n_features: int | None) -> _Look:
     error_of: ErrorOf = model._error_of
     target = layout.target if error_of is ErrorOf.PREDICTION and bounds.schema is not None else None
     method, shown = model._make(layout, model._budget()), model._shown(layout)
-    return _Look(error_of, target, lambda rows, epsilon: fit_forecast(method, shown, rows, epsilon))
+    return _Forecaster(error_of, target, lambda rows, epsilon: fit_forecast(method, shown, rows, epsilon))
 
 
-def _sparse(model: Any, n_features: int | None) -> _Look:
+def _sparse(model: Any, n_features: int | None) -> _Forecaster:
     bounds = model._bounds()
     box = bounds.box(_names(n_features)) if bounds.schema is None else bounds.entries
     layout = box.only(tuple(range(model._size())), model._norm())
@@ -118,10 +118,10 @@ def _sparse(model: Any, n_features: int | None) -> _Look:
         ends = {"a chosen column, least": min(found.noise.values()), "a chosen column, most": max(found.noise.values())}
         return replace(found, noise=ends)  # which columns there will be is not known
 
-    return _Look(ErrorOf.CHOSEN, None, at)
+    return _Forecaster(ErrorOf.CHOSEN, None, at)
 
 
-def _components(model: Any, n_features: int | None) -> _Look:
+def _components(model: Any, n_features: int | None) -> _Forecaster:
     """Principal components: the share of the largest possible variance that noise alone would reach."""
     bounds = model._bounds()
     layout = bounds.layout(() if bounds.schema is not None else _names(n_features))
@@ -133,7 +133,7 @@ def _components(model: Any, n_features: int | None) -> _Look:
         noise = {"an entry of the matrix of squares, a row": deviation / rows}
         return FitForecast(rows, deviation / rows * math.sqrt(2 * task.entries), noise, epsilon)
 
-    return _Look(ErrorOf.VARIANCE, None, at)
+    return _Forecaster(ErrorOf.VARIANCE, None, at)
 
 
 def _names(n_features: int | None) -> tuple[str, ...]:

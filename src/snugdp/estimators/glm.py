@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike
-from snugdp.estimators.inputs import Bounds, Table
+from snugdp.estimators.inputs import FitBounds, InputTable
 from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.model import LinearModel
@@ -45,12 +45,12 @@ class GeneralisedModel(LinearModel):
     def _recipes(self) -> Mapping[str, Recipe]:
         return GLM_METHODS
 
-    def _bounds(self) -> Bounds:
+    def _bounds(self) -> FitBounds:
         self._check_progress()
         self._during_fit = self._response()
         return self._during_fit.bounds(self.schema, self.x_norm, self.fit_intercept)
 
-    def _read(self, X: Any, y: Any, bounds: Bounds) -> Table:
+    def _read(self, X: Any, y: Any, bounds: FitBounds) -> InputTable:
         return self._checked().read(X, y, bounds)
 
     def _as_read(self, layout: Layout) -> dict[str, Any]:

@@ -41,7 +41,7 @@ _COLUMN = (
 
 
 @dataclass(frozen=True)
-class Bounds:
+class FitBounds:
     """How the user bounds the rows: a schema, or a norm and the bounds of the target."""
 
     schema: Any
@@ -82,7 +82,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class InputTable:
     """What was brought: the rows, which are private, and their public layout.
 
     ``named``: what scikit-learn takes the names of the features from; without it they are those of the layout.
@@ -102,13 +102,13 @@ def require_number(schema: Schema) -> None:
         )
 
 
-def read(X: Any, y: Any, bounds: Bounds) -> Table:
+def read(X: Any, y: Any, bounds: FitBounds) -> InputTable:
     """A table to fit on."""
     frame = eager(X)
     if bounds.schema is not None:
         schema = bounds.layout
         if y is None:
-            return Table(X if frame is None else frame, schema)
+            return InputTable(X if frame is None else frame, schema)
         if frame is None:
             raise TypeError(
                 "a schema speaks of columns by their names: give X as a pandas, polars or pyarrow table. A table that "
@@ -117,15 +117,15 @@ def read(X: Any, y: Any, bounds: Bounds) -> Table:
         target = str(schema.target)
         if target in frame.columns:
             raise ValueError(f'X has a column "{target}", the target, already: leave out y, or drop the column')
-        return Table(_joined(frame, target, y), schema)
+        return InputTable(_joined(frame, target, y), schema)
     if y is None:
         raise ValueError(_NO_TARGET)
     if frame is None:
         rows = matrix(X)
         layout = bounds.array_schema(_numbered(rows.shape[1]))
-        return Table(ArraySource(rows, target_of(y), layout), layout, rows[:0])
+        return InputTable(ArraySource(rows, target_of(y), layout), layout, rows[:0])
     layout = bounds.array_schema(tuple(frame.columns))
-    return Table(_joined(frame, layout.target, y), layout, X if hasattr(X, "set_axis") else None)
+    return InputTable(_joined(frame, layout.target, y), layout, X if hasattr(X, "set_axis") else None)
 
 
 def rows_of(X: Any, layout: Layout) -> Iterator[Floats]:

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike
-from snugdp.estimators.inputs import Bounds
+from snugdp.estimators.inputs import FitBounds
 from snugdp.estimators.methods.linear import METHODS, Recipe
 from snugdp.estimators.model import LinearModel
 from snugdp.mechanisms.linear.base import Fit
@@ -156,9 +156,9 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     def _recipes(self) -> Mapping[str, Recipe]:
         return METHODS
 
-    def _bounds(self) -> Bounds:
+    def _bounds(self) -> FitBounds:
         self._check_progress()
-        return Bounds(self.schema, self.x_norm, self.y_bound, self.fit_intercept)
+        return FitBounds(self.schema, self.x_norm, self.y_bound, self.fit_intercept)
 
     def _keep_coefficients(self, layout: Layout, fit: Fit) -> None:
         linear = layout.coefficients(fit.theta)

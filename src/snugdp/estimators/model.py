@@ -22,7 +22,7 @@ from snugdp.estimators.base import (
     with_fits,
 )
 from snugdp.estimators.grids import Score, Searched, combinations, options_of, squares
-from snugdp.estimators.inputs import Bounds, Table, read, rows_of, target_of
+from snugdp.estimators.inputs import FitBounds, InputTable, read, rows_of, target_of
 from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.linear.base import Design, Fit, Method
@@ -93,14 +93,14 @@ class LinearModel(PrivateEstimator):
         """The ways to fit, by name."""
 
     @abstractmethod
-    def _bounds(self) -> Bounds:
+    def _bounds(self) -> FitBounds:
         """The public bounds, checked."""
 
     @abstractmethod
     def _keep_coefficients(self, layout: Layout, fit: Fit) -> None:
         """Set ``coef_`` and ``intercept_`` in the user's units."""
 
-    def _read(self, X: Any, y: Any, bounds: Bounds) -> Table:
+    def _read(self, X: Any, y: Any, bounds: FitBounds) -> InputTable:
         return read(X, y, bounds)
 
     def _as_read(self, layout: Layout) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class LinearModel(PrivateEstimator):
         """The plan in the user's units."""
         return with_fits(method.plan(), method, self._shown(layout), rows, self._error_of)
 
-    def _name_features(self, table: Table) -> None:
+    def _name_features(self, table: InputTable) -> None:
         self._name(table.named, [name for name in table.layout.columns if name != table.layout.target])
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout) -> Self:

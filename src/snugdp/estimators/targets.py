@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.estimators.grids import squares
-from snugdp.estimators.inputs import Bounds, Table, read, target_of
+from snugdp.estimators.inputs import FitBounds, InputTable, read, target_of
 from snugdp.estimators.labels import declared, labels_of
 from snugdp.numerics.rationals import rational
 from snugdp.tables.losses.losses import Logistic, Loss, OneAgainst, SoftHinge, Softmax, TamedPoisson
@@ -39,11 +39,11 @@ class Response(Protocol):
         """One loss, or one for each class."""
         ...
 
-    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> Bounds:
+    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> FitBounds:
         """The public bounds, checked."""
         ...
 
-    def read(self, X: Any, y: Any, bounds: Bounds) -> Table:
+    def read(self, X: Any, y: Any, bounds: FitBounds) -> InputTable:
         """A table to fit on."""
         ...
 
@@ -57,7 +57,7 @@ class Response(Protocol):
 
 
 @dataclass(frozen=True)
-class LabelBounds(Bounds):
+class LabelBounds(FitBounds):
     """How the user bounds rows with labels: a schema that lists the classes, or classes and a norm."""
 
     classes: Any = None
@@ -113,11 +113,11 @@ class ClassTarget:
             return (Softmax(count),)
         return tuple(OneAgainst(self.loss, place, count) for place in range(count))
 
-    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> Bounds:
+    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> FitBounds:
         """As given."""
         return self.given
 
-    def read(self, X: Any, y: Any, bounds: Bounds) -> Table:
+    def read(self, X: Any, y: Any, bounds: FitBounds) -> InputTable:
         """A table to fit on: labels become places among the classes, or codes between -1 and 1."""
         if not isinstance(bounds, LabelBounds):
             raise TypeError("labels need bounds that list the classes")
@@ -170,21 +170,21 @@ class CountTarget:
         """One."""
         return (self.loss,)
 
-    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> Bounds:
+    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> FitBounds:
         """Targets between 0 and the largest count; the target of a schema must have just these bounds."""
         most = rational(self.loss.most, "y_max")
         if schema is None:
             if x_norm is None:
                 raise ValueError(_NORM)
-            return Bounds(None, x_norm, (0, most), intercept)
-        found = Bounds(schema, x_norm, None, intercept)
+            return FitBounds(None, x_norm, (0, most), intercept)
+        found = FitBounds(schema, x_norm, None, intercept)
         column = schema.columns[schema.target]
         ends = (column.lower, column.upper) if isinstance(column, Number) else (1, 0)
         if [rational(end, "bound") for end in ends] != [Fraction(0), most]:
             raise ValueError(f'the target "{schema.target}" holds counts: it must be Number(0, {most}) in the schema')
         return found
 
-    def read(self, X: Any, y: Any, bounds: Bounds) -> Table:
+    def read(self, X: Any, y: Any, bounds: FitBounds) -> InputTable:
         """A table to fit on."""
         return read(X, y, bounds)
 
@@ -216,11 +216,11 @@ class RealTarget:
         """One."""
         return (self.loss,)
 
-    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> Bounds:
+    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> FitBounds:
         """As for a linear regression."""
-        return Bounds(schema, x_norm, self.y_bound, intercept)
+        return FitBounds(schema, x_norm, self.y_bound, intercept)
 
-    def read(self, X: Any, y: Any, bounds: Bounds) -> Table:
+    def read(self, X: Any, y: Any, bounds: FitBounds) -> InputTable:
         """A table to fit on."""
         return read(X, y, bounds)
 

@@ -28,14 +28,14 @@ _ACCEPTED = (
 
 
 @dataclass(frozen=True, repr=False)
-class Lines:
+class VoteLines:
     """Rows, or columns, each of a type of its own. Private."""
 
     lines: Sequence[object]
     rows: bool
 
 
-Block: TypeAlias = "NDArray[Any] | Lines"
+Block: TypeAlias = "NDArray[Any] | VoteLines"
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +47,7 @@ class Part:
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class VoteTable:
     """A table that was opened: its width and the names of its columns are public.
 
     ``parts`` are its columns in groups that can be read one after the other; ``whole`` is all of them at once.
@@ -68,7 +68,7 @@ class Table:
         return self.groups or (self.whole,)
 
 
-def open_table(votes: object, width: int | None = None) -> Table:
+def open_table(votes: object, width: int | None = None) -> VoteTable:
     """Open a table of votes. No cell is looked at. ``width``: of the rows of a list, where it is declared."""
     if isinstance(votes, np.ndarray):
         return _array(votes)
@@ -92,29 +92,29 @@ def steps(rows: int, width: int) -> Iterator[slice]:
     return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
 
-def _array(values: NDArray[Any]) -> Table:
+def _array(values: NDArray[Any]) -> VoteTable:
     if values.ndim != 2:
         raise ValueError(f"votes must be a table of two dimensions, not of {values.ndim}")
     rows, width = values.shape
     if values.dtype.kind == "O":
-        return Table(Part(width, lambda: (Lines(values[part].tolist(), True) for part in steps(rows, width))))
-    return Table(Part(width, lambda: (values[part] for part in steps(rows, width))))
+        return VoteTable(Part(width, lambda: (VoteLines(values[part].tolist(), True) for part in steps(rows, width))))
+    return VoteTable(Part(width, lambda: (values[part] for part in steps(rows, width))))
 
 
-def _list(rows: list[Any], width: int | None) -> Table:
+def _list(rows: list[Any], width: int | None) -> VoteTable:
     """A list of rows: as wide as is declared, or as most of its rows are."""
     kinds = {(row.dtype, row.shape) if type(row) is np.ndarray else None for row in rows}
     if any(found is not None and (found[0].kind in "mMV" or found[0] == np.float16) for found in kinds):
         raise TypeError("votes must not be arrays of dates, durations, records or half precision; give lists")
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is not None and kind[0].kind in "biu" and len(kind[1]) == 1 and kind[1] == (width or kind[1][0],):
-        return Table(Part(kind[1][0], lambda: (np.stack(rows[part]) for part in steps(len(rows), kind[1][0]))))
+        return VoteTable(Part(kind[1][0], lambda: (np.stack(rows[part]) for part in steps(len(rows), kind[1][0]))))
     cells = grid(rows, width)
     found = len(cells[0]) if cells else 0
-    return Table(Part(found, lambda: (Lines(cells[part], True) for part in steps(len(cells), found))))
+    return VoteTable(Part(found, lambda: (VoteLines(cells[part], True) for part in steps(len(cells), found))))
 
 
-def _frame(native: Any) -> Table:
+def _frame(native: Any) -> VoteTable:
     """A table in memory. Columns go by their places: names may be numbers, or the same twice."""
     places, names = [str(place) for place in range(len(native.columns))], None
     if hasattr(native, "set_axis"):
@@ -135,14 +135,14 @@ def _frame(native: Any) -> Table:
     return _grouped(part_of, frame.columns, names or tuple(frame.columns))
 
 
-def _streamed(native: Any) -> Table:
+def _streamed(native: Any) -> VoteTable:
     """Typed files or a polars query, read in batches and in the order of the rows."""
     from snugdp.tables.sources import FileSource, LazySource, TableError, open_source
 
     source = open_source(native)
     names = tuple(source.types)
     if isinstance(source, LazySource):  # in one go: it is run once
-        return Table(Part(len(names), lambda: _batches(source.query, len(names), source.name)), names)
+        return VoteTable(Part(len(names), lambda: _batches(source.query, len(names), source.name)), names)
     if not isinstance(source, FileSource):
         raise TableError("votes are read from Parquet, Arrow or CSV files: write them to one first")
 
@@ -162,10 +162,12 @@ def _streamed(native: Any) -> Table:
     return _grouped(part_of, names, names)
 
 
-def _grouped(part_of: Callable[[Sequence[str]], Part], columns: Sequence[str], names: tuple[Hashable, ...]) -> Table:
+def _grouped(
+    part_of: Callable[[Sequence[str]], Part], columns: Sequence[str], names: tuple[Hashable, ...]
+) -> VoteTable:
     """With few columns at a time blocks are long, and a file's rows need not all be in memory."""
     groups = tuple(part_of(columns[at : at + _GROUP]) for at in range(0, len(columns), _GROUP))
-    return Table(part_of(columns), names, groups)
+    return VoteTable(part_of(columns), names, groups)
 
 
 def _batches(query: Any, width: int, name: str) -> Iterator[Block]:
@@ -187,7 +189,7 @@ def _columns(frame: nw.DataFrame[Any]) -> Block:
     worked, matrix = attempt(lambda: _matrix(columns))
     if worked and matrix is not None:
         return matrix
-    return Lines([column.to_native() for column in columns], False)
+    return VoteLines([column.to_native() for column in columns], False)
 
 
 def _matrix(columns: list[nw.Series[Any]]) -> NDArray[Any] | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.pate.blocks import Block, Lines
+from snugdp.pate.blocks import Block, VoteLines
 from snugdp.secrecy.silence import muted
 from snugdp.tables.cells import Names, numbers
 
@@ -29,7 +29,7 @@ def tally(found: Integers, width: int) -> Integers:
 
 def placed(block: Block, classes: Names) -> Iterator[Integers]:
     """The index of each label among the classes; the one after the last is for what is none of them."""
-    if isinstance(block, Lines):
+    if isinstance(block, VoteLines):
         lines = np.stack([classes.indices(line) for line in block.lines]) if block.lines else np.zeros((0, 0), np.int64)
         found = lines if block.rows else lines.T
         yield np.where(found < 0, len(classes), found)
@@ -50,7 +50,7 @@ def _indices(part: NDArray[Any], classes: Names) -> Integers:
 
 def whole(block: Block) -> Integers:
     """The counts; -1 where a cell is none: missing, negative, not whole, or too large to be one."""
-    if isinstance(block, Lines):
+    if isinstance(block, VoteLines):
         lines = np.stack([numbers(line) for line in block.lines]) if block.lines else np.zeros((0, 0))
         cells: NDArray[Any] = lines if block.rows else lines.T
     else:

@@ -10,7 +10,7 @@ from snugdp.core.unit import Unit
 from snugdp.mechanisms.teachers import labels
 from snugdp.mechanisms.teachers.ball import Integers
 from snugdp.mechanisms.teachers.confident import confident_losses
-from snugdp.mechanisms.teachers.design import Design, doubted
+from snugdp.mechanisms.teachers.design import VoteBelief, doubted
 from snugdp.mechanisms.teachers.distance_test import (
     THEOREM,
     SharpDistance,
@@ -55,10 +55,10 @@ class LabelRequest:
     size: Size
     sigma: Fraction | None
     confidence: Confidence | None
-    belief: Design
+    belief: VoteBelief
 
     @property
-    def doubt(self) -> Design:
+    def doubt(self) -> VoteBelief:
         """What to be prepared for, if it costs nothing."""
         return doubted(self.belief)
 

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from snugdp.pate.blocks import Part, Table, open_table
+from snugdp.pate.blocks import Part, VoteTable, open_table
 from snugdp.pate.cells import MOST, Integers, placed, tally, whole
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names
@@ -71,7 +71,7 @@ def read(
     return _counted(open_table(votes, n_teachers if form == "queries" else None), form, n_teachers, listed)
 
 
-def _histograms(table: Table, n_teachers: int | None, listed: Names | None) -> tuple[Panel, Secret[Integers]]:
+def _histograms(table: VoteTable, n_teachers: int | None, listed: Names | None) -> tuple[Panel, Secret[Integers]]:
     labels = listed if listed is not None else _labels(range(table.width) if table.names is None else table.names)
     parts = [whole(block) for block in table.whole.blocks()]
     _check_shape(sum(map(len, parts)), 1)
@@ -97,7 +97,7 @@ def _histograms(table: Table, n_teachers: int | None, listed: Names | None) -> t
     return Panel(int(n_teachers), len(counts), tuple(labels.names)), Secret(counts)
 
 
-def _counted(table: Table, form: Form, n_teachers: int | None, labels: Names) -> tuple[Panel, Secret[Integers]]:
+def _counted(table: VoteTable, form: Form, n_teachers: int | None, labels: Names) -> tuple[Panel, Secret[Integers]]:
     found: list[Integers] = []
     rows = 0
     for part in table.parts:

@@ -32,7 +32,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Named numbers. ``note``: what is to be known about them."""
 
     title: str
@@ -51,7 +51,7 @@ class Table:
         return any(line.drawn for line in self.lines)
 
 
-def tables_of(model: Any, expected: Mapping[str, float] | None = None) -> tuple[Table, ...]:
+def tables_of(model: Any, expected: Mapping[str, float] | None = None) -> tuple[ReportTable, ...]:
     """What a released estimator of ours leaves behind. ``expected``: noise by forecast, where nothing else tells it."""
     if hasattr(model, "components_"):
         return _components(model)
@@ -61,7 +61,9 @@ def tables_of(model: Any, expected: Mapping[str, float] | None = None) -> tuple[
     return _coefficients(model, expected or {})
 
 
-def table_of(value: Any, error: float | None, *, exact: bool = False, classes: Sequence[Any] | None = None) -> Table:
+def table_of(
+    value: Any, error: float | None, *, exact: bool = False, classes: Sequence[Any] | None = None
+) -> ReportTable:
     """The value of a query, with the size of its noise in 19 of 20 cases, if that is known.
 
     ``exact``: it has no noise. ``classes``: of labels, in their order.
@@ -71,14 +73,16 @@ def table_of(value: Any, error: float | None, *, exact: bool = False, classes: S
         return _labels(value.labels, value.answered, classes or sorted(set(known.tolist()), key=str), "")
     if isinstance(value, float | int | Fraction) and not isinstance(value, bool):
         if exact:
-            return Table("Answer", (Line("value", number(float(value), 12)),), _EXACT)
+            return ReportTable("Answer", (Line("value", number(float(value), 12)),), _EXACT)
         note = "" if error is None else "The interval tells where the answer without noise lies in 19 of 20 cases."
-        return Table("Answer", (_line("value", float(value), error),), note)
+        return ReportTable("Answer", (_line("value", float(value), error),), note)
     if isinstance(value, EstimatedBounds):
         ends = {name: (_text(one.lower), _text(one.upper)) for name, one in value.columns.items()}
-        return Table("Bounds", tuple(Line(name, f"{low} to {high}") for name, (low, high) in ends.items()), _BOUNDS)
+        return ReportTable(
+            "Bounds", tuple(Line(name, f"{low} to {high}") for name, (low, high) in ends.items()), _BOUNDS
+        )
     lines = tuple(Line(name or "value", text) for name, text in facts(value))
-    return Table("Answer", lines, _EXACT if exact else "")
+    return ReportTable("Answer", lines, _EXACT if exact else "")
 
 
 _BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They may stand in a schema."
@@ -125,7 +129,7 @@ def _line(name: str, value: float, error: float | None) -> Line:
     return Line(name, near(value, error), f"{near(low, error)} to {near(high, error)}", interval(low, value, high))
 
 
-def _coefficients(model: Any, expected: Mapping[str, float]) -> tuple[Table, ...]:
+def _coefficients(model: Any, expected: Mapping[str, float]) -> tuple[ReportTable, ...]:
     rows = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     starts = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     noise, names = _noise_of(model), [str(name) for name in model.coef_names_]
@@ -145,10 +149,10 @@ def _coefficients(model: Any, expected: Mapping[str, float]) -> tuple[Table, ...
             lines = [replace(line, within=_about(guess[line.name], line.name in tied)) for line in lines]
         if getattr(model, "fit_intercept", True):
             lines.append(Line("intercept", number(float(start))))
-        made.append(Table(title, tuple(lines), within="noise, as forecast" if guess else INTERVAL))
+        made.append(ReportTable(title, tuple(lines), within="noise, as forecast" if guess else INTERVAL))
     made[-1] = replace(made[-1], note=_left_note(left, noise is not None, bool(guess), bool(tied)))
     also = [*([_JOINT] if joint else []), *_chosen(model, names), *_best(model)]
-    return (*made, *_more(len(rows)), *(Table("", (), text) for text in also))
+    return (*made, *_more(len(rows)), *(ReportTable("", (), text) for text in also))
 
 
 _JOINT = (
@@ -254,12 +258,12 @@ def _largest(places: Sequence[int], values: Any, most: int = _MOST_LINES) -> tup
     return sorted(ranked), len(places) - most
 
 
-def _more(count: int) -> tuple[Table, ...]:
+def _more(count: int) -> tuple[ReportTable, ...]:
     left = count - _MOST_TABLES
-    return (Table("More", (), f"{left:,} more of them are in the model."),) if left > 0 else ()
+    return (ReportTable("More", (), f"{left:,} more of them are in the model."),) if left > 0 else ()
 
 
-def _components(model: Any) -> tuple[Table, ...]:
+def _components(model: Any) -> tuple[ReportTable, ...]:
     names, width = [str(name) for name in model._layout.features], model.components_.shape[1]
     error = float(model.spectrum_error_)
     lines = [
@@ -282,7 +286,7 @@ def _components(model: Any) -> tuple[Table, ...]:
         f"intervals in 19 of 20 cases. Units: those {unit.replace('-', '−')}. Number of rows, {counted}: "
         f"{number(float(model.n_samples_), 6)}."
     )
-    made = [Table("Explained variance", tuple(lines), note)]
+    made = [ReportTable("Explained variance", tuple(lines), note)]
     for place, row in enumerate(model.components_[:_MOST_TABLES]):
         kept, left = _largest(range(width), row, _MOST_LOADS)
         loads = tuple(
@@ -290,11 +294,11 @@ def _components(model: Any) -> tuple[Table, ...]:
             for at in kept
         )
         many = f"The largest are shown; {left:,} more are in the model." if left else ""
-        made.append(Table(f"Component {place + 1}: the weight of every column", loads, many))
+        made.append(ReportTable(f"Component {place + 1}: the weight of every column", loads, many))
     return (*made, *_more(len(model.components_)))
 
 
-def _labels(labels: Any, answered: Any, classes: Sequence[Any], note: str) -> Table:
+def _labels(labels: Any, answered: Any, classes: Sequence[Any], note: str) -> ReportTable:
     """How often each label was released: counted from what is public now."""
     known = np.asarray(labels)[np.asarray(answered, dtype=bool)]
     total = max(len(known), 1)
@@ -302,12 +306,12 @@ def _labels(labels: Any, answered: Any, classes: Sequence[Any], note: str) -> Ta
     for name in classes[:_MOST_LINES]:
         count = int(np.sum(known == name))
         lines.append(Line(str(name), f"{count:,}", "", bar(count / total)))
-    return Table(
+    return ReportTable(
         "How many queries have which label", tuple(lines), f"{len(known):,} of {len(labels):,} have a label.{note}"
     )
 
 
-def _student(model: Any) -> tuple[Table, ...]:
+def _student(model: Any) -> tuple[ReportTable, ...]:
     """The coefficients of a linear student."""
     student = getattr(model, "student_", None)
     coef = np.atleast_2d(getattr(student, "coef_", np.empty((0, 0))))
@@ -322,5 +326,5 @@ def _student(model: Any) -> tuple[Table, ...]:
         kept, left = _largest(range(len(names)), row, _MOST_LOADS)
         lines = tuple(Line(names[at], number(float(row[at]))) for at in kept)
         note = f"The largest are shown; {left:,} more are in the model." if left else ""
-        made.append(Table(f"Coefficients of the student: {title}", lines, note))
+        made.append(ReportTable(f"Coefficients of the student: {title}", lines, note))
     return (*made, *_more(len(coef)))

@@ -18,7 +18,7 @@ from snugdp.propose.plan import Plan, Step, StepKind
 from snugdp.propose.theorem import Theorem
 from snugdp.report.names import of_public, of_released
 from snugdp.report.plan_text import forecast_lines, step_label, step_words
-from snugdp.report.released import Table, facts, table_of, tables_of
+from snugdp.report.released import ReportTable, facts, table_of, tables_of
 from snugdp.report.words import Protected, at_most, number
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Story:
     test_failure: Fraction | None  # of the steps that test; None if there are none
     forecast: tuple[str, ...]  # in words, but for what is said for numbers of rows
     expected: tuple[FitForecast, ...]  # that
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     details: tuple[tuple[str, str], ...]
     certificate: tuple[tuple[str, str], ...]
     public: tuple[tuple[str, str], ...]

@@ -31,7 +31,7 @@ class Sensitivity:
 
 
 @dataclass(frozen=True)
-class Limits:
+class RowLimits:
     """Bounds on a row of integers (t, w): t has ``entries`` of them, t.t <= ``norm_squared`` and |w| <= ``target``.
 
     >>> limits = Limits(entries=20, norm_squared=2**40, target=2**20)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from snugdp.numerics.blas import require_exact_products
 from snugdp.numerics.rationals import Real, rational
-from snugdp.tables.limits import Limits
+from snugdp.tables.limits import RowLimits
 
 PROOF = "tables/passes/moments.proof.md#lemma-1"
 
@@ -109,9 +109,9 @@ class RowMap:
         return math.isqrt((1 << 53) // self.entries)
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> RowLimits:
         """What every image obeys, and what follows from it in public."""
-        return Limits(self.entries, self.norm_squared + (4**self.bits if self.constant else 0), self.target_limit)
+        return RowLimits(self.entries, self.norm_squared + (4**self.bits if self.constant else 0), self.target_limit)
 
     def integers(self, X: Any, y: Any = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The images of all rows at once, to look at the map itself; statistics use ``blocks``."""

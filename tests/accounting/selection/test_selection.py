@@ -24,7 +24,7 @@ from snugdp.accounting.objective.run import RunCost
 from snugdp.accounting.selection.comparison_bounds import Closed, Corollary
 from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Law, NegativeBinomial
 from snugdp.accounting.selection.theorems import Certificate, First, Sum
-from snugdp.accounting.selection.tradeoff import Curve, hull
+from snugdp.accounting.selection.tradeoff import TradeoffCurve, hull
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real
 
@@ -40,7 +40,7 @@ def above(bound: float, value: float) -> bool:
 
 
 @cache
-def pairs() -> list[tuple[Run, Curve]]:
+def pairs() -> list[tuple[Run, TradeoffCurve]]:
     return [(run, base(run).curves[0]) for run in RUNS]
 
 
@@ -105,7 +105,7 @@ def test_a_failure_mass_is_covered() -> None:
             np.append(run.q * (1 - lost), [0, lost]),
             np.append(run.score, [9, 9]),
         )
-        curve = Curve(*((a, np.minimum(d + lost, 1.0)) for a, d in (ideal.ahead, ideal.back)))
+        curve = TradeoffCurve(*((a, np.minimum(d + lost, 1.0)) for a, d in (ideal.ahead, ideal.back)))
         for law in LAWS.values():
             bound = Sum(curve, law, POINTS)
             for epsilon in EPSILONS:
@@ -145,7 +145,7 @@ def test_running_the_last_one_anyway_is_not_free() -> None:
 def test_a_wrong_bound_is_noticed(mutant: str) -> None:
     caught, law = 0, LAWS["geometric 30"]
     for run, curve in pairs()[::2]:
-        wrong = curve if mutant != "forward" else Curve(curve.ahead, curve.ahead)
+        wrong = curve if mutant != "forward" else TradeoffCurve(curve.ahead, curve.ahead)
         bound = First(wrong, law, POINTS) if mutant != "lower" else Sum(curve, law, POINTS)
         if mutant == "one":
             bound.sum.rho = bound.sum.rho * 0 + bound.sum.rho[0] ** 0.5  # type: ignore[union-attr]

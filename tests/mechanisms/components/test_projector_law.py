@@ -13,7 +13,7 @@ from scipy import special
 
 from snugdp import Budget, MemoryLedger, NotPrivate, Released, Simulation
 from snugdp.mechanisms.components import crossing, noisy_matrix
-from snugdp.mechanisms.components.base import Components, Rank, Task, View
+from snugdp.mechanisms.components.base import Components, ComponentsView, Rank, Task
 from snugdp.mechanisms.components.crossing import STAGES, AnalyzeGauss, Crossing, blocks_of, forecast_loss
 from snugdp.mechanisms.components.dual import Dual
 from snugdp.mechanisms.components.noisy_matrix import noisy_block, noisy_crossing
@@ -138,7 +138,7 @@ def test_what_crosses_blocks_moves_as_far_as_claimed(blocks: int) -> None:
     """The constant sqrt((w - 1)/(2 w)) is attained by a row with equal parts in all blocks, in any basis."""
     rng = np.random.default_rng(blocks)
     labels = np.arange(P) % blocks
-    view, mu = View(None, task().unit, P), Fraction(1, 3)
+    view, mu = ComponentsView(None, task().unit, P), Fraction(1, 3)
     worst = 0.0
     for _ in range(20):
         V = np.linalg.qr(rng.normal(size=(P, P)))[0]
@@ -173,7 +173,7 @@ def test_a_smaller_constant_would_be_a_breach(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_block_moves_as_far_as_claimed_for_any_vectors() -> None:
     rng = np.random.default_rng(6)
-    view = View(None, task().unit, P)
+    view = ComponentsView(None, task().unit, P)
     for k in (1, 2, 3):
         V = np.linalg.qr(rng.normal(size=(P, P)))[0][:, :k]
         for vectors in (V, 0.5 * V, V + 0.01 * rng.normal(size=V.shape)):
@@ -206,7 +206,7 @@ def test_the_noise_is_symmetric_with_half_the_variance_off_the_diagonal() -> Non
 
 
 def test_a_crossing_has_half_the_variance_of_a_matrix() -> None:
-    view, labels = View(None, task().unit, P), blocks_of("subspace", P, 1)
+    view, labels = ComponentsView(None, task().unit, P), blocks_of("subspace", P, 1)
     found = [
         noisy_crossing(scatter(np.zeros((0, P))), view, (np.eye(P), labels), Fraction(1), Simulation(s))
         for s in range(800)

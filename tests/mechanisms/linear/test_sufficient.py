@@ -15,7 +15,7 @@ from snugdp import Budget, Cost, MemoryLedger, Released, Simulation
 from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.noisy_sums import cross_law, gram_law, off_diagonal, root_above
-from snugdp.mechanisms.linear.spectral import Spectrum, Units, Validation
+from snugdp.mechanisms.linear.spectral import FitUnits, NoisySpectrum, Validation
 from snugdp.mechanisms.linear.sufficient import PATH, AdaSSP, SufficientStatistics, adassp_scales
 from snugdp.noise import Gaussian
 from snugdp.release.context import ReleaseContext
@@ -290,7 +290,7 @@ def test_a_small_norm_is_nothing_special() -> None:
 
 
 def test_an_indefinite_matrix_is_projected() -> None:
-    spectrum = Spectrum.of([[2.0, 0.0], [0.0, -3.0]])
+    spectrum = NoisySpectrum.of([[2.0, 0.0], [0.0, -3.0]])
     assert spectrum.lowest == -3.0
     assert spectrum.solve(np.array([4.0, 4.0]), 0.0).tolist() == [2.0, 0.0]
     assert spectrum.path(np.array([4.0, 4.0]), [0.0, 2.0]).tolist() == [[2.0, 1.0], [0.0, 2.0]]
@@ -349,7 +349,7 @@ def test_validation_chooses_on_the_grid_with_one_decomposition(monkeypatch: pyte
     method = SufficientStatistics(design, Budget(1, 1e-6), ridge=grid, validation=public)
     fit = run(method, table, schema, Scripted(seed=2))
     assert calls == [1]
-    unit = Units.of(design).x ** 2
+    unit = FitUnits.of(design).x ** 2
     assert any(fit.released["ridge"] == pytest.approx(value * 1.0, abs=1e-9) for value in grid)
     assert unit == pytest.approx(1.0, rel=1e-5)
     assert 1e-6 <= fit.released["clip"] <= 1.0
@@ -364,7 +364,7 @@ def test_validation_chooses_on_the_grid_with_one_decomposition(monkeypatch: pyte
 def test_wider_targets_need_no_special_care() -> None:
     """A design with other bounds than 1: the same answer in other units."""
     design = Design(RowMap(2, Fraction(1, 8), Fraction(3), bits=16))
-    units = Units.of(design)
+    units = FitUnits.of(design)
     assert units.x == pytest.approx(1 / 8, rel=1e-4)
     assert units.y == pytest.approx(3, rel=1e-4)
     forecast, plain = (

@@ -19,7 +19,7 @@ from snugdp.accounting import gaussian
 from snugdp.accounting.output.glm import displacement, hessian_rdp
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.output.glm import CurvatureCertificate, OutputGLM, Shape
-from snugdp.mechanisms.output.glm_point import Settled
+from snugdp.mechanisms.output.glm_point import SettledPoint
 from snugdp.noise import Gaussian
 from snugdp.numerics.ridge import smallest_eigenvalue
 from snugdp.release.context import ReleaseContext
@@ -42,11 +42,11 @@ def frame(n: int, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"a": a, "b": b, "y": np.where(rng.random(n) < expit(3 * a - 2 * b + 0.5), 1.0, -1.0)})
 
 
-def settled(method: OutputGLM, table: pd.DataFrame, schema: Schema = SCHEMA) -> Settled:
+def settled(method: OutputGLM, table: pd.DataFrame, schema: Schema = SCHEMA) -> SettledPoint:
     return method._settled(Rows(table, schema), method.ridges[0])
 
 
-def floats(point: Settled) -> tuple[np.ndarray, np.ndarray]:
+def floats(point: SettledPoint) -> tuple[np.ndarray, np.ndarray]:
     return np.array([float(v) for v in point.theta]), np.array([[float(v * point.unit) for v in r] for r in point.gram])
 
 
@@ -145,7 +145,7 @@ def test_many_random_neighbours_of_one_coefficient_come_close_to_the_bound() -> 
 # --- exact deltas of the whole algorithm, one coefficient ---
 
 
-def exact_delta(method: OutputGLM, one: Settled, other: Settled, epsilon: float, slack: float = 0.0) -> float:
+def exact_delta(method: OutputGLM, one: SettledPoint, other: SettledPoint, epsilon: float, slack: float = 0.0) -> float:
     """Test and release together: over the noisy curvature, and for each over the released coefficient."""
     (theta, matrix), (theta2, matrix2) = floats(one), floats(other)
     low, high = matrix[0, 0], matrix2[0, 0]

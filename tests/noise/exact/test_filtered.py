@@ -15,7 +15,7 @@ from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from snugdp.noise.exact import discrete, entropy
 from snugdp.noise.exact.coins import COIN_BITS, Margins, coins, exp_neg
 from snugdp.noise.exact.deviate import Deviate
-from snugdp.noise.exact.filtered import Batch, _whole_parts, draw, floors, rounded
+from snugdp.noise.exact.filtered import DrawBatch, _whole_parts, draw, floors, rounded
 from snugdp.noise.exact.refine import Bits, below, precision
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL, Shape, thresholds, whole_part
 from tests.noise.noise_checks import ALPHA, WRONG, cells_p, scale_p, suspicious
@@ -76,8 +76,8 @@ def test_a_tie_at_the_table_is_settled_by_the_next_bits() -> None:
     assert abs(zeros / 3000 - share) < 0.06
 
 
-def lanes(whole: list[int], fraction: list[int]) -> Batch:
-    return Batch(
+def lanes(whole: list[int], fraction: list[int]) -> DrawBatch:
+    return DrawBatch(
         np.zeros(len(whole), dtype=np.bool_),
         np.array(whole, dtype=np.int64),
         np.array(fraction, dtype=np.uint64),

@@ -22,7 +22,7 @@ from snugdp.noise import Continuous, DiscreteGaussian, Exact, Gaussian, Gumbel, 
 from snugdp.noise.exact import entropy, vectorised
 from snugdp.noise.exact.coins import PROVED, Margins
 from snugdp.noise.exact.deviate import Deviate
-from snugdp.noise.exact.filtered import Batch
+from snugdp.noise.exact.filtered import DrawBatch
 from snugdp.noise.exact.refine import Bits, precision
 from snugdp.noise.exact.sums import ball_of
 from snugdp.secrecy.secret import Secret
@@ -69,9 +69,9 @@ def test_floats_and_balls_agree_on_the_same_bits(law: Continuous, factor: str, m
     assert (answers[0][1] == answers[1][1]).all()
 
 
-def lanes(rows: list[tuple[bool, int, int]]) -> Batch:
+def lanes(rows: list[tuple[bool, int, int]]) -> DrawBatch:
     negative, whole, fraction = zip(*rows, strict=True)
-    return Batch(np.array(negative), np.array(whole, dtype=np.int64), np.array(fraction, dtype=np.uint64))
+    return DrawBatch(np.array(negative), np.array(whole, dtype=np.int64), np.array(fraction, dtype=np.uint64))
 
 
 @laws

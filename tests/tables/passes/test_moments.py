@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from snugdp.tables.limits import Limits
+from snugdp.tables.limits import RowLimits
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rowmap import RowMap
@@ -160,7 +160,7 @@ def test_only_like_goes_with_like() -> None:
 
 
 def test_the_number_of_bytes_is_public() -> None:
-    limits = Limits(2, 100, 10)
+    limits = RowLimits(2, 100, 10)
     full = Moments(limits)
     full.add(np.full((9, 2), -7.0), np.full((9, 2), 7.0), np.full(9, -10.0))
     assert len(full.to_bytes()) == len(Moments(limits).to_bytes())

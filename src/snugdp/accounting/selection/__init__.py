@@ -20,7 +20,7 @@ from snugdp.lazy import loader
 if TYPE_CHECKING:
     from snugdp.accounting.selection.alternatives import Route, routes
     from snugdp.accounting.selection.calibrate import METHODS, PROOF, bounds, delta, epsilon, largest, mu
-    from snugdp.accounting.selection.comparison_bounds import Promise, corollary, liu_talwar
+    from snugdp.accounting.selection.comparison_bounds import ComparisonBound, corollary, liu_talwar
     from snugdp.accounting.selection.counts import Binomial, Poisson
     from snugdp.accounting.selection.laws import (
         NAMES,
@@ -41,11 +41,12 @@ if TYPE_CHECKING:
     from snugdp.accounting.selection.renyi import renyi_poisson, renyi_tnb
     from snugdp.accounting.selection.run_counts import Law, NegativeBinomial
     from snugdp.accounting.selection.shared import selection_profile, shared_delta, shared_epsilon
-    from snugdp.accounting.selection.tradeoff import Base, Curve, gaussian, one_order
+    from snugdp.accounting.selection.tradeoff import Base, TradeoffCurve, gaussian, one_order
     from snugdp.accounting.selection.tradeoff_curves import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
 
 __all__ = [
-    "METHODS", "NAMES", "PROOF", "Base", "Binomial", "Curve", "Law", "NegativeBinomial", "Poisson", "Promise", "Route",
+    "METHODS", "NAMES", "PROOF", "Base", "Binomial", "ComparisonBound", "Law", "NegativeBinomial", "Poisson", "Route",
+    "TradeoffCurve",
     "as_base", "best_tried", "beyond", "binomial", "bounds", "check_law", "corollary", "delta", "epsilon",
     "expected_quantile", "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean", "mu", "of_cost",
     "of_cost_one_way", "of_pair", "of_vertices", "one_order", "pgf", "pgf_slope", "poisson", "renyi_poisson",
@@ -58,14 +59,14 @@ __getattr__ = loader(
     {
         "snugdp.accounting.selection.alternatives": "Route routes",
         "snugdp.accounting.selection.calibrate": "METHODS PROOF bounds delta epsilon largest mu",
-        "snugdp.accounting.selection.comparison_bounds": "Promise corollary liu_talwar",
+        "snugdp.accounting.selection.comparison_bounds": "ComparisonBound corollary liu_talwar",
         "snugdp.accounting.selection.counts": "Binomial Poisson",
         "snugdp.accounting.selection.laws": "NAMES best_tried beyond binomial check_law "
         "expected_quantile geometric logarithmic mean pgf pgf_slope poisson truncated_negative_binomial winner",
         "snugdp.accounting.selection.renyi": "renyi_poisson renyi_tnb",
         "snugdp.accounting.selection.run_counts": "Law NegativeBinomial",
         "snugdp.accounting.selection.shared": "selection_profile shared_delta shared_epsilon",
-        "snugdp.accounting.selection.tradeoff": "Base Curve gaussian one_order",
+        "snugdp.accounting.selection.tradeoff": "Base TradeoffCurve gaussian one_order",
         "snugdp.accounting.selection.tradeoff_curves": "as_base of_cost of_cost_one_way of_pair of_vertices",
     },
 )

@@ -11,14 +11,14 @@ from functools import partial
 
 from snugdp.accounting import gaussian as gauss
 from snugdp.accounting.gaussian import nonnegative, probability
-from snugdp.accounting.selection.comparison_bounds import Closed, Corollary, Quoted
+from snugdp.accounting.selection.comparison_bounds import Closed, Corollary, QuotedBound
 from snugdp.accounting.selection.laws import check_law
 from snugdp.accounting.selection.renyi import Renyi
 from snugdp.accounting.selection.run_counts import Law
 from snugdp.accounting.selection.search import Bound, at, smallest
 from snugdp.accounting.selection.search import largest as search_largest
 from snugdp.accounting.selection.theorems import First, Sum
-from snugdp.accounting.selection.tradeoff import Base, Curve, Family, float_gaussian, gaussian
+from snugdp.accounting.selection.tradeoff import Base, Family, TradeoffCurve, float_gaussian, gaussian
 from snugdp.accounting.selection.tradeoff_curves import Parts, as_base
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, rational
@@ -110,12 +110,12 @@ def bounds(base: Base, law: Law, method: str = "C2") -> list[Bound]:
     check_law(law)
     if method == "renyi":
         return [Renyi(base, law)]
-    kinds: dict[str, Callable[[Curve, Law], Bound]] = {
+    kinds: dict[str, Callable[[TradeoffCurve, Law], Bound]] = {
         "C2": Sum,
         "C1": First,
         "closed": Closed,
         "corollary": Corollary,
-        "liu_talwar": Quoted,
+        "liu_talwar": QuotedBound,
     }
     if method not in kinds:
         raise ValueError(f"method must be one of {', '.join(METHODS)}")

@@ -17,13 +17,13 @@ from flint import arb
 from snugdp.accounting.gaussian import nonnegative, positive, probability
 from snugdp.accounting.selection.counts import Poisson
 from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Law, NegativeBinomial
-from snugdp.accounting.selection.tradeoff import Curve
-from snugdp.accounting.selection.tradeoff_lines import Chords, Lines
+from snugdp.accounting.selection.tradeoff import TradeoffCurve
+from snugdp.accounting.selection.tradeoff_lines import Chords, TradeoffLines
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, rational
 
 
-class Promise(NamedTuple):
+class ComparisonBound(NamedTuple):
     """An (epsilon, delta), both rounded up."""
 
     epsilon: float
@@ -33,8 +33,8 @@ class Promise(NamedTuple):
 class Closed:
     """C1 with rho bounded in closed form, by one stick of the other order (Corollary 4)."""
 
-    def __init__(self, curve: Curve, law: Law) -> None:
-        self.law, self.lines, self.other = law, Lines(curve), Lines(curve.swapped)
+    def __init__(self, curve: TradeoffCurve, law: Law) -> None:
+        self.law, self.lines, self.other = law, TradeoffLines(curve), TradeoffLines(curve.swapped)
         if isinstance(law, NegativeBinomial):
             self.factor = self._balance(float(1 / law.gamma - 1))
         elif isinstance(law, Poisson):
@@ -77,8 +77,8 @@ class Closed:
 class Corollary:
     """Three times the epsilon, 1/gamma times the delta, where the run's delta is small enough (Corollary 5)."""
 
-    def __init__(self, curve: Curve, law: Law) -> None:
-        self.gamma, self.orders = _geometric(law), (Lines(curve), Lines(curve.swapped))
+    def __init__(self, curve: TradeoffCurve, law: Law) -> None:
+        self.gamma, self.orders = _geometric(law), (TradeoffLines(curve), TradeoffLines(curve.swapped))
 
     def guess(self, epsilon: float) -> float:
         """The bound in floats: nothing is promised."""
@@ -95,11 +95,11 @@ class Corollary:
         return d / balls.ball(self.gamma) if small else arb(1)
 
 
-class Quoted:
+class QuotedBound:
     """Liu and Talwar's theorem as the paper quotes it, half of delta going to the cut of the number of runs."""
 
-    def __init__(self, curve: Curve, law: Law) -> None:
-        self.tau, self.orders = _geometric(law), (Lines(curve), Lines(curve.swapped))
+    def __init__(self, curve: TradeoffCurve, law: Law) -> None:
+        self.tau, self.orders = _geometric(law), (TradeoffLines(curve), TradeoffLines(curve.swapped))
 
     def _split(self, epsilon: float) -> tuple[float, float]:
         """The run's epsilon at which 3 e + 3 sqrt(2 d) is epsilon, and the delta_2 that is half of the total."""
@@ -134,7 +134,7 @@ class Quoted:
         return root * -balls.ball(cut).log() / balls.ball(self.tau) + balls.ball(cut)
 
 
-def corollary(epsilon: Real, delta: Real, gamma: Real) -> Promise:
+def corollary(epsilon: Real, delta: Real, gamma: Real) -> ComparisonBound:
     """What a geometric number of (epsilon, delta)-DP runs costs: e + 2 max(e, log(1 + (1 - gamma) d/gamma)), d/gamma.
 
     >>> round(corollary("0.904", "1e-5", "0.02").epsilon, 6)
@@ -142,10 +142,10 @@ def corollary(epsilon: Real, delta: Real, gamma: Real) -> Promise:
     """
     e, d, g = nonnegative(epsilon, "epsilon"), probability(delta, "delta"), _share(gamma)
     total = balls.above(lambda: balls.ball(e) + 2 * balls.ball(e).max(balls.ball(1 + (1 - g) * d / g).log()))
-    return Promise(total, min(1.0, balls.above(lambda: balls.ball(d / g))))
+    return ComparisonBound(total, min(1.0, balls.above(lambda: balls.ball(d / g))))
 
 
-def liu_talwar(epsilon: Real, delta: Real, tau: Real, delta_2: Real) -> tuple[float, Promise]:
+def liu_talwar(epsilon: Real, delta: Real, tau: Real, delta_2: Real) -> tuple[float, ComparisonBound]:
     """The largest number of runs T = ln(1/delta_2)/tau, and (3 e + 3 sqrt(2 d), sqrt(2 d) T + delta_2)."""
     e, d, rate = nonnegative(epsilon, "epsilon"), probability(delta, "delta"), _share(tau)
     cut = positive(delta_2, "delta_2")
@@ -154,7 +154,9 @@ def liu_talwar(epsilon: Real, delta: Real, tau: Real, delta_2: Real) -> tuple[fl
     most = balls.above(lambda: -balls.ball(cut).log() / balls.ball(rate))
     root = balls.above(lambda: balls.ball(2 * d).sqrt())
     total = balls.above(lambda: balls.ball(3 * e + 3 * Fraction(root)))
-    return most, Promise(total, min(1.0, balls.above(lambda: balls.ball(Fraction(root) * Fraction(most) + cut))))
+    return most, ComparisonBound(
+        total, min(1.0, balls.above(lambda: balls.ball(Fraction(root) * Fraction(most) + cut)))
+    )
 
 
 def _geometric(law: Law) -> Fraction:

@@ -19,9 +19,9 @@ from snugdp.accounting.selection.laws import check_law
 from snugdp.accounting.selection.run_counts import Floats, Law
 from snugdp.accounting.selection.search import at, smallest
 from snugdp.accounting.selection.theorems import Certificate, Sum
-from snugdp.accounting.selection.tradeoff import Base, Curve, Sticks, hull, up
+from snugdp.accounting.selection.tradeoff import Base, Sticks, TradeoffCurve, hull, up
 from snugdp.accounting.selection.tradeoff_curves import Parts, as_base
-from snugdp.accounting.selection.tradeoff_lines import Chords, Lines
+from snugdp.accounting.selection.tradeoff_lines import Chords, TradeoffLines
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real
 
@@ -34,8 +34,8 @@ _FARTHEST = 600.0
 class Shared:
     """A Gaussian test, then a selection with this profile: a bound on delta for one order of the neighbours."""
 
-    def __init__(self, selected: Curve, test: Fraction, failure: Fraction) -> None:
-        self.lines, self.test, self.failure = Lines(selected), test, failure
+    def __init__(self, selected: TradeoffCurve, test: Fraction, failure: Fraction) -> None:
+        self.lines, self.test, self.failure = TradeoffLines(selected), test, failure
 
     def guess(self, epsilon: float) -> float:
         """The bound in floats: nothing is promised."""
@@ -85,7 +85,7 @@ def shared_epsilon(
     return max(smallest(Shared(curve, size, lost), goal) for curve in selected)
 
 
-def selection_profile(base: Base, law: Law, tail: float = 1e-12, nodes: int = NODES) -> list[Curve]:
+def selection_profile(base: Base, law: Law, tail: float = 1e-12, nodes: int = NODES) -> list[TradeoffCurve]:
     """What a selection leaks, as curves like those of a run: it may be composed or selected from again.
 
     Guarantee: every stick is proved by C2.
@@ -93,13 +93,13 @@ def selection_profile(base: Base, law: Law, tail: float = 1e-12, nodes: int = NO
     check_law(law)
     found: dict[tuple[int, int], Sticks] = {}
 
-    def sticks(curve: Curve) -> Sticks:
+    def sticks(curve: TradeoffCurve) -> Sticks:
         name = id(curve.ahead), id(curve.back)
         if name not in found:
             found[name] = _sticks(Sum(curve, law, POINTS), tail, nodes)
         return found[name]
 
-    return [Curve(sticks(curve), sticks(curve.swapped)) for curve in base.curves]
+    return [TradeoffCurve(sticks(curve), sticks(curve.swapped)) for curve in base.curves]
 
 
 def _sticks(bound: Sum, tail: float, nodes: int) -> Sticks:

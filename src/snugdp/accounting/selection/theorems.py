@@ -13,8 +13,8 @@ import numpy as np
 from flint import arb
 
 from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Arithmetic, Floats, Law
-from snugdp.accounting.selection.tradeoff import Curve
-from snugdp.accounting.selection.tradeoff_lines import Chords, Lines
+from snugdp.accounting.selection.tradeoff import TradeoffCurve
+from snugdp.accounting.selection.tradeoff_lines import Chords, TradeoffLines
 from snugdp.numerics import balls
 
 POINTS = 1500  # of the grid, beside the corners of the curve
@@ -23,8 +23,8 @@ POINTS = 1500  # of the grid, beside the corners of the curve
 class Sum:
     """Theorem C2, and C1, for one curve and one law: in floats at once, in balls on demand."""
 
-    def __init__(self, curve: Curve, law: Law, points: int = POINTS) -> None:
-        self.law, self.lines = law, Lines(curve)
+    def __init__(self, curve: TradeoffCurve, law: Law, points: int = POINTS) -> None:
+        self.law, self.lines = law, TradeoffLines(curve)
         self.z = self.lines.grid(law, points)
         self.cell, *ends = self.lines.upper(self.z)
         self.start = self.lines.at(self.z)
@@ -59,7 +59,7 @@ class Sum:
 class First:
     """Theorem C1 for one curve and one law."""
 
-    def __init__(self, curve: Curve, law: Law, points: int = POINTS) -> None:
+    def __init__(self, curve: TradeoffCurve, law: Law, points: int = POINTS) -> None:
         self.sum = Sum(curve, law, points)
 
     def guess(self, epsilon: float) -> float:

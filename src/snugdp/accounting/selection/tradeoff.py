@@ -30,16 +30,16 @@ Sticks = tuple[Floats, Floats]  # factors a >= 1, increasing, and bounds on H_a,
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class TradeoffCurve:
     """One ordered pair: ``ahead`` bounds H_a(Q||Q'), ``back`` bounds H_a(Q'||Q)."""
 
     ahead: Sticks
     back: Sticks
 
     @property
-    def swapped(self) -> Curve:
+    def swapped(self) -> TradeoffCurve:
         """The other order."""
-        return Curve(self.back, self.ahead)
+        return TradeoffCurve(self.back, self.ahead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Base:
     ``mu`` is set where the run is a Gaussian pair with a failure mass: the Renyi accounting needs it.
     """
 
-    curves: tuple[Curve, ...]
+    curves: tuple[TradeoffCurve, ...]
     mu: Fraction | None = None
     failure: Fraction = Fraction(0)
 
@@ -72,7 +72,7 @@ def gaussian(mu: Real, failure: Real = 0) -> Base:
             exact, rest = balls.ball(size), balls.ball(lost)
             bounds = [up(gaussian_stick(exact, arb(a)) + rest) for a in factors.tolist()]
         sticks = hull(factors, np.array(bounds))
-    return Base((Curve(sticks, sticks),), size, lost)
+    return Base((TradeoffCurve(sticks, sticks),), size, lost)
 
 
 def float_gaussian(mu: float, failure: float = 0.0) -> Base:
@@ -83,7 +83,7 @@ def float_gaussian(mu: float, failure: float = 0.0) -> Base:
     start = mu / 2 - np.log(factors) / mu
     bounds: Floats = np.minimum.accumulate(np.maximum(ndtr(start) - factors * ndtr(start - mu), 0.0)) + failure
     sticks = factors, bounds
-    return Base((Curve(sticks, sticks),), Fraction(mu), Fraction(failure))
+    return Base((TradeoffCurve(sticks, sticks),), Fraction(mu), Fraction(failure))
 
 
 def one_order(base: Base) -> Base:

@@ -17,7 +17,16 @@ from flint import arb
 from snugdp.accounting import composition
 from snugdp.accounting.composition import Atom
 from snugdp.accounting.gaussian import nonnegative
-from snugdp.accounting.selection.tradeoff import FARTHEST, Base, Curve, Sticks, gaussian, gaussian_stick, hull, up
+from snugdp.accounting.selection.tradeoff import (
+    FARTHEST,
+    Base,
+    Sticks,
+    TradeoffCurve,
+    gaussian,
+    gaussian_stick,
+    hull,
+    up,
+)
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, float_up, rational
 
@@ -59,9 +68,9 @@ def of_cost(cost: Parts, sticks: int | None = None) -> Base:
         return gaussian(size, cost.delta)
     add = _profile(cost, "add", sticks)
     if all(atom.add == atom.remove for atom in cost.atoms):
-        return Base((Curve(add, add),))
+        return Base((TradeoffCurve(add, add),))
     remove = _profile(cost, "remove", sticks)
-    return Base((Curve(add, remove), Curve(remove, add)))
+    return Base((TradeoffCurve(add, remove), TradeoffCurve(remove, add)))
 
 
 def of_cost_one_way(cost: Parts, sticks: int | None = None) -> Base:
@@ -76,11 +85,15 @@ def of_cost_one_way(cost: Parts, sticks: int | None = None) -> Base:
     """
     if cost.atoms:
         return Base(
-            tuple(Curve(_profile(cost, side, sticks), _followed(cost, side, sticks)) for side in ("add", "remove"))
+            tuple(
+                TradeoffCurve(_profile(cost, side, sticks), _followed(cost, side, sticks)) for side in ("add", "remove")
+            )
         )
     if not cost.delta:
         return of_cost(cost, sticks)
-    return Base(tuple(Curve(curve.ahead, _raised(curve.back, cost.delta)) for curve in of_cost(cost, sticks).curves))
+    return Base(
+        tuple(TradeoffCurve(curve.ahead, _raised(curve.back, cost.delta)) for curve in of_cost(cost, sticks).curves)
+    )
 
 
 def of_pair(p: Sequence[Real], q: Sequence[Real]) -> Base:
@@ -88,7 +101,7 @@ def of_pair(p: Sequence[Real], q: Sequence[Real]) -> Base:
     first, second = _normal(p), _normal(q)
     if len(first) != len(second):
         raise ValueError("the two laws must list the same outcomes")
-    curve = Curve(_finite(first, second), _finite(second, first))
+    curve = TradeoffCurve(_finite(first, second), _finite(second, first))
     return Base((curve, curve.swapped))
 
 

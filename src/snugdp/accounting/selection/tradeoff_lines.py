@@ -14,16 +14,16 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.accounting.selection.run_counts import Floats, Law
-from snugdp.accounting.selection.tradeoff import Curve, Sticks
+from snugdp.accounting.selection.tradeoff import Sticks, TradeoffCurve
 
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class TradeoffLines:
     """The lines L(x) >= (x - d)/alpha of a curve, alpha increasing, and where they meet."""
 
-    curve: Curve
+    curve: TradeoffCurve
 
     @cached_property
     def alpha(self) -> Floats:
@@ -100,7 +100,7 @@ class Lines:
 class Chords:
     """The lines of a curve as balls, and the profile between them."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: TradeoffLines) -> None:
         (a, r), (b, d) = ([[arb(x) for x in part.tolist()] for part in side] for side in (lines.back, lines.ahead))
         self.nodes = lines.alpha.tolist()
         self.alpha = [*(1 / x for x in a), *b]

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.estimators.base import NotReleased, Promise, require_rows, whole_rows
-from snugdp.estimators.inputs import Table
+from snugdp.estimators.inputs import InputTable
 from snugdp.estimators.pca.scree import scree
-from snugdp.estimators.pca.tables import Bounds, Units, faces, read
+from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
 from snugdp.estimators.private import PrivateEstimator
-from snugdp.mechanisms.components.base import Components, Method, Rank, Task
+from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import FOCUS, AnalyzeGauss, Crossing
 from snugdp.mechanisms.components.dual import Dual
 from snugdp.mechanisms.components.projector import Projector
@@ -37,7 +37,7 @@ from snugdp.tables.schema.schema import Layout, Schema
 
 Floats = NDArray[np.float64]
 
-METHODS: dict[str, Callable[[Task, str], Method]] = {
+METHODS: dict[str, Callable[[Task, str], ComponentsMethod]] = {
     "auto": Crossing,
     "crossing": Crossing,
     "projector": lambda task, focus: Projector(task),
@@ -239,19 +239,19 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         if not self.released_:
             raise NotReleased("the fit of this PCA failed and was paid for; why is private. Fit again")
 
-    def _bounds(self) -> Bounds:
+    def _bounds(self) -> PointBounds:
         self._check_progress()
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}")
         if not isinstance(self.focus, str) or self.focus not in FOCUS:
             raise ValueError(f"focus must be one of {', '.join(FOCUS)}")
-        return Bounds(self.schema, self.x_norm, self.center)
+        return PointBounds(self.schema, self.x_norm, self.center)
 
-    def _make(self, layout: Layout, bounds: Bounds, budget: Budget) -> Method:
+    def _make(self, layout: Layout, bounds: PointBounds, budget: Budget) -> ComponentsMethod:
         rank = Rank.of(self.n_components, len(layout.features))
         return METHODS[self.method](Task(layout, budget, rank, whole_rows(self.rows), bounds.moves), self.focus)
 
-    def _name_features(self, table: Table) -> None:
+    def _name_features(self, table: InputTable) -> None:
         self._name(table.named, list(table.layout.columns))
 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:

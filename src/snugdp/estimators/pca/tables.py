@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.estimators.inputs import Table, eager
+from snugdp.estimators.inputs import InputTable, eager
 from snugdp.numerics.rationals import rational
 from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import Block
@@ -35,7 +35,7 @@ _CENTERS = '"bounds" (the middle of the bounds), "private" (the mean, for a part
 
 
 @dataclass(frozen=True)
-class Bounds:
+class PointBounds:
     """How the user bounds the rows: a schema or a norm; and from where they are counted."""
 
     schema: Any
@@ -120,17 +120,17 @@ class Units:
         return rows
 
 
-def read(X: Any, bounds: Bounds) -> Table:
+def read(X: Any, bounds: PointBounds) -> InputTable:
     """A table to fit on."""
     frame = eager(X)
     if bounds.schema is not None:
-        return Table(X if frame is None else frame, bounds.layout(()))
+        return InputTable(X if frame is None else frame, bounds.layout(()))
     if frame is None:
         rows = matrix(X)
         layout = bounds.layout(tuple(f"x{place}" for place in range(rows.shape[1])))
         assert isinstance(layout, MatrixSchema)
-        return Table(MatrixSource(rows, layout), layout, rows[:0])
-    return Table(frame, bounds.layout(tuple(frame.columns)), X if hasattr(X, "set_axis") else None)
+        return InputTable(MatrixSource(rows, layout), layout, rows[:0])
+    return InputTable(frame, bounds.layout(tuple(frame.columns)), X if hasattr(X, "set_axis") else None)
 
 
 def faces(X: Any, layout: Layout, units: Units) -> Floats:

@@ -96,7 +96,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class View:
+class ComponentsView:
     """From where rows are looked at, and what one of them can add to a sum of squares, in cells squared. Public."""
 
     shift: Shift | None
@@ -160,9 +160,9 @@ class Task:
         """What one row can add to a sum of squares, in cells squared."""
         return self.row_map.norm_squared
 
-    def view(self, start: Start) -> View:
+    def view(self, start: Start) -> ComponentsView:
         """The rows from the centre that was released, or from that of the layout."""
-        return View(start.shift, self.unit, self.entries)
+        return ComponentsView(start.shift, self.unit, self.entries)
 
     def mu_squared(self, failure: Fraction) -> Fraction:
         """The Gaussian part of the budget when ``failure`` of its delta is spent otherwise, rounded down."""
@@ -225,7 +225,7 @@ def _affordable(epsilon: Fraction, delta: Fraction) -> Fraction:
     return Fraction(gaussian.mu(epsilon, delta))
 
 
-class Method(Protocol):
+class ComponentsMethod(Protocol):
     """One way to find components: made from a task; all of it public and checked when it is made."""
 
     def plan(self) -> Plan:

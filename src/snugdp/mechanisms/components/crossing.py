@@ -35,7 +35,7 @@ _SECOND = 0.5  # how much of the second-order error counts; with STAGES the bett
 
 
 @dataclass(frozen=True)
-class Drawing:
+class MatrixDrawing:
     """A way to draw, as the spine wants it."""
 
     function: Callable[[Secret[Scatter], Noise], Components]
@@ -60,7 +60,7 @@ class AnalyzeGauss:
 
     def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay and release; there is nothing to test."""
-        return release(self.plan(), Drawing(self._draw), data, context)
+        return release(self.plan(), MatrixDrawing(self._draw), data, context)
 
     def _draw(self, data: Secret[Scatter], noise: Noise) -> Components:
         task = self.task
@@ -95,7 +95,7 @@ class Crossing:
 
     def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay and release; there is nothing to test."""
-        return release(self.plan(), Drawing(self._draw), data, context)
+        return release(self.plan(), MatrixDrawing(self._draw), data, context)
 
     def _draw(self, data: Secret[Scatter], noise: Noise) -> Components:
         task, done = self.task, Fraction(0)

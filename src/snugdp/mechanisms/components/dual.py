@@ -9,7 +9,7 @@ from fractions import Fraction
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.components.base import Components, Floats, Task, decomposed, edge
-from snugdp.mechanisms.components.crossing import RELEASE, Drawing, forecast, of_matrix
+from snugdp.mechanisms.components.crossing import RELEASE, MatrixDrawing, forecast, of_matrix
 from snugdp.mechanisms.components.gap_test import KEPT, GapCertificate
 from snugdp.mechanisms.components.noisy_matrix import floats, noisy_cells, noisy_matrix
 from snugdp.mechanisms.components.projector import FAILURE, noisy_projector
@@ -71,7 +71,7 @@ class Dual:
 
     def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay, test, release."""
-        return release(self.plan(), Drawing(self._draw), data, context)
+        return release(self.plan(), MatrixDrawing(self._draw), data, context)
 
     def certified(self, cells: list[list[int]], k: int) -> Fraction:
         """A bound below the k-th gap of X'X that follows from the first matrix."""

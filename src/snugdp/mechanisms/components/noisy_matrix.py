@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.mechanisms.components.base import Floats, View
+from snugdp.mechanisms.components.base import ComponentsView, Floats
 from snugdp.mechanisms.linear.noisy_sums import law_for, off_diagonal, root_above
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.eigenvalues import departure, shifted, to_grid
@@ -24,7 +24,7 @@ Labels: TypeAlias = NDArray[np.int64]
 _BASIS = 50  # bits of the entries of a public basis
 
 
-def noisy_cells(data: Secret[Scatter], view: View, mu_squared: Fraction, noise: Noise) -> list[list[int]]:
+def noisy_cells(data: Secret[Scatter], view: ComponentsView, mu_squared: Fraction, noise: Noise) -> list[list[int]]:
     """X'X in cells squared, with noise.
 
     Guarantee: mu-Gaussian DP under add/remove, for all tables (``base.proof.md``, Lemma 2).
@@ -33,12 +33,14 @@ def noisy_cells(data: Secret[Scatter], view: View, mu_squared: Fraction, noise: 
     return symmetric(data.map(lambda s: s.gram(view.shift)), law, noise)
 
 
-def noisy_matrix(data: Secret[Scatter], view: View, mu_squared: Fraction, noise: Noise) -> Floats:
+def noisy_matrix(data: Secret[Scatter], view: ComponentsView, mu_squared: Fraction, noise: Noise) -> Floats:
     """The same in units of what one row can add."""
     return floats(noisy_cells(data, view, mu_squared, noise), view.unit)
 
 
-def noisy_block(data: Secret[Scatter], view: View, vectors: Floats, mu_squared: Fraction, noise: Noise) -> Floats:
+def noisy_block(
+    data: Secret[Scatter], view: ComponentsView, vectors: Floats, mu_squared: Fraction, noise: Noise
+) -> Floats:
     """V'X'XV for a few public vectors, in units of what one row can add.
 
     Guarantee: mu-Gaussian DP under add/remove, for all tables (``base.proof.md``, Lemma 3).
@@ -51,7 +53,7 @@ def noisy_block(data: Secret[Scatter], view: View, vectors: Floats, mu_squared: 
 
 
 def noisy_crossing(
-    data: Secret[Scatter], view: View, blocks: tuple[Floats, Labels], mu_squared: Fraction, noise: Noise
+    data: Secret[Scatter], view: ComponentsView, blocks: tuple[Floats, Labels], mu_squared: Fraction, noise: Noise
 ) -> tuple[Floats, float]:
     """The entries of V'X'XV between different blocks of a public basis V, and the deviation of their noise.
 

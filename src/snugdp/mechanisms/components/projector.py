@@ -15,7 +15,7 @@ import numpy as np
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.components.base import Components, Floats, Start, Task, View, decomposed, edge
+from snugdp.mechanisms.components.base import Components, ComponentsView, Floats, Start, Task, decomposed, edge
 from snugdp.mechanisms.components.crossing import RELEASE, forecast, of_matrix
 from snugdp.mechanisms.components.gap_test import KEPT, W0, GapCertificate, PairTest, SpectrumTest, sensitivity_above
 from snugdp.mechanisms.components.noisy_matrix import floats, noisy_block, noisy_matrix, symmetric
@@ -61,7 +61,7 @@ def numbers(budget: Budget, k: int, entries: int, noisy: tuple[Real, Real]) -> d
 
 
 def noisy_projector(
-    data: Secret[Scatter], view: View, proved: tuple[int, Fraction], mu_squared: Fraction, noise: Noise
+    data: Secret[Scatter], view: ComponentsView, proved: tuple[int, Fraction], mu_squared: Fraction, noise: Noise
 ) -> tuple[Floats, float]:
     """The projector on the first k eigenvectors of X'X, and the deviation of its noise. ``proved``: k and a gap.
 

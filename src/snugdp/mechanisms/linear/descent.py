@@ -14,7 +14,7 @@ from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.linear.noisy_sums import Drawing, Gradients, affordable, check_gradients, hold, noisy_gradient
-from snugdp.mechanisms.linear.spectral import Floats, Units, expectation, forecast_of, gradient_floats, whole_number
+from snugdp.mechanisms.linear.spectral import FitUnits, Floats, expectation, forecast_of, gradient_floats, whole_number
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import Accuracy
@@ -82,7 +82,7 @@ class NoisyDescent:
     @property
     def _deviation(self) -> float:
         """Of the noise of a gradient, in units of the bounds."""
-        return math.sqrt(self.steps / self._mu_squared) * float(self._clip) / Units.of(self.design).y
+        return math.sqrt(self.steps / self._mu_squared) * float(self._clip) / FitUnits.of(self.design).y
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
@@ -112,7 +112,7 @@ class NoisyDescent:
         return release(self.plan(), Drawing(lambda table, noise: self._draw(table, gradients, noise)), rows, context)
 
     def _draw(self, rows: Secret[Rows], gradients: Gradients, noise: Noise) -> Fit:
-        units, share = Units.of(self.design), self._mu_squared / self.steps
+        units, share = FitUnits.of(self.design), self._mu_squared / self.steps
         own: Floats = np.zeros(self.design.entries)  # line 1
         total = np.zeros(self.design.entries)
         hold(rows)

@@ -23,7 +23,7 @@ _FARTHEST = 2.0**100  # of a coefficient: gradients are taken at points up to he
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class NoisySpectrum:
     """The eigenvalues of a symmetric matrix, those below 0 set to 0, and its eigenvectors.
 
     ``lowest``: the smallest eigenvalue as it was.
@@ -37,7 +37,7 @@ class Spectrum:
     lowest: float
 
     @classmethod
-    def of(cls, matrix: ArrayLike) -> Spectrum:
+    def of(cls, matrix: ArrayLike) -> NoisySpectrum:
         """Of a noisy Gram matrix, which may have lost its positive eigenvalues."""
         values, vectors = np.linalg.eigh(np.asarray(matrix, dtype=np.float64))
         return cls(np.maximum(values, 0.0), vectors, float(values[0]))
@@ -66,14 +66,14 @@ def inverse(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Units:
+class FitUnits:
     """The units of the scaled rows, and those in which a row adds at most 1."""
 
     x: float
     y: float
 
     @classmethod
-    def of(cls, design: Design) -> Units:
+    def of(cls, design: Design) -> FitUnits:
         """Those of a design."""
         bits, limits = design.row_map.bits, design.row_map.limits
         return cls(math.ldexp(math.sqrt(limits.norm_squared), -bits), math.ldexp(float(limits.target), -bits))
@@ -96,7 +96,7 @@ def cross_floats(cells: list[int], design: Design) -> Floats:
     return np.array([entry / limits.target for entry in cells]) / math.sqrt(limits.norm_squared)
 
 
-def gradient_floats(cells: list[int], clip: Fraction, slope: int, design: Design, units: Units) -> Floats:
+def gradient_floats(cells: list[int], clip: Fraction, slope: int, design: Design, units: FitUnits) -> Floats:
     """A gradient with clipped residuals in units of the bounds; ``slope`` cells stand for the clip."""
     root = math.sqrt(design.row_map.limits.norm_squared)
     return np.array([entry / slope for entry in cells]) / root * (float(clip) / units.y)
@@ -133,7 +133,7 @@ class Validation:
         return np.where(np.isfinite(errors), errors, np.inf)
 
 
-def solution_noise(spectrum: Spectrum, ridge: float, gram_sd: float, cross_sd: float, size: float) -> Floats:
+def solution_noise(spectrum: NoisySpectrum, ridge: float, gram_sd: float, cross_sd: float, size: float) -> Floats:
     """Variances, along the eigenvectors, of a solution of length ``size``: to first order in the noise.
 
     The noise of the matrix moves the right-hand side by W theta, and half of the square of its deviation counts.
@@ -141,22 +141,22 @@ def solution_noise(spectrum: Spectrum, ridge: float, gram_sd: float, cross_sd: f
     return (cross_sd**2 + gram_sd**2 * size**2 / 2) * spectrum.inverse(ridge) ** 2
 
 
-def refined_noise(before: Floats, spectrum: Spectrum, ridge: float, gradient_sd: float) -> Floats:
+def refined_noise(before: Floats, spectrum: NoisySpectrum, ridge: float, gradient_sd: float) -> Floats:
     """Variances after a refinement: what was there shrinks by what the ridge had taken, and new noise comes."""
     weights = spectrum.inverse(ridge)
     return before * (ridge * weights) ** 2 + (gradient_sd * weights) ** 2
 
 
-def even_spectrum(rows: int, design: Design) -> Spectrum:
+def even_spectrum(rows: int, design: Design) -> NoisySpectrum:
     """Of so many rows of full length, spread evenly over all directions."""
     d = design.entries
     each = whole_number(rows, "rows", 1, most=None) / d
-    return Spectrum(np.full(d, each), np.eye(d), each)
+    return NoisySpectrum(np.full(d, each), np.eye(d), each)
 
 
 def forecast_of(variances: Floats, design: Design) -> Accuracy:
     """In the units of the scaled rows: a row of full length in a random direction sees B times the noise."""
-    units = Units.of(design)
+    units = FitUnits.of(design)
     own = typical(variances)
     return Accuracy(own * units.y / units.x, (own * units.y) ** 2)
 

@@ -32,9 +32,9 @@ from snugdp.mechanisms.linear.noisy_sums import (
     noisy_gram,
 )
 from snugdp.mechanisms.linear.spectral import (
+    FitUnits,
     Floats,
-    Spectrum,
-    Units,
+    NoisySpectrum,
     Validation,
     cross_floats,
     even_spectrum,
@@ -118,13 +118,13 @@ class AdaSSP:
 
     def _ridge_at(self, lowest: float) -> float:
         if self.ridge is not None:
-            return _ridge(self.ridge) / Units.of(self.design).x ** 2
+            return _ridge(self.ridge) / FitUnits.of(self.design).x ** 2
         return max(0.0, self._floor - max(0.0, lowest))
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         steps = _statistics_steps(self.design, self._mu_squared / 2, self._mu_squared / 2)
-        floor = self._floor * Units.of(self.design).x ** 2
+        floor = self._floor * FitUnits.of(self.design).x ** 2
         proposal = {"smallest eigenvalue": floor} if self.ridge is None else {"ridge": float(_ridge(self.ridge))}
         expect = expectation(self.forecast(_TYPICAL_ROWS), _TYPICAL_ROWS)
         return Plan(ADASSP.title, ADASSP, steps, proposal, expect, self.budget)
@@ -142,8 +142,8 @@ class AdaSSP:
         return release(self.plan(), Drawing(self._draw), rows, context)
 
     def _draw(self, rows: Secret[Rows], noise: Noise) -> Fit:
-        half, design, units = self._mu_squared / 2, self.design, Units.of(self.design)
-        spectrum = Spectrum.of(gram_floats(noisy_gram(rows, design, half, noise.at(_GRAM)), design))
+        half, design, units = self._mu_squared / 2, self.design, FitUnits.of(self.design)
+        spectrum = NoisySpectrum.of(gram_floats(noisy_gram(rows, design, half, noise.at(_GRAM)), design))
         right = cross_floats(noisy_cross(rows, design, half, noise.at(_CROSS)), design)
         ridge = self._ridge_at(spectrum.lowest)
         own = spectrum.solve(right, ridge)  # line 5
@@ -209,7 +209,7 @@ class SufficientStatistics:
     @cached_property
     def _ridges(self) -> tuple[float, ...]:
         """In units of B**2."""
-        unit = Units.of(self.design).x ** 2
+        unit = FitUnits.of(self.design).x ** 2
         if isinstance(self.ridge, Sequence | np.ndarray) and not isinstance(self.ridge, str):
             if not len(self.ridge):
                 raise ValueError("the list of ridges is empty: give at least one number")
@@ -238,7 +238,7 @@ class SufficientStatistics:
             steps = (*steps, Step(_GRADIENTS, StepKind.RELEASE, noise, cost))
         proposal: dict[str, float] = {"refinements": self.refinements}
         if len(self._ridges) == 1:
-            proposal["ridge"] = self._ridges[0] * Units.of(self.design).x ** 2
+            proposal["ridge"] = self._ridges[0] * FitUnits.of(self.design).x ** 2
         if self._validation is None or self.clip is not None:
             proposal["clip"] = float(self._clip_at(None))
         expect = expectation(self.forecast(_TYPICAL_ROWS), _TYPICAL_ROWS)
@@ -249,7 +249,7 @@ class SufficientStatistics:
         gram_sd, cross_sd, gradient_sd = self._deviations
         spectrum = even_spectrum(rows, self.design)
         ridge = self._ridges[0] if len(self._ridges) == 1 else gram_sd * math.sqrt(2 * self.design.entries)
-        clip = float(self._clip_at(None)) / Units.of(self.design).y
+        clip = float(self._clip_at(None)) / FitUnits.of(self.design).y
         variances = solution_noise(spectrum, ridge, gram_sd, cross_sd, 1.0)
         for _ in range(self.refinements):
             variances = refined_noise(variances, spectrum, ridge, gradient_sd * clip)
@@ -261,11 +261,11 @@ class SufficientStatistics:
         return release(self.plan(), Drawing(lambda table, noise: self._draw(table, gradients, noise)), rows, context)
 
     def _draw(self, rows: Secret[Rows], gradients: Gradients, noise: Noise) -> Fit:
-        design, units = self.design, Units.of(self.design)
+        design, units = self.design, FitUnits.of(self.design)
         gram, cross, share = self._shares
         if self.refinements:
             hold(rows)
-        spectrum = Spectrum.of(gram_floats(noisy_gram(rows, design, gram, noise.at(_GRAM)), design))
+        spectrum = NoisySpectrum.of(gram_floats(noisy_gram(rows, design, gram, noise.at(_GRAM)), design))
         right = cross_floats(noisy_cross(rows, design, cross, noise.at(_CROSS)), design)
         own, ridge, error = self._choose(spectrum, np.zeros(design.entries), right)  # line 5
         clip = self._clip_at(error)
@@ -280,12 +280,12 @@ class SufficientStatistics:
         released = {"ridge": ridge * units.x**2, "clip": float(clip), "lowest": spectrum.lowest * units.x**2}
         return Fit(units.theta(own), typical(variances) * units.y / units.x, released)
 
-    def _choose(self, spectrum: Spectrum, start: Floats, right: Floats) -> tuple[Floats, float, float | None]:
+    def _choose(self, spectrum: NoisySpectrum, start: Floats, right: Floats) -> tuple[Floats, float, float | None]:
         """A step from ``start``, the ridge it was made with, and the error on public rows where there are any."""
         if self._validation is None:
             return start + spectrum.solve(right, self._ridges[0]), self._ridges[0], None
         candidates = start[:, None] + spectrum.path(right, self._ridges)
-        errors = self._validation.errors(Units.of(self.design).theta(candidates))
+        errors = self._validation.errors(FitUnits.of(self.design).theta(candidates))
         best = int(np.argmin(errors))
         return candidates[:, best], self._ridges[best], float(errors[best])
 

@@ -79,7 +79,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _LinearParts:
     """What the budget affords: the m and ridge of the run, and the releases before it."""
 
     m: Fraction
@@ -99,7 +99,7 @@ class _Parts:
 
 
 @lru_cache(maxsize=64)
-def _parts(design: Design, budget: Budget, beside: Fraction) -> _Parts:
+def _parts(design: Design, budget: Budget, beside: Fraction) -> _LinearParts:
     """Shares of what is left of M squared; the ridge is that of a run beside all Gaussian releases."""
     total = Fraction(gaussian.mu(budget.epsilon, budget.delta / 2)) ** 2
     left = 1 - beside / total if total else Fraction(0)
@@ -113,7 +113,7 @@ def _parts(design: Design, budget: Budget, beside: Fraction) -> _Parts:
     least, sharp = least_sharp_ridge(design, budget, m, gaussians)
     ridge = max(least, _MIN_RIDGE * design.x_squared)
     mean = MeanTarget(design, centre) if centre else None
-    parts = _Parts(m, ridge, sharp, SizeHistogram(design, sizes), mean)
+    parts = _LinearParts(m, ridge, sharp, SizeHistogram(design, sizes), mean)
     if not (parts.run(design, design.y_bound).cost + parts.before + Cost(mu_squared=beside)).fits(budget):
         raise nothing_left(beside)
     return parts
@@ -146,7 +146,7 @@ class Adaptive:
             raise ValueError("the budget affords no release: give a larger epsilon or delta")
 
     @cached_property
-    def _parts(self) -> _Parts:
+    def _parts(self) -> _LinearParts:
         return _parts(self.design, self.budget, self.beside)
 
     def _run(self, tau: Fraction) -> Perturbation:

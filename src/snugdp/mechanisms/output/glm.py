@@ -26,7 +26,7 @@ from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
 from snugdp.mechanisms.objective.perturbation import as_ridge, check_budget, check_labels
 from snugdp.mechanisms.objective.scale import of_design
-from snugdp.mechanisms.output.glm_point import Settled, settled
+from snugdp.mechanisms.output.glm_point import SettledPoint, settled
 from snugdp.noise import Gaussian, Noise, grid_below
 from snugdp.numerics.rationals import Real, float_down
 from snugdp.numerics.ridge import smallest_eigenvalue
@@ -222,15 +222,15 @@ class OutputGLM:
         once = _Settling(self)
         return certify_and_release(self.plan(), once, once, rows, context)
 
-    def settle(self, rows: Secret[Rows]) -> Secret[list[Settled]]:
+    def settle(self, rows: Secret[Rows]) -> Secret[list[SettledPoint]]:
         """The minimiser for every ridge, and its curvature. Private."""
         return rows.map(lambda table: [self._settled(of_design(table, self.design), one) for one in self.ridges])
 
-    def _settled(self, rows: Rows, ridge: Fraction) -> Settled:
+    def _settled(self, rows: Rows, ridge: Fraction) -> SettledPoint:
         problem = PerturbedLoss(rows, self.design, self.loss, ridge)
         return settled(problem, self.tolerance, self.close, self.fine)  # 2
 
-    def certify(self, data: Secret[list[Settled]], noise: Noise) -> CurvatureCertificate:
+    def certify(self, data: Secret[list[SettledPoint]], noise: Noise) -> CurvatureCertificate:
         """One draw of the bounds, and the ridge that they recommend."""
         count, close = len(self.ridges), self.close
         law = Gaussian(Fraction(self._plan.test_noise(self.sensitivity, count)))
@@ -272,7 +272,7 @@ class OutputGLM:
         )
         return self._plan.gamma(wider, ridge, curvature)
 
-    def draw(self, data: Secret[list[Settled]], certificate: CurvatureCertificate, noise: Noise) -> Fit:
+    def draw(self, data: Secret[list[SettledPoint]], certificate: CurvatureCertificate, noise: Noise) -> Fit:
         """The minimiser at the chosen ridge, with noise."""
         ridge, curvature = self.ridges[certificate.place], Fraction(certificate.curvature)
         point = data.map(itemgetter(certificate.place))
@@ -288,7 +288,7 @@ class OutputGLM:
         return Fit(np.array([float(value) for value in entries]), float(sigma), {**released, "sigma": float(sigma)})
 
     def _shaped(
-        self, point: Secret[Settled], ridge: Fraction, gamma: Fraction, released: dict[str, float], noise: Noise
+        self, point: Secret[SettledPoint], ridge: Fraction, gamma: Fraction, released: dict[str, float], noise: Noise
     ) -> Fit:
         """Normal around the point, with gamma times the Hessian (and the ridge) as its precision."""
         size = 1 / math.sqrt(gamma * (ridge + Fraction(released["curvature"])))
@@ -305,7 +305,7 @@ class OutputGLM:
         return Fit(np.array([float(value) for value in theta]), size, {**released, "gamma": float(gamma)})
 
 
-def _gram(found: Settled, unit: Fraction) -> list[list[int]]:
+def _gram(found: SettledPoint, unit: Fraction) -> list[list[int]]:
     """The Hessian of the losses in cells of a public unit, exactly."""
     ratio = found.unit / unit
     if ratio.denominator != 1:  # levels stop long before the public unit does
@@ -313,7 +313,7 @@ def _gram(found: Settled, unit: Fraction) -> list[list[int]]:
     return [[value * ratio.numerator for value in row] for row in found.gram]
 
 
-def _cross(found: Settled, unit: Fraction, ridge: Fraction) -> list[int]:
+def _cross(found: SettledPoint, unit: Fraction, ridge: Fraction) -> list[int]:
     """(Hessian + ridge) theta in the same cells, exactly: what makes theta the middle of the law."""
     images = [
         found.unit * sum(value * entry for value, entry in zip(row, found.theta, strict=True)) for row in found.gram
@@ -329,7 +329,7 @@ class _Settling:
 
     def __init__(self, method: OutputGLM) -> None:
         self._method = method
-        self._points: Secret[list[Settled]] | None = None
+        self._points: Secret[list[SettledPoint]] | None = None
 
     def certify(self, data: Secret[Rows], noise: Noise) -> CurvatureCertificate:
         self._points = self._method.settle(data)

@@ -19,7 +19,7 @@ from snugdp.tables.passes.hessian import HessianEnclosure
 _HALVINGS = 8
 
 
-class Settled(PrivateState):
+class SettledPoint(PrivateState):
     """A point, and the Hessian of the losses there as whole numbers of ``unit``. Private."""
 
     __slots__ = ("gram", "theta", "unit")
@@ -29,14 +29,14 @@ class Settled(PrivateState):
 
 
 @dataclass(frozen=True)
-class _At:
+class _PointAt:
     theta: list[Fraction]
     gradient: list[Fraction]
     size: Fraction
     error: Fraction
 
 
-def settled(problem: PerturbedLoss, tol: Fraction, close: Fraction, fine: int) -> Settled:
+def settled(problem: PerturbedLoss, tol: Fraction, close: Fraction, fine: int) -> SettledPoint:
     """A point with a gradient of at most ``tol``, and the Hessian there within ``close`` in the Frobenius norm.
 
     The point is a vector of multiples of 2**-fine.
@@ -50,7 +50,7 @@ def settled(problem: PerturbedLoss, tol: Fraction, close: Fraction, fine: int) -
         work = HessianEnclosure(problem.gradient_pass(theta, level, hessian=False))
         state = problem.rows.state(work)
         if work.error(state) <= close:  # 5
-            return Settled(theta, work.gram(state), work.unit)
+            return SettledPoint(theta, work.gram(state), work.unit)
         level += 1
 
 
@@ -69,16 +69,16 @@ def small_gradient(problem: PerturbedLoss, tol: Fraction, fine: int) -> list[Fra
     return at.theta
 
 
-def _evaluate(problem: PerturbedLoss, theta: Sequence[Fraction], level: int) -> _At:
+def _evaluate(problem: PerturbedLoss, theta: Sequence[Fraction], level: int) -> _PointAt:
     gradient, error = problem.gradient(theta, level)
-    return _At(list(theta), gradient, norm_above(gradient), error)
+    return _PointAt(list(theta), gradient, norm_above(gradient), error)
 
 
 def _rounded(theta: Sequence[Fraction], fine: int) -> list[Fraction]:
     return [Fraction(round(value * 2**fine), 2**fine) for value in theta]
 
 
-def _moved(problem: PerturbedLoss, at: _At, level: int, fine: int) -> _At | None:
+def _moved(problem: PerturbedLoss, at: _PointAt, level: int, fine: int) -> _PointAt | None:
     """A point with a clearly smaller gradient: a part of a Newton step, or a step of plain descent."""
     scale = Fraction(2) ** (at.size.numerator.bit_length() - at.size.denominator.bit_length())
     with np.errstate(all="ignore"):
@@ -93,7 +93,7 @@ def _moved(problem: PerturbedLoss, at: _At, level: int, fine: int) -> _At | None
     return _descended(problem, at, level, fine)
 
 
-def _descended(problem: PerturbedLoss, at: _At, level: int, fine: int) -> _At | None:
+def _descended(problem: PerturbedLoss, at: _PointAt, level: int, fine: int) -> _PointAt | None:
     size = problem.smoothness.numerator.bit_length() - problem.smoothness.denominator.bit_length() + 1
     steepest = Fraction(2) ** size
     target = [value - slope / steepest for value, slope in zip(at.theta, at.gradient, strict=True)]

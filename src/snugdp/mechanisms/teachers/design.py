@@ -16,7 +16,7 @@ _DENSITY = np.exp(-(_NODES**2) / 2) / np.sqrt(2 * np.pi) * (_NODES[1] - _NODES[0
 
 
 @dataclass(frozen=True)
-class Design:
+class VoteBelief:
     """Made-up ballots: the leads of the plurality over the other classes, and how many queries look like each."""
 
     ballots: Ballots
@@ -48,7 +48,7 @@ class Design:
         return hits
 
 
-def design(*, gap: Any, proxy: Any, teachers: int, queries: int, classes: int) -> Design:
+def design(*, gap: Any, proxy: Any, teachers: int, queries: int, classes: int) -> VoteBelief:
     """The belief that was given: leads in votes, or public histograms; without one all leads are as likely.
 
     >>> design(gap=50, proxy=None, teachers=100, queries=20, classes=3).ballots.leads.tolist()
@@ -63,7 +63,7 @@ def design(*, gap: Any, proxy: Any, teachers: int, queries: int, classes: int) -
     return even(leads[picked], counts, teachers, classes, gap is None)
 
 
-def doubted(belief: Design) -> Design:
+def doubted(belief: VoteBelief) -> VoteBelief:
     """The same with every lead a tenth smaller, and one query without any: what to be prepared for if it costs nothing.
 
     >>> doubted(design(gap=50, proxy=None, teachers=100, queries=20, classes=3)).ballots.leads.tolist()
@@ -75,10 +75,10 @@ def doubted(belief: Design) -> Design:
     return replace(belief, ballots=Ballots(smaller, weights), tops=np.concatenate([belief.tops[:1], belief.tops]))
 
 
-def even(leads: Integers, counts: Floats, teachers: int, classes: int, assumed: bool = False) -> Design:
+def even(leads: Integers, counts: Floats, teachers: int, classes: int, assumed: bool = False) -> VoteBelief:
     """Ballots in which the plurality leads by as much over every other class: the most doubtful ones of that lead."""
     tops = (teachers + leads + 1) // 2
-    return Design(Ballots(np.repeat(leads[:, None], classes - 1, axis=1), counts), tops, assumed)
+    return VoteBelief(Ballots(np.repeat(leads[:, None], classes - 1, axis=1), counts), tops, assumed)
 
 
 def _leads(gap: Any, teachers: int) -> Integers:
@@ -95,7 +95,7 @@ def _leads(gap: Any, teachers: int) -> Integers:
     return np.floor(values).astype(np.int64)
 
 
-def _from_histograms(proxy: Any, teachers: int, queries: int, classes: int) -> Design:
+def _from_histograms(proxy: Any, teachers: int, queries: int, classes: int) -> VoteBelief:
     votes = np.asarray(proxy)
     if votes.ndim != 2 or votes.shape[1] != classes or not len(votes) or votes.dtype.kind not in "iuf":
         raise ValueError(
@@ -108,7 +108,7 @@ def _from_histograms(proxy: Any, teachers: int, queries: int, classes: int) -> D
     order = np.lexsort(leads.T[::-1])
     ranks, counts = _ranks(len(votes), queries, 1.0)
     picked = order[ranks]
-    return Design(Ballots(leads[picked], counts), scaled.max(axis=1)[picked])
+    return VoteBelief(Ballots(leads[picked], counts), scaled.max(axis=1)[picked])
 
 
 def _ranks(given: int, queries: int, doubt: float) -> tuple[Integers, Floats]:

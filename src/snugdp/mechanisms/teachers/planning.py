@@ -17,7 +17,7 @@ import numpy as np
 
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers.confident import ConfidentLosses
-from snugdp.mechanisms.teachers.design import Design, even
+from snugdp.mechanisms.teachers.design import VoteBelief, even
 from snugdp.mechanisms.teachers.distance_test import RenyiProfile, labelling_for
 from snugdp.mechanisms.teachers.passing import PassTable, PrivacyProfile, best_table
 from snugdp.numerics.rationals import float_down
@@ -45,9 +45,9 @@ class Search:
     teachers: int
     queries: int
     classes: int
-    profile: Callable[[Design, int], PrivacyProfile]
+    profile: Callable[[VoteBelief, int], PrivacyProfile]
 
-    def for_belief(self, ballots: Design) -> Tested:
+    def for_belief(self, ballots: VoteBelief) -> Tested:
         """The table with which such ballots pass most often."""
         most = self._most_moves(ballots)
         if most < 0:
@@ -60,7 +60,7 @@ class Search:
         table = self._table(ballots, place, _THOROUGH)
         return Tested(table, float(table.at(place + 1)), place)
 
-    def for_both(self, belief: Design, doubt: Design) -> Tested:
+    def for_both(self, belief: VoteBelief, doubt: VoteBelief) -> Tested:
         """The table for the doubtful version of a belief, if the belief itself loses nothing by it."""
         best, careful = self.for_belief(belief), self.for_belief(doubt)
         chance = self._chance(belief, careful.table) if careful.moves >= 0 else 0.0
@@ -88,7 +88,7 @@ class Search:
         slack = 2.25 * moves + 1.25
         return self._least_lead(lambda found: table.worst(found, self._epsilon, slack) <= self._delta, moves)
 
-    def _chance(self, belief: Design, table: PassTable) -> float:
+    def _chance(self, belief: VoteBelief, table: PassTable) -> float:
         """How likely such ballots pass with this table."""
 
         def exceeds(moves: int) -> bool:
@@ -96,12 +96,12 @@ class Search:
 
         return float(table.at(bisect_left(range(self.teachers + 1), True, key=exceeds)))
 
-    def _table(self, ballots: Design, moves: int, halvings: int) -> PassTable:
+    def _table(self, ballots: VoteBelief, moves: int, halvings: int) -> PassTable:
         profile = self.profile(ballots, moves)
         slack = 2.25 * moves + 1.25
         return best_table(profile, self._epsilon, self._delta, self.teachers + 1, slack=slack, halvings=halvings)
 
-    def _most_moves(self, ballots: Design) -> int:
+    def _most_moves(self, ballots: VoteBelief) -> int:
         """The most moves after which the labels alone keep within the budget; -1 if none."""
         low, high = -1, self.teachers
         while low < high:
@@ -117,7 +117,7 @@ class Search:
             low, high = (low, middle) if good(self.profile(self._even(middle), moves)) else (middle + 1, high)
         return None if low > self.teachers else low
 
-    def _even(self, lead: int) -> Design:
+    def _even(self, lead: int) -> VoteBelief:
         return even(np.array([lead]), np.array([float(self.queries)]), self.teachers, self.classes)
 
     def _alone(self, profile: PrivacyProfile) -> float:
@@ -141,7 +141,7 @@ def plain_search(budget: Budget, *, teachers: int, queries: int, classes: int, s
 def confident_search(budget: Budget, losses: ConfidentLosses, *, queries: int, classes: int) -> Search:
     """The search for labels behind a threshold."""
 
-    def profile(belief: Design, moves: int) -> PrivacyProfile:
+    def profile(belief: VoteBelief, moves: int) -> PrivacyProfile:
         return RenyiProfile.of(losses, belief.votes(), moves)
 
     return Search(budget, losses.teachers, queries, classes, profile)

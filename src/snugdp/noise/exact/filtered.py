@@ -31,7 +31,7 @@ _FLOAT_SCALES = (Fraction(1, 1 << 1000), Fraction(1 << 50))
 
 
 @dataclass(frozen=True)
-class Batch:
+class DrawBatch:
     """Exact draws side by side; ``further`` keeps the fractions that may have been read beyond 64 bits."""
 
     negative: NDArray[np.bool_]
@@ -49,13 +49,13 @@ class Batch:
         return Deviate(bool(self.negative[lane]), int(self.whole[lane]), self.further[lane])
 
 
-def draw(shape: Shape, n: int, margins: Margins = PROVED) -> Batch:
+def draw(shape: Shape, n: int, margins: Margins = PROVED) -> DrawBatch:
     """``n`` independent draws from the shape, each with a fair sign.
 
     Guarantee: exactly the standard normal or Laplace law, whatever the margins at or above the proved ones
     (``filtered.proof.md``, Theorem 1).
     """
-    parts: list[Batch] = []
+    parts: list[DrawBatch] = []
     have = 0
     while have < n or not parts:
         lanes = lanes_for(n - have, shape.acceptance)
@@ -69,7 +69,7 @@ def lanes_for(wanted: int, rate: float) -> int:
     return min(_MAX_LANES, ceil((wanted + 4 * sqrt(wanted)) / rate))
 
 
-def _attempt(shape: Shape, lanes: int, margins: Margins) -> Batch:
+def _attempt(shape: Shape, lanes: int, margins: Margins) -> DrawBatch:
     raw = entropy.words(2 * lanes)  # line 1
     fraction, rest = raw[:lanes], raw[lanes:].view(np.uint32)
     u, coin, negative = rest[:lanes], rest[lanes:] >> _ONE, (rest[lanes:] & _ONE).astype(np.bool_)
@@ -83,7 +83,7 @@ def _attempt(shape: Shape, lanes: int, margins: Margins) -> Batch:
         accepted[lane] = accepts(shape, k, read[lane], Bits(int(coin[lane]), COIN_BITS))
         whole[lane] = k
     further = {int(np.count_nonzero(accepted[:i])): bits for i, bits in read.items() if accepted[i]}
-    return Batch(negative[accepted], whole[accepted], fraction[accepted], further)  # line 5
+    return DrawBatch(negative[accepted], whole[accepted], fraction[accepted], further)  # line 5
 
 
 def leading(fraction: NDArray[np.uint64]) -> Floats:
@@ -107,13 +107,13 @@ def _whole_parts(shape: Shape, u: NDArray[np.uint32], margin: int) -> tuple[NDAr
     return k, u >= lower[k]
 
 
-def _joined(parts: list[Batch], n: int) -> Batch:
+def _joined(parts: list[DrawBatch], n: int) -> DrawBatch:
     further: dict[int, Bits] = {}
     start = 0
     for part in parts:
         further.update({start + lane: bits for lane, bits in part.further.items()})
         start += len(part)
-    return Batch(
+    return DrawBatch(
         np.concatenate([part.negative for part in parts])[:n],
         np.concatenate([part.whole for part in parts])[:n],
         np.concatenate([part.fraction for part in parts])[:n],
@@ -121,7 +121,7 @@ def _joined(parts: list[Batch], n: int) -> Batch:
     )
 
 
-def floors(batch: Batch, scale: Fraction, shift: Fraction, margins: Margins = PROVED) -> Integers:
+def floors(batch: DrawBatch, scale: Fraction, shift: Fraction, margins: Margins = PROVED) -> Integers:
     """floor(scale * |draw| + shift) in every lane, for a shift of 0 or 1/2.
 
     Guarantee: exact, lane by lane (``filtered.proof.md``, Theorem 2).
@@ -152,7 +152,7 @@ def rounded(shape: Shape, scale: Fraction, n: int, margins: Margins = PROVED) ->
     return signed(batch, floors(batch, scale, Fraction(1, 2), margins))
 
 
-def signed(batch: Batch, sizes: Integers) -> Integers:
+def signed(batch: DrawBatch, sizes: Integers) -> Integers:
     """The sizes with the signs of the draws they came from."""
     values: Integers = np.where(batch.negative, -sizes, sizes)
     return values

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from snugdp.noise.exact import entropy
 from snugdp.noise.exact.coins import PROVED, Margins
 from snugdp.noise.exact.deviate import Deviate
-from snugdp.noise.exact.filtered import Batch, draw, leading
+from snugdp.noise.exact.filtered import DrawBatch, draw, leading
 from snugdp.noise.exact.refine import Bits, exactly, negative, refine
 from snugdp.noise.exact.shapes import Floats
 from snugdp.noise.exact.sums import ball_of, largest, shape_of
@@ -133,7 +133,7 @@ def _reaches(lead: Fraction, law: Continuous, drawn: Deviate) -> bool:
     return not refine(lambda p: exactly(lead) + ball_of(law, drawn, p), negative)
 
 
-def _enclosed(law: Continuous, drawn: Batch, margins: Margins) -> tuple[Floats, Floats]:
+def _enclosed(law: Continuous, drawn: DrawBatch, margins: Margins) -> tuple[Floats, Floats]:
     """The noise in floats, and how far off they may be: infinitely where floats do not know."""
     scale = shape_of(law)[1]
     if not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.blas import require_exact_products
-from snugdp.tables.limits import Limits
+from snugdp.tables.limits import RowLimits
 from snugdp.tables.losses.losses import Loss, counts, labels, shares
 from snugdp.tables.passes.base import RowPass
 from snugdp.tables.passes.moments import Moments
@@ -59,9 +59,9 @@ class FixedGradient(RowPass[Moments]):
             raise ValueError("the grid is too fine for x . theta to be exact: give fewer bits")
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> RowLimits:
         """What the integers of every row obey: those of the row map, with the slope in place of the target."""
-        return Limits(self.row_map.entries, self.row_map.limits.norm_squared, 1 << _SLOPE_BITS)
+        return RowLimits(self.row_map.entries, self.row_map.limits.norm_squared, 1 << _SLOPE_BITS)
 
     @cached_property
     def _point_bits(self) -> int:

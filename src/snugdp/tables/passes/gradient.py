@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from snugdp.noise.exact.minimiser import norm_above
 from snugdp.numerics.balls import ball, precision
 from snugdp.numerics.blas import require_exact_products
-from snugdp.tables.limits import Limits
+from snugdp.tables.limits import RowLimits
 from snugdp.tables.losses.enclosures import float_error, slope_ball
 from snugdp.tables.losses.losses import Loss, counts, exact_share, labels, shares
 from snugdp.tables.passes.base import RowPass
@@ -118,9 +118,9 @@ class PointGradient(RowPass[Slopes]):
         raise NotImplementedError
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> RowLimits:
         """What the integers of every row obey."""
-        return Limits(self.row_map.entries, self.row_map.limits.norm_squared, 0)
+        return RowLimits(self.row_map.entries, self.row_map.limits.norm_squared, 0)
 
     @cached_property
     def row_norm(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snugdp.numerics.blas import require_exact_gram, require_exact_products
-from snugdp.tables.limits import Limits
+from snugdp.tables.limits import RowLimits
 from snugdp.tables.passes.base import RowPass
 from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rowmap import Floats
@@ -39,7 +39,7 @@ class Moments(Sums):
 
     __slots__ = ("limits",)
 
-    def __init__(self, limits: Limits, room: int | None = None) -> None:
+    def __init__(self, limits: RowLimits, room: int | None = None) -> None:
         self.limits = limits
         require_exact_gram(limits.block, limits.entries)
         require_exact_products((1, limits.block, limits.entries), (1, limits.block, 1))

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TypeAlias
 
 from snugdp.core.guarantee import Budget
-from snugdp.mechanisms.components.base import Method, Rank, Task
+from snugdp.mechanisms.components.base import ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import AnalyzeGauss, Crossing
 from snugdp.mechanisms.components.dual import Dual
 from snugdp.mechanisms.components.projector import Projector
@@ -25,7 +25,7 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 GAUSS = "gauss"
 _MORE = 4  # times as many draws of Analyze Gauss, to which all are compared
 Fitted: TypeAlias = tuple[Floats, str]  # vectors, and the kind of matrix that was released in the end
-METHODS: dict[str, Callable[[Task], Method]] = {
+METHODS: dict[str, Callable[[Task], ComponentsMethod]] = {
     GAUSS: AnalyzeGauss,
     "crossing": Crossing,
     "projector": lambda task: Projector(task, describe=Fraction(0)),

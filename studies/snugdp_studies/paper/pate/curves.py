@@ -18,7 +18,7 @@ from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers import loss, renyi
 from snugdp.mechanisms.teachers.ball import Integers, gaps, log_miss
-from snugdp.mechanisms.teachers.design import Design
+from snugdp.mechanisms.teachers.design import VoteBelief
 from snugdp.mechanisms.teachers.distance_test import Ballots, Labelling, SharpDistance, labelling_for, labels_profile
 from snugdp.mechanisms.teachers.pair import EPSILONS
 from snugdp.mechanisms.teachers.planning import Search, Tested, plain_search
@@ -78,10 +78,10 @@ class Case:
         return len(self.votes)
 
     @property
-    def believed(self) -> Design:
+    def believed(self) -> VoteBelief:
         """The votes themselves in the place of a belief: that is what makes a study of a plan."""
         rows, counts = np.unique(np.sort(self.votes, axis=1), axis=0, return_counts=True)
-        return Design(Ballots(gaps(rows), counts.astype(np.float64)), rows.max(axis=1), False)
+        return VoteBelief(Ballots(gaps(rows), counts.astype(np.float64)), rows.max(axis=1), False)
 
 
 def not_private_curves(case: Case, names: Iterable[str] | None = None, seed: int = 1) -> dict[str, float]:
@@ -188,7 +188,7 @@ def not_private_sharp_epsilon(case: Case, largest: float) -> float:
     return proposed(case, case.believed, largest)
 
 
-def proposed(case: Case, belief: Design, largest: float) -> float:
+def proposed(case: Case, belief: VoteBelief, largest: float) -> float:
     """The least epsilon at which votes like the belief pass in 9 of 10 cases; infinite if they never do.
 
     With a public belief it is public: of the case only the sizes, sigma and delta are used.
@@ -196,7 +196,7 @@ def proposed(case: Case, belief: Design, largest: float) -> float:
     return least(lambda epsilon: _found(case, belief, epsilon)[1].chance >= LIKELY, _NOTHING, largest * 1.3)
 
 
-def not_private_chance(case: Case, belief: Design, epsilon: float) -> float:
+def not_private_chance(case: Case, belief: VoteBelief, epsilon: float) -> float:
     """How likely the votes of the case pass the test that is planned for a belief at this epsilon."""
     search, found = _found(case, belief, epsilon)
     profile = labels_profile(_labelling(case, epsilon))
@@ -204,7 +204,7 @@ def not_private_chance(case: Case, belief: Design, epsilon: float) -> float:
     return float(found.table.at(test.distance(case.votes)))
 
 
-def _found(case: Case, belief: Design, epsilon: float) -> tuple[Search, Tested]:
+def _found(case: Case, belief: VoteBelief, epsilon: float) -> tuple[Search, Tested]:
     budget = _budget(case, epsilon)
     shape = {"teachers": case.teachers, "queries": case.queries, "classes": case.votes.shape[1]}
     search = plain_search(budget, sigma=Fraction(case.sigma), **shape)

@@ -232,9 +232,9 @@ def test_a_fallback_that_always_accepts_is_found(monkeypatch: pytest.MonkeyPatch
 def test_forgotten_bits_and_signs_from_the_size_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = filtered._attempt
 
-    def forgetful(*args: Any) -> filtered.Batch:
+    def forgetful(*args: Any) -> filtered.DrawBatch:
         batch = whole(*args)
-        return filtered.Batch((batch.fraction >> np.uint64(63)).astype(np.bool_), batch.whole, batch.fraction)
+        return filtered.DrawBatch((batch.fraction >> np.uint64(63)).astype(np.bool_), batch.whole, batch.fraction)
 
     monkeypatch.setattr(filtered, "_attempt", forgetful)
     assert any("is kept" in finding.claim for finding in inside.fallbacks(LIGHT) if not finding.passed)
