@@ -170,7 +170,7 @@ def test_values_outside_the_range_are_refused() -> None:
             gaussian.epsilon(1, delta)
     with pytest.raises(ValueError, match="epsilon must be at least 0"):
         gaussian.mu(-1, "1e-6")
-    with pytest.raises(TypeError, match="truth value"):
+    with pytest.raises(TypeError, match="boolean"):
         gaussian.mu(True, "1e-6")
 
 

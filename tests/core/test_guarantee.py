@@ -125,7 +125,7 @@ def test_bad_budgets_say_what_is_allowed(arguments: dict[str, Any], message: str
 
 
 def test_truth_values_are_not_numbers() -> None:
-    with pytest.raises(TypeError, match="truth value"):
+    with pytest.raises(TypeError, match="boolean"):
         Budget(True)
 
 

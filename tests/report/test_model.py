@@ -230,7 +230,7 @@ def test_a_query_shows_its_interval() -> None:
 def test_what_is_no_release_is_refused() -> None:
     with pytest.raises(TypeError, match="outcome of a release"):
         render(3)
-    with pytest.raises(ValueError, match="no model of snugdp"):
+    with pytest.raises(ValueError, match="not a snugdp model"):
         render({"format": "another"})
     with pytest.raises(Exception, match="not fitted"):
         render(snugdp.LinearRegression(x_norm=1, y_bound=1))

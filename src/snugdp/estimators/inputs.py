@@ -94,7 +94,7 @@ class InputTable:
 
 
 def require_number(schema: Schema) -> None:
-    """A schema for a regressor has a number, or a truth value, as its target."""
+    """A schema for a regressor has a number, or a boolean, as its target."""
     if isinstance(schema.columns[str(schema.target)], Category):
         raise TypeError(
             f'the target "{schema.target}" must be a Number or a Boolean, not a Category: classes are for '

@@ -24,7 +24,7 @@ def rational(value: Real, name: str) -> Fraction:
     True
     """
     if isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, not a truth value")
+        raise TypeError(f"{name} must be a number, not a boolean")
     if isinstance(value, str) and len(value) > _MAX_CHARACTERS:
         raise ValueError(f"{name} is longer than {_MAX_CHARACTERS} characters; give a shorter decimal or fraction")
     if isinstance(value, Rational):

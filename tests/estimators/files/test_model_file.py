@@ -271,7 +271,7 @@ def test_a_file_that_is_none(text: bytes, words: str, tmp_path: Path) -> None:
 
 def test_an_error_does_not_carry_the_bytes_of_a_file_that_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "people.parquet").write_bytes(b"PAR1\xff Quetzalcoatl")
-    with pytest.raises(ValueError, match="no model of snugdp") as caught:
+    with pytest.raises(ValueError, match="not a snugdp model") as caught:
         snugdp.load(tmp_path / "people.parquet")
     assert caught.value.__context__ is None
 

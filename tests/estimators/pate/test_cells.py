@@ -251,7 +251,7 @@ def test_cells_of_a_column_of_categories() -> None:
 )
 def test_queries_of_other_cells_are_refused(column: Any) -> None:
     queries = pl.DataFrame({"a": column}) if isinstance(column, pl.Series) else pd.DataFrame({"a": column})
-    with pytest.raises(TypeError, match="numbers, truth values, text, categories or dates"):
+    with pytest.raises(TypeError, match="numbers, booleans, text, categories or dates"):
         model_of(queries=queries).fit(None, [0])
 
 

@@ -251,7 +251,7 @@ def test_a_start_that_is_of_no_use_costs_time_only(monkeypatch: pytest.MonkeyPat
         (lambda: GLMObjective(DESIGN, Budget(1), losses=[Softmax(3)]), "delta > 0"),
         (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(1)]), "2 to 1000"),
         (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(3)], ridge=0), "ridge must be"),
-        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(3)], ridge="0.001"), "affords nothing"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(3)], ridge="0.001"), "too small"),
         (lambda: AdaptiveGLM(DESIGN, Budget(1, 1e-6, "replace"), losses=[Softmax(3)]), "add_remove"),
         (lambda: SoftmaxGradient(SCHEMA, [Fraction(1)] * 8, 3), "9 entries"),
         (lambda: SoftmaxGradient(SCHEMA, [Fraction(1, 3)] * 9, 3), "dyadic"),

@@ -108,11 +108,11 @@ STRANGE: dict[str, Callable[[], Any]] = {
     "int beyond text": lambda: -(10**5000),
     "int beyond 2**63": lambda: 2**64,
     "int that is no float": lambda: 2**53 + 1,
-    "truth value": lambda: True,
+    "boolean": lambda: True,
     "numpy float16 infinity": lambda: np.float16("inf"),
     "numpy long double": lambda: np.longdouble("1e4000"),
     "numpy integer": lambda: np.int8(-128),
-    "numpy truth value": lambda: np.bool_(True),
+    "numpy boolean": lambda: np.bool_(True),
     "numpy void": lambda: np.void(b"abc"),
     "array": lambda: np.array([1.0, 2.0]),
     "array of no dimension": lambda: np.array(1.0),
@@ -151,7 +151,7 @@ class Content:
 
 
 def good(width: int, rows: int = 8) -> Grid:
-    """Plain numbers between -1 and 1; in the last column 0 and 1, which are numbers, counts, labels and truth values.
+    """Plain numbers between -1 and 1; in the last column 0 and 1, which are numbers, counts, labels and booleans.
 
     >>> good(2, 3)
     [[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]

@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         text, wrong = Path(where).read_text(encoding="utf-8"), ""
     except UnicodeDecodeError:  # it carries the bytes of what may be a private table
-        wrong = f"{where} is no text in UTF-8, so it is no model of snugdp"
+        wrong = f"{where} is no text in UTF-8, so it is not a snugdp model"
     except (OSError, ValueError) as error:
         wrong = f"cannot read the model {where}: {getattr(error, 'strerror', None) or error}"
     if wrong:
@@ -128,7 +128,7 @@ def parsed(text: str) -> Any:
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON: {error}") from None
     except RecursionError:
-        raise ValueError("no model of snugdp: it is nested too deeply") from None
+        raise ValueError("not a snugdp model: it is nested too deeply") from None
 
 
 def as_dict(model: Any) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _made(file: Any) -> Any:
 
 def _check_version(given: Any) -> None:
     if not isinstance(given, dict) or given.get("format") != FORMAT:
-        raise ValueError(f'no model of snugdp: "format" must be "{FORMAT}"')
+        raise ValueError(f'not a snugdp model: "format" must be "{FORMAT}"')
     version = given.get("version")
     if type(version) is not int or not 1 <= version <= VERSION:
         raise ValueError(f'"version" is {version!r}, and this snugdp reads 1 to {VERSION}: get a newer snugdp')

@@ -23,7 +23,7 @@ Kind = Literal["number", "text", "category", "moment", "date"]
 
 _FARTHEST_MOMENT = 9_214_646_400_000_000  # microseconds from 1970 to 2262: some libraries count nanoseconds
 _OTHER = (
-    "the queries must hold numbers, truth values, text, categories or dates: one of their columns holds something "
+    "the queries must hold numbers, booleans, text, categories or dates: one of their columns holds something "
     "else. Convert it, or leave it out"
 )
 

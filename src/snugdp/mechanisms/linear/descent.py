@@ -55,7 +55,7 @@ class NoisyDescent:
 
     def __post_init__(self) -> None:
         if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
-            raise ValueError("the budget affords no release: give a larger epsilon or delta")
+            raise ValueError("the budget is too small: give a larger epsilon or delta")
         check_gradients(self.design)
         object.__setattr__(self, "rows", whole_number(self.rows, "rows", 1, most=None))
         object.__setattr__(self, "steps", whole_number(self.steps, "steps", 1))

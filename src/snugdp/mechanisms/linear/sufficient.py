@@ -98,7 +98,7 @@ class AdaSSP:
 
     def __post_init__(self) -> None:
         if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
-            raise ValueError("the budget affords no release: give a larger epsilon or delta")
+            raise ValueError("the budget is too small: give a larger epsilon or delta")
         if self.ridge is not None:
             _ridge(self.ridge)
 
@@ -176,7 +176,7 @@ class SufficientStatistics:
 
     def __post_init__(self) -> None:
         if self._mu_squared <= 0:  # reading it also refuses a bad budget or design
-            raise ValueError("the budget affords no release: give a larger epsilon or delta")
+            raise ValueError("the budget is too small: give a larger epsilon or delta")
         check_gradients(self.design)
         steps = whole_number(self.refinements, "refinements", 0)
         object.__setattr__(self, "refinements", steps)

@@ -143,7 +143,7 @@ class Adaptive:
     def __post_init__(self) -> None:
         check_budget(self.budget)
         if not self._parts.m:  # in public
-            raise ValueError("the budget affords no release: give a larger epsilon or delta")
+            raise ValueError("the budget is too small: give a larger epsilon or delta")
 
     @cached_property
     def _parts(self) -> _LinearParts:

@@ -49,7 +49,7 @@ def affordable(
     """
     total = gaussian.mu(budget.epsilon, budget.delta / 2 ** len(runs))
     if total <= 0 or sum(runs) + gaussian_part > 1:
-        raise ValueError("the budget affords nothing: delta must be greater than 0, and shares at most 1 together")
+        raise ValueError("the budget is too small: delta must be greater than 0, and shares at most 1 together")
     return shared(total, runs, gaussian_part)
 
 
@@ -167,9 +167,9 @@ def nothing_left(beside: Fraction) -> ValueError:
     """For a budget that affords no fit, alone or beside a Gaussian release of mu squared ``beside``."""
     if beside:
         return ValueError(
-            "the budget affords nothing beside the selection: give a larger epsilon, or a smaller selection_share"
+            "the budget is too small beside the selection: give a larger epsilon, or a smaller selection_share"
         )
-    return ValueError("the budget affords nothing: give a larger epsilon or delta")
+    return ValueError("the budget is too small: give a larger epsilon or delta")
 
 
 def _afforded(value: float) -> Fraction:
@@ -179,4 +179,4 @@ def _afforded(value: float) -> Fraction:
 
 
 def _nothing() -> ValueError:
-    return ValueError("the budget affords nothing: give a larger epsilon or delta, or a larger ridge")
+    return ValueError("the budget is too small: give a larger epsilon or delta, or a larger ridge")

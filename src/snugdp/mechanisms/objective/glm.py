@@ -102,7 +102,7 @@ class GLMObjective:
         for name, value in values.items():
             object.__setattr__(self, name, value)
         if not self.cost.fits(budget):  # also reads everything that could be wrong
-            raise ValueError("the budget affords nothing with this ridge: give a larger one, or a larger budget")
+            raise ValueError("the budget is too small with this ridge: give a larger one, or a larger budget")
 
     @property
     def run(self) -> ObjectiveRun:

@@ -158,7 +158,7 @@ class AdaptiveGLM:
         for name, value in (("design", design), ("budget", budget), ("losses", tuple(losses)), ("beside", beside)):
             object.__setattr__(self, name, value)
         if not self._parts.runs:  # in public
-            raise ValueError("the budget affords no release: give a larger epsilon or delta")
+            raise ValueError("the budget is too small: give a larger epsilon or delta")
 
     @cached_property
     def _parts(self) -> _Parts:

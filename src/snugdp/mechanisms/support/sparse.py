@@ -97,7 +97,7 @@ def beside(budget: Budget, first: Cost, make: Callable[[Budget], Method]) -> Met
         method = make(Budget(epsilon, delta, budget.neighbours))
         if (first + method.plan().cost).fits(budget):
             return method
-    raise ValueError("the budget affords nothing beside the selection: give a larger epsilon, or a smaller share")
+    raise ValueError("the budget is too small beside the selection: give a larger epsilon, or a smaller share")
 
 
 class SparseMethod:

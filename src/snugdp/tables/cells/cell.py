@@ -1,4 +1,4 @@
-"""One cell: what it stands for as a number, a truth value, a label, a text or a moment. The only rules there are.
+"""One cell: what it stands for as a number, a boolean, a label, a text or a moment. The only rules there are.
 
 Each function is total: it has an image for every object, raises and warns nothing, and runs no code of the cell's own
 class (a subclass of a number or of text is read as its base). So the image of a cell is a function of that cell.

@@ -98,7 +98,7 @@ class FromCentre:
 
 @dataclass(frozen=True, eq=False)
 class CentredSchema(Schema):
-    """A schema whose scaled rows are taken from a centre. A number or truth value that is missing is the centre."""
+    """A schema whose scaled rows are taken from a centre. A number or boolean that is missing is the centre."""
 
     shift: Shift = ()
 

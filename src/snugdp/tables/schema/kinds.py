@@ -93,7 +93,7 @@ class Category:
             raise ValueError("values is empty: list what the column may hold, from outside the data")
         kinds = {_kind(value) for value in self.values}
         if len(kinds) != 1 or None in kinds:
-            raise TypeError("values must be all text, all numbers or all truth values")
+            raise TypeError("values must be all text, all numbers or all booleans")
         object.__setattr__(self, "values", tuple(Names(self.values, "the values of a category").names))
 
     def fits(self, dtype: DType) -> bool:
@@ -121,7 +121,7 @@ Column: TypeAlias = Number | Category | Boolean
 
 def described(column: Column) -> str:
     """What the column holds, for error messages."""
-    return {Number: "numbers", Boolean: "truth values"}.get(type(column), "categories")
+    return {Number: "numbers", Boolean: "booleans"}.get(type(column), "categories")
 
 
 def type_name(dtype: DType) -> str:

@@ -49,7 +49,7 @@ class Affine:
 
 @dataclass(frozen=True)
 class Sign:
-    """A truth value: ``limit`` for yes, ``-limit`` for no, and 0 for everything else."""
+    """A boolean: ``limit`` for yes, ``-limit`` for no, and 0 for everything else."""
 
     limit: float
     width = 1

@@ -296,7 +296,7 @@ class Schema:
 
 
 def _units(column: Column) -> tuple[float, float]:
-    """Middle and half width in the user's units: a truth value is 0 or 1, a category is an entry of 0 or 1."""
+    """Middle and half width in the user's units: a boolean is 0 or 1, a category is an entry of 0 or 1."""
     if isinstance(column, Number):
         return float(column.middle), float(column.half)
     return (0.5, 0.5) if isinstance(column, Boolean) else (0.0, 1.0)
