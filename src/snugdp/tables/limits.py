@@ -34,7 +34,7 @@ class Sensitivity:
 class RowLimits:
     """Bounds on a row of integers (t, w): t has ``entries`` of them, t.t <= ``norm_squared`` and |w| <= ``target``.
 
-    >>> limits = Limits(entries=20, norm_squared=2**40, target=2**20)
+    >>> limits = RowLimits(entries=20, norm_squared=2**40, target=2**20)
     >>> limits.rows_per_block, limits.blocks_before_spill, limits.rows_in_int64
     (8192, 1023, 8388607)
     """
@@ -81,7 +81,7 @@ class RowLimits:
 
         Guarantee: for all neighbouring tables (``tables/passes/moments.proof.md``, Theorem 1).
 
-        >>> Limits(3, 100, 5).sensitivity("add_remove")
+        >>> RowLimits(3, 100, 5).sensitivity("add_remove")
         Sensitivity(gram_squared=10000, cross_squared=2500, whole_squared=15625, square=25, count=1)
         """
         gram, cross, whole = (

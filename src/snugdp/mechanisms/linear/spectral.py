@@ -28,7 +28,7 @@ class NoisySpectrum:
 
     ``lowest``: the smallest eigenvalue as it was.
 
-    >>> Spectrum.of([[1.0, 0.0], [0.0, -1.0]]).solve(np.array([2.0, 2.0]), 1.0).tolist()
+    >>> NoisySpectrum.of([[1.0, 0.0], [0.0, -1.0]]).solve(np.array([2.0, 2.0]), 1.0).tolist()
     [1.0, 2.0]
     """
 
