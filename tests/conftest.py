@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from random import Random
@@ -11,6 +12,7 @@ from hypothesis import settings
 
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
+logging.getLogger("py4j").setLevel(logging.INFO)  # it logs when objects of an earlier Spark test are collected
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
