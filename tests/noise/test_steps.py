@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from snugdp import Cost, Exact, Simulation
+import snugdp
+from snugdp import Cost, Exact, MemoryLedger, Simulation
 from snugdp.noise import Laplace, Noise
 from snugdp.noise.recording import Witness
 from snugdp.noise.steps import InSteps, StepError
@@ -76,3 +77,13 @@ def test_a_release_is_drawn_as_ever() -> None:
     assert InSteps(noise, ["release"]).private
     with pytest.raises(AttributeError):
         InSteps(noise, ["release"]).told  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_source_that_knows_no_steps_is_refused_before_the_charge() -> None:
+    class Stepless:
+        private = True
+
+    ledger, noise = MemoryLedger(1, 1e-6), cast(Noise, Stepless())
+    with pytest.raises(TypeError, match="source of noise"):
+        snugdp.median([1.0, 2.0], bounds=(0, 4), epsilon=1, delta=1e-6, noise=noise, ledger=ledger)
+    assert ledger.spent == Cost()

@@ -33,7 +33,7 @@ class ReleaseContext:
         self, noise: Noise | None = None, ledger: LedgerLike | None = None, budget: Budget | None = None
     ) -> None:
         self.noise = Exact() if noise is None else noise
-        if isinstance(noise, type) or not hasattr(self.noise, "private"):
+        if isinstance(noise, type) or not all(hasattr(self.noise, name) for name in ("private", "at")):
             raise TypeError(
                 "noise must be a source of noise, such as snugdp.Simulation(seed=1); leave it out to release"
             )
