@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
 
-.PHONY: help demo test static lint types unit slow docs audit mutants bench proofs clean screenshots
+.PHONY: help demo test static lint types unit slow nightly docs audit mutants bench proofs clean screenshots
 
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
@@ -27,8 +27,11 @@ types: .venv/dev.stamp  ## mypy --strict
 unit: .venv/dev.stamp  ## the tests alone
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
-slow: .venv/dev.stamp  ## the tests that take longest, and those that are repeated more often here
-	SNUGDP_SLOW=1 $(BIN)/pytest -q -n 2 --dist worksteal -m 'slow or repeated'
+slow: .venv/dev.stamp  ## mutants, self-audit, site, wheel, browser, repeated kills: the second half of .ci/run
+	SNUGDP_EFFORT=slow $(BIN)/pytest -q -n 2 --dist worksteal -m '(slow or repeated) and not nightly'
+
+nightly: .venv/dev.stamp  ## every test with every repetition, and the paper's figures: hours
+	SNUGDP_EFFORT=nightly $(BIN)/pytest -q -n 2 --dist worksteal -m 'slow or repeated or nightly'
 
 docs: .venv/docs.stamp  ## the documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

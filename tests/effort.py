@@ -1,4 +1,4 @@
-"""How often a test repeats itself: enough to see a mistake in ``make test``, as often as promised in ``make slow``."""
+"""How often a test repeats itself: enough to see a mistake in ``make test``, more in ``make slow``, all at night."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 repeated = pytest.mark.repeated
 
 
-def often(few: int, many: int) -> int:
-    """The second number where ``make slow`` runs the tests that are marked as ``repeated``."""
-    return many if os.environ.get("SNUGDP_SLOW") else few
+def often(few: int, many: int, night: int | None = None) -> int:
+    """The second number in ``make slow``, the third in ``make nightly``, where tests marked ``repeated`` run again."""
+    night = many if night is None else night
+    return {"slow": many, "nightly": night}.get(os.environ.get("SNUGDP_EFFORT", ""), few)
