@@ -23,6 +23,7 @@ from snugdp import (
     select,
 )
 from snugdp.estimators.grids import Score, combinations
+from snugdp.estimators.targets import RealTarget
 from snugdp.mechanisms.linear.base import Fit
 from tests.estimators.tiny import tiny  # noqa: F401
 
@@ -122,7 +123,7 @@ def test_the_best_on_public_rows_wins(tiny: str) -> None:  # noqa: F811
     fitted = model(method=tiny, proposals={"theta": [9.0, 0.0, 1.0]}, validation=(X, np.full(3, 0.1)), x_norm=1)
     fitted.set_params(selection={"route": "compose"}).fit(*made(30))
     assert fitted.best_proposal_ == {"theta": 0.0}
-    score = Score(X, np.zeros(3))
+    score = Score(X, np.zeros(3), RealTarget(None, 1).value)
     worst = Fit(np.array([np.nan, 0, 0]))
     values = [score(type("R", (), {"value": fit})()) for fit in (Fit(np.full(3, 9.0)), worst, Fit(np.zeros(3)))]
     assert values == [-1.0, -1.0, 0.0]

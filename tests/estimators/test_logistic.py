@@ -447,7 +447,7 @@ class Checked(LogisticRegression):
         seen = np.asarray(self._seen)
         whole = seen.dtype.kind != "f" or (np.isfinite(seen).all() and (seen == np.round(seen)).all())
         classes = np.unique(seen) if whole and len(np.unique(seen)) > 1 else np.arange(2)
-        given = LabelBounds(None, self.x_norm, 1, self.fit_intercept, classes)
+        given = LabelBounds(None, 1, self.fit_intercept, self.x_norm, classes)
         return ClassTarget(Logistic(), given, together=True)
 
 

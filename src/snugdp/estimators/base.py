@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -19,7 +20,6 @@ from snugdp.numerics.rationals import written_up
 from snugdp.propose.forecast import ErrorOf, FitForecast
 from snugdp.propose.plan import Plan
 from snugdp.propose.theorem import Theorem
-from snugdp.tables.layouts.arrays import ArraySource
 from snugdp.tables.schema.schema import Layout
 
 _TYPICAL = (1_000, 10_000, 100_000, 1_000_000)
@@ -48,9 +48,9 @@ def rehearsal(random_state: Any, noise: Noise | None) -> Noise:
     return Simulation(int(random_state))
 
 
-def require_rows(data: object) -> None:
+def require_rows(noise: Noise, is_empty: Callable[[], bool]) -> None:
     """A rehearsal needs rows. A release does not ask: how many there are is private."""
-    if isinstance(data, ArraySource) and data.is_empty():
+    if not noise.private and is_empty():
         raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
 
 
@@ -121,6 +121,15 @@ def whole_rows(rows: Any, name: str = "rows") -> int | None:
     if count < 1 or isinstance(rows, bool):
         raise ValueError(f"{name} must be a whole number of at least 1, known or guessed without the data")
     return count
+
+
+@dataclass(frozen=True)
+class Forecaster:
+    """The forecasts of one model, by rows and epsilon. ``target``: its name, where errors are in its units."""
+
+    error_of: ErrorOf
+    target: str | None
+    at: Callable[[int, float], FitForecast]
 
 
 def fit_forecast(method: Method, layout: Layout, rows: int, epsilon: float | None = None) -> FitForecast:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,82 +12,31 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
-from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike
-from snugdp.estimators.inputs import FitBounds, InputTable
 from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.targets import ClassTarget, CountTarget, LabelBounds, RealTarget, Response
-from snugdp.mechanisms.linear.base import Fit
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import ErrorOf
-from snugdp.tables.layouts.affine import UnitlessLayout
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
-from snugdp.tables.schema.schema import Layout, Schema
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GeneralisedModel(LinearModel):
     """What models with a loss have in common. Guarantee: that of ``LinearModel``."""
 
     _error_of, _without_test = ErrorOf.LINEAR, "auto"
 
-    @abstractmethod
-    def _response(self) -> Response:
-        """What is predicted, checked."""
-
-    def _checked(self) -> Response:
-        """What is predicted; checked once in a fit, with the bounds."""
-        during: Response | None = self.__dict__.get("_during_fit")
-        return self._response() if during is None else during
-
     def _recipes(self) -> Mapping[str, Recipe]:
         return GLM_METHODS
 
-    def _bounds(self) -> FitBounds:
-        self._check_progress()
-        self._during_fit = self._response()
-        return self._during_fit.bounds(self.schema, self.x_norm, self.fit_intercept)
-
-    def _read(self, X: Any, y: Any, bounds: FitBounds) -> InputTable:
-        return self._checked().read(X, y, bounds)
-
-    def _as_read(self, layout: Layout) -> dict[str, Any]:
-        response = self._checked()
-        classes = {"classes": response.classes} if isinstance(response, ClassTarget) else {}
-        return {**super()._as_read(layout), **classes}
-
-    def _given(self) -> Mapping[str, Any]:
-        return {"losses": self._checked().losses}
-
-    def _target(self, y: Any, layout: Layout) -> NDArray[np.float64]:
-        return self._checked().scaled(y, layout)
-
-    def _goodness(self) -> Callable[[NDArray[np.float64], NDArray[np.float64]], float]:
-        return self._checked().value
-
-    def _shown(self, layout: Layout) -> Layout:
-        return layout if isinstance(self._checked(), RealTarget) else UnitlessLayout(layout)
-
-    def _keep(self, *given: Any) -> Any:
-        response = self._checked()
-        if isinstance(response, ClassTarget):
-            self.classes_ = response.classes
-        kept = super()._keep(*given)
-        self.__dict__.pop("_during_fit", None)
-        return kept
-
-    def _keep_coefficients(self, layout: Layout, fit: Fit) -> None:
-        response = self._checked()
-        linear = [layout.coefficients(theta) for theta in np.atleast_2d(fit.theta)]
-        if isinstance(response, ClassTarget):
-            self.coef_: Any = np.array([each.values for each in linear])
-            self.intercept_: Any = np.array([each.intercept for each in linear])
-        else:
-            self.coef_, self.intercept_ = linear[0].values, linear[0].intercept
+    def _labels(self, loss: Logistic | SoftHinge, *, together: bool) -> ClassTarget:
+        bound = 1 if self.schema is None else None
+        given = LabelBounds(self.schema, bound, self.fit_intercept, self.x_norm, self.classes)
+        return ClassTarget(loss, given, together)
 
 
+@dataclass(eq=False, repr=False)
 class GLM(GeneralisedModel):
     """A linear model with differential privacy, for any loss in ``snugdp.tables.losses.losses``.
 
@@ -165,46 +114,12 @@ class GLM(GeneralisedModel):
     ['far', 'near']
     """
 
-    def __init__(
-        self,
-        loss: Loss | None = None,
-        epsilon: Real = 1.0,
-        delta: Real = 1e-6,
-        *,
-        classes: Any = None,
-        method: str = "auto",
-        schema: Schema | None = None,
-        x_norm: Real | None = None,
-        y_bound: Real | tuple[Real, Real] | None = None,
-        fit_intercept: bool = True,
-        proposals: Mapping[str, Any] | None = None,
-        validation: tuple[Any, Any] | None = None,
-        selection: Mapping[str, Any] | None = None,
-        rows: int | None = None,
-        ledger: LedgerLike | None = None,
-        noise: Noise | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        neighbours: Neighbours | str = "add_remove",
-    ) -> None:
-        self.loss = loss
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.method = method
-        self.schema = schema
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.fit_intercept = fit_intercept
-        self.proposals = proposals
-        self.validation = validation
-        self.selection = selection
-        self.rows = rows
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.progress = progress
-        self.neighbours = neighbours
+    loss: Loss | None = None
+    epsilon: Real = 1.0
+    delta: Real = 1e-6
+    _: KW_ONLY
+    classes: Any = None
+    y_bound: Real | tuple[Real, Real] | None = None
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class, rate or number of every row. Rows are read as in the fit."""
@@ -231,9 +146,7 @@ class GLM(GeneralisedModel):
         loss = self.loss
         if isinstance(loss, Logistic | SoftHinge):
             self._leave_out("y_bound", "labels have none")
-            bound = 1 if self.schema is None else None
-            given = LabelBounds(self.schema, self.x_norm, bound, self.fit_intercept, self.classes)
-            return ClassTarget(loss, given, together=isinstance(loss, Logistic))
+            return self._labels(loss, together=isinstance(loss, Logistic))
         if not isinstance(loss, TamedPoisson | PseudoHuber | LogCosh | Huber):
             raise TypeError(
                 "loss must be one of snugdp.tables.losses.losses: Logistic(), SoftHinge(h), TamedPoisson(most, rate), "

@@ -21,8 +21,8 @@ from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.rows import Rows
 
-_MOST = 10_000  # combinations
-_FEW = 6
+_MAX_COMBINATIONS = 10_000
+_FORECASTS = 6  # proposals that a forecast looks at
 OPTIONS = ("law", "mean_runs", "most_runs", "route")
 
 
@@ -49,8 +49,8 @@ def combinations(proposals: Mapping[str, Any], listed: tuple[str, ...]) -> list[
     count = math.prod(map(len, values))
     if not count:
         raise ValueError("a list of proposals is empty: give at least one value")
-    if count > _MOST:
-        raise ValueError(f"that makes {count:,} proposals: give at most {_MOST:,}")
+    if count > _MAX_COMBINATIONS:
+        raise ValueError(f"that makes {count:,} proposals: give at most {_MAX_COMBINATIONS:,}")
     return [{**proposals, **dict(zip(listed, chosen, strict=True))} for chosen in product(*values)]
 
 
@@ -78,19 +78,13 @@ class Run:
         return self.make(proposal, budget).plan()
 
 
-def squares(linear: NDArray[np.float64], target: NDArray[np.float64]) -> float:
-    """Minus the mean squared error, in the units of the scaled target; predictions are clipped to it."""
-    guesses = np.clip(np.nan_to_num(linear, nan=np.inf), -1.0, 1.0)
-    return -float(np.mean((guesses - target) ** 2))
-
-
 @dataclass(frozen=True, eq=False)
 class Score:
     """How good the linear function of a run is on public rows: the larger the ``value``, the better."""
 
     rows: NDArray[np.float64]
     target: NDArray[np.float64]
-    value: Callable[[NDArray[np.float64], NDArray[np.float64]], float] = squares
+    value: Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
     def __post_init__(self) -> None:
         if not len(self.target) or self.rows.shape[:1] != self.target.shape:
@@ -132,7 +126,7 @@ class Searched:
     def forecast(self, rows: int) -> Accuracy:
         """What to expect of the proposal with the least forecast error, among a few of them."""
         budget, proposals = self.selection.run_budget, self.selection.proposals
-        some = proposals[:: math.ceil(len(proposals) / _FEW)]
+        some = proposals[:: math.ceil(len(proposals) / _FORECASTS)]
         found = [self._make(proposal, budget).forecast(rows) for proposal in some]
         return min(found, key=lambda forecast: forecast.excess)
 

@@ -6,6 +6,7 @@ What is refused here depends on shapes, names, declared types and parameters alo
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from snugdp.numerics.rationals import rational
+from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block, same_length, vector
 from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Category
@@ -23,14 +24,14 @@ from snugdp.tables.schema.schema import Layout, Schema
 
 Floats = NDArray[np.float64]
 
-_FARTHEST = 1e100  # an infinite entry of a row to predict from
+MAX_ENTRY = 1e100  # an infinite entry of a row to predict from
 _MISSING = (
     "x_norm and y_bound are needed: x_norm bounds the Euclidean norm of a row of X, y_bound the target, as b for "
     "[-b, b] or as (low, high). They decide how much noise hides one person, and must not come from the data: "
     f"the largest row is somebody's. {HOW_TO_GET_BOUNDS}. Or describe the columns of a table by "
     "schema=snugdp.Schema(...)"
 )
-_NO_TARGET = (
+NO_TARGET = (
     "This estimator requires y to be passed, but the target y is None. Give y, or a table and a schema that names its "
     "target"
 )
@@ -41,11 +42,10 @@ _COLUMN = (
 
 
 @dataclass(frozen=True)
-class FitBounds:
-    """How the user bounds the rows: a schema, or a norm and the bounds of the target."""
+class FitBounds(ABC):
+    """How the user bounds the rows of a fit: a schema that names its target, or bounds of rows and of the target."""
 
     schema: Any
-    x_norm: Any
     y_bound: Any
     intercept: Any
 
@@ -53,32 +53,65 @@ class FitBounds:
         if not isinstance(self.intercept, bool | np.bool_):
             raise TypeError("fit_intercept must be True or False")
         if self.schema is None:
-            if self.x_norm is None or self.y_bound is None:
-                raise ValueError(_MISSING)
-            self.array_schema(("x0",))  # refuses invalid bounds
+            self._check_bounds()
             return
         if not isinstance(self.schema, Schema):
             raise TypeError("schema must be a snugdp.Schema")
-        if self.x_norm is not None or self.y_bound is not None:
-            raise ValueError("the schema has all the bounds: leave out x_norm and y_bound")
+        self._leave_out_bounds()
         if self.schema.target is None:
             raise ValueError('the schema names no target: Schema({...}, target="income") says what is to be predicted')
         self._check_target()
 
-    def _check_target(self) -> None:
-        require_number(self.schema)
+    @abstractmethod
+    def _check_bounds(self) -> None:
+        """Without a schema: bounds that are missing or invalid are refused."""
 
-    def array_schema(self, names: tuple[str, ...]) -> ArraySchema:
-        """The layout of a matrix with these columns."""
-        pair = isinstance(self.y_bound, tuple | list | np.ndarray)
-        bound = tuple(rational(end, "y_bound") for end in self.y_bound) if pair else rational(self.y_bound, "y_bound")
-        return ArraySchema(names, rational(self.x_norm, "x_norm"), bound, bool(self.intercept))
+    @abstractmethod
+    def _leave_out_bounds(self) -> None:
+        """With a schema: other bounds are refused."""
+
+    def _check_target(self) -> None:
+        """A schema for a regressor has a number, or a boolean, as its target."""
+        if isinstance(self.schema.columns[str(self.schema.target)], Category):
+            raise TypeError(
+                f'the target "{self.schema.target}" must be a Number or a Boolean, not a Category: classes are for '
+                "snugdp.LogisticRegression"
+            )
 
     @property
-    def layout(self) -> Schema:
+    def target_bound(self) -> Real | tuple[Real, ...]:
+        """The bounds on the target, exactly."""
+        if isinstance(self.y_bound, tuple | list | np.ndarray):
+            return tuple(rational(end, "y_bound") for end in self.y_bound)
+        return rational(self.y_bound, "y_bound")
+
+    @property
+    def schema_layout(self) -> Schema:
         """The schema, with or without an intercept as asked for."""
         schema: Schema = self.schema
         return replace(schema, intercept=schema.intercept and bool(self.intercept))
+
+
+@dataclass(frozen=True)
+class NormBounds(FitBounds):
+    """A schema, or a bound on the norm of a row and bounds on the target."""
+
+    x_norm: Any
+
+    def _check_bounds(self) -> None:
+        if self.x_norm is None or self.y_bound is None:
+            raise ValueError(_MISSING)
+        self.layout(("x0",))  # refuses invalid bounds
+
+    def _leave_out_bounds(self) -> None:
+        if self.x_norm is not None or self.y_bound is not None:
+            raise ValueError("the schema has all the bounds: leave out x_norm and y_bound")
+
+    def layout(self, names: tuple[str, ...] = ()) -> Layout:
+        """That of the schema, or of a matrix with these columns."""
+        if self.schema is not None:
+            return self.schema_layout
+        return ArraySchema(names, rational(self.x_norm, "x_norm"), self.target_bound, bool(self.intercept))
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,40 +125,40 @@ class InputTable:
     layout: Layout
     named: Any = None
 
-
-def require_number(schema: Schema) -> None:
-    """A schema for a regressor has a number, or a boolean, as its target."""
-    if isinstance(schema.columns[str(schema.target)], Category):
-        raise TypeError(
-            f'the target "{schema.target}" must be a Number or a Boolean, not a Category: classes are for '
-            "snugdp.LogisticRegression"
-        )
+    def is_empty(self) -> bool:
+        """Whether an array has no rows; those of other tables are not counted here."""
+        return isinstance(self.data, ArraySource) and self.data.is_empty()
 
 
-def read(X: Any, y: Any, bounds: FitBounds) -> InputTable:
+def read(X: Any, y: Any, bounds: NormBounds) -> InputTable:
     """A table to fit on."""
     frame = eager(X)
     if bounds.schema is not None:
-        schema = bounds.layout
-        if y is None:
-            return InputTable(X if frame is None else frame, schema)
-        if frame is None:
-            raise TypeError(
-                "a schema speaks of columns by their names: give X as a pandas, polars or pyarrow table. A table that "
-                "holds its own target, such as a file, comes without y"
-            )
-        target = str(schema.target)
-        if target in frame.columns:
-            raise ValueError(f'X has a column "{target}", the target, already: leave out y, or drop the column')
-        return InputTable(_joined(frame, target, y), schema)
+        layout = bounds.layout()
+        return InputTable(schema_table(X, frame, layout.target, None if y is None else target_of(y)), layout)
     if y is None:
-        raise ValueError(_NO_TARGET)
+        raise ValueError(NO_TARGET)
     if frame is None:
         rows = matrix(X)
-        layout = bounds.array_schema(_numbered(rows.shape[1]))
+        layout = bounds.layout(numbered(rows.shape[1]))
+        assert isinstance(layout, ArraySchema)
         return InputTable(ArraySource(rows, target_of(y), layout), layout, rows[:0])
-    layout = bounds.array_schema(tuple(frame.columns))
-    return InputTable(_joined(frame, layout.target, y), layout, X if hasattr(X, "set_axis") else None)
+    layout = bounds.layout(tuple(frame.columns))
+    return InputTable(joined(frame, str(layout.target), target_of(y)), layout, X if hasattr(X, "set_axis") else None)
+
+
+def schema_table(X: Any, frame: nw.DataFrame[Any] | None, target: Any, values: Floats | None) -> Any:
+    """The table that a schema describes: its own target is in it, or ``values`` become that column."""
+    if values is None:
+        return X if frame is None else frame
+    if frame is None:
+        raise TypeError(
+            "a schema speaks of columns by their names: give X as a pandas, polars or pyarrow table. A table that "
+            "holds its own target, such as a file, comes without y"
+        )
+    if target in frame.columns:
+        raise ValueError(f'X has a column "{target}", the target, already: leave out y, or drop the column')
+    return joined(frame, target, values)
 
 
 def rows_of(X: Any, layout: Layout) -> Iterator[Floats]:
@@ -150,8 +183,8 @@ def rows_of(X: Any, layout: Layout) -> Iterator[Floats]:
 
 def _shortened(block: Floats, layout: Layout) -> Floats:
     """The rows as the row map sees them, but for its grid: no longer than the norm, and no number is 0."""
-    rows = np.nan_to_num(block, nan=0.0, posinf=_FARTHEST, neginf=-_FARTHEST)
-    np.clip(rows, -_FARTHEST, _FARTHEST, out=rows)
+    rows = np.nan_to_num(block, nan=0.0, posinf=MAX_ENTRY, neginf=-MAX_ENTRY)
+    np.clip(rows, -MAX_ENTRY, MAX_ENTRY, out=rows)
     features = rows[:, :-1] if layout.intercept else rows
     norms, bound = np.sqrt(np.einsum("ij,ij->i", features, features)), float(rational(layout.norm, "norm"))
     features *= (bound / np.maximum(norms, bound))[:, None]
@@ -163,7 +196,7 @@ def eager(X: Any) -> nw.DataFrame[Any] | None:
     if hasattr(X, "set_axis") and hasattr(X, "columns"):  # only pandas has names that are no text
         texts = [isinstance(name, str) for name in X.columns]
         if not any(texts):
-            X = X.set_axis(list(_numbered(len(texts))), axis=1)
+            X = X.set_axis(list(numbered(len(texts))), axis=1)
         elif not all(texts):
             raise TypeError("the names of the columns must all be text, or none of them; rename them")
     frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
@@ -197,9 +230,8 @@ def one_column(y: Any, what: str) -> Any:
     return y
 
 
-def _joined(frame: nw.DataFrame[Any], name: str, y: Any) -> nw.DataFrame[Any]:
+def joined(frame: nw.DataFrame[Any], name: str, values: Floats) -> nw.DataFrame[Any]:
     """The table with its target as one more column."""
-    values = target_of(y)
     same_length(frame, values)
     column = nw.new_series(name, values, nw.Float64(), backend=frame.implementation)
     index = getattr(frame.to_native(), "index", None)
@@ -208,5 +240,6 @@ def _joined(frame: nw.DataFrame[Any], name: str, y: Any) -> nw.DataFrame[Any]:
     return frame.with_columns(column)
 
 
-def _numbered(width: int) -> tuple[str, ...]:
-    return tuple(f"x{place}" for place in range(width))
+def numbered(width: int) -> tuple[str, ...]:
+    """Names for the columns of an array."""
+    return tuple(f"x{index}" for index in range(width))

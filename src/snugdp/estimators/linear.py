@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike
-from snugdp.estimators.inputs import FitBounds
 from snugdp.estimators.methods.linear import METHODS, Recipe
 from snugdp.estimators.model import LinearModel
-from snugdp.mechanisms.linear.base import Fit
-from snugdp.noise import Noise
+from snugdp.estimators.targets import RealTarget
 from snugdp.numerics.rationals import Real
-from snugdp.tables.schema.schema import Layout, Schema
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     """Linear regression with differential privacy.
 
@@ -110,42 +107,10 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        epsilon: Real = 1.0,
-        delta: Real = 1e-6,
-        *,
-        method: str = "auto",
-        schema: Schema | None = None,
-        x_norm: Real | None = None,
-        y_bound: Real | tuple[Real, Real] | None = None,
-        fit_intercept: bool = True,
-        proposals: Mapping[str, Any] | None = None,
-        validation: tuple[Any, Any] | None = None,
-        selection: Mapping[str, Any] | None = None,
-        rows: int | None = None,
-        ledger: LedgerLike | None = None,
-        noise: Noise | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        neighbours: Neighbours | str = "add_remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.schema = schema
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.fit_intercept = fit_intercept
-        self.proposals = proposals
-        self.validation = validation
-        self.selection = selection
-        self.rows = rows
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.progress = progress
-        self.neighbours = neighbours
+    epsilon: Real = 1.0
+    delta: Real = 1e-6
+    _: KW_ONLY
+    y_bound: Real | tuple[Real, Real] | None = None
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit: clipped to their bounds, and missing is the middle."""
@@ -156,13 +121,8 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     def _recipes(self) -> Mapping[str, Recipe]:
         return METHODS
 
-    def _bounds(self) -> FitBounds:
-        self._check_progress()
-        return FitBounds(self.schema, self.x_norm, self.y_bound, self.fit_intercept)
-
-    def _keep_coefficients(self, layout: Layout, fit: Fit) -> None:
-        linear = layout.coefficients(fit.theta)
-        self.coef_, self.intercept_ = linear.values, linear.intercept
+    def _response(self) -> RealTarget:
+        return RealTarget(None, self.y_bound)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

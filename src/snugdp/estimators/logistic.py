@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.targets import ClassTarget, LabelBounds
-from snugdp.noise import Noise
+from snugdp.estimators.targets import ClassTarget
 from snugdp.numerics.rationals import Real
 from snugdp.tables.losses.losses import Logistic
-from snugdp.tables.schema.schema import Schema
 
 
+@dataclass(eq=False, repr=False)
 class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[misc]
     """Logistic regression with differential privacy, for two or more classes.
 
@@ -108,44 +105,11 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     ['yes', 'no']
     """
 
-    def __init__(
-        self,
-        epsilon: Real = 1.0,
-        delta: Real = 1e-6,
-        *,
-        classes: Any = None,
-        method: str = "auto",
-        multi_class: str = "auto",
-        schema: Schema | None = None,
-        x_norm: Real | None = None,
-        fit_intercept: bool = True,
-        proposals: Mapping[str, Any] | None = None,
-        validation: tuple[Any, Any] | None = None,
-        selection: Mapping[str, Any] | None = None,
-        rows: int | None = None,
-        ledger: LedgerLike | None = None,
-        noise: Noise | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        neighbours: Neighbours | str = "add_remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.method = method
-        self.multi_class = multi_class
-        self.schema = schema
-        self.x_norm = x_norm
-        self.fit_intercept = fit_intercept
-        self.proposals = proposals
-        self.validation = validation
-        self.selection = selection
-        self.rows = rows
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.progress = progress
-        self.neighbours = neighbours
+    epsilon: Real = 1.0
+    delta: Real = 1e-6
+    _: KW_ONLY
+    classes: Any = None
+    multi_class: str = "auto"
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The log-odds of the second class for every row; of more than two, those of each against the others.
@@ -172,9 +136,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     def _response(self) -> ClassTarget:
         if self.multi_class not in ("auto", "ovr", "softmax"):
             raise ValueError('multi_class must be "auto", "ovr" (one model for each class) or "softmax"')
-        bound = 1 if self.schema is None else None
-        given = LabelBounds(self.schema, self.x_norm, bound, self.fit_intercept, self.classes)
-        return ClassTarget(Logistic(), given, together=self.multi_class != "ovr")
+        return self._labels(Logistic(), together=self.multi_class != "ovr")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike
 from snugdp.estimators.glm import GeneralisedModel
 from snugdp.estimators.targets import CountTarget
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.losses.losses import TamedPoisson
 from snugdp.tables.schema.schema import Number, Schema
 
 
+@dataclass(eq=False, repr=False)
 class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     """Poisson regression with differential privacy: the logarithm of the rate of a count is linear.
 
@@ -92,44 +90,11 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        epsilon: Real = 1.0,
-        delta: Real = 1e-6,
-        *,
-        y_max: Real | None = None,
-        rate_max: Real | None = None,
-        method: str = "auto",
-        schema: Schema | None = None,
-        x_norm: Real | None = None,
-        fit_intercept: bool = True,
-        proposals: Mapping[str, Any] | None = None,
-        validation: tuple[Any, Any] | None = None,
-        selection: Mapping[str, Any] | None = None,
-        rows: int | None = None,
-        ledger: LedgerLike | None = None,
-        noise: Noise | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        neighbours: Neighbours | str = "add_remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.y_max = y_max
-        self.rate_max = rate_max
-        self.method = method
-        self.schema = schema
-        self.x_norm = x_norm
-        self.fit_intercept = fit_intercept
-        self.proposals = proposals
-        self.validation = validation
-        self.selection = selection
-        self.rows = rows
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.progress = progress
-        self.neighbours = neighbours
+    epsilon: Real = 1.0
+    delta: Real = 1e-6
+    _: KW_ONLY
+    y_max: Real | None = None
+    rate_max: Real | None = None
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The rate of every row, at most ``rate_max``. Rows are read as in the fit."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from snugdp.core.guarantee import Budget
-from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Promise, rehearsal
+from snugdp.core.guarantee import Budget, Neighbours
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.estimators.base import Promise, rehearsal, whole_rows
 from snugdp.estimators.deferred_ledger import mask_password, pickled
-from snugdp.estimators.inputs import eager
+from snugdp.estimators.inputs import eager, numbered
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise, Simulation
 from snugdp.propose.plan import Plan
@@ -23,8 +24,18 @@ from snugdp.tables.cells import matrix
 _HOW = ("epsilon", "delta", "neighbours", "ledger", "noise", "random_state", "progress", "n_jobs")  # or the budget
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
-    """It has ``epsilon``, ``delta``, ``neighbours``, ``ledger``, ``noise``, ``random_state`` and ``progress``."""
+    """The parameters that all estimators share are its fields; ``epsilon`` and ``delta`` are declared by each class.
+
+    A dataclass has the constructor that scikit-learn asks for: one that takes every parameter by its name and sets it.
+    """
+
+    ledger: LedgerLike | None = None
+    noise: Noise | None = None
+    random_state: int | None = None
+    progress: bool | None = None
+    neighbours: Neighbours | str = "add_remove"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; the password in the URL of a ledger is there and does not show."""
@@ -62,6 +73,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
+    def _array_names(self, n_features: int | None) -> tuple[str, ...]:
+        """Names for the columns of an array, as many as are given or were fitted; none where a schema has its own."""
+        if self.schema is not None:
+            return ()
+        known = getattr(self, "n_features_in_", None) if n_features is None else n_features
+        width = whole_rows(known, "n_features")
+        if width is None:
+            raise ValueError("give n_features=..., the number of columns of X, or a schema")
+        return numbered(width)
+
     def _name(self, named: Any, names: list[str]) -> None:
         """The features of a fit: by scikit-learn where it can, otherwise by the names of their columns."""
         if named is not None:
@@ -79,12 +100,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
             raise ValueError("The feature names should match those that were passed during fit, in the same order")
 
-    def _record(self, outcome: Outcome[Any], plan: Plan, promise: Promise) -> None:
+    def _record(self, outcome: Outcome[Any], plan: Plan, budget: Budget) -> None:
         """What every fit leaves, released or refused."""
         self.outcome_: Any = outcome
         self.plan_, self.cost_ = plan, outcome.cost
         self.receipt_ = getattr(outcome, "receipt", None)
-        self.guarantee_ = None if self.receipt_ is None else promise
+        self.guarantee_ = None if self.receipt_ is None else Promise(budget, plan.theorem)
         self.released_ = not outcome.refused
 
     def _require_features(self, names: Sequence[str], columns: Iterable[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -76,31 +76,42 @@ METHODS: dict[str, Recipe] = {
 }
 
 
-def recipe_for(
-    name: object, proposals: object, rows: object, validation: object, methods: Mapping[str, Recipe] = METHODS
+def named_recipe(
+    name: object, proposals: object, rows: object, methods: Mapping[str, Recipe]
 ) -> tuple[Recipe, dict[str, Any]]:
     """The recipe of this name and its proposals, if they go together."""
     if not isinstance(name, str) or name not in methods:
-        raise ValueError(f"method must be one of {_listed(methods)}")
+        raise ValueError(f"method must be one of {listed_names(methods)}")
     recipe = methods[name]
     if not isinstance(proposals, Mapping | None):
         raise TypeError('proposals must map names to values, such as {"ridge": 10.0}')
     given = dict(proposals or {})
     unknown = [key for key in given if key not in recipe.proposals]
     if unknown:
-        allowed = f"allowed: {_listed(recipe.proposals)}" if recipe.proposals else "there is nothing to propose"
-        raise ValueError(f'method "{name}" has no proposal {_listed(unknown)}; {allowed}')
+        allowed = f"allowed: {listed_names(recipe.proposals)}" if recipe.proposals else "there is nothing to propose"
+        raise ValueError(f'method "{name}" has no proposal {listed_names(unknown)}; {allowed}')
     if recipe.rows and rows is None:
         raise ValueError(f'method "{name}" needs rows=..., a public guess of the number of rows')
+    return recipe, given
+
+
+def recipe_for(
+    name: object, proposals: object, rows: object, validation: object, methods: Mapping[str, Recipe]
+) -> tuple[Recipe, dict[str, Any]]:
+    """As ``named_recipe``, where lists of proposals go with public rows to choose on."""
+    recipe, given = named_recipe(name, proposals, rows, methods)
     listed = recipe.listed(given, validation)
     if listed and validation is None:
-        raise ValueError(f"a list of proposals ({_listed(listed)}) needs validation=(X, y), public rows to choose on")
+        raise ValueError(
+            f"a list of proposals ({listed_names(listed)}) needs validation=(X, y), public rows to choose on"
+        )
     if validation is not None and not recipe.validation and not listed:
         users = [key for key, other in methods.items() if other.validation]
-        others = f"; {_listed(users)} has" if users else ""
+        others = f"; {listed_names(users)} has" if users else ""
         raise ValueError(f'method "{name}" has no use for validation=... without a list of proposals{others}')
     return recipe, given
 
 
-def _listed(names: Any) -> str:
+def listed_names(names: Iterable[Any]) -> str:
+    """Names in quotation marks, for a message."""
     return ", ".join(f'"{name}"' for name in names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,11 +18,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import Outcome
 from snugdp.core.unit import Unit
-from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_rows
-from snugdp.estimators.inputs import eager
+from snugdp.estimators.base import AbsentLedger, NotReleased, whole_rows
+from snugdp.estimators.inputs import eager, numbered
 from snugdp.estimators.labels import declared
 from snugdp.estimators.pate.rows import Form, fresh, read, size, take
 from snugdp.estimators.pate.student import coefficients_of, take_coefficients
@@ -30,7 +30,6 @@ from snugdp.estimators.pate.teachers import SEEDS, Scattered, check_model, histo
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.ledger import BudgetExceededError
 from snugdp.ledger.question import Question, column_name
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
@@ -59,6 +58,7 @@ def _if_the_student_has(method: str) -> Callable[[Method], Method]:
     return available_if(lambda self: hasattr(getattr(self, "student_", self._student()), method))  # type: ignore[no-any-return]
 
 
+@dataclass(eq=False, repr=False)
 class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Private classification by a student: teachers learn from the rows, and the student from their noisy votes (PATE).
 
@@ -144,48 +144,21 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     [False, True]
     """
 
-    def __init__(
-        self,
-        teacher: Any = None,
-        student: Any = None,
-        n_teachers: int = 250,
-        epsilon: Real = 1.0,
-        delta: Real = 1e-6,
-        *,
-        classes: Any = None,
-        queries: Any = None,
-        sigma: Real | None = None,
-        test: str = "distance",
-        gap: Any = None,
-        proxy: Any = None,
-        threshold: Real | None = None,
-        threshold_sigma: Real | None = None,
-        n_jobs: int | None = None,
-        ledger: LedgerLike | None = None,
-        noise: Noise | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        neighbours: Neighbours | str = "add_remove",
-    ) -> None:
-        self.teacher = teacher
-        self.student = student
-        self.n_teachers = n_teachers
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.queries = queries
-        self.sigma = sigma
-        self.test = test
-        self.gap = gap
-        self.proxy = proxy
-        self.threshold = threshold
-        self.threshold_sigma = threshold_sigma
-        self.n_jobs = n_jobs
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.progress = progress
-        self.neighbours = neighbours
+    teacher: Any = None
+    student: Any = None
+    n_teachers: int = 250
+    epsilon: Real = 1.0
+    delta: Real = 1e-6
+    _: KW_ONLY
+    classes: Any = None
+    queries: Any = None
+    sigma: Real | None = None
+    test: str = "distance"
+    gap: Any = None
+    proxy: Any = None
+    threshold: Real | None = None
+    threshold_sigma: Real | None = None
+    n_jobs: int | None = None
 
     def plan(self, n_queries: int | None = None) -> Plan:
         """What a fit will do, what it costs and what to expect. No private row is read.
@@ -331,7 +304,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _asked_of(self, form: Form, public: Any, y: Any, groups: Any) -> Question:
         """The question: what votes on what, by whose rows."""
-        names = form.names or [f"x{place}" for place in range(form.width)]
+        names = form.names or numbered(form.width)
         models = {"teacher": self._teacher(), "student": self._student(), "classes": self._declared()}
         whose = None if groups is None else ["groups", column_name(groups)]
         kinds = [[column.kind, column.choices] for column in form.columns]
@@ -357,7 +330,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        self._record(outcome, plan, Promise(budget, plan.theorem))
+        self._record(outcome, plan, budget)
         if outcome.value is not None:
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)

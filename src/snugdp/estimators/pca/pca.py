@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.estimators.base import NotReleased, Promise, require_rows, whole_rows
+from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import Outcome
+from snugdp.estimators.base import Forecaster, NotReleased, require_rows, whole_rows
 from snugdp.estimators.inputs import InputTable
 from snugdp.estimators.pca.scree import scree
 from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
@@ -21,9 +24,9 @@ from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank
 from snugdp.mechanisms.components.crossing import FOCUS, AnalyzeGauss, Crossing
 from snugdp.mechanisms.components.dual import Dual
 from snugdp.mechanisms.components.projector import Projector
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
+from snugdp.propose.forecast import ErrorOf, FitForecast
 from snugdp.propose.plan import Plan
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
@@ -46,6 +49,7 @@ METHODS: dict[str, Callable[[Task, str], ComponentsMethod]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Principal components with differential privacy.
 
@@ -141,38 +145,16 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        epsilon: Real = 1.0,
-        delta: Real = 1e-6,
-        *,
-        method: str = "auto",
-        schema: Schema | None = None,
-        x_norm: Real | None = None,
-        center: Any = "bounds",
-        focus: str = "subspace",
-        rows: int | None = None,
-        ledger: LedgerLike | None = None,
-        noise: Noise | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        neighbours: Neighbours | str = "add_remove",
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.schema = schema
-        self.x_norm = x_norm
-        self.center = center
-        self.focus = focus
-        self.rows = rows
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.progress = progress
-        self.neighbours = neighbours
+    n_components: int | float | str = "auto"
+    epsilon: Real = 1.0
+    delta: Real = 1e-6
+    _: KW_ONLY
+    method: str = "auto"
+    schema: Schema | None = None
+    x_norm: Real | None = None
+    center: Any = "bounds"
+    focus: str = "subspace"
+    rows: int | None = None
 
     def plan(self, n_features: int | None = None) -> Plan:
         """What a fit will do, what it costs and what to expect. No data are read.
@@ -180,11 +162,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         ``n_features``: of an array; a schema knows.
         """
         bounds = self._bounds()
-        width = whole_rows(getattr(self, "n_features_in_", None) if n_features is None else n_features, "n_features")
-        if bounds.schema is None and width is None:
-            raise ValueError("give n_features=..., the number of columns of X, or a schema")
-        layout = bounds.layout(tuple(f"x{place}" for place in range(width or 0)))
-        return self._make(layout, bounds, self._budget()).plan()
+        return self._make(bounds.layout(self._array_names(n_features)), bounds, self._budget()).plan()
 
     def fit(self, X: Any, y: Any = None) -> PCA:
         """Pay and release. What is public is checked before anything is charged; ``y`` is ignored.
@@ -197,8 +175,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         budget, bounds = self._budget(), self._bounds()
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         table = read(X, bounds)
-        if not context.noise.private:
-            require_rows(table.data)
+        require_rows(context.noise, table.is_empty)
         method = self._make(table.layout, bounds, budget)
         plan = method.plan()
         data = Scatter(Rows(table.data, table.layout, progress=self.progress), bounds.moves)
@@ -248,14 +225,29 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         return PointBounds(self.schema, self.x_norm, self.center)
 
     def _make(self, layout: Layout, bounds: PointBounds, budget: Budget) -> ComponentsMethod:
+        return METHODS[self.method](self._task(layout, bounds, budget), self.focus)
+
+    def _task(self, layout: Layout, bounds: PointBounds, budget: Budget) -> Task:
         rank = Rank.of(self.n_components, len(layout.features))
-        return METHODS[self.method](Task(layout, budget, rank, whole_rows(self.rows), bounds.moves), self.focus)
+        return Task(layout, budget, rank, whole_rows(self.rows), bounds.moves)
+
+    def _forecaster(self, n_features: int | None) -> Forecaster:
+        """The share of the largest possible variance that noise alone would reach."""
+        bounds = self._bounds()
+        task = self._task(bounds.layout(self._array_names(n_features)), bounds, self._budget())
+        deviation = 1 / math.sqrt(task.shares[2] * task.mu_squared(Fraction(0)))
+
+        def at(rows: int, epsilon: float) -> FitForecast:
+            noise = {"an entry of the matrix of squares, a row": deviation / rows}
+            return FitForecast(rows, deviation / rows * math.sqrt(2 * task.entries), noise, epsilon)
+
+        return Forecaster(ErrorOf.VARIANCE, None, at)
 
     def _name_features(self, table: InputTable) -> None:
         self._name(table.named, list(table.layout.columns))
 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
-        self._record(outcome, plan, Promise(budget, plan.theorem))
+        self._record(outcome, plan, budget)
         self.certificate_ = outcome.certificate
         found = outcome.value
         if found is not None:

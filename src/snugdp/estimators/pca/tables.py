@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.estimators.inputs import InputTable, eager
+from snugdp.estimators.inputs import MAX_ENTRY, InputTable, eager, numbered
 from snugdp.numerics.rationals import rational
 from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import Block
@@ -25,7 +25,6 @@ from snugdp.tables.schema.schema import Layout, Schema
 Floats = NDArray[np.float64]
 
 _NORMS = Fraction(1, 10**140), Fraction(10**140)  # variances, its square times noise, must be floats
-_FARTHEST = 1e100  # an infinite entry of a row to transform
 _MISSING = (
     "x_norm is needed: it bounds the Euclidean norm of a row of X, counted from the centre. It decides how much noise "
     f"hides one person, and must not come from the data: the largest row is somebody's. {HOW_TO_GET_BOUNDS}. Or "
@@ -81,7 +80,7 @@ class PointBounds:
         if means.shape != units.scale.shape or not np.isfinite(means).all():
             raise ValueError(f"center must be {_CENTERS}: {len(units.scale)} finite numbers, one for every feature")
         shift: list[float] = ((means - units.middle) * units.scale).tolist()
-        if max(map(abs, shift)) > _FARTHEST:
+        if max(map(abs, shift)) > MAX_ENTRY:
             raise ValueError("center is too far from the bounds")
         return tuple(shift)
 
@@ -127,7 +126,7 @@ def read(X: Any, bounds: PointBounds) -> InputTable:
         return InputTable(X if frame is None else frame, bounds.layout(()))
     if frame is None:
         rows = matrix(X)
-        layout = bounds.layout(tuple(f"x{place}" for place in range(rows.shape[1])))
+        layout = bounds.layout(numbered(rows.shape[1]))
         assert isinstance(layout, MatrixSchema)
         return InputTable(MatrixSource(rows, layout), layout, rows[:0])
     return InputTable(frame, bounds.layout(tuple(frame.columns)), X if hasattr(X, "set_axis") else None)
@@ -151,4 +150,4 @@ def _blocks(X: Any, layout: Layout) -> Iterator[Floats]:
             raise ValueError(f"X has {rows.shape[1]} features, but PCA is expecting {len(names)} features as input")
         frame = Block(rows, None) if frame is None else frame.rename(dict(zip(frame.columns, names, strict=True)))
     for block, _ in layout.blocks(frame):
-        yield np.clip(np.nan_to_num(block, nan=0.0, posinf=_FARTHEST, neginf=-_FARTHEST), -_FARTHEST, _FARTHEST)
+        yield np.clip(np.nan_to_num(block, nan=0.0, posinf=MAX_ENTRY, neginf=-MAX_ENTRY), -MAX_ENTRY, MAX_ENTRY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,8 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Promise, in_users_units, refused, whole_rows, with_fits
-from snugdp.estimators.methods.linear import Options, Recipe
+from snugdp.estimators.base import (
+    Forecaster,
+    fit_forecast,
+    in_users_units,
+    refused,
+    require_rows,
+    whole_rows,
+    with_fits,
+)
+from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
 from snugdp.mechanisms.linear.base import Design, Fit, Method
@@ -23,7 +32,7 @@ from snugdp.mechanisms.support.peeling import Support
 from snugdp.mechanisms.support.sparse import Chooser, SparseMethod, beside, noisy_scores, noisy_support, voted_support
 from snugdp.numerics.rationals import Real, rational
 from snugdp.numerics.threads import one_blas_thread
-from snugdp.propose.forecast import ErrorOf
+from snugdp.propose.forecast import ErrorOf, FitForecast
 from snugdp.propose.plan import Plan, share_of
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
@@ -34,8 +43,25 @@ SELECTIONS = ("gumbel", "gaussian", "votes")
 _SHARE = Fraction(1, 5)
 
 
+@dataclass(eq=False, repr=False)
 class SparseModel(PrivateEstimator):
-    """What both estimators have in common: bounds, budget, the choice of columns, and what is kept."""
+    """What both estimators have in common: parameters, bounds, the choice of columns, and what is kept."""
+
+    n_features_to_select: int = 10
+    epsilon: Real = 1.0
+    delta: Real = 1e-6
+    _: KW_ONLY
+    selection: str = "gumbel"
+    selection_share: Real | None = None
+    blocks: int = 100
+    method: str = "auto"
+    schema: Any = None
+    x_bound: Any = 1
+    x_norm: Real | None = None
+    row_norm: Real | None = None
+    fit_intercept: bool = True
+    proposals: Mapping[str, Any] | None = None
+    rows: int | None = None
 
     def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
         """What a fit will do, what it costs and what to expect. No data are read.
@@ -43,14 +69,7 @@ class SparseModel(PrivateEstimator):
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
         """
         bounds, guess = self._bounds(), whole_rows(self.rows if rows is None else rows)
-        if bounds.schema is not None:
-            box: Box = bounds.entries
-        else:
-            known = getattr(self, "n_features_in_", None) if n_features is None else n_features
-            width = whole_rows(known, "n_features")
-            if width is None:
-                raise ValueError("give n_features=..., the number of columns of X, or a schema")
-            box = bounds.box(tuple(f"x{place}" for place in range(width)))
+        box = bounds.box(self._array_names(n_features))
         return self._told(self._make(box, self._budget()), box, guess)
 
     def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
@@ -59,8 +78,7 @@ class SparseModel(PrivateEstimator):
         budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         table = read(X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
-        if not context.noise.private and table.candidates.is_empty():
-            raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
+        require_rows(context.noise, table.candidates.is_empty)
         if self.selection == "votes" and not table.candidates.in_order:
             raise TypeError('selection="votes" reads rows in their order, which a cluster has not: use "gumbel"')
         method = self._make(table.box, budget)
@@ -102,17 +120,7 @@ class SparseModel(PrivateEstimator):
         return beside(budget, first, lambda left: recipe.make(design, left, options))
 
     def _recipe(self, recipes: Mapping[str, Recipe]) -> tuple[Recipe, dict[str, Any]]:
-        if not isinstance(self.method, str) or self.method not in recipes:
-            raise ValueError(f"method must be one of {', '.join(map(repr, recipes))}")
-        if not isinstance(self.proposals, Mapping | None):
-            raise TypeError('proposals must map names to values, such as {"ridge": 10.0}')
-        recipe, given = recipes[self.method], dict(self.proposals or {})
-        unknown = [name for name in given if name not in recipe.proposals]
-        if unknown:
-            allowed = f"allowed: {', '.join(recipe.proposals)}" if recipe.proposals else "there is nothing to propose"
-            raise ValueError(f'method "{self.method}" has no proposal {", ".join(map(str, unknown))}; {allowed}')
-        if recipe.rows and self.rows is None:
-            raise ValueError(f'method "{self.method}" needs rows=..., a public guess of the number of rows')
+        recipe, given = named_recipe(self.method, self.proposals, self.rows, recipes)
         if listed := recipe.listed(given, None):
             raise ValueError(f"a sparse model takes one value for each proposal, and no list for {', '.join(listed)}")
         return recipe, given
@@ -165,7 +173,7 @@ class SparseModel(PrivateEstimator):
                 raise ValueError('selection="gaussian" needs row_norm=..., a public bound on the norm of whole rows')
             return noisy_scores(size, budget, share, row_norm=whole, centred=centred)
         if self.selection != "votes":
-            raise ValueError(f"selection must be one of {', '.join(map(repr, SELECTIONS))}")
+            raise ValueError(f"selection must be one of {listed_names(SELECTIONS)}")
         blocks = whole_rows(self.blocks, "blocks")
         if blocks is None:
             raise ValueError("blocks must be a whole number of at least 1, chosen without the data")
@@ -173,35 +181,49 @@ class SparseModel(PrivateEstimator):
 
     def _told(self, method: SparseMethod, box: Box, rows: int | None) -> Plan:
         """The plan in the user's units, where columns have one unit."""
-        layout = box.only(tuple(range(self._size())), self._norm())
-        return with_fits(method.plan(), method.method, layout, rows, ErrorOf.PREDICTION)
+        return with_fits(method.plan(), method.method, self._first_columns(box), rows, ErrorOf.PREDICTION)
+
+    def _first_columns(self, box: Box) -> Any:
+        """The layout of as many columns as will be chosen: which ones is not known."""
+        return box.only(tuple(range(self._size())), self._norm())
+
+    def _forecaster(self, n_features: int | None) -> Forecaster:
+        box = self._bounds().box(self._array_names(n_features))
+        layout, method = self._first_columns(box), self._make(box, self._budget()).method
+
+        def at(rows: int, epsilon: float) -> FitForecast:
+            expected = fit_forecast(method, layout, rows, epsilon)
+            noise = expected.noise.values()
+            ends = {"a chosen column, least": min(noise), "a chosen column, most": max(noise)}
+            return replace(expected, noise=ends)  # which columns there will be is not known
+
+        return Forecaster(ErrorOf.CHOSEN, None, at)
 
     def _name_features(self, table: SparseTable) -> None:
         self._name(table.named, [name for name in table.box.columns if name != table.box.target])
 
     def _keep(self, outcome: Outcome[tuple[Support, Fit]], plan: Plan, budget: Budget, box: Box) -> Any:
         self._box = box
-        self._record(outcome, plan, Promise(budget, plan.theorem))
+        self._record(outcome, plan, budget)
         self.certificate_ = outcome.certificate
         self._theta: Any = None
         if outcome.value is not None:
-            found, fit = outcome.value
-            places = tuple(sorted(found.places))
+            chosen, fit = outcome.value
+            places = tuple(sorted(chosen.places))
             layout = box.only(places, self._norm())
             self.support_ = np.array(places, dtype=np.int64)
-            self.ranking_ = np.array(found.places, dtype=np.int64)
+            self.ranking_ = np.array(chosen.places, dtype=np.int64)
             self.selected_names_ = np.array([box.names[place] for place in places], dtype=object)
             self.coef_names_ = box.names
             self.coef_, self.intercept_ = self._units(layout, fit)
             self.noise_scale_ = None if fit.noise is None else in_users_units(layout, fit.noise)
-            self.details_ = {**fit.released, "target_centre": float(found.centre)}
+            self.details_ = {**fit.released, "target_centre": float(chosen.centre)}
             self._theta = fit.theta
         return self
 
     def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""
-        bounds = self._bounds()
-        box = bounds.box(names) if bounds.schema is None else bounds.entries
+        box = self._bounds().box(names)
         self._require_features(names, box.columns)
         self._keep(outcome, plan, self._budget(), box)
         if self.released_:

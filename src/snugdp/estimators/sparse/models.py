@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.core.outcome import LedgerLike
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.estimators.labels import declared, labels_of
 from snugdp.estimators.methods.linear import METHODS, Recipe
 from snugdp.estimators.sparse.base import SparseModel
@@ -20,12 +19,11 @@ from snugdp.mechanisms.objective.adaptive import Adaptive
 from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM
 from snugdp.mechanisms.output.glm import OutputGLM
-from snugdp.noise import Noise
-from snugdp.numerics.rationals import Real
 from snugdp.tables.layouts.boxes import Box
 from snugdp.tables.losses.losses import Logistic
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     """Linear regression with differential privacy on a few of very many columns, which are selected privately.
 
@@ -124,50 +122,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     [0]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        epsilon: Real = 1.0,
-        delta: Real = 1e-6,
-        *,
-        selection: str = "gumbel",
-        selection_share: Real | None = None,
-        blocks: int = 100,
-        method: str = "auto",
-        schema: Any = None,
-        x_bound: Any = 1,
-        x_norm: Real | None = None,
-        row_norm: Real | None = None,
-        y_bound: Any = None,
-        fit_intercept: bool = True,
-        proposals: Mapping[str, Any] | None = None,
-        rows: int | None = None,
-        ledger: LedgerLike | None = None,
-        noise: Noise | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        neighbours: Neighbours | str = "add_remove",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.epsilon = epsilon
-        self.delta = delta
-        self.selection = selection
-        self.selection_share = selection_share
-        self.blocks = blocks
-        self.method = method
-        self.schema = schema
-        self.x_bound = x_bound
-        self.x_norm = x_norm
-        self.row_norm = row_norm
-        self.y_bound = y_bound
-        self.fit_intercept = fit_intercept
-        self.proposals = proposals
-        self.rows = rows
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.progress = progress
-        self.neighbours = neighbours
+    y_bound: Any = None
 
     def fit(self, X: Any, y: Any = None) -> SparseLinearRegression:
         """Pay, choose columns, fit on them: release or refuse.
@@ -187,7 +142,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         return middle + half * scaled
 
     def _bounds(self) -> BoxBounds:
-        return BoxBounds(self.schema, self.x_bound, self.y_bound, self.fit_intercept)
+        return BoxBounds(self.schema, self.y_bound, self.fit_intercept, self.x_bound)
 
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(METHODS)
@@ -224,6 +179,7 @@ LABEL_METHODS: dict[str, Recipe] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[misc]
     """Logistic regression with differential privacy on a few of very many columns, which are selected privately.
 
@@ -301,50 +257,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     ([0], ['no', 'yes'])
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        epsilon: Real = 1.0,
-        delta: Real = 1e-6,
-        *,
-        classes: Any = None,
-        selection: str = "gumbel",
-        selection_share: Real | None = None,
-        blocks: int = 100,
-        method: str = "auto",
-        schema: Any = None,
-        x_bound: Any = 1,
-        x_norm: Real | None = None,
-        row_norm: Real | None = None,
-        fit_intercept: bool = True,
-        proposals: Mapping[str, Any] | None = None,
-        rows: int | None = None,
-        ledger: LedgerLike | None = None,
-        noise: Noise | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        neighbours: Neighbours | str = "add_remove",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.selection = selection
-        self.selection_share = selection_share
-        self.blocks = blocks
-        self.method = method
-        self.schema = schema
-        self.x_bound = x_bound
-        self.x_norm = x_norm
-        self.row_norm = row_norm
-        self.fit_intercept = fit_intercept
-        self.proposals = proposals
-        self.rows = rows
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.progress = progress
-        self.neighbours = neighbours
+    classes: Any = None
 
     def fit(self, X: Any, y: Any = None) -> SparseLogisticRegression:
         """Pay, choose columns, fit on them: release or refuse.
@@ -397,7 +310,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
     def _bounds(self) -> BoxBounds:
         require_truth(self.schema)
-        return BoxBounds(self.schema, self.x_bound, 1 if self.schema is None else None, self.fit_intercept)
+        return BoxBounds(self.schema, 1 if self.schema is None else None, self.fit_intercept, self.x_bound)
 
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(LABEL_METHODS)

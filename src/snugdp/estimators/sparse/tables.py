@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from snugdp.estimators.inputs import eager, require_number, target_of
+from snugdp.estimators.inputs import NO_TARGET, FitBounds, eager, joined, numbered, schema_table, target_of
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.cells import matrix
-from snugdp.tables.layouts.arrays import Block, same_length
+from snugdp.tables.layouts.arrays import Block
 from snugdp.tables.layouts.boxes import Box, BoxSchema, EntrySchema
 from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Boolean
 from snugdp.tables.schema.schema import Schema
@@ -26,10 +26,6 @@ from snugdp.tables.sources.sparse import canonical
 
 Floats = NDArray[np.float64]
 
-_NO_TARGET = (
-    "This estimator requires y to be passed, but the target y is None. Give y, or a table and a schema that names its "
-    "target"
-)
 _NO_BOUND = (
     "y_bound is needed: b for targets in [-b, b], or (low, high). It decides how much noise hides one person, and must "
     f"not come from the data. {HOW_TO_GET_BOUNDS}"
@@ -37,29 +33,19 @@ _NO_BOUND = (
 
 
 @dataclass(frozen=True)
-class BoxBounds:
-    """How the user bounds entries and targets: a schema, or bounds of columns and of the target."""
+class BoxBounds(FitBounds):
+    """A schema, or bounds of the entries of columns and bounds on the target."""
 
-    schema: Any
     x_bound: Any
-    y_bound: Any
-    intercept: Any
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.intercept, bool | np.bool_):
-            raise TypeError("fit_intercept must be True or False")
-        if self.schema is None:
-            if self.y_bound is None:
-                raise ValueError(_NO_BOUND)
-            self.box(("x0",) * len(self._columns or ("x0",)))  # refuses invalid bounds
-            return
-        if not isinstance(self.schema, Schema):
-            raise TypeError("schema must be a snugdp.Schema")
+    def _check_bounds(self) -> None:
+        if self.y_bound is None:
+            raise ValueError(_NO_BOUND)
+        self.box(("x0",) * len(self._columns or ("x0",)))  # refuses invalid bounds
+
+    def _leave_out_bounds(self) -> None:
         if self._columns is not None or self.x_bound != 1 or self.y_bound is not None:
             raise ValueError("the schema has all the bounds: leave out x_bound and y_bound")
-        if self.schema.target is None:
-            raise ValueError('the schema names no target: Schema({...}, target="income") says what is to be predicted')
-        require_number(self.schema)
 
     @property
     def _columns(self) -> tuple[Any, ...] | None:
@@ -67,23 +53,17 @@ class BoxBounds:
         many = isinstance(self.x_bound, tuple | list | np.ndarray)
         return tuple(np.ravel(self.x_bound).tolist()) if many else None
 
-    def box(self, names: tuple[str, ...]) -> BoxSchema:
-        """The layout of a matrix with these columns."""
-        pair = isinstance(self.y_bound, tuple | list | np.ndarray)
-        target = tuple(rational(end, "y_bound") for end in self.y_bound) if pair else rational(self.y_bound, "y_bound")
+    def box(self, names: tuple[str, ...] = ()) -> Box:
+        """The entries of the schema, or of a matrix with these columns."""
+        if self.schema is not None:
+            return EntrySchema(self.schema_layout)
         columns = self._columns
         entries: Real | tuple[Real, ...] = (
             rational(self.x_bound, "x_bound")
             if columns is None
             else tuple(rational(bound, "x_bound") for bound in columns)
         )
-        return BoxSchema(names, entries, target, bool(self.intercept))
-
-    @property
-    def entries(self) -> EntrySchema:
-        """The entries of the schema."""
-        schema: Schema = self.schema
-        return EntrySchema(replace(schema, intercept=schema.intercept and bool(self.intercept)))
+        return BoxSchema(names, entries, self.target_bound, bool(self.intercept))
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,40 +85,19 @@ def read(
     frame = eager(X)
     how: dict[str, Any] = {"row_norm": row_norm, "progress": progress}
     if bounds.schema is not None:
-        layout = bounds.entries
-        if y is not None and frame is None:
-            raise TypeError(
-                "a schema speaks of columns by their names: give X as a pandas, polars or pyarrow table. A table that "
-                "holds its own target, such as a file, comes without y"
-            )
-        if frame is not None and y is not None:
-            frame = joined(frame, str(layout.target), y)
-        return SparseTable(Candidates(layout, table=X if frame is None else frame, **how), layout)
+        box = bounds.box()
+        return SparseTable(Candidates(box, table=schema_table(X, frame, box.target, y), **how), box)
     if y is None:
-        raise ValueError(_NO_TARGET)
+        raise ValueError(NO_TARGET)
     if frame is not None:
         box = bounds.box(tuple(frame.columns))
         named = X if hasattr(X, "set_axis") else None
-        return SparseTable(Candidates(box, table=joined(frame, box.target, y), **how), box, named)
+        return SparseTable(Candidates(box, table=joined(frame, str(box.target), y), **how), box, named)
     rows = canonical(X) if issparse(X) else matrix(X)
     if rows.shape[0] != len(y):
         raise ValueError("X and y have inconsistent numbers of rows: give one target for every row")
-    box = bounds.box(tuple(f"x{place}" for place in range(rows.shape[1])))
+    box = bounds.box(numbered(rows.shape[1]))
     return SparseTable(Candidates(box, X=rows, y=y, **how), box, rows[:0])
-
-
-def joined(frame: Any, name: str, values: Floats) -> Any:
-    """The table with its target as one more column."""
-    import narwhals as nw
-
-    if name in frame.columns:
-        raise ValueError(f'X has a column "{name}", the target, already: leave out y, or drop the column')
-    same_length(frame, values)
-    column = nw.new_series(name, values, nw.Float64(), backend=frame.implementation)
-    index = getattr(frame.to_native(), "index", None)
-    if index is not None:  # pandas would look for rows of the same label
-        column = nw.from_native(column.to_native().set_axis(index), series_only=True)
-    return frame.with_columns(column)
 
 
 def targets(y: Any) -> Floats | None:
