@@ -218,7 +218,7 @@ def test_the_scores_of_several_classes_have_no_forecast_of_their_own() -> None:
         text = Page(render(model.fit(X, y))).text
         assert ("Only differences between classes matter" in text) is joint
         assert ("noise, as forecast" in text) is not joint
-        assert text.count("released numbers do not tell") == 1
+        assert text.count("the released numbers do not reveal it") == 1
 
 
 def test_steps_of_a_file_add_up_or_are_refused() -> None:
