@@ -77,7 +77,7 @@ def _shaped(
     return {"rdp_budget": float(plan.divergence), "gamma": plan.gamma(_model(**model), lam, mu_certified)}
 
 
-def _shaped_noise(order: float, mu: float, lam: float, G: float, R: float, Delta: float) -> ShapedNoise:
+def _shaped_noise(*, order: float, mu: float, lam: float, G: float, R: float, Delta: float) -> ShapedNoise:
     return ShapedNoise(*(exact(number) for number in (order, mu, lam, G, R, Delta)))
 
 

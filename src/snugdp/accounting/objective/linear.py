@@ -23,7 +23,7 @@ _HALVINGS = 60
 def calibrate(epsilon: Real, delta: Real, *, mu: Real = 0, runs: int = 1) -> float:
     """The largest m of each of ``runs`` equal runs of class T, beside a Gaussian part ``mu``; rounded down.
 
-    Guarantee: with kappa at most ``kappa_limit`` of the same company, all of it together is (epsilon, delta)-DP, with
+    Guarantee: with kappa at most ``largest_kappa`` of the same company, all of it together is (epsilon, delta)-DP, with
     the float read in binary or as it prints (linear.proof.md, Theorem 2). Zero when nothing is left for the runs.
 
     >>> round(calibrate(1, "1e-6"), 9), round(calibrate(1, "1e-6", mu="0.1", runs=2), 9)
@@ -41,7 +41,16 @@ def calibrate(epsilon: Real, delta: Real, *, mu: Real = 0, runs: int = 1) -> flo
 def largest_kappa(
     epsilon: Fraction, delta: Fraction, m_squared: Sequence[Fraction], weights: Sequence[Fraction], mu_squared: Fraction
 ) -> Fraction:
-    """As ``kappa_limit``, from the squares."""
+    """The largest k such that runs of class T with these m^2 and kappa = k * weight still fit; 0 where nothing fits.
+
+    Beside them stands a Gaussian part. Rounded down.
+
+    Guarantee: with kappa up to k * weight, all of it together is (epsilon, delta)-DP (linear.proof.md, Theorem 2).
+
+    >>> one, budget = Fraction(1), (Fraction(1), Fraction(1, 10**6))
+    >>> round(float(largest_kappa(*budget, [Fraction(1, 25)], [one], Fraction(9, 10**4))), 9)
+    0.455125389
+    """
 
     def fits(k: Fraction) -> bool:
         runs = [RunCost(square, k * part, "class_t") for square, part in zip(m_squared, weights, strict=True)]

@@ -61,7 +61,7 @@ def corner(direction: Direction, leverage: Real, rho_squared: Real) -> Pair:
 
 
 def log_lipschitz_sensitivity(x_squared: Real, ridge: Real, curvature: Real, *, removal: bool = True) -> Fraction:
-    """How far log(B_y + B |theta*|) can move between neighbours, rounded up (Lemma 6).
+    """How far log(B_y + B |theta*|) can move between neighbours, rounded up (Lemma 4).
 
     ``curvature`` is a lower bound on lambda_min(X'X) of the data set held. Without ``removal``, for an added row alone.
 
@@ -75,7 +75,7 @@ def log_lipschitz_sensitivity(x_squared: Real, ridge: Real, curvature: Real, *, 
 
 
 def output_sensitivity(x_bound: Real, ridge: Real, curvature: Real, residual: Real) -> Fraction:
-    """How far theta* itself can move: B residual / (ridge + max(curvature - B^2, 0)), exactly (Lemma 7).
+    """How far theta* itself can move: B residual / (ridge + max(curvature - B^2, 0)), exactly (Lemma 5).
 
     >>> output_sensitivity(1, 100, 0, 2)
     Fraction(1, 50)
