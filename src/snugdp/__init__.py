@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from snugdp.noise import Exact, Simulation
     from snugdp.propose.plan import Plan
     from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
-    from snugdp.queries.columns import median, quantile, trimmed_mean
     from snugdp.queries.labels import Mode, Vote, mode, vote
-    from snugdp.queries.robust import Median, Quantile, TrimmedMean
+    from snugdp.queries.robust import Median, Quantile, TrimmedMean, median, quantile, trimmed_mean
     from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
     from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Number, Schema
 
@@ -121,9 +120,8 @@ _NAMES = {  # where public names live; those of estimators are in their own tabl
     "snugdp.recipe": "PrivateAlgorithm calibrated from_distance from_statistics from_upper_bound",
     "snugdp.mechanisms.selection.select": "Selected Selection select",
     "snugdp.queries.bounds": "Bounds EstimatedBounds private_bounds",
-    "snugdp.queries.columns": "median quantile trimmed_mean",
     "snugdp.queries.labels": "Mode Vote mode vote",
-    "snugdp.queries.robust": "Median Quantile TrimmedMean",
+    "snugdp.queries.robust": "Median Quantile TrimmedMean median quantile trimmed_mean",
 }
 _ROOMS = frozenset(
     {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}

@@ -75,34 +75,14 @@ class GLM(GeneralisedModel):
 
     Attributes
     ----------
-    released_ : bool
-        Whether the fit was released. After a refusal the attributes that describe the model are missing.
     classes_ : ndarray
         For labels: the classes, in ascending order.
     coef_, intercept_
         Coefficients and intercept, as in ``LogisticRegression`` for labels and as in ``LinearRegression`` otherwise.
-    coef_names_ : tuple of str
-        What each coefficient belongs to.
-    noise_scale_ : ndarray or None
-        Standard deviation of the noise in each coefficient, if it is known.
-    details_ : dict
-        Other released numbers.
-    best_proposal_ : dict
-        The winning proposal, if several were tried.
-    certificate_ : object or None
-        What a private test released, if the method has one that does.
-    plan_ : Plan
-        The plan that was followed.
-    outcome_ : Outcome
-        The outcome; ``outcome_.cost`` is what was spent.
-    cost_ : Cost
-        What the fit cost, whether it was released or refused.
-    receipt_ : Receipt or None
-        The ledger's receipt; None after a rehearsal.
-    guarantee_ : object or None
-        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
-    n_features_in_, feature_names_in_
-        Number and names of the features, as in scikit-learn.
+    released_, coef_names_, noise_scale_, details_, best_proposal_, certificate_
+        As in ``LinearRegression``.
+    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+        As in ``LinearRegression``.
 
     Examples
     --------

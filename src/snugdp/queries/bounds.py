@@ -6,15 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
-from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.guarantee import Cost, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.mechanisms.bounds.exponential_grid import THEOREM, Counts, GridEnds, step_of
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
-from snugdp.queries.face import Shown, asked, budget_for
+from snugdp.queries.base import Query, Shown
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -23,7 +24,6 @@ from snugdp.tables.passes.exponential_grid import EDGES, GridCounts, tally
 from snugdp.tables.schema import toml
 from snugdp.tables.schema.kinds import Number, type_name
 
-_BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 _ALONE = "column"
 
 
@@ -64,7 +64,7 @@ class EstimatedBounds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class Bounds(Query[EstimatedBounds]):
     """Lower and upper bounds of numbers, from a public grid that reaches from 2**-20 to 2**60 on both sides of zero.
 
     Missing and invalid entries are ignored. Nothing is ever refused: with too few rows the bounds are useless, and the
@@ -105,11 +105,7 @@ class Bounds:
     def _names(self) -> tuple[str, ...]:
         return (_ALONE,) if self.columns is None else tuple(self.columns)
 
-    @property
-    def _budget(self) -> Budget:
-        return budget_for(self.epsilon, 0, self.neighbours, _BOTH)
-
-    @property
+    @cached_property
     def _mechanism(self) -> GridEnds:
         budget, names = self._budget, self._names
         share = budget.epsilon / (2 * len(names))
@@ -131,22 +127,11 @@ class Bounds:
         notes = Note("rows-beyond", {"share": share, "rows": beyond}), Note("rows-needed", {"rows": enough})
         return Plan("Bounds", THEOREM, steps, {"outside": share}, Forecast(notes=notes))
 
-    def release(
-        self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None
-    ) -> Outcome[EstimatedBounds]:
-        """Pay, draw, release.
+    def _column(self, data: object) -> str | None:
+        return None if self.columns else super()._column(data)
 
-        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
-        and nothing is being summed up, but for the ``cost`` of the outcome.
-
-        Guarantee: the plan's cost, for neighbours in the chosen relation.
-        """
-        context = ReleaseContext(noise, ledger, self._budget).asking(
-            lambda: asked(self, None if self.columns else data)
-        )
-        mechanism = self._mechanism
-        shown = Shown(mechanism, self._show)
-        return release(self.plan(), shown, self._counts(data), context)
+    def _release(self, data: object, context: ReleaseContext) -> Outcome[EstimatedBounds]:
+        return release(self.plan(), Shown(self._mechanism, self._show), self._counts(data), context)
 
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:
@@ -197,19 +182,10 @@ def private_bounds(
     ----------
     data : array-like or table
         The column, or the table that holds the ``columns``.
-    columns : sequence of str, optional
-        The columns of a table; without it, the data are a single column.
-    epsilon : Real
-        Privacy budget of all columns together.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
-    outside : Real, default=0.01
-        The share of rows that may lie beyond each bound.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
-        outcome still states its ``cost``.
-    noise : Noise, optional
-        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+    columns, epsilon, neighbours, outside
+        As in ``Bounds``.
+    ledger, noise
+        As in ``median``.
 
     Returns
     -------

@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, Literal, TypeVar
+from functools import cached_property
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
 from snugdp.certify.distance import DistanceTest, integer_laplace
-from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.guarantee import Cost, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.mechanisms.order_statistics.stable import Stable
 from snugdp.mechanisms.votes import inverse as _inverse
@@ -25,7 +26,7 @@ from snugdp.numerics.rationals import Real, float_down, float_up, rational
 from snugdp.propose.forecast import Forecast, PassChance, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
 from snugdp.propose.theorem import theorem
-from snugdp.queries.face import Shown, asked, budget_for, require_delta
+from snugdp.queries.base import Query, Shown, require_delta
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
@@ -34,11 +35,10 @@ from snugdp.tables.cells import Names
 Label = TypeVar("Label", bound=Hashable)
 Counts = NDArray[np.int64]
 LawName = Literal["auto", "gumbel", "laplace", "gaussian"]
-_BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mode(Generic[Label]):
+class Mode(Query[Label]):
     """The most frequent of the public ``categories``, exactly, if it leads by a safe margin; otherwise a refusal.
 
     Ties go to the category listed first. Rows in no category are ignored.
@@ -67,14 +67,14 @@ class Mode(Generic[Label]):
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        _check_labels(self.categories, "categories")
+        self._names  # noqa: B018  invalid labels are refused here, before any data are seen
         require_delta(self._budget)
 
-    @property
-    def _budget(self) -> Budget:
-        return budget_for(self.epsilon, self.delta, self.neighbours, _BOTH)
+    @cached_property
+    def _names(self) -> Names:
+        return _public_names(self.categories, "categories")
 
-    @property
+    @cached_property
     def _mechanism(self) -> Stable[Counts]:
         relation = self._budget.neighbours.relation
         return Stable(_mode.winner, lambda tally: _mode.distance(tally, relation), 0, self._budget, Fraction(1, 2))
@@ -86,22 +86,14 @@ class Mode(Generic[Label]):
         forecast = Forecast(chances=(PassChance(0.95, "mode-leads", {"rows": lead}),))
         return Plan("Mode", theorem("mode/1"), mechanism.steps(), forecast=forecast, budget=self._budget)
 
-    def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Label]:
-        """Pay, test, release or refuse.
-
-        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
-        and nothing is being summed up, but for the ``cost`` of the outcome.
-
-        Guarantee: the plan's cost, for neighbours in the chosen relation.
-        """
-        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
-        tally = Secret(Names(self.categories, "categories").counts(data))
+    def _release(self, data: object, context: ReleaseContext) -> Outcome[Label]:
+        tally = Secret(self._names.counts(data))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
         return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, context)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vote(Generic[Label]):
+class Vote(Query[Label]):
     """The winner among public ``candidates`` after noise on every count: report noisy max.
 
     Parameters
@@ -138,7 +130,7 @@ class Vote(Generic[Label]):
     test_share: Real = 0.5
 
     def __post_init__(self) -> None:
-        _check_labels(self.candidates, "candidates")
+        self._names  # noqa: B018  invalid labels are refused here, before any data are seen
         share_of(self.test_share)
         if self._budget.delta > Fraction(1, 2):
             raise ValueError("delta must be at most 1/2; 1e-6 is typical")
@@ -152,33 +144,26 @@ class Vote(Generic[Label]):
             require_delta(self._budget)
         if self.law == "gaussian" and not self._budget.delta:
             raise ValueError("Gaussian noise needs delta > 0; use law='gumbel' for delta = 0")
-        self._prepare()
+        self._prepared  # noqa: B018  what cannot be private enough is refused here
 
-    @property
-    def _budget(self) -> Budget:
-        return budget_for(self.epsilon, self.delta, self.neighbours, _BOTH)
+    @cached_property
+    def _names(self) -> Names:
+        return _public_names(self.candidates, "candidates")
 
     def plan(self) -> Plan:
         """What will be done, what it costs, what to expect. No data are read."""
-        return self._prepare()[2]
+        return self._prepared[2]
 
-    def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Label]:
-        """Pay, draw (or test, then draw), release.
-
-        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
-        and nothing is being summed up, but for the ``cost`` of the outcome.
-
-        Guarantee: the plan's cost, for neighbours in the chosen relation.
-        """
-        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
-        tally = Secret(Names(self.candidates, "candidates").counts(data))
-        mechanism, test, plan = self._prepare()
+    def _release(self, data: object, context: ReleaseContext) -> Outcome[Label]:
+        tally = Secret(self._names.counts(data))
+        mechanism, test, plan = self._prepared
         shown = Shown(mechanism, lambda index: self.candidates[index])
         if test is None:
             return release(plan, shown, tally, context)
         return release_or_refuse(plan, test, shown, tally, context)
 
-    def _prepare(self) -> tuple[NoisyMax, DistanceTest[Counts] | None, Plan]:
+    @cached_property
+    def _prepared(self) -> tuple[NoisyMax, DistanceTest[Counts] | None, Plan]:
         if self.noise_epsilon is not None:
             return self._tested(rational(self.noise_epsilon, "noise_epsilon"))
         law, cost = self._plain()
@@ -250,12 +235,12 @@ def _usual_lead(law: Continuous, candidates: int) -> int:
     return math.ceil(float(law.scale) * (rare if isinstance(law, Gumbel) else rare + 1))
 
 
-def _check_labels(labels: Sequence[Hashable], name: str) -> None:
+def _public_names(labels: Sequence[Hashable], name: str) -> Names:
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence):
         raise TypeError(f"{name} must be a list of labels, known without the data; use list(...) on other containers")
     if not labels:
         raise ValueError(f"{name} is empty: give the public list of labels")
-    Names(labels, name)
+    return Names(labels, name)
 
 
 def mode(
@@ -278,17 +263,10 @@ def mode(
         The column.
     categories : sequence
         All values that count; public. Ties go to the one listed first; rows with other values are ignored.
-    epsilon : Real
-        Privacy budget.
-    delta : Real
-        Failure probability.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
-        outcome still states its ``cost``.
-    noise : Noise, optional
-        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+    epsilon, delta, neighbours
+        As in ``Mode``.
+    ledger, noise
+        As in ``median``.
 
     Returns
     -------
@@ -327,27 +305,10 @@ def vote(
     ----------
     data : array-like
         The column.
-    candidates : sequence
-        All labels that count; public.
-    epsilon : Real
-        Privacy budget.
-    delta : Real, default=0
-        Failure probability.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
-    law : {"auto", "gumbel", "laplace", "gaussian"}
-        The noise. "auto" is Laplace noise with its exact (epsilon, delta) loss for two candidates and delta > 0, and
-        otherwise Gumbel noise, which is pure.
-    noise_epsilon : Real, optional
-        For two candidates: proposes less noise than the budget affords on all data. A private test on the lead then
-        decides, and the vote may be refused. At equal privacy the plain vote is better: see the errata.
-    test_share : Real, default=0.5
-        The share of epsilon that pays for that test.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
-        outcome still states its ``cost``.
-    noise : Noise, optional
-        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+    candidates, epsilon, delta, neighbours, law, noise_epsilon, test_share
+        As in ``Vote``.
+    ledger, noise
+        As in ``median``.
 
     Returns
     -------

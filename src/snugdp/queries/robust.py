@@ -1,19 +1,20 @@
-"""Median, quantile and trimmed mean by propose–test–release. Proofs: ``mechanisms/*.proof.md``."""
+"""Median, quantile and trimmed mean by propose–test–release. Proofs: ``mechanisms/order_statistics/*.proof.md``."""
 
 from __future__ import annotations
 
 import math
 import operator
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.core.guarantee import Budget, Neighbours
+from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.mechanisms.order_statistics import median as _median
 from snugdp.mechanisms.order_statistics import quantile as _quantile
@@ -24,7 +25,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, share_of
 from snugdp.propose.theorem import Theorem, theorem
-from snugdp.queries.face import Shown, asked, budget_for, require_delta
+from snugdp.queries.base import Query, Shown, require_delta
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
@@ -45,8 +46,16 @@ class Summary:
     largest: int
 
 
+class Prepared(NamedTuple):
+    """What a query does with so many rows, and what it draws is divided by."""
+
+    mechanism: Stable[Cells] | Bounded[Cells]
+    plan: Plan
+    divisor: int
+
+
 @dataclass(frozen=True, kw_only=True)
-class RobustQuery(ABC):
+class RobustQuery(Query[float]):
     """A number that a few rows can hardly move, released if that holds for the data at hand.
 
     Parameters
@@ -100,17 +109,9 @@ class RobustQuery(ABC):
         """What will be done, what it costs, what to expect. No data are read."""
         if self.rows is None and self._budget.neighbours is Neighbours.REPLACE:
             raise ValueError("give rows=..., the number of rows: it is public when neighbours replace a row")
-        return self._prepare(self.rows)[1]
+        return self._prepare(self.rows).plan
 
-    def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[float]:
-        """Pay, test, release or refuse.
-
-        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
-        and nothing is being summed up, but for the ``cost`` of the outcome.
-
-        Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
-        """
-        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
+    def _release(self, data: object, context: ReleaseContext) -> Outcome[float]:
         missing = self._grid.lower if self.missing is None else self._grid.nearest(self.missing, "missing")
         cells = self._grid.integers(numbers(data), missing)
         cells.sort()
@@ -121,19 +122,20 @@ class RobustQuery(ABC):
             raise ValueError(
                 "rows differs from the length of the column, which is public when neighbours replace a row"
             )
-        (mechanism, plan), grid, divisor = self._prepare(rows), self._grid, self._summary(rows).divisor
+        (mechanism, plan, divisor), grid = self._prepare(rows), self._grid
         shown = Shown(mechanism, lambda drawn: grid.number(Fraction(drawn, divisor)))
         if isinstance(mechanism, Bounded):
             return release(plan, shown, Secret(cells), context)
         return release_or_refuse(plan, mechanism.test(), shown, Secret(cells), context)
 
-    @property
-    def _budget(self) -> Budget:
-        return budget_for(self.epsilon, self.delta, self.neighbours, self.covered)
-
-    @property
+    @cached_property
     def _grid(self) -> Grid:
         return Grid.between(self.bounds)
+
+    @cached_property
+    def _last_prepared(self) -> dict[int | None, Prepared]:
+        """What was prepared last, by the number of rows."""
+        return {}
 
     @property
     def _theorem(self) -> Theorem:
@@ -143,8 +145,15 @@ class RobustQuery(ABC):
     def _summary(self, rows: int | None) -> Summary:
         """The query on ordered cells."""
 
-    def _prepare(self, rows: int | None) -> tuple[Stable[Cells] | Bounded[Cells], Plan]:
-        """Proposal, mechanism and plan, from public quantities alone."""
+    def _prepare(self, rows: int | None) -> Prepared:
+        """Proposal, mechanism and plan, from public quantities alone; once for each number of rows."""
+        last = self._last_prepared
+        if rows not in last:
+            last.clear()
+            last[rows] = self._prepared_for(rows)
+        return last[rows]
+
+    def _prepared_for(self, rows: int | None) -> Prepared:
         summary, unit = self._summary(rows), self._grid.unit
         beta = self._proposal(summary, rows)
         scale = unit / summary.divisor
@@ -152,7 +161,8 @@ class RobustQuery(ABC):
             bounded = Bounded(summary.value, summary.largest, self._budget)
             proposal = {"beta": float(summary.largest * scale)}
             forecast = self._forecast(usual_error(bounded.scale * scale))
-            return bounded, Plan(self.name, _BOUNDED, bounded.steps(), proposal, forecast, self._budget)
+            plan = Plan(self.name, _BOUNDED, bounded.steps(), proposal, forecast, self._budget)
+            return Prepared(bounded, plan, summary.divisor)
         require_delta(self._budget)
         stable = Stable(
             summary.value,
@@ -167,7 +177,8 @@ class RobustQuery(ABC):
             *(Note("beta-from-bounds") for _ in range(rows is None and self.beta is None)),
         )
         proposal = {"beta": float(beta * scale)}
-        return stable, Plan(self.name, self._theorem, stable.steps(), proposal, forecast, self._budget)
+        plan = Plan(self.name, self._theorem, stable.steps(), proposal, forecast, self._budget)
+        return Prepared(stable, plan, summary.divisor)
 
     def _forecast(self, error: float, *more: PassChance | Note) -> Forecast:
         """What the noise does to the answer, and a warning when it drowns it."""
@@ -328,3 +339,192 @@ def _whole(rows: object) -> int:
     if count < 1 or isinstance(rows, bool):
         raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
     return count
+
+
+def median(
+    data: object,
+    *,
+    bounds: tuple[Real, Real] | None = None,
+    epsilon: Real,
+    delta: Real = 0,
+    neighbours: Neighbours | str = "add_remove",
+    beta: Real | None = None,
+    rows: int | None = None,
+    step: Real = 0,
+    test_share: Real = 0.5,
+    missing: Real | None = None,
+    ledger: LedgerLike | None = None,
+    noise: Noise | None = None,
+) -> Outcome[float]:
+    """The private median of one column: ``Median(...).release(data)``.
+
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``order_statistics/median.proof.md``; for replace
+    ``order_statistics/quantile.proof.md``), whether it ends in a release or in a refusal.
+
+    Parameters
+    ----------
+    data : array-like
+        The column.
+    bounds : (Real, Real)
+        Public bounds on the values of the column; required.
+    epsilon : Real
+        Privacy budget.
+    delta : Real, default=0
+        Failure probability.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    beta : Real, optional
+        The proposal: how far one row may move the answer. By default it is derived from public quantities.
+    rows : int, optional
+        The number of rows ("replace"), or a public guess of it ("add_remove").
+    step : Real, default=0
+        The public spacing of the values, such as 1 for whole years.
+    test_share : Real, default=0.5
+        The share of epsilon that pays for the test.
+    missing : Real, optional
+        What missing and invalid entries count as; the lower bound by default.
+    ledger : Ledger, MemoryLedger, str or path, optional
+        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+        outcome still states its ``cost``.
+    noise : Noise, optional
+        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> ages = [30 + i % 20 for i in range(2000)]
+    >>> snugdp.median(ages, bounds=(0, 120), epsilon=1, delta=1e-6).refused
+    False
+    """
+    return Median(
+        bounds=bounds,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        beta=beta,
+        rows=rows,
+        step=step,
+        test_share=test_share,
+        missing=missing,
+    ).release(data, ledger=ledger, noise=noise)
+
+
+def quantile(
+    data: object,
+    q: Real,
+    *,
+    bounds: tuple[Real, Real] | None = None,
+    epsilon: Real,
+    delta: Real = 0,
+    neighbours: Neighbours | str = "replace",
+    beta: Real | None = None,
+    rows: int | None = None,
+    step: Real = 0,
+    test_share: Real = 0.5,
+    missing: Real | None = None,
+    ledger: LedgerLike | None = None,
+    noise: Noise | None = None,
+) -> Outcome[float]:
+    """The private q-quantile of one column: ``Quantile(...).release(data)``.
+
+    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``order_statistics/quantile.proof.md``).
+
+    Parameters
+    ----------
+    data : array-like
+        The column.
+    q : Real
+        Which quantile, between 0 and 1.
+    neighbours : {"replace"}
+        Which data sets count as neighbours.
+    bounds, epsilon, delta, beta, rows, step, test_share, missing, ledger, noise
+        As in ``median``.
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> waits = [i % 60 for i in range(5000)]
+    >>> snugdp.quantile(waits, 0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5).refused
+    False
+    """
+    return Quantile(
+        q=q,
+        bounds=bounds,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        beta=beta,
+        rows=rows,
+        step=step,
+        test_share=test_share,
+        missing=missing,
+    ).release(data, ledger=ledger, noise=noise)
+
+
+def trimmed_mean(
+    data: object,
+    *,
+    trim: Real = 0.1,
+    bounds: tuple[Real, Real] | None = None,
+    epsilon: Real,
+    delta: Real = 0,
+    neighbours: Neighbours | str = "replace",
+    beta: Real | None = None,
+    rows: int | None = None,
+    step: Real = 0,
+    test_share: Real = 0.5,
+    missing: Real | None = None,
+    ledger: LedgerLike | None = None,
+    noise: Noise | None = None,
+) -> Outcome[float]:
+    """The private trimmed mean of one column: ``TrimmedMean(...).release(data)``.
+
+    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``order_statistics/trimmed_mean.proof.md``).
+
+    Parameters
+    ----------
+    data : array-like
+        The column.
+    trim : Real, default=0.1
+        The share of rows to drop at each end.
+    neighbours : {"replace"}
+        Which data sets count as neighbours.
+    beta : Real, optional
+        The proposal: how far one row may move the answer. Without it the sensitivity that holds for all data is used,
+        and nothing is refused.
+    bounds, epsilon, delta, rows, step, test_share, missing, ledger, noise
+        As in ``median``.
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> 4 < snugdp.trimmed_mean([5.0] * 1000, bounds=(0, 10), epsilon=5).value < 6
+    True
+    """
+    return TrimmedMean(
+        trim=trim,
+        bounds=bounds,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        beta=beta,
+        rows=rows,
+        step=step,
+        test_share=test_share,
+        missing=missing,
+    ).release(data, ledger=ledger, noise=noise)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from snugdp.queries.columns import median, quantile, trimmed_mean
 from snugdp.queries.labels import mode, vote
+from snugdp.queries.robust import median, quantile, trimmed_mean
 from snugdp_studies.bench.contest.speed import Timing, timed
 
 CATEGORIES = 20

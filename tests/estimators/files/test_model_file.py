@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 import snugdp
 from snugdp.estimators.files import model_file
 from snugdp.tables.losses.losses import SoftHinge
+from tests.effort import often, repeated
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-0.5, 0.5, (3000, 4))
@@ -304,7 +305,8 @@ TREES["pca"] = json.loads(json.dumps(model_file.as_dict(MODELS["pca"][0])))
 PLACES = {name: places(tree)[1:] for name, tree in TREES.items()}
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@repeated
+@settings(max_examples=often(50, 150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_damaged_file_is_a_value_error_or_a_model(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(TREES)))
@@ -326,7 +328,8 @@ def test_a_damaged_file_is_a_value_error_or_a_model(data: st.DataObject) -> None
     assert found.released_ or whole["released"] is None
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@repeated
+@settings(max_examples=often(30, 100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(at=st.integers(0, 10**6), junk=st.binary(max_size=3), cut=st.booleans())
 def test_damaged_bytes_are_a_value_error_or_a_model(
     at: int, junk: bytes, cut: bool, tmp_path_factory: pytest.TempPathFactory

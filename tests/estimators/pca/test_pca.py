@@ -35,6 +35,7 @@ from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.tables.layouts.points import CentredSchema, MatrixSchema, centred
 from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.passes.norms import RowSumPass
+from tests.effort import often, repeated
 
 RNG = np.random.default_rng(0)
 TURN = np.linalg.qr(RNG.normal(size=(6, 6)))[0]
@@ -329,15 +330,17 @@ def test_the_scree_plot_shows_the_band() -> None:
     assert model.scree(axes) is axes
 
 
+@repeated
 def test_the_band_holds_in_nineteen_of_twenty_cases() -> None:
+    cases = often(20, 60)
     X = ROWS[:3000] / np.linalg.norm(ROWS[:3000], axis=1, keepdims=True)
     truth = np.linalg.eigvalsh(X.T @ X)[::-1] / 3000
     for method in ("crossing", "gauss", "dual"):
         missed = 0
-        for seed in range(60):
+        for seed in range(cases):
             model = PCA(2, epsilon=0.5, x_norm=1, method=method, rows=3000, noise=Simulation(seed)).fit(X)
             missed += bool((np.abs(model.spectrum_ - truth) > model.spectrum_error_).any())
-        assert missed <= 3
+        assert missed <= cases // 20
 
 
 @pytest.mark.parametrize("method", ["crossing", "projector"])

@@ -225,7 +225,7 @@ def test_recall_of_the_supports_of_the_text(n: int, d: int, s: int, epsilon: flo
 def test_ten_thousand_columns_of_text() -> None:
     """A bag of words with a few telling ones; the matrix is never made dense."""
     rng = np.random.default_rng(3)
-    n, d = 20_000, 10_000
+    n, d = 10_000, 10_000
     telling = np.array([11, 222, 3333, 4444, 9999])
     labels = rng.random(n) < 0.5
     row, word = np.repeat(np.arange(n), 30), rng.integers(0, d, 30 * n)
@@ -233,7 +233,7 @@ def test_ten_thousand_columns_of_text() -> None:
     plain = ~np.isin(word, telling)
     places = np.r_[row[plain], shown[0]], np.r_[word[plain], telling[shown[1]]]
     words = sp.coo_matrix((np.ones(len(places[0])), places), shape=(n, d))
-    model = SparseLogisticRegression(5, epsilon=1, classes=[False, True], x_norm=1.5)
+    model = SparseLogisticRegression(5, epsilon=2, classes=[False, True], x_norm=1.5)
     model.plan(d)
     start = time.process_time()
     model.fit(words, labels)

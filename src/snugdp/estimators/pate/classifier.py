@@ -110,8 +110,6 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    released_ : bool
-        Whether the fit was released. After a refusal the attributes that describe the model are missing.
     student_ : classifier
         The trained student.
     labels_ : ndarray
@@ -120,18 +118,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         Which queries have an answer; without a ``threshold``, all.
     classes_ : ndarray
         The classes, in ascending order.
-    plan_ : Plan
-        The plan that was followed.
-    outcome_ : Outcome
-        The outcome; ``outcome_.cost`` is what was spent.
-    cost_ : Cost
-        What the fit cost, whether it was released or refused.
-    receipt_ : Receipt or None
-        The ledger's receipt; None after a rehearsal.
-    guarantee_ : object or None
-        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
-    n_features_in_, feature_names_in_
-        Number and names of the features, as in scikit-learn.
+    released_, plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+        As in ``LinearRegression``.
 
     Examples
     --------

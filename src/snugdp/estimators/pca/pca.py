@@ -122,20 +122,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         What was released in the end.
     details_ : dict
         Other released numbers.
-    certificate_ : object or None
-        What a private test released, if the method has one that does.
-    plan_ : Plan
-        The plan that was followed.
-    outcome_ : Outcome
-        The outcome; ``outcome_.cost`` is what was spent.
-    cost_ : Cost
-        What the fit cost, whether it was released or refused.
-    receipt_ : Receipt or None
-        The ledger's receipt; None after a rehearsal.
-    guarantee_ : object or None
-        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
-    n_features_in_, feature_names_in_
-        Number and names of the features, as in scikit-learn.
+    certificate_, plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+        As in ``LinearRegression``.
 
     Examples
     --------

@@ -81,8 +81,6 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
 
     Attributes
     ----------
-    released_ : bool
-        Whether the fit was released. After a refusal the attributes that describe the model are missing.
     support_ : ndarray of int
         Indices of the selected columns, ascending.
     ranking_ : ndarray of int
@@ -93,26 +91,10 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Coefficients, in the units of the data; 0 for columns that were not selected.
     intercept_ : float
         The intercept.
-    coef_names_ : tuple of str
-        What each coefficient belongs to.
-    noise_scale_ : ndarray or None
-        Standard deviation of the noise in each coefficient, if it is known.
-    details_ : dict
-        Other released numbers.
-    certificate_ : object or None
-        What a private test released, if the method has one that does.
-    plan_ : Plan
-        The plan that was followed.
-    outcome_ : Outcome
-        The outcome; ``outcome_.cost`` is what was spent.
-    cost_ : Cost
-        What the fit cost, whether it was released or refused.
-    receipt_ : Receipt or None
-        The ledger's receipt; None after a rehearsal.
-    guarantee_ : object or None
-        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
-    n_features_in_, feature_names_in_
-        Number and names of the features, as in scikit-learn.
+    released_, coef_names_, noise_scale_, details_, certificate_
+        As in ``LinearRegression``.
+    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+        As in ``LinearRegression``.
 
     Examples
     --------
@@ -215,8 +197,6 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     ----------
     classes_ : ndarray
         The two classes, in ascending order.
-    released_ : bool
-        Whether the fit was released. After a refusal the attributes that describe the model are missing.
     support_ : ndarray of int
         Indices of the selected columns, ascending.
     ranking_ : ndarray of int
@@ -227,26 +207,10 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         Coefficients, in the units of the data; 0 for columns that were not selected.
     intercept_ : ndarray of shape (1,)
         The intercept.
-    coef_names_ : tuple of str
-        What each coefficient belongs to.
-    noise_scale_ : ndarray or None
-        Standard deviation of the noise in each coefficient, if it is known.
-    details_ : dict
-        Other released numbers.
-    certificate_ : object or None
-        What a private test released, if the method has one that does.
-    plan_ : Plan
-        The plan that was followed.
-    outcome_ : Outcome
-        The outcome; ``outcome_.cost`` is what was spent.
-    cost_ : Cost
-        What the fit cost, whether it was released or refused.
-    receipt_ : Receipt or None
-        The ledger's receipt; None after a rehearsal.
-    guarantee_ : object or None
-        The guarantee with its ``epsilon``, ``delta``, ``neighbours`` and ``proof``; None after a rehearsal.
-    n_features_in_, feature_names_in_
-        Number and names of the features, as in scikit-learn.
+    released_, coef_names_, noise_scale_, details_, certificate_
+        As in ``LinearRegression``.
+    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+        As in ``LinearRegression``.
 
     Examples
     --------
