@@ -1,25 +1,57 @@
-"""Pass probabilities of a distance test in log space, and the Renyi divergence of a tested release.
+"""The distance test by Renyi divergences, for comparison: at which epsilon would votes pass it?
 
-Proof: ``renyi.proof.md``. The test passes iff D + Z >= threshold; all distances 0 .. most are looked at.
+The test passes iff D + Z >= threshold, where D is the number of teachers that can change before the labels cost too
+much. Proof: ``mechanisms/teachers/renyi.proof.md``. The product composes dominating pairs instead, which is sharper.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
+from snugdp.accounting import discrete
+from snugdp.mechanisms.teachers.ball import gaps, log_miss
+from snugdp.mechanisms.teachers.confident import ORDERS, inflated
 from snugdp.mechanisms.teachers.loss import log1mexp
+from snugdp.mechanisms.teachers.smooth_test import conversion
+from snugdp.mechanisms.teachers.table import UNIT, LossTable
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian
+from snugdp.numerics import balls
+from snugdp.numerics.rationals import Real, rational
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Totals = Callable[[Integers, int], Integers]
 TestLaw: TypeAlias = DiscreteGaussian | DiscreteLaplace | Gaussian
 
 _FAR = 60  # deviations: what is beyond is less than e^-1800
+_SAFE = 2.0**-28  # nats, above the error of the floats in one public limit
+
+
+@dataclass(frozen=True, eq=False)
+class LabelLosses:
+    """The losses of all labels together, within so many moves: whole units of 2**-40, one for each order.
+
+    Guarantee: ``of(X, d) <= of(X', d + 1)`` for neighbours, as computed; and the divergence from every neighbour of
+    every data set within d moves of X is at most ``of(X, d)`` units (``renyi.proof.md``, Lemma 1).
+    """
+
+    table: LossTable
+
+    def of(self, votes: Integers, moves: int) -> Integers:
+        """The sums over the queries."""
+        logs = inflated(log_miss(gaps(votes), self.table.sigma, moves), moves)
+        counts = np.bincount(self.table.position(logs), minlength=len(self.table.nodes))
+        totals: Integers = counts @ self.table.steps
+        return totals
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +98,7 @@ def _gaussian_tails(variance: float, last: int) -> Floats:
     return np.concatenate([[0.0], sums[:last] - total])
 
 
-def tested(order: ArrayLike, total: ArrayLike, known: Tails) -> Floats:
+def divergence_behind_test(order: ArrayLike, total: ArrayLike, known: Tails) -> Floats:
     """The Renyi divergence of the tested release where the labels' own is at most ``total``; the two broadcast.
 
     The largest over every distance 1 .. most and every distance of a neighbour, and at least the total.
@@ -79,15 +111,6 @@ def tested(order: ArrayLike, total: ArrayLike, known: Tails) -> Floats:
         logs = np.logaddexp(fail, passing + (alpha - 1) * totals[here][:, None])
         found[here] = np.maximum(logs.max(axis=1) / (alpha - 1), totals[here])
     return found
-
-
-def allowed(order: float, most: float, known: Tails) -> float:
-    """About the largest total for which ``tested`` is at most ``most``; below 0 if there is none."""
-    fail, passing = _undominated(_power(known.log_fail, order), _power(known.log_pass, order))
-    moment = (order - 1) * most
-    if moment <= 0 or bool((fail >= moment).any()):
-        return -1.0
-    return min(most, float((moment + log1mexp(fail - moment) - passing).min()) / (order - 1))
 
 
 def _power(logs: Floats, alpha: float) -> Floats:
@@ -106,20 +129,62 @@ def _undominated(fail: Floats, passing: Floats) -> tuple[Floats, Floats]:
     return fail[kept], passing[kept]
 
 
-def conversion(order: ArrayLike, delta: float) -> Floats:
-    """What turning a divergence at this order into an epsilon at ``delta`` adds.
-
-    >>> conversion([1.5, 4.0], 1e-5).round(9).tolist()
-    [21.116308425, 3.087861629]
-    """
-    alpha = np.asarray(order, dtype=np.float64)
-    added: Floats = (-math.log(delta) - np.log(alpha)) / (alpha - 1) + np.log1p(-1 / alpha)
-    return added
-
-
 def epsilons(totals: ArrayLike, orders: Sequence[float], known: Tails, delta: float) -> Floats:
     """The epsilon of the tested release by the best order; orders are the last axis of ``totals``."""
     alphas = np.asarray(orders, dtype=np.float64)
-    each = tested(alphas, totals, known) + np.maximum(conversion(alphas, delta), 0.0)
+    each = divergence_behind_test(alphas, totals, known) + np.maximum(conversion(alphas, delta), 0.0)
     best: Floats = each.min(axis=-1)
     return best
+
+
+def threshold_for(law: DiscreteGaussian | DiscreteLaplace, epsilon: Real, delta: Real) -> int:
+    """The least threshold that distance 0 passes with at most delta, and distance 1 with at most 1 - e^-epsilon."""
+    goal, failure = rational(epsilon, "epsilon"), rational(delta, "delta")
+    if not 0 < failure <= Fraction(1, 2) or goal <= 0:
+        raise ValueError("a distance test needs an epsilon above 0 and a delta in (0, 1/2]; 1e-6 is typical")
+    reach = 1
+    while not _rare(law, reach, failure):
+        reach *= 2
+    low = reach // 2
+    while reach - low > 1:
+        middle = (low + reach) // 2
+        low, reach = (low, middle) if _rare(law, middle, failure) else (middle, reach)
+    while not balls.at_most(partial(_second, law, reach, goal), Fraction(1)):
+        reach += 1
+    return reach
+
+
+def reached(law: DiscreteGaussian | DiscreteLaplace, start: int) -> arb:
+    """P[Z >= start] as a ball, for start >= 0."""
+    if isinstance(law, DiscreteGaussian):
+        return discrete.tail(law.variance, start)
+    rate = 1 / law.scale
+    return balls.exp(balls.ball(-rate * start)) / (1 + balls.exp(balls.ball(-rate)))
+
+
+def _second(law: DiscreteGaussian | DiscreteLaplace, threshold: int, epsilon: Fraction) -> arb:
+    return reached(law, threshold - 1) + balls.exp(-balls.ball(epsilon))
+
+
+def _rare(law: DiscreteGaussian | DiscreteLaplace, start: int, most: Fraction) -> bool:
+    return balls.at_most(lambda: reached(law, start), most)
+
+
+def needed(
+    totals: Totals,
+    profile: Integers,
+    *,
+    law: TestLaw,
+    threshold: float,
+    teachers: int,
+    delta: float,
+    orders: Sequence[float] = ORDERS,
+    chance: float = 0.9,
+) -> float:
+    """The epsilon to propose so that public votes like ``profile`` pass with this chance; infinite if none does."""
+    known = tails(law, threshold, teachers + 1)
+    distance = known.distance_for(chance)
+    if distance > teachers + 1:
+        return math.inf
+    wanted = totals(profile, max(distance - 1, 0)) * UNIT
+    return float(epsilons(wanted, orders, known, delta)) + 2 * _SAFE
