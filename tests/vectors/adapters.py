@@ -295,8 +295,8 @@ QUERIES: Mapping[str, Adapter] = {
     "trimmed_mean_replace": lambda x, trim, lo, hi, beta: trimmed_mean.distance(_ordered(x), trim, lo, hi, beta),
     "mode_addremove": lambda counts: mode.distance(np.array(counts), "add_remove"),
     "mode_replace": lambda counts: mode.distance(np.array(counts), "replace"),
-    "iqr_surrogate_replace": lambda x, rank_low, rank_high, lo, hi, beta_low, beta_high: (
-        quantile.interquartile_distance(_ordered(x), (rank_low, rank_high), lo, hi, (beta_low, beta_high))
+    "iqr_surrogate_replace": lambda x, rank_low, rank_high, lo, hi, beta_low, beta_high: min(
+        quantile.distance(_ordered(x), *one) for one in ((rank_low, lo, hi, beta_low), (rank_high, lo, hi, beta_high))
     ),
 }
 

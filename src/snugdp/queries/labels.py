@@ -93,7 +93,7 @@ class Mode(Generic[Label]):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
+        context = ReleaseContext(noise, ledger, self._budget).with_question(lambda: asked(self, data))
         tally = Secret(Names(self.categories, "categories").counts(data))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
         return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, context)
@@ -169,7 +169,7 @@ class Vote(Generic[Label]):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
+        context = ReleaseContext(noise, ledger, self._budget).with_question(lambda: asked(self, data))
         tally = Secret(Names(self.candidates, "candidates").counts(data))
         mechanism, test, plan = self._prepare()
         shown = Shown(mechanism, lambda index: self.candidates[index])
