@@ -21,7 +21,7 @@ from snugdp.mechanisms.teachers.confident import ORDERS
 from snugdp.mechanisms.teachers.smooth_test import conversion
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian
 from snugdp_studies.paper.pate import renyi as tails
-from snugdp_studies.paper.pate.experiment import log_saturation, saturated, theorem6
+from snugdp_studies.paper.pate.renyi import log_saturation, saturated, theorem6
 from tests.mechanisms.noisy_votes import largest_loss, log_probabilities
 from tests.mechanisms.teachers.test_loss import tight
 

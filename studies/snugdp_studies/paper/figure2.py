@@ -24,8 +24,8 @@ from snugdp_studies.paper import drawing
 from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Line, Version
 from snugdp_studies.paper.pate.curves import LIKELY, Case, not_private_curves
 from snugdp_studies.paper.pate.data import Votes
-from snugdp_studies.paper.pate.experiment import not_private_conversion, not_private_gaussian_epsilon, theorem6
-from snugdp_studies.paper.pate.renyi import epsilons, tails, threshold_for
+from snugdp_studies.paper.pate.experiment import not_private_conversion, not_private_gaussian_epsilon
+from snugdp_studies.paper.pate.renyi import epsilons, tails, theorem6, threshold_for
 from snugdp_studies.paper.pate.study import SELECTIONS, selected
 
 SIGMAS = (13.7858, 20.977, 30.29, 39.3738, 48.5693)

@@ -17,7 +17,7 @@ from snugdp.mechanisms.teachers import loss
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.table import STEP, UNIT, LossTable, loss_table
 from snugdp.numerics import balls
-from snugdp_studies.paper.pate.experiment import theorem6
+from snugdp_studies.paper.pate.renyi import theorem6
 from tests.mechanisms.noisy_votes import largest_loss
 
 ORDERS = (1.05, 1.5, 3.0, 8.0, 22.0, 46.0, 100.0)

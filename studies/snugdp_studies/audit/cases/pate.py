@@ -181,7 +181,12 @@ def _by_smooth_sensitivity() -> Iterator[Case[Ballots]]:
         classes=len(CLASSES),
     )
     steps = (
-        Step("test", StepKind.TEST, StepNoise("renyi-loss", "gaussian"), Cost(neighbours=test.cost.neighbours)),
+        Step(
+            "test",
+            StepKind.TEST,
+            StepNoise("renyi-loss", "gaussian", params={"order": 2}),
+            Cost(neighbours=test.cost.neighbours),
+        ),
         Step("release", StepKind.RELEASE, StepNoise("plurality", "gaussian", float(sigma), "votes"), test.cost),
     )
     plan = Plan("smooth", theorem("labels-smooth/1"), steps, unit=Unit.TEACHER)

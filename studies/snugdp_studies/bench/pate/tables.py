@@ -17,8 +17,7 @@ from snugdp.mechanisms.teachers.confident import ORDERS as ALL_ORDERS
 from snugdp.mechanisms.teachers.smooth_test import conversion, smooth_plan
 from snugdp.mechanisms.teachers.table import UNIT, table_for
 from snugdp.noise import DiscreteGaussian
-from snugdp_studies.paper.pate.experiment import theorem6
-from snugdp_studies.paper.pate.renyi import LabelLosses, needed, threshold_for
+from snugdp_studies.paper.pate.renyi import LabelLosses, needed, theorem6, threshold_for
 
 Integers = NDArray[np.int64]
 

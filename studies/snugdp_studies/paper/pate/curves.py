@@ -28,7 +28,6 @@ from snugdp_studies.paper.pate import renyi
 from snugdp_studies.paper.pate.experiment import (
     not_private_parameters_of_the_experiment,
     not_private_pate_ptr,
-    theorem6,
 )
 
 Floats = NDArray[np.float64]
@@ -93,7 +92,7 @@ def not_private_curves(case: Case, names: Iterable[str] | None = None, seed: int
     shape = {"sigma": case.sigma, "delta": case.delta, "teachers": case.teachers}
     ways: dict[str, Callable[[], float]] = {
         "gaussian": lambda: plain,
-        "theorem6": lambda: _by_orders(case, theorem6),
+        "theorem6": lambda: _by_orders(case, renyi.theorem6),
         "tight": lambda: _by_table(case),
         "pair": lambda: not_private_pair_epsilon(case, plain),
         "printed": lambda: not_private_pate_ptr(case.votes, noise=Simulation(seed), **shape),  # type: ignore[arg-type]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +19,7 @@ from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.loss import ceiling, log1mexp, log_sum
 from snugdp.noise import Gaussian, Simulation
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.paper.pate.renyi import log_saturation, saturated
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -38,53 +38,6 @@ def not_private_informal_loss(order: float, sigma: float) -> float:
     0.0074
     """
     return math.exp(-2 * order / sigma**2) / order
-
-
-def theorem6(log_q: ArrayLike, sigma: float, order: ArrayLike) -> Floats:
-    """The loss of Papernot et al. 2018, Theorem 6, with its side conditions; for comparison.
-
-    It is proved in their paper, and monotone in q by experience only: no test here decides with it.
-
-    >>> theorem6(-20.0, 10.0, 5.0) < ceiling(10.0, 5.0)
-    np.True_
-    """
-    logs, order = np.broadcast_arrays(np.asarray(log_q, dtype=np.float64), np.asarray(order, dtype=np.float64))
-    most = ceiling(sigma, order)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        mu2 = sigma * np.sqrt(-logs)
-        mu1 = mu2 + 1
-        e1, e2 = mu1 / sigma**2, mu2 / sigma**2
-        room = (mu2 - 1) * e2 - mu2 * (np.log(mu1 / (mu1 - 1)) + np.log(mu2 / (mu2 - 1)))
-        valid = (order <= mu1) & (mu2 > 1) & (-logs > e2) & (logs <= room)
-        stay = log1mexp(logs)
-        log_a = stay - log1mexp((logs + e2) * (mu2 - 1) / mu2)
-        log_b = e1 - logs / (mu1 - 1)
-        found = log_sum(stay + (order - 1) * log_a, logs + (order - 1) * log_b) / (order - 1)
-    bounded: Floats = np.where(valid & (found < most), np.maximum(found, 0.0), most)
-    return bounded
-
-
-def saturated(log_q: ArrayLike, sigma: float, order: float) -> Floats:
-    """Theorem 6 up to where it first fails, and the worst case after: monotone in q by experience only."""
-    logs = np.asarray(log_q, dtype=np.float64)
-    found: Floats = np.where(logs <= log_saturation(sigma, order), theorem6(logs, sigma, order), ceiling(sigma, order))
-    return found
-
-
-@lru_cache(maxsize=256)
-def log_saturation(sigma: float, order: float) -> float:
-    """Log of the q up to which Theorem 6 is below the worst case, from q = 0 on without a break (by scanning)."""
-    most = float(ceiling(sigma, order))
-    scan = -np.geomspace(1e-6, 1e5, 20_000)[::-1]
-    fails = np.append(theorem6(scan, sigma, order) >= most, True)
-    first = int(np.argmax(fails))
-    if first in (0, len(scan)):
-        return float(scan[0]) if first == 0 else 0.0
-    low, high = float(scan[first - 1]), float(scan[first])
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if theorem6(middle, sigma, order) >= most else (middle, high)
-    return low
 
 
 def not_private_label_loss(log_q: ArrayLike, sigma: float, order: float, *, sigma_2: float | None = None) -> Floats:
