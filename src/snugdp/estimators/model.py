@@ -93,7 +93,7 @@ class LinearModel(PrivateEstimator):
             self._forget()
             self._name_features(table)
             public = partial(self._as_read, response, table.layout)
-            asked = context.asking(lambda: self._question(table.layout.features, y, **public()))
+            asked = context.with_question(lambda: self._question(table.layout.features, y, **public()))
             outcome: Outcome[Any] = method.fit(Secret(rows), asked)
         return self._keep(outcome, plan, budget, response, table.layout)
 

@@ -55,7 +55,7 @@ class Query(ABC, Generic[Seen]):
         Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
         """
         context = ReleaseContext(noise, ledger, self._budget)
-        return self._release(data, context.asking(lambda: self._question(self._column(data))))
+        return self._release(data, context.with_question(lambda: self._question(self._column(data))))
 
     @abstractmethod
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
