@@ -18,6 +18,7 @@ from snugdp.accounting.objective import linear, removal
 from snugdp.accounting.objective.run import RunCost, within
 from snugdp.numerics import balls
 from tests.accounting.objective.perturbed import Array, Law, beside, deltas, random_pair
+from tests.effort import often, repeated
 
 CLASS_T = ("logcosh", "pseudo_huber")
 LEEWAY = 1 + 1e-7  # floats in the exact laws
@@ -93,22 +94,24 @@ def floats_of_loss(t: Array, m: float, kappa: float) -> Array:
 # --- the guarantee ---
 
 
+@repeated
 @pytest.mark.parametrize("kind", CLASS_T)
 def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
     rng = np.random.default_rng(100 + len(kind))
     for epsilon, delta in GOALS:
         m, kappa, _ = limits(epsilon, delta)
-        for _ in range(7):
+        for _ in range(often(4, 7)):
             one, other = random_pair(rng, kind, m, kappa)
             for p, q in ((other, one), (one, other)):
                 assert deltas(p, q, [epsilon], 150)[0] <= delta * LEEWAY
 
 
+@repeated
 @pytest.mark.parametrize("kind", CLASS_T)
 def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
     """At every epsilon, also below zero, the removal alone: without the help of the other direction."""
     rng = np.random.default_rng(200 + len(kind))
-    for _ in range(5):
+    for _ in range(often(3, 5)):
         m, kappa = float(rng.uniform(0.03, 2.5)), float(np.exp(rng.uniform(-4, 2)))
         atom = removal_only(Fraction(m) ** 2, Fraction(kappa))
         one, other = random_pair(rng, kind, m, kappa)
