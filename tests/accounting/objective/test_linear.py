@@ -44,7 +44,7 @@ def kappa_limit(
     return linear.largest_kappa(*budget, squares, parts, rational(mu, "mu") ** 2)
 
 
-def kappa_alone(epsilon: Real, m: float) -> Fraction:
+def kappa_alone(epsilon: Real, m: float | Fraction) -> Fraction:
     """The largest kappa of one run on its own (linear.proof.md, Corollary 1)."""
     level = rational(epsilon, "epsilon")
     return min(level, level / 2 + Fraction(m) ** 2 / 4)
