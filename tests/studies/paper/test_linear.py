@@ -16,8 +16,8 @@ from snugdp.mechanisms.linear.base import Design
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import RowMap
-from snugdp_studies.paper.linear import experiment
-from snugdp_studies.paper.linear.experiment import (
+from snugdp_studies.paper import linear
+from snugdp_studies.paper.linear import (
     not_private_adaops_lambda_min,
     not_private_adaops_norm_cap,
     not_private_grid,
@@ -54,7 +54,7 @@ def laws(ys: list[float], lam: float, gamma: float) -> tuple[float, float]:
 
 
 def test_every_public_name_says_that_it_is_not_private() -> None:
-    tree = ast.parse(Path(experiment.__file__).read_text())
+    tree = ast.parse(Path(linear.__file__).read_text())
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     assert all(name.startswith(("not_private_", "NotPrivate", "_")) for name in names)
 
