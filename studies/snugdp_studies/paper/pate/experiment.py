@@ -161,7 +161,7 @@ def not_private_upper_bound(
     experiment is not (C9). The margin is larger than needed, and its proof lacks the weights (T5).
     """
     margin = math.sqrt(2 * math.log(2 / (delta / 2)))
-    first, second = not_private_normals(noise, 2).tolist()
+    first, second = map(float, not_private_normals(noise, 2))
     shift = parameters.beta * parameters.sigma * (first + margin)
     return loss + sensitivity * parameters.sigma * (second + margin * math.exp(min(shift, _FAR)))
 
