@@ -387,13 +387,7 @@ BUILT: Mapping[str, Mapping[str, Adapter]] = {
 }
 
 # Parts that the product does not have yet: their vectors are counted and reported, never taken for passed.
-LATER: Mapping[str, frozenset[str] | None] = {}
-
-
-def is_later(file: str, kind: str) -> bool:
-    """Whether the part that this kind belongs to is still to be built."""
-    kinds = LATER.get(file, frozenset())
-    return kinds is None or kind in kinds
+LATER = frozenset({"bounds", "frontier", "inference", "persons", "scores", "statistics"})
 
 
 def exactly(value: Any) -> Fraction | float:

@@ -23,7 +23,7 @@ from snugdp.estimators.logistic import LogisticRegression
 from snugdp.noise import Gaussian, Simulation
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.bench.contest.report import Cell, Report, Summary
-from snugdp_studies.bench.contest.run import Contender, Job, Plan, Setting, Task
+from snugdp_studies.bench.contest.run import Contender, Plan, Setting, Task
 from snugdp_studies.bench.contest.speed import Timing, one_thread, table, timed
 from snugdp_studies.bench.contest.tables import Floats, Scaling, Split, Tables, Targets, spread
 
@@ -165,6 +165,7 @@ class Classification(Task):
     """Logistic regression. A variant is a way to scale the rows."""
 
     name, variant, measures = "classification", "scaling", ("log_loss", "wrong")
+    noise_of = ("dataset", "variant", "method", "epsilon", "number")
     contenders = CONTENDERS
     tables = Tables(
         last="label in the last column, as text or a number",
@@ -204,10 +205,6 @@ class Classification(Task):
         """They are known scalings."""
         if not variants or any(name not in get_args(Scaling) for name in variants):
             raise ValueError(f"--scalings are {', '.join(get_args(Scaling))}")
-
-    def noise_key(self, job: Job) -> tuple[object, ...]:
-        """Everything but the data."""
-        return job.dataset, job.variant, job.method, job.epsilon, job.number
 
     def measure(self, answer: Floats, split: Split) -> tuple[float, float]:
         """Log-loss and share of wrong classes."""

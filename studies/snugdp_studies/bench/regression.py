@@ -20,7 +20,7 @@ from rich.table import Table
 from snugdp.estimators.linear import LinearRegression
 from snugdp.noise import Simulation
 from snugdp_studies.bench.contest.report import Cell, Report, Summary, geometric
-from snugdp_studies.bench.contest.run import Contender, Job, Plan, Setting, Task
+from snugdp_studies.bench.contest.run import Contender, Plan, Setting, Task
 from snugdp_studies.bench.contest.speed import Jobs, Timing, one_thread, timed
 from snugdp_studies.bench.contest.tables import Floats, Split, Tables, spread
 
@@ -128,6 +128,7 @@ class Regression(Task):
     """Linear regression. A variant is a factor by which the bound on targets is too large."""
 
     name, variant, measures = "regression", "factor", ("errors", "refused")
+    noise_of = ("dataset", "method", "epsilon", "variant", "number")
     contenders = CONTENDERS
     tables = Tables(
         last="target in the last column",
@@ -153,10 +154,6 @@ class Regression(Task):
         """The first is the bound itself."""
         if not all(factor > 1 for factor in variants[1:]):
             raise ValueError("--loose is a factor above 1: how many times too large the bound on targets is")
-
-    def noise_key(self, job: Job) -> tuple[object, ...]:
-        """Everything but the data."""
-        return job.dataset, job.method, job.epsilon, job.variant, job.number
 
     def measure(self, answer: Floats | None, split: Split) -> tuple[float, float]:
         """The mean squared error, and whether the fit was refused: that predicts 0, as one would without a model."""

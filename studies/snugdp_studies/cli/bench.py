@@ -126,8 +126,8 @@ def selection(
             contest.plot(plot, delta=delta)
             return
         heads = (f"mu of a run, {runs:g} on average, delta {delta:g}", *(f"{e:g}" for e in contest.EPSILONS))
-        rows = contest.run(runs, delta)
-        down = ((row.name, *(f"{int(mu * 10_000) / 10_000:.4f}" for mu in row.mu)) for row in rows)
+        rows = contest.run(runs, delta).items()
+        down = ((name, *(f"{int(mu * 10_000) / 10_000:.4f}" for mu in found)) for name, found in rows)
         console.print(table(heads, down))
         say(console, f"one calibration by C2: {contest.calibration_seconds(runs):.2f} s")
 

@@ -203,7 +203,7 @@ KNOWN = {  # mean and standard deviation of the error over five splits; epsilon 
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_real_tables() -> None:
     """Within 3 std sqrt(2/5) + 2 %."""
     folder = {real_data(f"{name}.csv.gz").parent for name in KNOWN}.pop()

@@ -58,7 +58,8 @@ class Contender:
 class Task(ABC):
     """One contest. A variant is one more way in which every method is run: a scaling, or a loose bound.
 
-    ``measures``: the names of what a fit is measured by; the mean of the first decides who is best.
+    ``measures``: the names of what a fit is measured by; the mean of the first decides who is best. ``noise_of``: on
+    what of a job its noise depends, everything but the data.
     """
 
     name: ClassVar[str]
@@ -66,6 +67,7 @@ class Task(ABC):
     contenders: ClassVar[dict[str, Contender]]
     measures: ClassVar[tuple[str, str]]
     variant: ClassVar[str]
+    noise_of: ClassVar[tuple[str, ...]]
     about: ClassVar[str]
     notes: ClassVar[tuple[str, ...]]
 
@@ -76,10 +78,6 @@ class Task(ABC):
     @abstractmethod
     def check(self, variants: Sequence[Any]) -> None:
         """Raise a ValueError if there is no such variant."""
-
-    @abstractmethod
-    def noise_key(self, job: Job) -> tuple[object, ...]:
-        """What the noise of a fit depends on."""
 
     @abstractmethod
     def measure(self, answer: Any, split: Split) -> tuple[float, float]:
@@ -219,7 +217,7 @@ def one(job: Job) -> Score:
     """Run one fit on one thread."""
     task = named(job.task)
     split = tables.split(task.tables, job.data, job.dataset, job.number, task.scaling(job.variant))
-    setting = Setting(job.epsilon, job.delta, noise_start(*task.noise_key(job)), job.variant)
+    setting = Setting(job.epsilon, job.delta, noise_start(*(getattr(job, name) for name in task.noise_of)), job.variant)
     with one_thread():
         before = perf_counter()
         answer = task.contenders[job.method].fit(split, setting)
