@@ -8,7 +8,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from snugdp.tables.engines.base import measure
+from snugdp.tables.engines import measure
 from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.sources import Csv
 from snugdp_studies.bench.contest.speed import Timing, timed

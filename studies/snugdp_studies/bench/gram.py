@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from snugdp.tables.passes.moments import GramPass, Moments
 from snugdp.tables.rowmap import RowMap
-from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.schema import Number, Schema
-from snugdp.tables.sources.base import Batch, Partition, Source
+from snugdp.tables.sources.base import Batch, UndividedSource
 from snugdp_studies.bench.contest.speed import Jobs, Timing, timed
 
 Floats = NDArray[np.float64]
@@ -101,8 +100,7 @@ def streamed(repeats: int = 3, rows: int = STREAMED[0], d: int = STREAMED[1]) ->
     """A Parquet file read by Polars in batches: decoded only, multiplied in floats, and exactly."""
     import polars as pl
 
-    from snugdp.tables.engines.base import measure
-    from snugdp.tables.engines.local import Local
+    from snugdp.tables.engines import Local, measure
     from snugdp.tables.sources import open_source
 
     work = GramPass(schema(d))
@@ -142,7 +140,7 @@ def growth(rows: Sequence[int] = GENERATED, d: int = STREAMED[1]) -> list[Timing
 
 def report_generated(rows: int, d: int) -> None:
     """Print the seconds and the peak megabytes of one pass over generated rows: the inside of ``growth``."""
-    from snugdp.tables.engines.base import measure
+    from snugdp.tables.engines import measure
 
     source, work = Generated(rows, d), GramPass(schema(d))
     measure(Generated(_STEP, d), work, progress=False)
@@ -163,25 +161,14 @@ def _peak_kilobytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "darwin" else 1)
 
 
-class Generated(Source, Partition):
+class Generated(UndividedSource):
     """Rows made up as they are read: slices of one table at different places, so that making them costs nothing."""
+
+    name = "the generated table"
 
     def __init__(self, rows: int, d: int) -> None:
         self._rows, self._table = rows, nw.from_native(table(2 * _STEP, d, 0), eager_only=True)
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """All floats."""
-        return dict(self._table.schema)
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the generated table"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
+        self.types = dict(self._table.schema)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows."""

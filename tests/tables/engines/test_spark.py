@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from snugdp.secrecy.secret import unwrap
-from snugdp.tables.engines import Engine, measure
-from snugdp.tables.engines.spark import Spark
+from snugdp.tables import engines
+from snugdp.tables.engines import Engine, Spark, measure
 from snugdp.tables.passes.histogram import CountPass, HistogramPass
 from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.schema.schema import Number, Schema
@@ -60,11 +60,9 @@ def test_a_worker_that_dies_is_an_error_where_nobody_tries_again(table: Any, tmp
 
 
 def test_a_partition_that_is_missing_or_doubled_is_an_error(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snugdp.tables.engines import spark as engine
-
-    real = engine._answers
+    real = engines._answers
     for change in (lambda answers: answers[:-1], lambda answers: [*answers, answers[0]]):
-        monkeypatch.setattr(engine, "_answers", lambda job, change=change: (real(job)[0], change(real(job)[1])))
+        monkeypatch.setattr(engines, "_answers", lambda job, change=change: (real(job)[0], change(real(job)[1])))
         with pytest.raises(TableError, match="missing or came twice"):
             measure(table, WORK)
 

@@ -6,7 +6,7 @@ by cell, never by what all cells have in common. Arrays of numbers are read in p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -20,9 +20,9 @@ from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.cells import matrix, numbers
 from snugdp.tables.cells.rows import is_sparse
 from snugdp.tables.layouts.base import MAX_BLOCK_CELLS, NumberLayout, is_bound
-from snugdp.tables.schema.kinds import DType, Number
+from snugdp.tables.schema.kinds import Number
 from snugdp.tables.schema.scaling import Affine, Floats, floats, scale_for
-from snugdp.tables.sources.base import Batch, Frame, Partition, Source, step
+from snugdp.tables.sources.base import Batch, Frame, UndividedSource, step
 
 
 class Block(PrivateState):
@@ -113,45 +113,36 @@ class ArraySchema(NumberLayout):
             np.multiply(raw[part], self._factor, out=out, dtype=np.float64)
 
 
-class ArraySource(Source, Partition):
+class ArraySource(UndividedSource):
     """A matrix and its targets in memory, in blocks of rows that share its memory.
 
     Guarantee: what is raised depends on shapes and declared types alone; that X and y have different lengths is a
     mistake of the program, and public.
     """
 
-    def __init__(self, X: object, y: object, schema: ArraySchema) -> None:
-        self._X = matrix(X)
-        self._y = vector(y)
-        self._schema = schema
+    name = "the array"
+
+    def __init__(self, X: object, y: object, schema: NumberLayout) -> None:
+        self._open(X, vector(y), schema)
+
+    def _open(self, X: object, y: Floats | None, schema: NumberLayout) -> None:
+        self._X, self._y = matrix(X), y
+        self.types = dict.fromkeys(schema.columns, nw.Float64())  # numbers, whatever their width
         if self._X.shape[1] != len(schema.names):
             raise ValueError(f"the rows have {self._X.shape[1]} entries, but {len(schema.names)} are expected")
-        same_length(self._X, self._y)
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """Numbers, whatever their width."""
-        return dict.fromkeys(self._schema.columns, nw.Float64())
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the array"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
+        if y is not None:
+            same_length(self._X, y)
 
     def is_empty(self) -> bool:
         """Whether there are no rows. Private, except in a rehearsal."""
         return not len(self._X)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Blocks of rows. Engines hand them on; only ``ArraySchema`` looks inside."""
-        size = step(len(self._schema.names))
+        """Blocks of rows. Engines hand them on; only the layouts of matrices look inside."""
+        size = step(self._X.shape[1])
         for start in range(0, len(self._X), size):
-            block = Block(self._X[start : start + size], self._y[start : start + size])
-            yield Batch(cast(Frame, block))
+            part = slice(start, start + size)
+            yield Batch(cast(Frame, Block(self._X[part], None if self._y is None else self._y[part])))
 
 
 def same_length(X: Sized, y: Sized) -> None:

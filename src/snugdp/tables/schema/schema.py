@@ -177,6 +177,11 @@ class Schema:
         return {name: column for name, column in self.columns.items() if name != self.target}
 
     @property
+    def _scales(self) -> dict[str, scaling.Scale]:
+        """How every column but the target is scaled."""
+        return {name: scaling.scale_for(column, len(self._used)) for name, column in self._used.items()}
+
+    @property
     def features(self) -> tuple[str, ...]:
         """The names of the entries of a vector, in order; the constant comes last."""
         return (*self._entries, "intercept") if self.intercept else self._entries
@@ -240,10 +245,8 @@ class Schema:
     def blocks(self, frame: nw.DataFrame[Any]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
         """As ``vectors``, some rows at a time: column-major, in the cache, overwritten by the next block."""
         self.check({name: inferred(declared(frame.get_column(name))) for name in frame.columns if name in self.columns})
-        used = self._used
-        scales = {name: scaling.scale_for(column, len(used)) for name, column in used.items()}
         target = (self.target, labels.target_scale(self.columns[self.target])) if self.target is not None else None
-        return scaling.blocks(frame, scales, self.intercept, target)
+        return scaling.blocks(frame, self._scales, self.intercept, target)
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of vectors (one coefficient for every name in ``features``) in the user's units.
