@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real
-from snugdp.tables.layouts.arrays import ArraySchema, ArraySource
-from snugdp.tables.layouts.base import WrappedLayout
+from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, WrappedLayout
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.kinds import Column
 from snugdp.tables.schema.scaling import Affine, Scale, Sign

@@ -311,11 +311,9 @@ class Rule(Protocol):
 
     def ends(self, window: Window) -> tuple[int, int]:
         """Where the first and the last record end that end in this window; -1 if none does."""
-        ...
 
     def close(self) -> None:
         """An error if the file must not end here."""
-        ...
 
 
 class Lines:

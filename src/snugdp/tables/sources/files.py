@@ -27,15 +27,12 @@ class Format(Protocol):
 
     def types(self, path: Path) -> dict[str, DType]:
         """Names and declared types, without a look at the rows."""
-        ...
 
     def verify(self, path: Path) -> None:
         """An error if the content is not what such files declare to be, which is public."""
-        ...
 
     def batches(self, path: Path, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows."""
-        ...
 
 
 @dataclass(frozen=True)
