@@ -54,12 +54,12 @@ class LazySource(UndividedSource):
                 "a polars query on a CSV or JSON file takes its types from the first rows, and a later cell that does "
                 "not fit makes it fail: give the path of the CSV file, or write it to Parquet first"
             )
-        self._query, self.types = query, types
+        self.query, self.types = query, types
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, streamed."""
         explain = "the polars query failed while it ran; the cause is withheld because it may quote rows"
-        return guarded(streamed(self._query.select(columns), len(columns)), lambda: explain)
+        return guarded(streamed(self.query.select(columns), len(columns)), lambda: explain)
 
 
 def streamed(query: pl.LazyFrame, columns: int) -> Iterator[Batch]:
