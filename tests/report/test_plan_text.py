@@ -43,10 +43,8 @@ def codes(name: str, place: int) -> set[str]:
 @cache
 def calls() -> list[ast.Call]:
     """All calls in the library."""
-    trees = (
-        ast.parse(text) for path in ROOT.rglob("*.py") if any(name in (text := path.read_text()) for name in CODED)
-    )
-    return [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    texts = [text for path in ROOT.rglob("*.py") if any(name in (text := path.read_text()) for name in CODED)]
+    return [node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
 
 
 def test_every_code_has_words() -> None:
