@@ -18,7 +18,7 @@ from snugdp.estimators.inputs import Floats, InputTable, NormBounds, eager, read
 from snugdp.estimators.labels import declared, labels_of
 from snugdp.numerics.rationals import rational
 from snugdp.tables.layouts.affine import UnitlessLayout
-from snugdp.tables.schema.labels import MAX_CLASSES, classes_in, codes, with_classes
+from snugdp.tables.schema.scaling import MAX_CLASSES, classes_in, codes, with_classes
 from snugdp.tables.schema.schema import Layout, Number, Schema
 
 if TYPE_CHECKING:
