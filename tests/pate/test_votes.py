@@ -21,7 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snugdp.pate import blocks, cells
+from snugdp.pate import blocks
+from snugdp.pate import votes as vote_forms
 from snugdp.pate.votes import Panel, read
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.cells.cell import label as label_of
@@ -124,7 +125,7 @@ def test_every_container_reads_alike(
     if small:
         monkeypatch.setattr(blocks, "CELLS", 7)
         monkeypatch.setattr(blocks, "_GROUP", 2)
-        monkeypatch.setattr(cells, "_CELLS", 5)
+        monkeypatch.setattr(vote_forms, "_CELLS", 5)
     histograms, queries, teachers = (table[kind] for table in everything)
     for n_teachers in (None, 9):
         found = read(histograms, n_teachers=n_teachers, classes=["a", "b", "c"])

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it was before there were ids
     "neighbours/1": ("core.guarantee:Neighbours", "guarantee:Neighbours"),
-    "unit/1": ("core.unit:Unit", "guarantee:Unit"),
+    "unit/1": ("core.outcome:Unit", "guarantee:Unit"),
     "budget/1": ("core.guarantee:Budget", "guarantee:Budget"),
     "cost/1": ("core.guarantee:Cost", "guarantee:Cost"),
     "atom/1": ("accounting.composition:Atom", "accounting.triple:Atom"),

@@ -15,8 +15,7 @@ from snugdp.accounting import renyi as certified
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.confident import MOST, confident_losses
-from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance, confident_profile
-from snugdp.mechanisms.teachers.passing import best_table
+from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance, best_table, confident_profile
 from snugdp.mechanisms.teachers.table import STEP, UNIT
 from snugdp.numerics import balls
 from tests.mechanisms.noisy_votes import divergence, log_probabilities

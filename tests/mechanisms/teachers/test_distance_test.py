@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
-from snugdp.mechanisms.teachers.distance_test import Ballots, Labelling, SharpDistance, labels_profile
+from snugdp.mechanisms.teachers.distance_test import (
+    Ballots,
+    Labelling,
+    PassTable,
+    SharpDistance,
+    best_table,
+    labels_profile,
+)
 from snugdp.mechanisms.teachers.pair import Profile, composer_for, pair
-from snugdp.mechanisms.teachers.passing import PassTable, best_table
 from tests.mechanisms.noisy_votes import probabilities
 
 Floats = NDArray[np.float64]

@@ -12,13 +12,14 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from snugdp.accounting import renyi
 from snugdp.accounting.gaussian import positive, threshold
 from snugdp.certify.bound import BoundTest
 from snugdp.certify.smooth import SmoothBound
 from snugdp.core.guarantee import Cost, Neighbours
+from snugdp.mechanisms.teachers.ball import Floats, Integers
 from snugdp.mechanisms.teachers.loss import ceiling
 from snugdp.mechanisms.teachers.smooth import local_sums, smooth_sensitivity, total_loss
 from snugdp.mechanisms.teachers.table import UNIT
@@ -26,9 +27,6 @@ from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 THEOREM = theorem("labels-smooth/1")
 ORDERS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 24.0, 28.0, 34.0, 40.0)
