@@ -22,6 +22,7 @@ from snugdp import (
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
+from tests.accounting.hockey import hockey_stick
 from tests.plans import plan_of
 
 PLAN = plan_of("a test of the spine", {"test": Cost(epsilon=1), "release": Cost()})
@@ -159,10 +160,6 @@ def test_a_secret_is_not_a_release() -> None:
     assert isinstance(outcome, Refused)
     with pytest.raises(TypeError, match="private value"):
         release_or_refuse(PLAN, Careless(), Careless(), Secret(5), ReleaseContext(Simulation(1)))
-
-
-def hockey_stick(p: Any, q: Any, epsilon: float) -> float:
-    return float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
 
 
 def response(loss: float) -> tuple[Any, Any]:

@@ -18,8 +18,7 @@ from snugdp.mechanisms.teachers.confident import MOST, confident_losses
 from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance, best_table, confident_profile
 from snugdp.mechanisms.teachers.table import STEP, UNIT
 from snugdp.numerics import balls
-from tests.mechanisms.noisy_votes import divergence, log_probabilities
-from tests.mechanisms.teachers.test_loss import histograms, moved
+from tests.mechanisms.noisy_votes import divergence, histograms, log_probabilities, moved
 
 Floats = NDArray[np.float64]
 Row = tuple[int, ...]

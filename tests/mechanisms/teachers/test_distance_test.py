@@ -25,7 +25,7 @@ from snugdp.mechanisms.teachers.distance_test import (
     labels_profile,
 )
 from snugdp.mechanisms.teachers.pair import Profile, composer_for, pair
-from tests.mechanisms.noisy_votes import probabilities
+from tests.mechanisms.noisy_votes import histograms, moved, probabilities
 
 Floats = NDArray[np.float64]
 Setting = tuple[float, int, int, int, str, str, int, int]
@@ -57,21 +57,9 @@ def hockey(
     return refused + float(np.maximum(passed, 0).sum())
 
 
-def histograms(teachers: int, classes: int, missing: int) -> list[tuple[int, ...]]:
-    """All histograms in which at most so many teachers abstain."""
-    found = itertools.product(range(teachers + 1), repeat=classes)
-    return [votes for votes in found if teachers - missing <= sum(votes) <= teachers]
-
-
-def moved(votes: tuple[int, ...], teachers: int) -> list[tuple[int, ...]]:
-    """All histograms that one teacher can make of it: a vote moved, withdrawn, or cast by one who abstained."""
-    found = {votes}
-    for a, b in itertools.permutations(range(len(votes) + 1), 2):  # the last place holds who abstains
-        full = [*votes, teachers - sum(votes)]
-        if full[a] > 0:
-            full[a], full[b] = full[a] - 1, full[b] + 1
-            found.add(tuple(full[:-1]))
-    return sorted(found)
+def near(votes: tuple[int, ...], teachers: int) -> list[tuple[int, ...]]:
+    """All histograms that one of so many teachers can make of it."""
+    return sorted(other for other in moved(votes) if sum(other) <= teachers)
 
 
 def remembering(labelling: Labelling) -> Callable[[NDArray[np.int64]], Callable[[int], Profile]]:
@@ -111,7 +99,7 @@ def violations(test: SharpDistance, setting: Setting) -> tuple[float, set[int]]:
     """The largest exact delta over the claimed one, and the distances that occurred."""
     sigma, queries, classes, teachers, _, _, _, most = setting
     epsilon, delta = float(test.budget.epsilon), float(test.budget.delta)
-    single = histograms(teachers, classes, 1)
+    single = [votes for total in (teachers - 1, teachers) for votes in histograms(total, classes)]  # one may abstain
     shuffled = np.random.default_rng(5).permutation(len(single) ** queries)[:most]
     of_sorted = cache(lambda votes: (d := test.distance(np.array(votes)), float(test.table.at(d))))
     worst, seen = 0.0, set()
@@ -119,7 +107,7 @@ def violations(test: SharpDistance, setting: Setting) -> tuple[float, set[int]]:
         one = tuple(single[code // len(single) ** i % len(single)] for i in range(queries))
         distance, here = of_sorted(tuple(sorted(one)))  # the order of the queries does not matter
         seen.add(distance)
-        around = list(itertools.product(*(moved(votes, teachers) for votes in one)))
+        around = list(itertools.product(*(near(votes, teachers) for votes in one)))
         picked = np.random.default_rng(code).permutation(len(around))[:40]
         for other in (around[i] for i in picked.tolist()):
             near, there = of_sorted(tuple(sorted(other)))
@@ -183,7 +171,7 @@ def test_one_label_is_dominated_by_its_pair() -> None:
         sigma = float(generator.uniform(0.5, 8))
         q = float(log_miss(gaps(np.array([votes])), sigma)[0])
         bound = exact_profile(q, math.sqrt(2) / sigma, epsilons)
-        for other in moved(votes, teachers):
+        for other in near(votes, teachers):
             here, there = law(votes, sigma), law(other, sigma)
             deltas = np.maximum(here[:, None] - np.exp(epsilons) * there[:, None], 0).sum(axis=0)
             assert (deltas <= bound * (1 + 1e-7) + 1e-13).all()
@@ -246,7 +234,7 @@ def test_profiles_are_nested() -> None:
     epsilons = np.linspace(-1, 2, 13)
     for _ in range(40):
         votes = generator.multinomial(60, generator.dirichlet([0.5] * 4), size=8)
-        other = np.array([(around := moved(tuple(row), 60))[generator.integers(len(around))] for row in votes.tolist()])
+        other = np.array([(around := near(tuple(row), 60))[generator.integers(len(around))] for row in votes.tolist()])
         moves = int(generator.integers(0, 12))
         here = labelling.profile(Ballots.of(votes), moves)
         there = labelling.profile(Ballots.of(other), moves + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,34 +17,11 @@ from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.table import STEP, UNIT, LossTable, loss_table
 from snugdp.numerics import balls
 from snugdp_studies.paper.pate.renyi import theorem6
-from tests.mechanisms.noisy_votes import largest_loss
+from tests.mechanisms.noisy_votes import histograms, largest_loss, moved
 
 ORDERS = (1.05, 1.5, 3.0, 8.0, 22.0, 46.0, 100.0)
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-def histograms(total: int, classes: int) -> Iterator[tuple[int, ...]]:
-    if classes == 1:
-        yield (total,)
-        return
-    for first in range(total + 1):
-        for rest in histograms(total - first, classes - 1):
-            yield (first, *rest)
-
-
-def moved(votes: tuple[int, ...], abstain: bool = True) -> set[tuple[int, ...]]:
-    """Every histogram that one teacher can make of these votes."""
-    found = {votes}
-    for j, k in itertools.permutations(range(len(votes)), 2):
-        if votes[j]:
-            found.add(tuple(n - (i == j) + (i == k) for i, n in enumerate(votes)))
-    if abstain:
-        for j, n in enumerate(votes):
-            found.add(tuple(m + (i == j) for i, m in enumerate(votes)))
-            if n:
-                found.add(tuple(m - (i == j) for i, m in enumerate(votes)))
-    return found
 
 
 def tight(log_q: ArrayLike, sigma: float, order: ArrayLike, cells: int = 400) -> Floats:
