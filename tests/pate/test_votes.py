@@ -26,6 +26,7 @@ from snugdp.pate import votes as vote_forms
 from snugdp.pate.votes import Panel, read
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.cells.cell import label as label_of
+from tests.effort import often, repeated
 
 rng = np.random.default_rng(4)
 COUNTS = np.array([[5, 2, 0], [0, 0, 7], [3, 3, 1], [1, 6, 0]])
@@ -241,7 +242,8 @@ label = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@repeated
+@settings(max_examples=often(60, 150), deadline=None, derandomize=True)
 @given(numeric, st.lists(label, min_size=2, max_size=9, unique_by=label_of), st.data())
 def test_typed_cells_match_as_one_by_one(dtype: str, classes: list[Any], data: st.DataObject) -> None:
     kind = np.dtype(dtype)
