@@ -18,6 +18,7 @@ from snugdp.mechanisms.teachers.confident import MOST, confident_losses
 from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance, best_table, confident_profile
 from snugdp.mechanisms.teachers.table import STEP, UNIT
 from snugdp.numerics import balls
+from tests.effort import often, repeated
 from tests.mechanisms.noisy_votes import divergence, histograms, log_probabilities, moved
 
 Floats = NDArray[np.float64]
@@ -58,9 +59,10 @@ def answers(row: Row, sigma: float, threshold: float, spread: float) -> Floats:
     return np.maximum(law, 1e-290)
 
 
+@repeated
 def test_the_joint_loss_is_above_the_exact_one() -> None:
     generator = np.random.default_rng(4)
-    for _ in range(30):
+    for _ in range(often(12, 30)):
         sigma, spread = float(np.exp(generator.uniform(0.2, 2.5))), float(np.exp(generator.uniform(0, 2)))
         row = tuple(int(n) for n in generator.multinomial(25, generator.dirichlet(np.full(3, 0.6))))
         at = float(generator.uniform(5, 25))
