@@ -11,18 +11,18 @@ import pytest
 
 from snugdp import Budget, Simulation
 from snugdp.mechanisms.components.base import Rank, Start, Task, edge
-from snugdp.mechanisms.components.dual import Dual
-from snugdp.mechanisms.components.gap_test import (
+from snugdp.mechanisms.components.projector import (
     KEPT,
     W0,
+    Dual,
     GapCertificate,
     PairTest,
+    Projector,
     SpectrumTest,
     sensitivity,
     sensitivity_above,
 )
-from snugdp.mechanisms.components.noisy_matrix import symmetric
-from snugdp.mechanisms.components.projector import Projector
+from snugdp.mechanisms.linear.noisy_sums import symmetric
 from snugdp.noise import Gaussian
 from snugdp.numerics import eigenvalues
 from snugdp.numerics.eigenvalues import spectrum
@@ -216,7 +216,7 @@ def task(k: Any = 1, p: int = 3, **options: Any) -> Task:
 
 def test_the_gap_of_a_noisy_matrix_is_certified_as_rarely_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a failure of one in two: never certain to fail, and the bound is not trivial."""
-    monkeypatch.setattr("snugdp.mechanisms.components.dual.FAILURE", Fraction(1, 2))
+    monkeypatch.setattr("snugdp.mechanisms.components.projector.FAILURE", Fraction(1, 2))
     one = task(budget=Budget(2, 0.5), rows=1)
     dual, noise, unit = Dual(one), Simulation(13), one.unit
     first = dual._shares[1]

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from snugdp import Budget
-from snugdp.mechanisms.components import gap_test
+from snugdp.mechanisms.components import projector
 from snugdp.mechanisms.components.base import Rank, Task
 from snugdp.mechanisms.components.crossing import Crossing
-from snugdp.mechanisms.components.dual import Dual
-from snugdp.mechanisms.components.projector import Projector
+from snugdp.mechanisms.components.projector import Dual, Projector
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
@@ -73,7 +72,7 @@ def test_a_whole_fit_keeps_its_promise(make: Any) -> None:
 
 
 def test_a_test_without_a_margin_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gap_test, "margin", lambda sigma, failure: Fraction(0))
+    monkeypatch.setattr(projector, "margin", lambda sigma, failure: Fraction(0))
     X, other = neighbours()
     delta, error = hockey_stick(Projector(task()), X, other)
     assert delta > DELTA + 5 * error

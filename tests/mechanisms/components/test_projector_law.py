@@ -12,12 +12,11 @@ import pytest
 from scipy import special
 
 from snugdp import Budget, MemoryLedger, NotPrivate, Released, Simulation
-from snugdp.mechanisms.components import crossing, noisy_matrix
-from snugdp.mechanisms.components.base import Components, ComponentsView, Rank, Task
+from snugdp.mechanisms.components import base, crossing
+from snugdp.mechanisms.components.base import Components, ComponentsView, Rank, Task, noisy_block, noisy_crossing
 from snugdp.mechanisms.components.crossing import STAGES, AnalyzeGauss, Crossing, blocks_of, forecast_loss
-from snugdp.mechanisms.components.dual import Dual
-from snugdp.mechanisms.components.noisy_matrix import noisy_block, noisy_crossing
-from snugdp.mechanisms.components.projector import Projector
+from snugdp.mechanisms.components.projector import Dual, Projector
+from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.noisy_sums import root_above
 from snugdp.noise import Gaussian
 from snugdp.release.context import ReleaseContext
@@ -160,12 +159,12 @@ def test_a_smaller_constant_would_be_a_breach(monkeypatch: pytest.MonkeyPatch) -
     across = np.array([1.0, 1.0, 0.0, 0.0]) / math.sqrt(2)
     X = table(np.random.default_rng(2), 3000)
     method = Crossing(task(1))
-    monkeypatch.setattr(noisy_matrix, "root_above", lambda square: root_above(square) * Fraction(9, 10))
+    monkeypatch.setattr(base, "root_above", lambda square: root_above(square) * Fraction(9, 10))
     square, fit = distance(method, X, np.vstack([X, across]), seed=5)
     assert fit.route == "crossing"
     assert square > method.plan().cost.mu_squared
     monkeypatch.undo()
-    monkeypatch.setattr(noisy_matrix, "off_diagonal", lambda law: Gaussian(law.sigma * Fraction(6, 10)))
+    monkeypatch.setattr(noisy_sums, "off_diagonal", lambda law: Gaussian(law.sigma * Fraction(6, 10)))
     gauss = AnalyzeGauss(task(1))
     square, _ = distance(gauss, X, np.vstack([X, np.full(P, 0.5)]), seed=5)
     assert square > gauss.plan().cost.mu_squared

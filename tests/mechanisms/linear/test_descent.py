@@ -13,7 +13,7 @@ import pytest
 from snugdp import Budget, Cost, MemoryLedger, Released, Simulation
 from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.linear.descent import NoisyDescent
+from snugdp.mechanisms.linear.sufficient import NoisyDescent
 from snugdp.noise import Gaussian
 from snugdp.release.context import ReleaseContext
 from snugdp.tables.rows import Rows

@@ -11,7 +11,7 @@ import pytest
 from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.ledger.memory import BudgetExceededError
 from snugdp.mechanisms.linear.base import Design, Method
-from snugdp.mechanisms.linear.output import OutputPerturbation
+from snugdp.mechanisms.linear.ridge import OutputPerturbation
 from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret

@@ -15,9 +15,9 @@ from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.accounting import gaussian
 from snugdp.accounting.output.posterior import leverages, log_lipschitz_sensitivity
 from snugdp.accounting.output.posterior_search import rho_guess, rho_max
-from snugdp.mechanisms.linear import posterior, ridge_test
+from snugdp.mechanisms.linear import ridge, ridge_test
 from snugdp.mechanisms.linear.base import Design, Method
-from snugdp.mechanisms.linear.posterior import PosteriorSampling
+from snugdp.mechanisms.linear.ridge import PosteriorSampling
 from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
 from snugdp.numerics.ridge import log_lipschitz, smallest_eigenvalue, solution
 from snugdp.release.context import ReleaseContext
@@ -89,7 +89,7 @@ def test_with_a_test_of_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
     def quick(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction, digits: int) -> Fraction:
         return Fraction(rho_guess(float(added), float(removed), math.sqrt(mu_squared), float(slack)))
 
-    monkeypatch.setattr(posterior, "rho_max", quick)
+    monkeypatch.setattr(ridge, "rho_max", quick)
     for epsilon, n, ridge in ((4.0, 3000, 50.0), (4.0, 60, 5.0), (1.0, 400, 30.0)):
         method = PosteriorSampling(DESIGN, Budget(epsilon, 1e-6), ridge=ridge)
         held, odd = both(n)
@@ -176,7 +176,7 @@ def test_the_code_takes_these_steps() -> None:
     )
     assert found.curvature == pytest.approx(curvature, rel=1e-5)
     assert found.residual == pytest.approx(residual, rel=1e-5)
-    assert float(method._sampler.allowed(found) or 0) == pytest.approx(gamma, rel=6e-4)
+    assert float(method._mechanism.allowed(found) or 0) == pytest.approx(gamma, rel=6e-4)
 
 
 def test_neighbours_by_reference_values() -> None:

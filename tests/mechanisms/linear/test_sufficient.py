@@ -16,7 +16,7 @@ from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.noisy_sums import cross_law, gram_law, off_diagonal, root_above
 from snugdp.mechanisms.linear.spectral import FitUnits, NoisySpectrum, Validation
-from snugdp.mechanisms.linear.sufficient import PATH, AdaSSP, SufficientStatistics, adassp_scales
+from snugdp.mechanisms.linear.sufficient import PATH, AdaSSP, SufficientStatistics
 from snugdp.noise import Gaussian
 from snugdp.release.context import ReleaseContext
 from snugdp.tables.losses.losses import Huber
@@ -174,14 +174,6 @@ def test_shares_add_up_exactly_and_the_plan_says_so() -> None:
         assert "linear-statistics/1" in str(method.plan())
     assert "ridge = 3" in str(AdaSSP(design, budget, ridge=3).plan())
     assert "clip = 0.25" in str(SufficientStatistics(design, budget).plan())
-
-
-def test_scales_of_the_vectors() -> None:
-    found = adassp_scales(0.1, 1e-6, [0.04, 0.48, 0.48], 2.0, 0.5)
-    assert found["mu"] == pytest.approx(0.02754465024382762, rel=1e-8)
-    assert found["sd_lambda_min"] == pytest.approx(726.0938085239156, rel=1e-8)
-    assert found["sd_gram"] == pytest.approx(209.60522790410164, rel=1e-8)
-    assert found["sd_xty"] == pytest.approx(52.40130697602541, rel=1e-8)
 
 
 @pytest.mark.parametrize(

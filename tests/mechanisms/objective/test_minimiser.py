@@ -17,13 +17,14 @@ import pytest
 from numpy.typing import NDArray
 
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective, minimise
+from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
 from snugdp.noise import Exact, Gaussian, Simulation
 from snugdp.noise.exact.minimiser import Tilted
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Loss, PseudoHuber
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
+from tests.mechanisms.objective.reference import minimise
 from tests.noise.exact.test_minimiser import known_draw, rounded
 
 LOSSES: list[Loss] = [LogCosh("0.25"), PseudoHuber("0.1"), Huber("0.3"), LogCosh("0.001")]

@@ -318,8 +318,7 @@ def test_the_noise_on_scales_is_what_was_paid_for() -> None:
     true = float(np.abs(frame(1000)["y"]).mean())
     assert float(released) == pytest.approx((1000 * true + 0.22 * 40) / 1040, abs=1e-3)
     assert sum(counts) == 1000
-    assert len(histogram.lower_ends) == len(counts) == 10
-    assert histogram.lower_ends[0] == pytest.approx(0.5**0.5)
+    assert len(counts) == 10
 
 
 def test_a_scale_of_no_rows_is_the_guess() -> None:

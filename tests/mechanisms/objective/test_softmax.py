@@ -19,8 +19,8 @@ from sklearn.linear_model import LogisticRegression
 
 from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.objective.adaptive import AdaptiveGLM, recommended
 from snugdp.mechanisms.objective.glm import GLMObjective
-from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM, recommended
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss
 from snugdp.mechanisms.objective.perturbation import SoftmaxModel
 from snugdp.noise import Exact
@@ -159,7 +159,7 @@ def test_what_comes_out_has_the_law_of_the_theorem() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 2])
 def test_two_classes_leak_no_more_than_the_budget(epsilon: float) -> None:
-    model = GLMObjective(LINE_DESIGN, Budget(epsilon, 1e-5), losses=[Softmax(2)]).run
+    model = GLMObjective(LINE_DESIGN, Budget(epsilon, 1e-5), losses=(Softmax(2),)).run
     found = []
     for force in np.linspace(-30, 30, 31):
         less = Law([], [], float(model.ridge), float(model.sigma), force=float(force))
@@ -184,7 +184,7 @@ def density(rows: list[int], theta: np.ndarray, ridge: float, sigma: float) -> n
 
 
 def test_three_classes_leak_no_more_than_the_budget() -> None:
-    model = GLMObjective(LINE_DESIGN, Budget(1, 1e-3), losses=[Softmax(3)]).run
+    model = GLMObjective(LINE_DESIGN, Budget(1, 1e-3), losses=(Softmax(3),)).run
     ridge, sigma = float(model.ridge), float(model.sigma)
     reach = (6 * sigma + 8) / ridge
     axis = np.linspace(-reach, reach, 401)
@@ -207,12 +207,12 @@ def test_three_classes_leak_no_more_than_the_budget() -> None:
 def test_plans_fit_and_use_up_the_budget(epsilon: float, classes: int) -> None:
     budget = Budget(epsilon, 1e-6)
     for make in (GLMObjective, AdaptiveGLM):
-        method = make(DESIGN, budget, losses=[Softmax(classes)])
+        method = make(DESIGN, budget, losses=(Softmax(classes),))
         assert method.plan().cost.fits(budget)
         assert method.cost == method.plan().cost
         assert method.cost.delta_at(epsilon) > 0.95e-6
         assert method.forecast(10_000).noise < method.forecast(10).noise
-    model = GLMObjective(DESIGN, budget, losses=[Softmax(classes)]).run
+    model = GLMObjective(DESIGN, budget, losses=(Softmax(classes),)).run
     assert model.run.m_squared * model.sigma**2 == 2 * DESIGN.x_squared
     assert model.run.kappa * model.ridge == DESIGN.x_squared
 
@@ -223,7 +223,7 @@ def test_fits_tell_classes_apart_and_are_charged() -> None:
     assert held is not None
     V, w = held.sample(10**9)
     for make in (GLMObjective, AdaptiveGLM):
-        method = make(DESIGN, budget, losses=[Softmax(3)])
+        method = make(DESIGN, budget, losses=(Softmax(3),))
         fit = method.fit(Secret(Rows(table, SCHEMA)), ReleaseContext(Simulation(1))).value
         assert fit is not None
         assert fit.theta.shape == (3, 3)
@@ -248,11 +248,11 @@ def test_a_start_that_is_of_no_use_costs_time_only(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: GLMObjective(DESIGN, Budget(1), losses=[Softmax(3)]), "delta > 0"),
-        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(1)]), "2 to 1000"),
-        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(3)], ridge=0), "ridge must be"),
-        (lambda: GLMObjective(DESIGN, BUDGET, losses=[Softmax(3)], ridge="0.001"), "too small"),
-        (lambda: AdaptiveGLM(DESIGN, Budget(1, 1e-6, "replace"), losses=[Softmax(3)]), "add_remove"),
+        (lambda: GLMObjective(DESIGN, Budget(1), losses=(Softmax(3),)), "delta > 0"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=(Softmax(1),)), "2 to 1000"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=(Softmax(3),), ridge=0), "ridge must be"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=(Softmax(3),), ridge="0.001"), "too small"),
+        (lambda: AdaptiveGLM(DESIGN, Budget(1, 1e-6, "replace"), losses=(Softmax(3),)), "add_remove"),
         (lambda: SoftmaxGradient(SCHEMA, [Fraction(1)] * 8, 3), "9 entries"),
         (lambda: SoftmaxGradient(SCHEMA, [Fraction(1, 3)] * 9, 3), "dyadic"),
         (lambda: SoftmaxGradient(Schema({"x": Number(0, 1)}), [Fraction(1)] * 6, 3), "target"),
@@ -268,14 +268,14 @@ def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) 
     [(2, None, "AdaptiveGLM"), (2, 5, "GLMObjective"), (3, None, "AdaptiveGLM"), (3, 5, "GLMObjective")],
 )
 def test_what_is_recommended_depends_on_public_numbers(classes: int, rows: int | None, name: str) -> None:
-    method = recommended(DESIGN, BUDGET, losses=[Logistic()] if classes == 2 else [Softmax(classes)], rows=rows)
+    method = recommended(DESIGN, BUDGET, losses=(Logistic(),) if classes == 2 else (Softmax(classes),), rows=rows)
     assert type(method).__name__ == name
     assert method.plan().cost.fits(BUDGET)
 
 
 def test_rows_of_another_design_are_a_private_failure() -> None:
     for make in (GLMObjective, AdaptiveGLM):
-        method = make(LINE_DESIGN, BUDGET, losses=[Softmax(3)])
+        method = make(LINE_DESIGN, BUDGET, losses=(Softmax(3),))
         assert method.fit(Secret(Rows(frame(5), SCHEMA)), ReleaseContext(budget=BUDGET)).refused
         with pytest.raises(PrivateComputationError):
             method.fit(Secret(Rows(frame(5), SCHEMA)), ReleaseContext(Simulation(1)))

@@ -18,8 +18,7 @@ from snugdp import Budget, BudgetExceededError, MemoryLedger, Refused, Simulatio
 from snugdp.accounting import gaussian
 from snugdp.accounting.output.glm import displacement, hessian_rdp
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.output.glm import CurvatureCertificate, OutputGLM, Shape
-from snugdp.mechanisms.output.glm_point import SettledPoint
+from snugdp.mechanisms.output.glm import CurvatureCertificate, OutputGLM, SettledPoint, Shape
 from snugdp.noise import Gaussian
 from snugdp.numerics.ridge import smallest_eigenvalue
 from snugdp.release.context import ReleaseContext

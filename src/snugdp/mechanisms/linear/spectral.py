@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.mechanisms.linear.base import Design
-from snugdp.propose.forecast import Accuracy, Forecast, noted
+from snugdp.propose.forecast import Accuracy
 
 Floats = NDArray[np.float64]
-_MOST_STEPS = 10_000
-_FARTHEST = 2.0**100  # of a coefficient: gradients are taken at points up to here
+_MAX_STEPS = 10_000
+_MAX_COEFFICIENT = 2.0**100  # of a coefficient: gradients are taken at points up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +80,8 @@ class FitUnits:
 
     def theta(self, own: Floats) -> Floats:
         """Coefficients for the scaled rows: finite, and not beyond where gradients can be taken."""
-        theta = np.nan_to_num(own * (self.y / self.x), nan=0.0, posinf=_FARTHEST, neginf=-_FARTHEST)
-        return np.clip(theta, -_FARTHEST, _FARTHEST)
+        theta = np.nan_to_num(own * (self.y / self.x), nan=0.0, posinf=_MAX_COEFFICIENT, neginf=-_MAX_COEFFICIENT)
+        return np.clip(theta, -_MAX_COEFFICIENT, _MAX_COEFFICIENT)
 
 
 def gram_floats(cells: list[list[int]], design: Design) -> Floats:
@@ -161,17 +161,12 @@ def forecast_of(variances: Floats, design: Design) -> Accuracy:
     return Accuracy(own * units.y / units.x, (own * units.y) ** 2)
 
 
-def expectation(accuracy: Accuracy, rows: int) -> Forecast:
-    """What a plan says about so many rows."""
-    return noted("scaled-noise", rows=rows, noise=accuracy.noise)
-
-
 def typical(variances: Floats) -> float:
     """The root of the mean."""
     return float(np.sqrt(np.mean(variances)))
 
 
-def whole_number(value: int, name: str, least: int, most: int | None = _MOST_STEPS) -> int:
+def whole_number(value: int, name: str, least: int, most: int | None = _MAX_STEPS) -> int:
     """A number of steps or rows, checked."""
     try:
         number = index(value)

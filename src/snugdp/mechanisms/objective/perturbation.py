@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from snugdp.accounting.objective.multiclass import SoftmaxRun
 from snugdp.accounting.objective.run import CLASS_C, Kind, RunCost, smallest_ridge
-from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.core.guarantee import Cost
+from snugdp.mechanisms.linear.base import Design, Fit, of_design
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
-from snugdp.mechanisms.objective.scale import of_design
 from snugdp.noise import Gaussian, Noise
 from snugdp.propose.forecast import Accuracy
 from snugdp.secrecy.secret import Secret
@@ -237,14 +236,6 @@ def fit_of(theta: NDArray[np.float64], released: Mapping[str, float]) -> Fit:
 def total_cost(runs: Sequence[ObjectiveRun]) -> Cost:
     """What several runs cost together."""
     return sum((run.cost for run in runs[1:]), runs[0].cost)
-
-
-def check_budget(budget: Budget) -> None:
-    """Refuse a budget that no theorem here speaks of."""
-    if budget.neighbours is not Neighbours.ADD_REMOVE:
-        raise ValueError('this method is proved for neighbours="add_remove" only: give the budget that relation')
-    if not budget.delta:
-        raise ValueError("this method has Gaussian noise and needs delta > 0, such as 1e-6")
 
 
 def check_labels(design: Design) -> None:

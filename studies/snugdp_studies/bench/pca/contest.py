@@ -14,8 +14,7 @@ from typing import TypeAlias
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.components.base import ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import AnalyzeGauss, Crossing
-from snugdp.mechanisms.components.dual import Dual
-from snugdp.mechanisms.components.projector import Projector
+from snugdp.mechanisms.components.projector import Dual, Projector
 from snugdp.noise import Simulation
 from snugdp.release.context import ReleaseContext
 from snugdp_studies.bench.contest.task import noise_start
