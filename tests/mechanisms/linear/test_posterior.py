@@ -15,7 +15,7 @@ from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.accounting import gaussian
 from snugdp.accounting.output.posterior import leverages, log_lipschitz_sensitivity
 from snugdp.accounting.output.posterior_search import rho_guess, rho_max
-from snugdp.mechanisms.linear import ridge, ridge_test
+from snugdp.mechanisms.linear import ridge_test
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.ridge import PosteriorSampling
 from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
@@ -89,7 +89,7 @@ def test_with_a_test_of_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
     def quick(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction, digits: int) -> Fraction:
         return Fraction(rho_guess(float(added), float(removed), math.sqrt(mu_squared), float(slack)))
 
-    monkeypatch.setattr(ridge, "rho_max", quick)
+    monkeypatch.setattr("snugdp.mechanisms.linear.ridge.rho_max", quick)
     for epsilon, n, ridge in ((4.0, 3000, 50.0), (4.0, 60, 5.0), (1.0, 400, 30.0)):
         method = PosteriorSampling(DESIGN, Budget(epsilon, 1e-6), ridge=ridge)
         held, odd = both(n)

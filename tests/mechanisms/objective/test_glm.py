@@ -296,8 +296,8 @@ def test_kinds_of_losses_are_those_of_accounting() -> None:
 # --- several classes ---
 
 
-def against(classes: int) -> list[OneAgainst]:
-    return [OneAgainst(Logistic(), place, classes) for place in range(classes)]
+def against(classes: int) -> tuple[OneAgainst, ...]:
+    return tuple(OneAgainst(Logistic(), place, classes) for place in range(classes))
 
 
 def test_one_model_for_each_class() -> None:
@@ -322,9 +322,9 @@ def test_one_model_for_each_class() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])
 @pytest.mark.parametrize(
-    "losses", [[Logistic()], [TamedPoisson(6, 3)], [OneAgainst(Logistic(), k, 3) for k in range(3)]]
+    "losses", [(Logistic(),), (TamedPoisson(6, 3),), tuple(OneAgainst(Logistic(), k, 3) for k in range(3))]
 )
-def test_the_default_fits_the_budget_and_its_parts_are_what_they_cost(losses: list[Loss], epsilon: float) -> None:
+def test_the_default_fits_the_budget_and_its_parts_are_what_they_cost(losses: tuple[Loss, ...], epsilon: float) -> None:
     budget = Budget(epsilon, 1e-6)
     for design in (DESIGN, LINE_DESIGN):
         method = AdaptiveGLM(design, budget, losses=losses)
@@ -397,8 +397,8 @@ def test_one_row_moves_the_sum_by_its_norm_and_one_bin_by_one() -> None:
         assert gap == 1 or gap == pytest.approx(limit, rel=1e-3)
 
 
-@pytest.mark.parametrize("losses", [[Logistic()], [TamedPoisson(3, 2)], against(3), [Softmax(3)]], ids=str)
-def test_room_is_left_for_a_release_beside_it(losses: list[Any]) -> None:
+@pytest.mark.parametrize("losses", [(Logistic(),), (TamedPoisson(3, 2),), against(3), (Softmax(3),)], ids=str)
+def test_room_is_left_for_a_release_beside_it(losses: Any) -> None:
     beside = Cost(mu_squared=Fraction(1, 100))
     method = AdaptiveGLM(DESIGN, BUDGET, losses=losses, beside=beside.mu_squared)
     assert (method.plan().cost + beside).fits(BUDGET)

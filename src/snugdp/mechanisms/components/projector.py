@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import ClassVar
@@ -87,6 +88,7 @@ def _turned(gap: Fraction) -> arb:
     return arb(2).sqrt() * ((1 / balls.ball(gap)).asin() / 2).sin()
 
 
+@lru_cache(maxsize=64)
 def margin(sigma: Fraction, failure: Fraction) -> Fraction:
     """What noise of this deviation exceeds with probability ``failure`` at most."""
     return Fraction(gaussian.threshold(sigma, failure))

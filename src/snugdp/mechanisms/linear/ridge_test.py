@@ -182,6 +182,7 @@ class RidgeTest:
         return RidgeCertificate(float(curvature), float(ridge), size)
 
 
+@lru_cache(maxsize=64)
 def spread(sensitivity: Fraction, close: Fraction, mu: Fraction, failure: Fraction) -> tuple[Fraction, int, Fraction]:
     """Deviation and grid of the noise for a number with error ``close``, and the margin of a bound made with it."""
     sigma = (sensitivity + 2 * close) / mu

@@ -221,6 +221,7 @@ class FloatObjective:
     weight: float = 1.0
 
     def derivatives(self, theta: Floats, hessian: bool) -> tuple[Floats, Floats | None]:
+        """The gradient, and the Hessian of the losses if asked for."""
         u, label = self.X @ theta, np.ones(len(self.w))
         if self.loss.classifies:
             label = labels(self.loss, self.w, self.limit)
@@ -263,6 +264,7 @@ class Newton:
     on_grid: Callable[[Floats], Floats] = lambda theta: theta
 
     def run(self, theta: Floats) -> Floats:
+        """About the minimiser, from this start."""
         theta = self.on_grid(theta)
         gradient, matrix = self._evaluate(theta, True)
         here = _Here(theta, gradient, np.zeros((len(theta),) * 2) if matrix is None else matrix)
