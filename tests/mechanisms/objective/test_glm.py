@@ -24,7 +24,7 @@ from snugdp.mechanisms.objective.perturbation import GLMRun, ObjectiveRun
 from snugdp.mechanisms.objective.scale import MeanRow, RowRadius
 from snugdp.noise import Exact
 from snugdp.release.context import ReleaseContext
-from snugdp.secrecy.secret import PrivateComputationError, Secret
+from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.tables.layouts.affine import AffineLayout, AffineRows, undo_affine
 from snugdp.tables.losses.losses import (
     Huber,
@@ -39,13 +39,9 @@ from snugdp.tables.losses.losses import (
 )
 from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.rows import Rows
-from snugdp.tables.schema.schema import Number, Schema
 from tests.mechanisms.glm_laws import Law, leak
+from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
 
-SCHEMA = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-1, 1)}, target="y")
-LINE = Schema({"a": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)
-DESIGN, LINE_DESIGN = Design.of(SCHEMA), Design.of(LINE)
-BUDGET = Budget(1, 1e-6)
 LOSSES: list[Loss] = [
     Logistic(),
     SoftHinge("0.5"),
@@ -54,31 +50,6 @@ LOSSES: list[Loss] = [
     PseudoHuber("0.3"),
     Huber("0.3"),
 ]
-
-
-def frame(n: int, seed: int = 0, kind: str = "label") -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    a, b = rng.uniform(-1, 1, (2, n))
-    u = 3 * a - 2 * b + 0.5
-    if kind == "label":
-        y = np.where(rng.random(n) < 1 / (1 + np.exp(-u)), 1.0, -1.0)
-    elif kind == "count":
-        y = np.clip(rng.poisson(np.exp(u / 4 + 0.3)), 0, 6) / 3 - 1
-    else:
-        scores = np.stack([3 * a, 3 * b, -3 * a - 3 * b]) + rng.gumbel(size=(3, n))
-        y = np.argmax(scores, axis=0) - 1.0
-    return pd.DataFrame({"a": a, "b": b, "y": y})
-
-
-def secret(table: pd.DataFrame, schema: Schema = SCHEMA) -> Secret[Rows]:
-    return Secret(Rows(table, schema))
-
-
-def images(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    held = Rows(table, SCHEMA).images()
-    assert held is not None
-    V, w = held.sample(10**9)
-    return V * float(DESIGN.unit), w * float(DESIGN.unit)
 
 
 # --- the exact minimiser ---
@@ -269,6 +240,11 @@ def test_few_rows_ask_for_more_ridge() -> None:
         (lambda: AdaptiveGLM(DESIGN, BUDGET, losses=(Logistic(), Logistic())), "OneAgainst"),
         (lambda: AdaptiveGLM(DESIGN, BUDGET, losses=(Huber(1),)), "GLMObjective"),
         (lambda: AdaptiveGLM(DESIGN, Budget(1), losses=(Logistic(),)), "delta > 0"),
+        (lambda: GLMObjective(DESIGN, Budget(1), losses=(Softmax(3),)), "delta > 0"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=(Softmax(1),)), "2 to 1000"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=(Softmax(3),), ridge=0), "ridge must be"),
+        (lambda: GLMObjective(DESIGN, BUDGET, losses=(Softmax(3),), ridge="0.001"), "too small"),
+        (lambda: AdaptiveGLM(DESIGN, Budget(1, 1e-6, "replace"), losses=(Softmax(3),)), "add_remove"),
         (lambda: AffineLayout(SCHEMA, (0.0,), 1.0, 2), "2 entries"),
         (lambda: AffineLayout(LINE, (0.5,), 1.0, 2), "constant"),
         (lambda: AffineLayout(SCHEMA, (0.0, 0.0), 0.0, 2), "stretch"),
@@ -279,14 +255,13 @@ def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) 
         make()
 
 
-def test_rows_of_another_design_are_refused_like_a_private_failure() -> None:
-    for method in (
-        GLMObjective(LINE_DESIGN, BUDGET, losses=(Logistic(),)),
-        AdaptiveGLM(LINE_DESIGN, BUDGET, losses=(Logistic(),)),
-    ):
-        assert method.fit(secret(frame(5)), ReleaseContext(budget=BUDGET)).refused
-        with pytest.raises(PrivateComputationError):
-            method.fit(secret(frame(5)), ReleaseContext(Simulation(1)))
+@pytest.mark.parametrize("make", [GLMObjective, AdaptiveGLM])
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3)], ids=str)
+def test_rows_of_another_design_are_refused_like_a_private_failure(make: Any, loss: Any) -> None:
+    method = make(LINE_DESIGN, BUDGET, losses=(loss,))
+    assert method.fit(secret(frame(5)), ReleaseContext(budget=BUDGET)).refused
+    with pytest.raises(PrivateComputationError):
+        method.fit(secret(frame(5)), ReleaseContext(Simulation(1)))
 
 
 def test_kinds_of_losses_are_those_of_accounting() -> None:
@@ -300,17 +275,18 @@ def against(classes: int) -> tuple[OneAgainst, ...]:
     return tuple(OneAgainst(Logistic(), place, classes) for place in range(classes))
 
 
-def test_one_model_for_each_class() -> None:
-    budget = Budget(4, 1e-6)
-    method = GLMObjective(DESIGN, budget, losses=against(3))
+@pytest.mark.parametrize("make", [GLMObjective, AdaptiveGLM])
+@pytest.mark.parametrize(("losses", "right"), [(against(3), 0.6), ((Softmax(3),), 0.7)], ids=["ovr", "softmax"])
+def test_fits_tell_classes_apart_and_are_charged(make: Any, losses: Any, right: float) -> None:
+    budget, table = Budget(4, 1e-6), frame(4000, 5, "class")
+    method = make(DESIGN, budget, losses=losses)
     assert method.cost.fits(budget)
-    assert method.cost.delta_at(4) > 0.99e-6
-    table = frame(4000, 5, "class")
+    assert method.cost.delta_at(4) > 0.95e-6
     fit = method.fit(secret(table), ReleaseContext(Simulation(3))).value
     assert fit is not None
     assert fit.theta.shape == (3, 3)
     X, y = images(table)
-    assert np.mean(np.argmax(X @ fit.theta.T, axis=1) == y + 1) > 0.6
+    assert np.mean(np.argmax(X @ fit.theta.T, axis=1) == y + 1) > right
     ledger = MemoryLedger(4, 1e-6)
     assert not method.fit(secret(frame(50, 5, "class")), ReleaseContext(ledger=ledger)).refused
     with pytest.raises(Exception, match="budget"):

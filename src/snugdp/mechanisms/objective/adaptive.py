@@ -26,23 +26,21 @@ from snugdp.accounting.objective.run import CLASS_C, Kind
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit, check_budget, of_design
-from snugdp.mechanisms.objective.affordable import (
-    affordable,
-    company_run,
-    gaussian_runs,
-    gaussian_square,
-    least_sharp_ridge,
-    nothing_left,
-    softmax_run,
-)
 from snugdp.mechanisms.objective.glm import GLMObjective, Losses, check_losses
 from snugdp.mechanisms.objective.perturbation import (
     ObjectiveRun,
     Perturbation,
+    affordable,
     check_labels,
     coefficients_of,
+    company_run,
     fit_of,
+    gaussian_runs,
+    gaussian_square,
+    least_sharp_ridge,
+    nothing_left,
     root_below,
+    softmax_run,
     total_cost,
 )
 from snugdp.mechanisms.objective.scale import MeanRow, MeanTarget, RowRadius, SizeHistogram, Spread

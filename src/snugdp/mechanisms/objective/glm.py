@@ -17,7 +17,6 @@ from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit, check_budget, check_rows
-from snugdp.mechanisms.objective.affordable import gaussian_runs, gaussian_square, lone_run, softmax_run
 from snugdp.mechanisms.objective.perturbation import (
     GLMRun,
     ObjectiveRun,
@@ -25,6 +24,10 @@ from snugdp.mechanisms.objective.perturbation import (
     check_labels,
     coefficients_of,
     fit_of,
+    gaussian_runs,
+    gaussian_square,
+    lone_run,
+    softmax_run,
     total_cost,
 )
 from snugdp.noise import Noise

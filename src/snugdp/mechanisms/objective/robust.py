@@ -19,13 +19,15 @@ from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit, check_budget
 from snugdp.mechanisms.objective.adaptive import in_tau_steps
-from snugdp.mechanisms.objective.affordable import affordable, least_ridges, shared
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
     Point,
     Robust,
+    affordable,
     coefficients_of,
     fit_of,
+    least_ridges,
+    shared,
     total_cost,
 )
 from snugdp.mechanisms.objective.scale import MeanSize
