@@ -15,8 +15,15 @@ from snugdp import Budget, Cost, MemoryLedger, Released, Simulation
 from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.noisy_sums import cross_law, gram_law, off_diagonal, root_above
-from snugdp.mechanisms.linear.spectral import FitUnits, NoisySpectrum, Validation
-from snugdp.mechanisms.linear.sufficient import PATH, AdaSSP, NoisyDescent, SufficientStatistics
+from snugdp.mechanisms.linear.sufficient import (
+    PATH,
+    AdaSSP,
+    FitUnits,
+    NoisyDescent,
+    NoisySpectrum,
+    SufficientStatistics,
+    Validation,
+)
 from snugdp.noise import Gaussian
 from snugdp.release.context import ReleaseContext
 from snugdp.tables.losses.losses import Huber
