@@ -281,7 +281,6 @@ def test_a_released_centre_is_where_the_second_pass_begins() -> None:
 # --- an audit end to end: the hockey stick on the worst neighbours, false certificates included ---
 
 EPSILON, DELTA = 1.0, 0.2  # so large that a failing certificate is seen
-DRAWS = often(100, 200)
 
 
 def loss(first: Recorder, second: Recorder) -> float:
@@ -294,17 +293,17 @@ def loss(first: Recorder, second: Recorder) -> float:
     return total
 
 
-def hockey_stick(method: Any, X: Any, other: Any) -> tuple[float, float]:
+def hockey_stick(method: Any, X: Any, other: Any, draws: int = often(100, 200)) -> tuple[float, float]:
     """An estimate of delta at epsilon from draws on the first table, and its standard error."""
     here, there = scatter(X, layout=PLANE), scatter(other, layout=PLANE)
     found = []
-    for seed in range(DRAWS):
+    for seed in range(draws):
         first = Recorder(seed)
         method.fit(here, ReleaseContext(first))
         second = Recorder(0, first.said)
         method.fit(there, ReleaseContext(second))
         found.append(max(0.0, 1 - math.exp(EPSILON - loss(first, second))) if loss(first, second) > EPSILON else 0.0)
-    return float(np.mean(found)), float(np.std(found) / math.sqrt(DRAWS))
+    return float(np.mean(found)), float(np.std(found) / math.sqrt(draws))
 
 
 def neighbours() -> tuple[Any, Any]:
@@ -329,7 +328,7 @@ def test_a_whole_fit_keeps_its_promise(make: Any) -> None:
 def test_a_test_without_a_margin_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projector, "margin", lambda sigma, failure: Fraction(0))
     X, other = neighbours()
-    delta, error = hockey_stick(Projector(plane()), X, other)
+    delta, error = hockey_stick(Projector(plane()), X, other, 200)
     assert delta > DELTA + 5 * error
 
 

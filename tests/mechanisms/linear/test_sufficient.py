@@ -321,12 +321,13 @@ def test_an_indefinite_matrix_is_projected() -> None:
     assert spectrum.path(np.array([4.0, 4.0]), [0.0, 2.0]).tolist() == [[2.0, 1.0], [0.0, 2.0]]
 
 
-def synthetic(rows: int = 20_000) -> tuple[dict[str, list[Any]], Any, Any]:
+def synthetic(rows: int = 20_000, columns: int = 3) -> tuple[dict[str, list[Any]], Any, Any]:
     rng = np.random.default_rng(9)
-    X = rng.uniform(-1, 1, (rows, 3))
-    theta = np.array([0.5, -0.3, 0.2])
+    X = rng.uniform(-1, 1, (rows, columns))
+    theta = np.array([0.5, -0.3, 0.2][:columns])
     y = X @ theta + 0.05 * rng.normal(size=rows)
-    return {**{f"x{i}": X[:, i].tolist() for i in range(3)}, "y": y.tolist()}, X / math.sqrt(3), theta * math.sqrt(3)
+    table = {**{f"x{i}": X[:, i].tolist() for i in range(columns)}, "y": y.tolist()}
+    return table, X / math.sqrt(columns), theta * math.sqrt(columns)
 
 
 def test_much_data_and_little_noise_find_the_truth() -> None:
@@ -452,8 +453,8 @@ def test_rows_kept_in_memory_give_the_same_sums(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_descent_finds_the_truth_and_the_forecast_is_about_right() -> None:
-    schema = schema_of(3)
-    table, _, theta = synthetic(3000)
+    schema = schema_of(2)
+    table, _, theta = synthetic(3000, 2)
     rows = rows_of(table, schema)
     method = NoisyDescent(Design.of(schema), Budget(1, 1e-6), rows=3000, steps=20, clip=1, rate=0.5)
     fits = [method.fit(rows, ReleaseContext(Simulation(k))).value for k in range(25)]

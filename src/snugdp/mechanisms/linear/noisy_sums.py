@@ -47,7 +47,7 @@ def root_above(square: Fraction) -> Fraction:
     return (math.isqrt(math.ceil(square / unit**2) - 1) + 1) * unit
 
 
-def law_for(sensitivity_squared: int, mu_squared: Fraction) -> Gaussian:
+def law_for(sensitivity_squared: int | Fraction, mu_squared: Fraction) -> Gaussian:
     """Noise for a vector of sums: sigma**2 >= sensitivity**2 / mu**2, in cells.
 
     Guarantee: mu-Gaussian DP when every entry of the vector gets noise of its own (``sufficient.proof.md``, Lemma 2).
