@@ -78,7 +78,7 @@ def test_numpy_is_exact_in_every_shape(rows: int, d: int, threads: int) -> None:
 @pytest.mark.parametrize("sizes", [(2, 2048, 5), (8, 1024, 20), (32, 500, 71), (64, 300, 131)])
 @pytest.mark.parametrize("levels", [1, 2, 9])
 @pytest.mark.parametrize("step", STEPS)
-def test_fast_products_are_refused(step: str, levels: int, sizes: tuple[int, int, int], threads: int) -> None:
+def test_fast_products_are_refused(step: str, levels: int, sizes: tuple[int, int, int]) -> None:
     cutoff, rows, d = sizes
     fast = recursive(STEPS[step], cutoff, levels)
     for product in (fast, levelled(fast), shuffled(fast, d), shuffled(levelled(fast), d)):
