@@ -19,11 +19,9 @@ from snugdp.noise import Gaussian, Noise
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import AffineRows
-from snugdp.tables.passes.base import Pass
-from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
+from snugdp.tables.passes.base import Pass, Sums
+from snugdp.tables.passes.distances import NormPass, ResidualHistogramPass, RowSumPass, ScalePass
 from snugdp.tables.passes.moments import Moments
-from snugdp.tables.passes.norms import NormPass, RowSumPass
-from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rows import Rows
 
 Point = Sequence[float | Fraction] | None
