@@ -14,7 +14,6 @@ from snugdp.numerics import blas
 from snugdp.numerics.blas import gram_is_exact, products_are_exact, require_exact_gram, require_exact_products
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.tables.layouts.boxes import BoxSchema
-from snugdp.tables.limits import RowLimits
 from snugdp.tables.losses.losses import Logistic
 from snugdp.tables.passes.distances import ScalePass
 from snugdp.tables.passes.glm import FixedGradient
@@ -23,7 +22,7 @@ from snugdp.tables.passes.hessian import HessianEnclosure
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.passes.scores import ScorePass
 from snugdp.tables.passes.softmax import SoftmaxGradient
-from snugdp.tables.rowmap import RowMap
+from snugdp.tables.rowmap import RowLimits, RowMap
 from snugdp.tables.schema.schema import Number, Schema
 from tests.numerics.fast_products import (
     Product,

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -23,14 +23,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from snugdp.tables.engines.base import measure
-from snugdp.tables.engines.local import Local
+from snugdp.tables.engines import Local, measure
 from snugdp.tables.passes.moments import GramPass, Moments
 from snugdp.tables.rowmap import RowMap
-from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources import Csv, open_source
-from snugdp.tables.sources.base import Batch, Partition, Source
+from snugdp.tables.sources.base import Batch, UndividedSource
 from snugdp_studies.bench.contest.speed import Jobs, Timing, timed
 
 Floats = NDArray[np.float64]
@@ -196,25 +194,14 @@ def _peak_kilobytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "darwin" else 1)
 
 
-class Generated(Source, Partition):
+class Generated(UndividedSource):
     """Rows made up as they are read: slices of one table at different places, so that making them costs nothing."""
+
+    name = "the generated table"
 
     def __init__(self, rows: int, d: int) -> None:
         self._rows, self._table = rows, nw.from_native(table(2 * _STEP, d, 0), eager_only=True)
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """All floats."""
-        return dict(self._table.schema)
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the generated table"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
+        self.types = dict(self._table.schema)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows."""
