@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from math import sqrt
+from functools import cache
+from math import erf, exp, sqrt
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from snugdp.noise import (
+    Continuous,
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -21,9 +27,12 @@ from snugdp.noise import (
     pmf,
     rounded_pmf,
 )
+from snugdp.noise.exact import entropy
+from tests.effort import often
 
 ALPHA = 1e-7  # false alarms of one statistic on a correct sampler
 WRONG = [Fraction(4, 5), Fraction(5, 4)]  # scales that must be found out
+WRONG_FEW = WRONG if often(0, 1) else [Fraction(2, 3), Fraction(3, 2)]  # and those that fewer draws find out
 
 LAWS: list[Law] = [Laplace(4), Gaussian(4), Gumbel(4), DiscreteLaplace("9/2"), DiscreteGaussian("49/3")]
 CONTINUOUS: list[Laplace | Gaussian | Gumbel] = [Laplace(4), Gaussian(4), Gumbel(4)]
@@ -45,10 +54,16 @@ def scaled(law: Law, factor: Fraction) -> Law:
     return type(law)(law.scale * factor)
 
 
+def draws(n: int) -> int:
+    """As many as ``WRONG`` takes, or ``WRONG_FEW``."""
+    return often(2 * n // 5, n)
+
+
 def probability(law: Law, m: int) -> float:
     return pmf(law, m) if isinstance(law, Discrete) else rounded_pmf(law, m)
 
 
+@cache
 def cells(law: Law) -> dict[int, float]:
     """The law of the rounded noise, out to where nothing is left."""
     reach = int(45 * spread(law)) + 3
@@ -105,3 +120,26 @@ def two_sample_p(one: Sequence[int], other: Sequence[int], least: int = 80) -> f
         rows[-1][1] += second[m]
     rows[-2:] = [[rows[-2][0] + rows[-1][0], rows[-2][1] + rows[-1][1]]]
     return float(stats.chi2_contingency(np.array(rows).T).pvalue)
+
+
+def winning(law: Continuous, lead: float) -> float:
+    """P(the first of two scores wins) when it leads by ``lead``."""
+    t = lead / spread(law)
+    if isinstance(law, Gumbel):
+        return 1 / (1 + exp(-t))
+    if isinstance(law, Gaussian):
+        return (1 + erf(t / 2)) / 2
+    return 1 - exp(-t) * (2 + t) / 4
+
+
+def replay(monkeypatch: pytest.MonkeyPatch, seen: dict[int, NDArray[np.uint64]]) -> None:
+    """Let every call for words give what the same call gave the time before."""
+    position = itertools.count()
+
+    def words(n: int) -> NDArray[np.uint64]:
+        turn = next(position)
+        if turn not in seen or len(seen[turn]) != n:
+            seen[turn] = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+        return seen[turn]
+
+    monkeypatch.setattr(entropy, "words", words)

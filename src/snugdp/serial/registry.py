@@ -50,10 +50,10 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "curvature-certificate/1": (
         "mechanisms.output.glm:CurvatureCertificate", "mechanisms.glm_output:CurvatureCertificate",
     ),
-    "gap-certificate/1": ("mechanisms.components.gap_test:GapCertificate", "mechanisms.gap_test:GapCertificate"),
+    "gap-certificate/1": ("mechanisms.components.projector:GapCertificate", "mechanisms.gap_test:GapCertificate"),
     "scale/1": ("mechanisms.objective.robust:Scale", "mechanisms.objective:Scale"),
     "sizes/1": ("mechanisms.objective.adaptive:Sizes", "mechanisms.adaptive:Sizes"),
-    "spread/1": ("mechanisms.objective.spread:Spread", "mechanisms.spread:Spread"),
+    "spread/1": ("mechanisms.objective.scale:Spread", "mechanisms.spread:Spread"),
     # what is asked for
     "schema/1": ("tables.schema.schema:Schema", "data.schema:Schema"),
     "number/1": ("tables.schema.kinds:Number", "data.kinds:Number"),

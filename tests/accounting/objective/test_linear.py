@@ -15,9 +15,10 @@ from snugdp.accounting import composition, gaussian
 from snugdp.accounting.objective import linear
 from snugdp.accounting.objective.run import RunCost, critical_loss, log_det, smallest_ridge, within
 from snugdp.numerics.rationals import Real, rational
-from tests.accounting.atoms import add_profile, remove_profile
+from tests.accounting.atoms import add_profile, exact, remove_profile
 from tests.accounting.hockey import NODES, WEIGHTS
 from tests.accounting.objective.perturbed import Array, Law, deltas, loss, random_pair, slopes
+from tests.effort import often, repeated
 
 Rows = tuple[Array, Array]
 CLASS_T = ("logcosh", "pseudo_huber")
@@ -43,32 +44,25 @@ def kappa_limit(
     return linear.largest_kappa(*budget, squares, parts, rational(mu, "mu") ** 2)
 
 
-def kappa_alone(epsilon: Real, m: float) -> Fraction:
+def kappa_alone(epsilon: Real, m: float | Fraction) -> Fraction:
     """The largest kappa of one run on its own (linear.proof.md, Corollary 1)."""
     level = rational(epsilon, "epsilon")
     return min(level, level / 2 + Fraction(m) ** 2 / 4)
 
 
 def composed(epsilon: float, runs: Sequence[RunCost], mu: float = 0.0) -> float:
-    none = Fraction(0)
     atoms = tuple(run.atom for run in runs)
-    return composition.delta(
-        mu_squared=Fraction(repr(mu)) ** 2,
-        pure=none,
-        failure=none,
-        variation=none,
-        atoms=atoms,
-        epsilon=Fraction(repr(epsilon)),
-    )
+    return composition.delta(mu_squared=exact(mu) ** 2, atoms=atoms, epsilon=exact(epsilon))
 
 
 # --- the theorem, against exact laws ---
 
 
+@repeated
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_random_neighbours_stay_within_the_calibration(kind: str) -> None:
     rng = np.random.default_rng(CLASS_T.index(kind) if kind in CLASS_T else 2)
-    for _ in range(45):
+    for _ in range(often(20, 45)):
         epsilon, delta = float(np.exp(rng.uniform(np.log(0.1), np.log(8)))), float(10 ** rng.uniform(-9, -2))
         if kind == "huber":
             kappa = float(np.expm1(epsilon) * rng.uniform(0.01, 0.9))
@@ -81,15 +75,16 @@ def test_random_neighbours_stay_within_the_calibration(kind: str) -> None:
             assert deltas(p, q, [epsilon])[0] <= delta * LEEWAY
 
 
+@repeated
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
     rng = np.random.default_rng(10 + len(kind))
-    for _ in range(16):
+    for _ in range(often(8, 16)):
         m, kappa = float(rng.uniform(0.05, 1.5)), float(np.exp(rng.uniform(-4, 1)))
         one, other = random_pair(rng, kind, m, kappa)
         levels = [-1.0, -0.1, 0.0, *(kappa * rng.uniform(0, 4, 4) + m * rng.uniform(0, 4, 4)).tolist()]
-        exact = Fraction(kappa)
-        limit, beta = float(critical_loss("class_t", Fraction(m) ** 2, exact)), float(log_det(exact))
+        limit = float(critical_loss("class_t", Fraction(m) ** 2, Fraction(kappa)))
+        beta = float(log_det(Fraction(kappa)))
         for level, add, remove in zip(levels, deltas(one, other, levels), deltas(other, one, levels), strict=True):
             slack = 1e-12 + (LEEWAY - 1)
             assert add <= add_profile(m, level) + slack

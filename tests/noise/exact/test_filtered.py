@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -12,13 +10,14 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from snugdp.noise.exact import discrete, entropy
+from snugdp.noise.exact import discrete
 from snugdp.noise.exact.coins import COIN_BITS, Margins, coins, exp_neg
 from snugdp.noise.exact.deviate import Deviate
 from snugdp.noise.exact.filtered import DrawBatch, _whole_parts, draw, floors, rounded
 from snugdp.noise.exact.refine import Bits, below, precision
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL, Shape, thresholds, whole_part
-from tests.noise.noise_checks import ALPHA, WRONG, cells_p, scale_p, suspicious
+from tests.effort import repeated
+from tests.noise.noise_checks import ALPHA, WRONG_FEW, cells_p, draws, replay, scale_p, suspicious
 
 WIDE = Margins(table=1 << 27, accept=2.0**-4, window=2.0**60)
 shapes = pytest.mark.parametrize("shape", [HALF_NORMAL, EXPONENTIAL], ids=["half-normal", "exponential"])
@@ -113,19 +112,6 @@ def test_floor_reads_on_until_it_is_sure() -> None:
     assert tie.fraction.count > 32
 
 
-def replay(monkeypatch: pytest.MonkeyPatch, seen: dict[int, NDArray[np.uint64]]) -> None:
-    """Let every call for words give what the same call gave the time before."""
-    position = itertools.count()
-
-    def words(n: int) -> NDArray[np.uint64]:
-        turn = next(position)
-        if turn not in seen or len(seen[turn]) != n:
-            seen[turn] = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
-        return seen[turn]
-
-    monkeypatch.setattr(entropy, "words", words)
-
-
 @shapes
 @pytest.mark.parametrize("margins", [WIDE, Margins(accept=0.5), Margins(table=1 << 31)], ids=["all", "coin", "table"])
 def test_the_same_bits_give_the_same_draws_whatever_the_margins(
@@ -157,12 +143,13 @@ def test_the_same_bits_give_the_same_integers_whatever_the_margins(
     assert (by_floats == by_balls).all()
 
 
+@repeated
 @pytest.mark.parametrize(("shape", "law"), [(HALF_NORMAL, Gaussian(4)), (EXPONENTIAL, Laplace(4))])
 def test_wide_margins_leave_the_law_unchanged(shape: Shape, law: Gaussian | Laplace) -> None:
-    batch = draw(shape, 8000, WIDE)
-    assert len(batch.further) > 1000
-    for factor in (Fraction(1), *WRONG):
-        values = rounded(shape, 4 * factor, 8000, WIDE).tolist()
+    batch = draw(shape, 2000, WIDE)
+    assert len(batch.further) > 250
+    for factor in (Fraction(1), *WRONG_FEW):
+        values = rounded(shape, 4 * factor, draws(8000), WIDE).tolist()
         assert suspicious(values, law) == (factor != 1)
 
 

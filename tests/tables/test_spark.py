@@ -1,0 +1,217 @@
+"""The Spark engine on a real session: the same state as here to the last bit, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snugdp import PCA, LogisticRegression, Simulation
+from snugdp.secrecy.secret import unwrap
+from snugdp.tables import engines
+from snugdp.tables.engines import Engine, Spark, measure
+from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.schema.schema import Number, Schema
+from snugdp.tables.sources import Csv, TableError, cluster, open_source
+from snugdp.tables.sources.cluster import interpreter
+from tests.real_data import real_data
+from tests.tables.clusters import MARKS, PATH, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
+from tests.tables.tallies import Failing, Murderous, Tally
+
+needs_pyspark()
+pytestmark = MARKS
+ROWS = Tally(())  # reads no column, and counts rows all the same
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with spark_session("local[2]", tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.fixture
+def table(spark: Any, tmp_path: Path) -> Any:
+    return in_files(spark, tmp_path / "rows")
+
+
+def test_the_same_state_as_here(spark: Any, table: Any) -> None:
+    engine: Engine = Spark()
+    assert engine.run(open_source(table), WORK) == unwrap(measure(TABLE, WORK))
+    gram = GramPass(SCHEMA)
+    assert gram.pack(unwrap(measure(table, gram))) == gram.pack(unwrap(measure(TABLE, gram)))
+    assert unwrap(measure(table, ROWS)) == [len(TABLE)]
+    mixed = table.repartition(7, "a").union(table.limit(0)).withColumnRenamed("kind of", "kind.of")
+    assert unwrap(measure(mixed, WORK)) == unwrap(measure(TABLE, WORK))
+    assert unwrap(measure(spark.range(0).selectExpr("double(id) a", "double(id) b"), WORK)) == WORK.empty()
+
+
+def test_a_worker_that_dies_is_an_error_where_nobody_tries_again(table: Any, tmp_path: Path) -> None:
+    work = Murderous(WORK.columns, tmp_path / "killed", executor=False)
+    with pytest.raises(TableError, match="the Spark job failed") as caught:
+        measure(table, work)
+    assert caught.value.__context__ is None
+    assert "pyspark" in (tmp_path / "killed").read_text()
+    assert unwrap(measure(table, WORK)) == unwrap(measure(TABLE, WORK))
+
+
+def test_a_partition_that_is_missing_or_doubled_is_an_error(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = engines._answers
+    for change in (lambda answers: answers[:-1], lambda answers: [*answers, answers[0]]):
+        monkeypatch.setattr(engines, "_answers", lambda job, change=change: (real(job)[0], change(real(job)[1])))
+        with pytest.raises(TableError, match="missing or came twice"):
+            measure(table, WORK)
+
+
+def test_what_is_public_is_refused_up_front(spark: Any, table: Any) -> None:
+    with pytest.raises(TableError, match='has no column "weight"; it has "a", "b", "kind of"'):
+        measure(table, Tally(("weight",)))
+    with pytest.raises(TypeError, match='"a" is of type Struct'):
+        measure(table.selectExpr("map(b, a) as a", "b"), WORK)
+    with pytest.raises(TableError, match='apart: "a", "A"'):
+        open_source(table.selectExpr("a", "b as A"))
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    try:
+        with pytest.raises(TableError, match="rows could be lost silently"):
+            measure(table, WORK)
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+
+
+@pytest.mark.parametrize("option", ["ignoreCorruptFiles", "IGNOREMISSINGFILES"])
+@pytest.mark.parametrize("version", ["parquet", ""])  # which formats are read by the first interface of Spark
+def test_options_that_skip_files_are_refused_wherever_they_are(
+    option: str, version: str, spark: Any, table: Any, tmp_path: Path
+) -> None:
+    before = spark.conf.get("spark.sql.sources.useV1SourceList")
+    spark.conf.set("spark.sql.sources.useV1SourceList", version)
+    try:
+        skipping = spark.read.option(option, "true").parquet(str(tmp_path / "rows"))
+        whole = spark.read.option(option, "false").parquet(str(tmp_path / "rows"))
+    finally:
+        spark.conf.set("spark.sql.sources.useV1SourceList", before)
+    skipping.createOrReplaceTempView("skipping")
+    table.createOrReplaceTempView("whole")
+    for given in (
+        skipping,
+        table.union(skipping),
+        skipping.cache(),
+        spark.sql("select * from whole where a in (select a from skipping)"),
+        spark.sql("with other as (select * from skipping) select a, b from other"),
+    ):
+        with pytest.raises(TableError, match="rows could be lost silently"):
+            measure(given, WORK)
+    skipping.unpersist()
+    assert unwrap(measure(whole, WORK)) == unwrap(measure(TABLE, WORK))
+
+
+def test_a_plan_that_cannot_be_inspected_is_refused(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(plan: Any) -> Any:
+        raise RuntimeError("SECRET")
+
+    monkeypatch.setattr(cluster, "_options", failing)
+    with pytest.raises(TableError, match="cannot be inspected") as caught:
+        measure(table, WORK)
+    assert caught.value.__context__ is None
+
+
+def test_a_file_that_vanishes_is_an_error(table: Any, tmp_path: Path) -> None:
+    source = open_source(table)
+    (tmp_path / "rows" / "3.parquet").unlink()
+    with pytest.raises(TableError, match="the Spark job failed") as caught:
+        measure(source, WORK)
+    assert caught.value.__context__ is None
+
+
+def test_what_fails_in_the_pass_is_not_told(table: Any) -> None:
+    with pytest.raises(TableError, match="withheld") as caught:
+        measure(table, Failing(("a", "b")))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["bike", "elevators"])
+def test_real_tables_are_the_same_to_the_last_bit(name: str, spark: Any) -> None:
+    path = real_data(f"{name}.csv.gz")
+    names = [f"x{i}" for i in range({"bike": 17, "elevators": 18}[name])] + ["y"]
+    schema = Schema(dict.fromkeys(names, Number(-500, 500)), target="y")
+    work = GramPass(schema)
+    here = unwrap(measure(Csv(path, names=names), work))
+    there = spark.read.csv(str(path), schema=", ".join(f"{column} double" for column in names)).repartition(5)
+    assert work.pack(unwrap(measure(there, work))) == work.pack(here)
+    assert here.count() > 10_000
+
+
+def test_pyspark_is_not_imported_for_tables_elsewhere() -> None:
+    code = (
+        "import sys, polars as pl; from snugdp.tables.engines import measure\n"
+        "from tests.tables.tallies import Tally\n"
+        "measure(pl.DataFrame({'a': [1]}), Tally(('a',))); assert 'pyspark' not in sys.modules, 'imported'"
+    )
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": PATH}, check=True)
+
+
+def test_an_environment_that_was_not_activated(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another python3 comes first: workers run the interpreter of the driver, unless somebody named one."""
+    assert unwrap(measure(spark.range(5), ROWS)) == [5]
+    assert spark.sparkContext.pythonExec == "python3"  # other jobs are the user's
+    monkeypatch.setenv("PYSPARK_PYTHON", "python3")  # now that interpreter was asked for: it cannot run the library
+    monkeypatch.setattr(cluster, "_ready", set())
+    with pytest.raises(TableError, match=f"Python {sys.version_info[0]}.{sys.version_info[1]} as here") as caught:
+        measure(spark.range(5), ROWS)
+    assert 'PYSPARK_PYTHON before the session starts. It is set to "python3"' in str(caught.value)
+
+
+def test_whose_interpreter_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours on this machine, and never where somebody named one."""
+
+    def used(master: str, named: str = "python3", conf: str = "") -> str:
+        settings = SimpleNamespace(contains=lambda name: name == conf)
+        context = SimpleNamespace(master=master, pythonExec=named, getConf=lambda: settings)
+        with interpreter(SimpleNamespace(sparkContext=context)):
+            found: str = context.pythonExec
+        assert context.pythonExec == named
+        return found
+
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    assert used("local[2]") == used("local-cluster[2,1,1024]") == sys.executable
+    assert used("local[2]", "/other/python") == "/other/python"
+    assert used("yarn") == used("local[2]", conf="spark.pyspark.python") == "python3"
+    monkeypatch.setenv("PYSPARK_PYTHON", "/named/later")
+    assert used("local[2]") == "python3"
+
+
+@pytest.mark.parametrize("center", ["bounds", "private"])
+def test_the_same_components_as_here(table: Any, center: str) -> None:
+    """Also where a released centre makes the table be read again."""
+    fits = [PCA(2, schema=SCHEMA, center=center, method="projector", noise=Simulation(1)) for _ in range(2)]
+    here, there = (fit.fit(rows) for fit, rows in zip(fits, (TABLE, table), strict=True))
+    assert np.array_equal(here.components_, there.components_)
+    assert np.array_equal(here.mean_, there.mean_)
+
+
+def test_the_same_coefficients_as_here(table: Any) -> None:
+    """By the method that reads the table again around a released centre."""
+    used = {name: column for name, column in SCHEMA.columns.items() if name != SCHEMA.target}
+    schema = Schema(used, target="kind of")
+    here, there = (LogisticRegression(schema=schema, noise=Simulation(1)).fit(rows) for rows in (TABLE, table))
+    assert np.array_equal(here.coef_, there.coef_)
+    assert here.classes_.tolist() == there.classes_.tolist()
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same_state_even_if_it_loses_an_executor(tmp_path: Path) -> None:
+    """Two workers with a JVM each, one of which is killed during the pass."""
+    with spark_session("local-cluster[2,1,1024]", tmp_path) as session:
+        table = in_files(session, tmp_path / "rows")
+        gram = GramPass(SCHEMA)
+        assert gram.pack(unwrap(measure(table, gram))) == gram.pack(unwrap(measure(TABLE, gram)))
+        work = Murderous(WORK.columns, tmp_path / "killed", executor=True)
+        assert unwrap(measure(table, work)) == unwrap(measure(TABLE, WORK))
+        assert "CoarseGrainedExecutorBackend" in (tmp_path / "killed").read_text()
