@@ -71,6 +71,8 @@ def test_an_empty_environment_can_fit_and_report(wheel: Path, tmp_path: Path) ->
     assert "<html" in (tmp_path / "report.html").read_text()
     shown = json.loads(run(*snugdp_cli, "report", "model.json", "--json", "--force", folder=tmp_path))
     assert shown
+    run(*snugdp_cli, "demo", "--out", "demo", folder=tmp_path)  # schema, plan, ledger, fit, report
+    assert (tmp_path / "demo" / "report.html").is_file()
     refused = subprocess.run([*snugdp_cli, "bench", "noise"], capture_output=True, text=True, check=False)
     assert refused.returncode == 1
     assert refused.stderr.strip() == "`snugdp bench` is part of snugdp-studies: pip install snugdp-studies"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _READ = ("data", "schema", "validation", "queries", "votes", "proxy")  # arguments of commands: what they read
 _TABLES = ("data", "validation", "queries")
-_NO_LEDGER = "No ledger: this release is not counted against any budget. Adding releases up is left to you."
+_NO_LEDGER = "No ledger: this release is not counted against any budget. Keeping track of the total is up to you."
 _REFUSED = (
     "Refused: the private test did not pass. The budget is spent, and the reason is private. More rows, a larger "
     "epsilon or delta, tighter bounds or another proposal may help: compare plans, which are free."

@@ -352,7 +352,7 @@ def _stored(state: State, rows: Transaction, of: int) -> str | None:
         return None
     if settled.state == "consumed":
         raise KeyConflictError(
-            f"the output of the key {state.charges[of].key!r} was consumed: it was shown once and is not kept. Take "
+            f"the output of the key {state.charges[of].key!r} was consumed: it was shown once and is not kept. Use "
             "another key and pay again"
         )
     row = rows.row(settled.seq)

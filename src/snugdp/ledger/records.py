@@ -91,7 +91,7 @@ def read(row: Row, prev: str, seq: int) -> Record:
             "this ledger was written by a newer version of snugdp: upgrade snugdp to open it; nothing was changed"
         )
     if not isinstance(kind, str) or kind not in FIELDS or not _complete(kind, fields):
-        raise TamperedLedgerError(f"record {seq} of the ledger is of no known form")
+        raise TamperedLedgerError(f"record {seq} of the ledger has an unknown form")
     _check_body(row, kind, fields)
     return Record(seq, kind, fields, row.record, row.hash)
 

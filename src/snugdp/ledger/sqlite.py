@@ -247,7 +247,9 @@ class SQLiteStore:
         code = getattr(error, "sqlite_errorcode", None)
         way_out = None if code is None else _WAYS_OUT.get(code & 0xFF)
         if way_out is None:
-            return TamperedLedgerError(f"{self._path} is damaged or no ledger: restore the newest copy, and its anchor")
+            return TamperedLedgerError(
+                f"{self._path} is damaged, or is not a ledger: restore the newest copy, and its anchor"
+            )
         return LedgerWriteError(f"the ledger {self._path} could not be used, {fate}: {way_out}")
 
 

@@ -176,7 +176,7 @@ class State:
         except (BudgetExceededError, KeyConflictError):
             raise TamperedLedgerError(f"record {record.seq} of the ledger breaks its own limits") from None
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError):
-            raise TamperedLedgerError(f"record {record.seq} of the ledger is of no known form") from None
+            raise TamperedLedgerError(f"record {record.seq} of the ledger has an unknown form") from None
         self.take(judged)
 
     # -- making new records
@@ -211,7 +211,7 @@ class State:
             used, way_out = _other(self.charges[seq], charge)
             raise KeyConflictError(
                 f"the key {charge.key!r} was used for {used}: a key names one release, with one question, one cost and "
-                f"one part of the data. Nothing was charged or drawn. {way_out}, or take another key"
+                f"one part of the data. Nothing was charged or drawn. {way_out}, or use another key"
             )
         return seq
 
@@ -380,13 +380,13 @@ class State:
 
 def _other(old: Charge, new: Charge) -> tuple[str, str]:
     """What a key was used for, in words that show the difference, and how to see what came of it."""
-    here = "Ask as before to see its outcome"
+    here = "Repeat the first question to see its outcome"
     if replace(old, what=new.what, plan=new.plan, question=new.question) == new and new.question is not None:
         if old.question is not None:
             return f"another question ({old.question}; now: {new.question})", here
         return (
             f"a release ({old.what}) by an older version of snugdp, or by hand: its question cannot be compared",
-            "Ask as then, with that version, to see its outcome",
+            "Repeat it with that version to see its outcome",
         )
     return f"another release ({old.what})", here
 

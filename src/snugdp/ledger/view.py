@@ -111,7 +111,7 @@ class View:
     def _require_fresh(self) -> None:
         if self._used:
             raise KeyConflictError(
-                f"a key names one release, and {self._key!r} was used: take another key for another release"
+                f"a key names one release, and {self._key!r} was used: use another key for another release"
             )
 
     def _asked(

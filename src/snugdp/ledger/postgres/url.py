@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 _ONE_AT = (
-    "this is no address of a PostgreSQL ledger: it looks like postgresql://user:password@host:5432/database#dataset. "
+    "this is not the address of a PostgreSQL ledger, such as postgresql://user:password@host:5432/database#dataset. "
     "Within a name or a password write @ as %40, / as %2F, ? as %3F, # as %23 and % as %25"
 )
 
