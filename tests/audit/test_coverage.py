@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snugdp.accounting import gaussian
-from snugdp.audit.coverage import Certified, coverage, coverages
+from snugdp.audit.coverage import Certified, coverage
 from snugdp.mechanisms.components import gap_test
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.noise import Gaussian, Noise, Simulation
@@ -71,7 +71,6 @@ def test_our_own_certificates_hold(part: str) -> None:
 def test_there_is_a_certificate_of_every_kind() -> None:
     names = [one.name for one in certificates.certificates()]
     assert len(names) == len(set(names)) >= 17
-    assert coverages([certified(FAILURE)], Simulation(1))[0].passed
 
 
 def test_a_margin_that_is_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,8 @@ import snugdp
 from snugdp.audit import registry
 from snugdp.audit.effort import QUICK, Effort, RunCounts
 from snugdp.audit.finding import LAYERS, Case
-from snugdp.audit.jobs import Job, jobs_of_cases, jobs_of_the_library, perform
+from snugdp.audit.jobs import Job, Walks, jobs_of_cases, jobs_of_the_library, perform
 from snugdp.audit.run import Report, audit
-from snugdp.audit.transcript_cache import Walks
 from snugdp.core.guarantee import Cost
 from snugdp.noise.recording import Witness
 from tests.audit.toys import case, gaussian_sum, laplace_sum

@@ -13,17 +13,16 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import pytest
+from snugdp.audit.freshness import independence, repeats
 
 import snugdp
 from snugdp.audit.coverage import coverage
 from snugdp.audit.density.density import density
 from snugdp.audit.end_to_end import end_to_end
 from snugdp.audit.finding import Finding
-from snugdp.audit.freshness import independence, repeats
 from snugdp.audit.laws import low_bits
 from snugdp.audit.laws.goodness import QUICK
 from snugdp.audit.side_channels.calls import bad_input
-from snugdp.audit.side_channels.inputs import inputs
 from snugdp.audit.steps.neighbour import neighbour
 from snugdp.audit.steps.run_count import hidden_runs
 from snugdp.audit.steps.stepwise import stepwise
@@ -34,6 +33,7 @@ from snugdp_studies.audit.laws import inside, sources
 from snugdp_studies.audit.library import case as case_of
 from snugdp_studies.audit.side_channels import releases
 from snugdp_studies.audit.side_channels.entry_points import EntryPoint, points_of
+from snugdp_studies.audit.side_channels.inputs import inputs
 from tests.mutants.ledger_attacks import ATTACKS
 from tests.mutants.patches import ROOT
 

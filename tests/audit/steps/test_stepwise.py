@@ -13,12 +13,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from snugdp.audit.density.final_draw import elected
-from snugdp.audit.density.gaussian_pair import delta
+from snugdp.audit.density.final_draw import elected, normal_delta
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import path
-from snugdp.audit.steps.steps import Bill, Draw, Limit, grown
-from snugdp.audit.steps.stepwise import stepwise
+from snugdp.audit.steps.stepwise import Bill, Draw, Limit, grown, stepwise
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Noise
@@ -263,7 +261,7 @@ def test_the_hockey_stick_of_two_normals(two: tuple[float, float], epsilon: floa
         return max(0.0, float(norm.pdf(x) - math.exp(epsilon) * norm.pdf(x, *two)))
 
     expected = sum(quad(density, a, a + 0.5, limit=200)[0] for a in np.arange(-12, 12, 0.5))
-    assert delta((0.0, 1.0), two, epsilon) == pytest.approx(expected, abs=1e-6)
+    assert normal_delta((0.0, 1.0), two, epsilon) == pytest.approx(expected, abs=1e-6)
 
 
 def contested(strength: Any, least: int) -> Any:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from snugdp.audit.side_channels.cells import Grid
-from snugdp.audit.side_channels.inputs import NAMES, TARGET, Given
+from snugdp_studies.audit.side_channels.inputs import NAMES, TARGET, Given, Grid
 
 Cells = list[Any]
 

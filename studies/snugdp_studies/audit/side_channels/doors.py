@@ -19,11 +19,10 @@ import numpy as np
 from snugdp.audit.equality import equal
 from snugdp.audit.finding import Finding
 from snugdp.audit.side_channels.calls import watch
-from snugdp.audit.side_channels.cells import STRANGE, Grid, good
-from snugdp.audit.side_channels.inputs import NAMES, TARGET, Given
 from snugdp.tables.cells import cell as one
 from snugdp_studies.audit.side_channels.containers import Container, containers, held
 from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_points, rehearsed
+from snugdp_studies.audit.side_channels.inputs import NAMES, STRANGE, TARGET, Given, Grid, good
 
 _ROWS, _ODD_ROW = 12, 7
 _SHOWN = 5

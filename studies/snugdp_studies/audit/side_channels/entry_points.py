@@ -21,13 +21,13 @@ from sklearn.naive_bayes import GaussianNB
 
 import snugdp
 from snugdp import Boolean, Budget, Category, Cost, MemoryLedger, Neighbours, Number, Schema, Simulation, Statistic
-from snugdp.audit.side_channels.inputs import NAMES, TARGET, Given
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.outcome import Receipt
 from snugdp.estimators.registry import BY_NAME
 from snugdp.noise import Laplace
 from snugdp.tables.cells import numbers
 from snugdp.tables.losses.losses import PseudoHuber
+from snugdp_studies.audit.side_channels.inputs import NAMES, TARGET, Given
 
 _DATA = ("data", "votes", "X")  # what a public function calls private rows
 _FEATURES = dict.fromkeys(NAMES, Number(-2, 2))

@@ -7,9 +7,9 @@ from functools import partial
 
 from snugdp.audit.finding import Finding
 from snugdp.audit.side_channels.calls import bad_input, call_with, watch
-from snugdp.audit.side_channels.canaries import ROWS, canaries, columns, tables
-from snugdp.audit.side_channels.inputs import inputs
+from snugdp_studies.audit.side_channels.canaries import ROWS, canaries, columns, tables
 from snugdp_studies.audit.side_channels.entry_points import EntryPoint, entry_points
+from snugdp_studies.audit.side_channels.inputs import inputs
 
 
 def bad_inputs(*, full: bool = False, names: Iterable[str] | None = None) -> list[Finding]:

@@ -15,10 +15,9 @@ import pytest
 
 import snugdp
 from snugdp.audit.side_channels.calls import bad_input, watch
-from snugdp.audit.side_channels.cells import contents, good
-from snugdp.audit.side_channels.inputs import Given, inputs
 from snugdp.tables.cells import numbers
 from snugdp_studies.audit.side_channels.entry_points import COVERED_BY, LEDGER, UncoveredError, entry_points
+from snugdp_studies.audit.side_channels.inputs import Given, contents, good, inputs
 from snugdp_studies.audit.side_channels.releases import bad_inputs
 
 POINTS = [one.name for one in entry_points()]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.audit.side_channels.canaries import (
+from snugdp_studies.audit.side_channels.canaries import (
     LABEL,
     NUMBER,
     ROWS,
