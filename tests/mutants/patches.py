@@ -5,7 +5,7 @@ A file of patches has a block for every mutant::
     [12] ties as less
     What cannot be decided yet counts as below.
     layers: S
-    check: Inside("coins", 3, 0.08)
+    check: inside("coins", 3, 0.08)
     @@ noise/exact/refine.py
     -    return False if ball > 0 else None
     +    return not ball > 0

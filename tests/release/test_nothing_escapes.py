@@ -89,6 +89,7 @@ def test_a_draw_that_raises_has_bought_a_refusal(kind: Any, ledger: Ledger) -> N
         assert isinstance(made(draws)([1] * 50, ledger=ledger.once("k")), Refused)
     assert len(draws.seen) == 1
     assert [entry.state for entry in ledger.entries()] == ["refused"]
+    assert ledger.spent == made(draws).plan.cost
 
 
 def test_a_logarithm_of_something_below_zero(ledger: Ledger) -> None:
