@@ -16,11 +16,18 @@ import pytest
 import snugdp
 from snugdp.audit.side_channels.calls import bad_input, watch
 from snugdp.tables.cells import numbers
-from snugdp_studies.audit.side_channels.entry_points import COVERED_BY, LEDGER, UncoveredError, entry_points
+from snugdp_studies.audit.side_channels.entry_points import (
+    COVERED_BY,
+    LEDGER,
+    UncoveredError,
+    entry_point_names,
+    entry_points,
+)
 from snugdp_studies.audit.side_channels.inputs import Given, contents, good, inputs
 from snugdp_studies.audit.side_channels.releases import bad_inputs
 
-POINTS = [one.name for one in entry_points()]
+POINTS = entry_point_names()
+EVERY = 8  # of the forms: each entry point has others. The self-audit tries them all
 
 
 def test_every_estimator_and_query_is_an_entry_point() -> None:
@@ -33,13 +40,13 @@ def test_every_estimator_and_query_is_an_entry_point() -> None:
     assert set(COVERED_BY.values()) <= set(POINTS)
 
 
-@pytest.mark.parametrize("name", POINTS)
-def test_nothing_depends_on_private_cells(name: str) -> None:
-    findings = bad_inputs(names=[name])
+@pytest.mark.parametrize(("turn", "name"), list(enumerate(POINTS)), ids=POINTS)
+def test_nothing_depends_on_private_cells(turn: int, name: str) -> None:
+    findings = bad_inputs(names=[name], part=slice(turn % EVERY, None, EVERY))
     assert findings
     for finding in findings:
         assert finding.passed, str(finding)
-    assert int(findings[0].measured.split()[2]) >= 200
+    assert int(findings[0].measured.split()[2]) >= 10
 
 
 class Needs:

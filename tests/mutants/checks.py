@@ -135,7 +135,7 @@ def _point(name: str) -> EntryPoint:
 def tests(*names: str) -> list[Seen]:
     """G and X: tests beside the library. Other errors than assertions and a ledger's own are no alarm."""
     told = _Reports()
-    options = "-q -x -p no:cacheprovider -p no:xdist -W ignore::RuntimeWarning --rootdir".split()
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::RuntimeWarning", "--rootdir"]
     with redirect_stdout(io.StringIO()):
         code = pytest.main([*options, str(ROOT), "-m", "", *(str(ROOT / name) for name in names)], plugins=[told])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or told.errors:

@@ -19,7 +19,7 @@ from snugdp_studies.audit.laws.samples import FULL, QUICK, LawEffort
 from snugdp_studies.audit.laws.sources import SITES, laws
 from snugdp_studies.audit.side_channels.canaries import power
 from snugdp_studies.audit.side_channels.doors import doors
-from snugdp_studies.audit.side_channels.entry_points import entry_points
+from snugdp_studies.audit.side_channels.entry_points import entry_point_names
 from snugdp_studies.audit.side_channels.lint import lint
 from snugdp_studies.audit.side_channels.releases import bad_inputs, kept
 
@@ -97,9 +97,9 @@ def _law_effort(effort: Effort) -> LawEffort:
 
 def jobs(*, full: bool) -> Iterator[Job]:
     """Everything that is no case."""
-    yield from (Job("entry point", one.name, "B") for one in entry_points(full=full))
+    yield from (Job("entry point", name, "B") for name in entry_point_names(full=full))
     if full:
-        yield from (Job("door", one.name, "B") for one in entry_points())
+        yield from (Job("door", name, "B") for name in entry_point_names())
     yield from (Job("law", name, "S") for name in SITES)
     yield from (Job("inside", name, "S") for name in inside.PARTS)
     yield from (Job("source", name, "I") for name in _SOURCES)

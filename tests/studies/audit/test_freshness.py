@@ -76,17 +76,19 @@ def test_coins_of_which_exactly_half_fell_on_each_side() -> None:
     assert next(fell, None) is None
 
 
-@pytest.fixture(scope="module")
-def findings() -> Any:
-    return fresh_library()
-
-
-def test_no_noise_is_drawn_twice(findings: Any) -> None:
+@pytest.mark.slow
+def test_no_noise_is_drawn_twice() -> None:
+    findings = fresh_library()
     for finding in findings:
         assert finding.passed, str(finding)
     ways = {finding.claim for finding in findings}
     for way in ("again", "threads", "seeds", "forks", "fresh processes", "copies and pickles"):
         assert any(way in claim for claim in ways), way
+
+
+def test_a_query_draws_no_noise_twice() -> None:
+    for finding in freshness.fresh("trimmed_mean", freshness.example):
+        assert finding.passed, str(finding)
 
 
 def test_a_shared_generator_is_found_in_forks() -> None:
