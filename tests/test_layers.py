@@ -84,7 +84,7 @@ def test_only_the_purse_and_the_ledger_make_outcomes_and_receipts() -> None:
         "Released": {"release/context.py"},
         "Refused": {"release/context.py"},
         "NotPrivate": {"release/context.py"},
-        "Receipt": {"ledger/memory.py", "ledger/inner.py", "ledger/book.py"},
+        "Receipt": {"ledger/memory.py", "ledger/view.py"},
         "RunLedger": {"mechanisms/selection/select.py"},  # whoever opens one has paid for it
     }
     for path in MODULES:

@@ -13,11 +13,12 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snugdp.accounting import composition, gaussian, pairs
+from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective import removal
 from snugdp.numerics.rationals import rational
 
+from .atoms import add_profile, objective_perturbation, objective_perturbation_general, remove_profile
 from .hockey import NODES, WEIGHTS, Array, from_loss, gaussian_bins, hockey_stick, pure_pair
 
 ZERO = Fraction(0)
@@ -202,7 +203,7 @@ def _with_gaussian(loss: Array, mu: float, epsilon: float) -> float:
 @pytest.mark.parametrize("m", [0.1, 0.5, 1.5])
 def test_objective_perturbation_by_quadrature(mu: float, m: float) -> None:
     limit, beta = 0.3, 0.2
-    special, general = composition.objective_perturbation(m, limit), composition.objective_perturbation_general(m, beta)
+    special, general = objective_perturbation(m, limit), objective_perturbation_general(m, beta)
     for epsilon in (0.35, 1.0, 2.5):
         add = _with_gaussian(_loss("add", m, 0), mu, epsilon)
         remove = _with_gaussian(_loss("remove", m, limit), mu, epsilon)
@@ -212,7 +213,20 @@ def test_objective_perturbation_by_quadrature(mu: float, m: float) -> None:
         assert max(add, any_loss) <= second * (1 + 1e-8) + 1e-13
         if mu == 0 and epsilon >= m**2 / 2:  # a single atom alone is exact here
             assert first == pytest.approx(max(add, remove), rel=1e-6, abs=1e-12)
-            assert first == pairs.objective_add(m, epsilon)
+            assert first == pytest.approx(add_profile(m, epsilon), rel=1e-9, abs=1e-15)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.02, 2), st.floats(0, 2), st.floats(-3, 5))
+def test_profiles_by_quadrature(m: float, limit: float, epsilon: float) -> None:
+    """Of the reference that attacks on objective perturbation compare with."""
+    for kind, found in (
+        ("add", add_profile(m, epsilon)),
+        ("remove", remove_profile(m, limit, 0, epsilon)),
+        ("any", remove_profile(m, 0, limit, epsilon)),
+    ):
+        exact = float((WEIGHTS * np.maximum(0, -np.expm1(epsilon - _loss(kind, m, limit)))).sum())
+        assert found == pytest.approx(exact, rel=2e-6, abs=1e-10)
 
 
 def test_directions_are_composed_before_the_maximum() -> None:
@@ -223,7 +237,7 @@ def test_directions_are_composed_before_the_maximum() -> None:
 
 
 def test_equal_atoms_are_counted_together() -> None:
-    atoms = tuple(composition.objective_perturbation("0.05", "0.001") for _ in range(300))
+    atoms = tuple(objective_perturbation("0.05", "0.001") for _ in range(300))
     assert composition.epsilon(**_cost(0.1, atoms=atoms[:40]), delta=Fraction(1, 10**6)) < 30
     assert _delta(_cost(0.1, atoms=atoms), 1.0) == 1.0
     pairwise = _delta(_cost(0.1, atoms=atoms[:3]), 2.0)
@@ -232,7 +246,7 @@ def test_equal_atoms_are_counted_together() -> None:
 
 
 def test_too_many_distinct_atoms_are_refused() -> None:
-    atoms = tuple(composition.objective_perturbation(Fraction(1, 10 + k), Fraction(1, 3 + 2**k)) for k in range(14))
+    atoms = tuple(objective_perturbation(Fraction(1, 10 + k), Fraction(1, 3 + 2**k)) for k in range(14))
     with pytest.raises(ValueError, match="more than 4096 distinct combinations"):
         _delta(_cost(atoms=atoms), 1.0)
 

@@ -20,8 +20,7 @@ from snugdp.audit.run import Report, audit
 from snugdp.cli.main import app
 from snugdp.core.guarantee import Cost
 from snugdp.report.audit import drawn as shown
-from snugdp.report.audit import page
-from snugdp.report.audited import pictures
+from snugdp.report.audit import page, pictures
 from snugdp.report.words import missed
 from tests.audit.toys import case, laplace_sum
 

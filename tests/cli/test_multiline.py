@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
+from snugdp.cli.main import app
+from snugdp.tables.sources import FileSource
 from tests.cli import people
 from tests.cli.people import run
 
@@ -81,3 +85,29 @@ def test_votes_and_other_formats(folder: Path) -> None:
         "--no-multiline",
     )
     assert "age" in run("schema", "init", "people.csv", "--no-multiline").stdout
+
+
+OPENED = [
+    ("fit", "linear", "people.csv", "people.toml", "--method", "adassp"),
+    ("fit", "pca", "people.csv", "people.toml", "--components", "2"),
+    ("query", "median", "people.csv", "-c", "age", "--lower", "0", "--upper", "120"),
+    ("query", "quantile", "people.csv", "-c", "age", "--q", "0.5", "--schema", "people.toml"),
+    ("query", "vote", "people.csv", "-c", "city", "--values", "Rome,Oslo,Lima"),
+    ("bounds", "people.csv", "-c", "age"),
+    ("select", "linear", "people.csv", "people.toml", "--validation", "people.parquet", "--mean-runs", "2"),
+]
+
+
+@pytest.mark.parametrize("words", OPENED, ids=lambda words: " ".join(words[:2]))
+def test_a_table_is_opened_once(words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    of = FileSource.of
+
+    def counted(paths: Any, **given: Any) -> FileSource:
+        opened.extend(map(str, paths))
+        return of(paths, **given)
+
+    monkeypatch.setattr(FileSource, "of", counted)
+    result = CliRunner().invoke(app, [*words, "--epsilon", "1", "--yes"])
+    assert result.exit_code in (0, 3), result.output
+    assert opened.count("people.csv") == 1

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import snugdp
-from snugdp.cli import batches
+from snugdp.cli import reading
 from snugdp.tables.schema.schema import Schema
 from tests.cli import people
 from tests.cli.people import run
@@ -40,7 +40,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_numbers_in_the_order_of_the_rows(
     data: str, form: str, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "step", lambda columns: 700)  # several batches
+    monkeypatch.setattr(reading, "step", lambda columns: 700)  # several batches
     out = tmp_path / f"out.{form}"
     run("predict", saved / "linear.json", saved / data, "-o", out, "--keep", "id")
     found = pl.read_csv(out) if form == "csv" else pl.read_parquet(out)

@@ -33,7 +33,7 @@ def page(*words: object, code: int = 0) -> str:
     done = run(*words, "--report", "r.html", code=code)
     assert "r.html" in done.output
     text = Page(Path("r.html").read_text(encoding="utf-8")).text
-    after = text.partition("What it gives away")[2]  # before it are noisy numbers, of which one may look like this
+    after = text.partition("What it reveals")[2]  # before it are noisy numbers, of which one may look like this
     assert not re.search(r"(?<![\d.,])3,?187(?![\d.,])", after)
     Path("r.html").unlink()
     return text

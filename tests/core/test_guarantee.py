@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from snugdp import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
 from snugdp.accounting import gaussian
-from snugdp.accounting.composition import Atom, Branch, objective_perturbation, objective_perturbation_general
+from snugdp.accounting.composition import Atom, Branch
 from snugdp.serial.costs import cost_from_json, cost_to_json
+from tests.accounting.atoms import objective_perturbation, objective_perturbation_general
 
 small = st.decimals(min_value=0, max_value=2, places=3)
 costs = st.builds(lambda mu, epsilon, delta: Cost(mu=mu, epsilon=epsilon, delta=delta / 10**4), small, small, small)

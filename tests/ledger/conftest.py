@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from snugdp.ledger.store import Row
+from snugdp.ledger.records import Row
 
 SERVER = os.environ.get("SNUGDP_TEST_POSTGRES", "")
 

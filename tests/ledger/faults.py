@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from snugdp.ledger.anchor import _slot
-from snugdp.ledger.records import canonical, digest
-from snugdp.ledger.store import Mark, Row
+from snugdp.ledger.anchor import Mark, _slot
+from snugdp.ledger.records import Row, canonical, digest
 
 KILLED = -signal.SIGKILL
 

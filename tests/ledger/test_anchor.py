@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from snugdp.ledger import anchor as module
-from snugdp.ledger.anchor import FileAnchor, locked, try_lock
+from snugdp.ledger.anchor import FileAnchor, Mark, locked, try_lock
 from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
-from snugdp.ledger.store import Mark
 
 ID = "0" * 32
 

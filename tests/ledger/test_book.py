@@ -24,7 +24,7 @@ import pytest
 
 from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, RelationMismatchError
 from snugdp.core.outcome import Receipt
-from snugdp.ledger import Ledger, View
+from snugdp.ledger import Ledger, View, records
 from snugdp.ledger.address import opened, resolve, without_password
 from snugdp.ledger.errors import (
     ForeignProcessError,
@@ -33,8 +33,7 @@ from snugdp.ledger.errors import (
     LedgerWriteError,
     TamperedLedgerError,
 )
-from snugdp.ledger.records import canonical, digest
-from snugdp.ledger.store import Row
+from snugdp.ledger.records import Row, canonical, digest
 from tests.ledger.conftest import Where
 
 BUDGET = Budget(1, 1e-6)
@@ -829,11 +828,10 @@ def test_an_interrupted_charge_is_undone(
 
 
 def test_a_clock_that_goes_back_changes_nothing(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snugdp.ledger import book
 
     with made(where) as ledger:
         for year in ("2030", "1970", "9999"):
-            monkeypatch.setattr(book, "_stamp", lambda year=year: {"time": f"{year}-01-01", "software": "x"})
+            monkeypatch.setattr(records, "stamp", lambda year=year: {"time": f"{year}-01-01", "software": "x"})
             ledger.charge(TENTH, year)
         assert [entry.what for entry in ledger.entries()] == ["2030", "1970", "9999"]
         assert ledger.verify().spent == Cost(epsilon=0.3)

@@ -13,8 +13,7 @@ import pytest
 
 from snugdp import Budget, Cost, Ledger, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.core.outcome import Receipt
-from snugdp.ledger.records import digest
-from snugdp.ledger.store import Row
+from snugdp.ledger.records import Row, digest
 from tests.ledger.conftest import Where, as_owner
 from tests.ledger.faults import anchored, forged, quick_folder
 

@@ -218,7 +218,7 @@ def test_one_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_clocks_and_time_zones(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snugdp.ledger import book
+    from snugdp.ledger import records
 
     times = iter([datetime(2030, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
 
@@ -230,7 +230,7 @@ def test_clocks_and_time_zones(where: Where, monkeypatch: pytest.MonkeyPatch) ->
     zone = os.environ.get("TZ")
     try:
         with made(where) as ledger:
-            monkeypatch.setattr(book, "datetime", Clock)
+            monkeypatch.setattr(records, "datetime", Clock)
             receipts = [ledger.charge(TENTH, str(i), key=str(i)) for i in range(3)]
             monkeypatch.undo()
             for name in ("Pacific/Kiritimati", "Etc/GMT+12", "UTC"):

@@ -14,9 +14,10 @@ from scipy.stats import norm
 
 from snugdp import Budget, Cost, RelationMismatchError
 from snugdp.accounting import gaussian
-from snugdp.accounting.composition import Atom, Branch, objective_perturbation
+from snugdp.accounting.composition import Atom, Branch
 from snugdp.ledger import limits as module
 from snugdp.ledger.limits import Box, Limits, boxes_for, fixes, legal, within
+from tests.accounting.atoms import objective_perturbation
 from tests.ledger.games import GRID, Menu, Rule, delta, seen, value
 
 BUDGET = Budget(1, 1e-6)

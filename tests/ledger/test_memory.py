@@ -18,7 +18,7 @@ from scipy.stats import norm
 from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, RelationMismatchError
 from snugdp.accounting import gaussian
 from snugdp.accounting.composition import Atom, Branch
-from snugdp.ledger.inner import RunLedger
+from snugdp.ledger.memory import RunLedger
 
 
 def test_a_refused_charge_leaves_the_total() -> None:

@@ -20,11 +20,12 @@ from urllib.parse import quote
 import pytest
 
 from snugdp.core.guarantee import Budget, Cost
+from snugdp.ledger.address import without_password
 from snugdp.ledger.book import Ledger
 from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.postgres import sql
 from snugdp.ledger.postgres.store import PostgresStore
-from snugdp.ledger.postgres.url import Url, without_password
+from snugdp.ledger.postgres.url import Url
 from tests.ledger.conftest import Where, as_owner
 
 TENTH = Cost(epsilon=0.1)

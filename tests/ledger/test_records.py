@@ -14,7 +14,7 @@ from snugdp import Budget, Cost, Neighbours
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.ledger import records
 from snugdp.ledger.errors import TamperedLedgerError
-from snugdp.ledger.store import Row
+from snugdp.ledger.records import Row
 from snugdp.serial import costs as amounts
 
 STAMP = {"time": "2026-01-01T00:00:00+00:00", "software": "snugdp"}

@@ -17,10 +17,9 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.ledger import records
 from snugdp.ledger.errors import KeyConflictError, TamperedLedgerError
 from snugdp.ledger.limits import within
+from snugdp.ledger.records import Row
 from snugdp.ledger.requests import genesis
-from snugdp.ledger.state import Charge, State
-from snugdp.ledger.store import Row
-from snugdp.ledger.tally import Tally
+from snugdp.ledger.state import Charge, State, Tally
 from snugdp.serial import costs
 
 STAMP = {"time": "2026-01-01T00:00:00+00:00", "software": "snugdp"}

@@ -12,10 +12,11 @@ from multiprocessing.synchronize import Barrier
 import pytest
 
 from snugdp.core.guarantee import Budget, Cost
+from snugdp.ledger.anchor import Mark
 from snugdp.ledger.book import Ledger
 from snugdp.ledger.errors import BudgetExceededError, LedgerError, TamperedLedgerError
-from snugdp.ledger.records import digest, write
-from snugdp.ledger.store import Mark, Row, Store, store_at
+from snugdp.ledger.records import Row, digest, write
+from snugdp.ledger.store import Store, store_at
 from tests.ledger.conftest import Where, as_owner
 
 NOTHING = "0" * 64

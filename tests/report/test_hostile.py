@@ -113,7 +113,7 @@ def test_labels_are_told_of_teachers_and_in_the_order_of_the_classes() -> None:
     assert sum(int(line.value) for line in story.tables[0].lines) == 60
     text = Page(render(outcome, plan=plan, public=public)).text
     assert "if any one teacher had voted otherwise" in text
-    assert "What it gives away about one teacher" in text
+    assert "What it reveals about one teacher" in text
     assert "if all rows of that person went to one teacher" in text
     assert "that person's row had not been" not in text
 
@@ -122,7 +122,7 @@ def test_an_exact_answer_has_no_interval() -> None:
     query = snugdp.Mode(categories=["car", "train"], epsilon=2, delta=1e-6)
     text = Page(render(query.release(["car"] * 500), plan=query.plan())).text
     assert "This is the answer itself, without noise" in text
-    assert "19 of 20 cases. " not in text.split("What was to be expected")[0]
+    assert "19 of 20 cases. " not in text.split("What was expected")[0]
     assert "release free as it is" in text
 
 
@@ -164,7 +164,7 @@ def test_every_epsilon_has_words(epsilon: float) -> None:
     cost = snugdp.Cost(epsilon=epsilon)
     page = render(snugdp.core.outcome.NotPrivate(1.0, False, cost))
     assert "nan" not in page.lower().replace("rehearsal", "")
-    assert "more than 100 % sure" not in page or epsilon > 25
+    assert "more than 100 % certain" not in page or epsilon > 25
 
 
 def test_numbers_have_the_digits_that_their_noise_leaves() -> None:
@@ -216,9 +216,9 @@ def test_the_scores_of_several_classes_have_no_forecast_of_their_own() -> None:
     for way, joint in (("auto", True), ("ovr", False)):
         model = snugdp.LogisticRegression(2, classes=["low", "middle", "high"], x_norm=1, rows=900, multi_class=way)
         text = Page(render(model.fit(X, y))).text
-        assert ("Only differences between classes count" in text) is joint
+        assert ("Only differences between classes matter" in text) is joint
         assert ("noise, as forecast" in text) is not joint
-        assert text.count("released numbers do not tell") == 1
+        assert text.count("the released numbers do not reveal it") == 1
 
 
 def test_steps_of_a_file_add_up_or_are_refused() -> None:

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 import snugdp
 from snugdp.cli.main import app
 from snugdp.estimators.files.model_file import as_dict
-from snugdp.propose.plan import StepKind
 from snugdp.report import curves, words
 from snugdp.report.model import render
 from snugdp.report.released import table_of
@@ -139,7 +138,7 @@ def test_a_file_and_its_estimator_tell_the_same(fitted: snugdp.LinearRegression)
     assert (one.tables, one.certificate, one.details) == (other.tables, other.certificate, other.details)
     assert (one.expected, one.forecast, one.test_failure) == (other.expected, other.forecast, other.test_failure)
     assert one.shares == other.shares
-    assert sum(1 for share in one.shares if share.step.kind is StepKind.TEST) == 2
+    assert sum(1 for share in one.shares if share.test) == 2
 
 
 def test_perturbed_objectives_are_priced_from_a_file_too() -> None:
@@ -151,7 +150,7 @@ def test_perturbed_objectives_are_priced_from_a_file_too() -> None:
     assert all(share.epsilon is not None and share.epsilon <= 1 for share in one.shares)
     text = Page(render(model)).text
     assert "log odds of b against a" in text
-    assert "released numbers do not tell" in text
+    assert "the released numbers do not reveal it" in text
     told = Page(render(model, rows=2000)).text
     assert "noise, as forecast" in told
     assert "±" in told
@@ -177,7 +176,7 @@ def test_a_rehearsal_is_stamped_and_promises_nothing() -> None:
     text = Page(render(model)).text
     assert text.startswith("NOT PRIVATE: Linear regression")
     assert "Do not publish it" in text
-    assert "Nothing of this holds for this page" in text
+    assert "None of this holds for this page" in text
     assert "a rehearsal is not charged" in text
     again = Page(render(as_dict(model))).text
     assert "Do not publish it" in again
@@ -221,7 +220,7 @@ def test_a_query_shows_its_interval() -> None:
     assert outcome.value is not None
     text = Page(render(outcome, plan=query.plan())).text
     assert words.near(outcome.value, 14.8) in text
-    assert "where the answer without noise lies in 19 of 20 cases" in text
+    assert "covers the answer without noise in 19 of 20 cases" in text
     assert "No ledger was given" in text
     with pytest.raises(ValueError, match="not the one of this outcome"):
         render(outcome, plan=snugdp.Median(bounds=(0, 1), epsilon=2, delta=1e-6).plan())
@@ -268,12 +267,12 @@ def test_what_is_rounded_promises_less() -> None:
     unit = words.Protected.of(snugdp.Neighbours.REPLACE)
     told = words.plainly("this", [(0.0, 0.5), (1.0, 0.0)], (1.0, 0.0), unit)
     assert "plus" not in told[0]
-    assert "more than 73.2 % sure never" in told[2]
+    assert "but never more than 73.2 % certain" in told[2]
 
 
 @pytest.mark.parametrize("value", [0.0, -1.5, 1e-300, 1e300, math.inf, -math.inf, math.nan, 123456789.0, 0.00099999])
 def test_numbers_are_always_text(value: float) -> None:
-    assert re.fullmatch(r"[−0-9.,× ⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|−?unbounded|no number", words.number(value))
+    assert re.fullmatch(r"[−0-9.,× ⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|−?unbounded|not a number", words.number(value))
 
 
 def test_the_command_writes_a_page(fitted: snugdp.LinearRegression, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import snugdp
 from snugdp import Budget, Cost, Guarantee, Ledger, MemoryLedger, Neighbours
-from snugdp.accounting.composition import objective_perturbation
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
 from snugdp.estimators.base import Promise
 from snugdp.estimators.files.model_file import as_dict, from_dict
@@ -27,6 +26,7 @@ from snugdp.propose.theorem import theorem
 from snugdp.report.model import render, told
 from snugdp.report.words import at_most, chance, parts
 from snugdp.serial.costs import cost_from_json, cost_parts, cost_told
+from tests.accounting.atoms import objective_perturbation
 from tests.cli import people
 from tests.cli.people import run
 from tests.plans import plan_of

@@ -11,11 +11,10 @@ import numpy as np
 
 from snugdp import Cost
 from snugdp.accounting import gaussian
-from snugdp.accounting.objective import closed_form, glm, multiclass
+from snugdp.accounting.objective import glm, multiclass
 from snugdp.accounting.objective.run import Kind, RunCost, critical_loss
-from snugdp.accounting.output import glm as glm_output
-from snugdp.accounting.output.glm import Constants, LossConstants
-from snugdp.accounting.output.glm_budget import TestedRelease
+from snugdp.accounting.output.glm import Constants, LossConstants, ShapedNoise, TestedRelease, displacement
+from snugdp.tables.losses.losses import LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 
 CURVES: Mapping[str, Kind] = {
     "logistic": "logistic",
@@ -23,13 +22,19 @@ CURVES: Mapping[str, Kind] = {
     "quadratic": "log_cosh",
     "pseudo_huber": "pseudo_huber",
 }
-LOSSES: Mapping[str, Callable[..., LossConstants]] = {
-    "logistic": LossConstants.logistic,
-    "softplus_hinge": LossConstants.softplus_hinge,
-    "pseudo_huber": LossConstants.pseudo_huber,
-    "log_cosh": LossConstants.log_cosh,
-    "tamed_poisson": lambda U, Y: LossConstants.tamed_poisson(Y, U),
+LOSSES: Mapping[str, Callable[..., Loss]] = {
+    "logistic": Logistic,
+    "softplus_hinge": SoftHinge,
+    "pseudo_huber": PseudoHuber,
+    "log_cosh": LogCosh,
+    "tamed_poisson": lambda U, Y: TamedPoisson(Y, math.exp(U)),
 }
+
+
+def constants_of(loss: Loss) -> LossConstants:
+    assert loss.log_lipschitz is not None
+    assert loss.curvature_bound is not None
+    return LossConstants(loss.slope, loss.curvature, loss.log_lipschitz, loss.curvature_bound)
 
 
 def exact(number: float) -> Fraction:
@@ -37,7 +42,7 @@ def exact(number: float) -> Fraction:
 
 
 def _constants(loss: str, B: float, **rest: float) -> dict[str, float]:
-    found = LOSSES[loss](**rest).at(B)
+    found = constants_of(LOSSES[loss](**rest)).at(B)
     names = {"G": found.gradient, "beta": found.curvature, "R": found.ratio, "Delta": found.change}
     return {name: float(value) for name, value in names.items()}
 
@@ -56,7 +61,7 @@ def _isotropic(
 ) -> dict[str, float]:  # fmt: skip
     plan, constants = _plan(eps, delta, fail_fraction, test_fraction, None), _model(**model)
     return {
-        "mu_test": plan.test_mu,
+        "mu_test": math.sqrt(plan.test_squared),
         "mu_release": plan.release_mu,
         "test_noise_std": plan.test_noise(constants.change, 1),
         "test_margin": plan.margin(constants.change),
@@ -70,6 +75,10 @@ def _shaped(
 ) -> dict[str, float | None]:  # fmt: skip
     plan = _plan(eps, delta, fail_fraction, test_fraction, order)
     return {"rdp_budget": float(plan.divergence), "gamma": plan.gamma(_model(**model), lam, mu_certified)}
+
+
+def _shaped_noise(*, order: float, mu: float, lam: float, G: float, R: float, Delta: float) -> ShapedNoise:
+    return ShapedNoise(*(exact(number) for number in (order, mu, lam, G, R, Delta)))
 
 
 def _kind(constant_sign: bool) -> Kind:
@@ -88,28 +97,6 @@ def _delta(*, eps: float, sigma: float, lam: float, G: float, beta: float, const
     return Cost(atoms=(run.atom,)).delta_at(eps)
 
 
-def _limit(m: float, kappa: float) -> float:
-    return float(critical_loss("logistic", exact(m) ** 2, exact(kappa)))
-
-
-def _profile(m: float, kappa: float, e: float) -> dict[str, float]:
-    return {
-        "e_c": _limit(m, kappa),
-        "add": closed_form.add_profile(m, kappa, e),
-        "remove": closed_form.remove_profile(m, kappa, e),
-    }
-
-
-def _composition(m: float, kappa: float, mu: float, eps: float) -> dict[str, float]:
-    add, remove = closed_form.beside(m, kappa, mu, eps)
-    return {"e_c": _limit(m, kappa), "add": add, "remove": remove, "delta": max(add, remove)}
-
-
-def _renyi(m: float, kappa: float, order: float) -> dict[str, float]:
-    add, remove = closed_form.renyi(order, m, kappa)
-    return {"e_c": _limit(m, kappa), "add": add, "remove": remove}
-
-
 def _calibration(eps: float, delta: float, B: float, L0: float, c0: float) -> dict[str, float]:
     m, scale = glm.calibrate(eps, delta), exact(c0) * exact(B) ** 2
     return {
@@ -122,7 +109,7 @@ def _calibration(eps: float, delta: float, B: float, L0: float, c0: float) -> di
 
 
 def _one_vs_rest(eps: float, delta: float, B: float, classes: int) -> dict[str, float]:
-    m = multiclass.one_vs_rest(eps, delta, classes)
+    m = glm.calibrate(eps, delta, runs=classes)
     return {"m": m, "sigma": B / m, "lam_gdp": B**2 / m}
 
 
@@ -144,11 +131,9 @@ def _minimiser(X: list[list[float]], y: list[float], lam: float, b: list[float])
 
 
 GLM: Mapping[str, Callable[..., Any]] = {
-    "displacement_s": lambda mu, lam, G, R: glm_output.displacement(mu, lam, G, R),
+    "displacement_s": lambda mu, lam, G, R: displacement(mu, lam, G, R),
     "loss_constants": _constants,
-    "rdp_hessian_shaped": lambda order, gamma, mu, lam, G, R, Delta: glm_output.hessian_rdp(
-        order, gamma, mu=mu, ridge=lam, gradient=G, ratio=R, change=Delta
-    ),
+    "rdp_hessian_shaped": lambda gamma, **numbers: _shaped_noise(**numbers).divergence(exact(gamma)),
     "gdp_mu": lambda eps, delta: gaussian.mu(eps, delta),
     "ptr_iso_plan": _isotropic,
     "ptr_hessian_gamma_at_order": _shaped,
@@ -157,12 +142,9 @@ GLM: Mapping[str, Callable[..., Any]] = {
 }
 
 OBJECTIVE_GLM: Mapping[str, Callable[..., Any]] = {
-    "objglm_profile": _profile,
     "objglm_calibration": _calibration,
     "objglm_one_vs_rest": _one_vs_rest,
     "objglm_softmax": _softmax,
-    "objglm_composition": _composition,
-    "objglm_rdp": _renyi,
     "objglm_ec_curve": lambda curve, kappa, m: {
         "e_c": float(critical_loss(CURVES[curve], exact(m) ** 2, exact(kappa)))
     },

@@ -19,7 +19,6 @@ from flint import arb
 from snugdp.accounting import gaussian
 from snugdp.accounting.levels import Levels
 from snugdp.numerics import balls, roots
-from snugdp.numerics.rationals import Real
 
 MOST_COMBINATIONS = 4096
 _COARSE = 512  # combinations that are kept where there are more
@@ -164,28 +163,6 @@ def epsilon(
         return _without_gaussian(cost)
     high = _enough(cost, goal)
     return roots.smallest(cost.leak, goal, 0.0, high)
-
-
-def objective_perturbation(m: Real, e_c: Real) -> Atom:
-    """The atom of objective perturbation with a loss of class T: m = B tau / sigma, e_c as in the proof file.
-
-    >>> objective_perturbation("0.2", "0.78").remove[1].shift
-    Fraction(39, 50)
-    """
-    size, limit = gaussian.nonnegative(m, "m") ** 2, gaussian.nonnegative(e_c, "e_c")
-    whole = Branch(size, Fraction(0))
-    return Atom(add=(whole, whole), remove=(whole, Branch(Fraction(0), limit)))
-
-
-def objective_perturbation_general(m: Real, beta: Real) -> Atom:
-    """The atom of objective perturbation with any admissible loss; beta is at least log(1 + B^2/lambda).
-
-    >>> [branch.shift for branch in objective_perturbation_general("0.2", "1/2").remove]
-    [Fraction(1, 2), Fraction(1, 2)]
-    """
-    size, shift = gaussian.nonnegative(m, "m") ** 2, gaussian.nonnegative(beta, "beta")
-    whole = Branch(size, Fraction(0))
-    return Atom(add=(whole, whole), remove=(Branch(size, shift), Branch(Fraction(0), shift)))
 
 
 def _composed(

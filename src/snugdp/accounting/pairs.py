@@ -28,7 +28,42 @@ def gaussian_pair(mean: Real, variance: Real, epsilon: Real, *, swapped: bool = 
         raise ValueError("variance must be above 0")
     if swapped:
         centre, spread = centre / spread, 1 / spread
-    return _delta(lambda: _gaussian_pair(centre, spread, level))
+    if spread == 1:
+        return _delta(lambda: delta_ball(centre, level))
+    return _delta(lambda: GaussianProfile(centre, spread).at(level))
+
+
+class GaussianProfile:
+    """N(0, 1) against N(m, s^2) with s != 1, in balls at the present precision: the loss is a parabola in the outcome.
+
+    ``mean_squared`` is m^2 and ``variance`` is s^2 (pairs.proof.md, 1).
+    """
+
+    def __init__(self, mean_squared: Fraction, variance: Fraction) -> None:
+        self.narrow = variance < 1
+        self.m, self.s = balls.ball(mean_squared).sqrt(), balls.ball(variance).sqrt()
+        self.a = balls.ball((1 / variance - 1) / 2)
+        self.b = self.m / balls.ball(variance)
+        self.c = balls.ball(mean_squared / (2 * variance)) + self.s.log()
+
+    def at(self, epsilon: Fraction) -> arb:
+        """The hockey stick; everything between 0 and 1 while the sign of the discriminant is open."""
+        level = balls.ball(epsilon)
+        weight, c = balls.exp(level), self.c - level
+        floor = (1 - weight).max(arb(0))
+        discriminant = self.b * self.b - 4 * self.a * c
+        if discriminant < 0:  # the loss is below epsilon everywhere, or above it
+            return floor
+        if not discriminant > 0:
+            return arb(0.5, 0.5)
+        q = (self.b + discriminant.sqrt()) / 2
+        near, far = c / q, q / self.a
+        near_q, far_q = (near - self.m) / self.s, (far - self.m) / self.s
+        if self.narrow:
+            value = cdf(near) + cdf(-far) - weight * (cdf(near_q) + cdf(-far_q))
+        else:
+            value = cdf(near) - cdf(far) - weight * (cdf(near_q) - cdf(far_q))
+        return value.max(floor)
 
 
 def two_outcomes(first: Real, second: Real, epsilon: Real) -> float:
@@ -85,90 +120,6 @@ def discrete_gaussian(variance: Real, sensitivity: int, epsilon: Real) -> float:
     return _delta(
         lambda: discrete.tail(spread, first) - balls.exp(balls.ball(level)) * discrete.tail(spread, first + distance)
     )
-
-
-def objective_add(m: Real, epsilon: Real) -> float:
-    """Objective perturbation, the data set against itself with one row more (any admissible loss).
-
-    >>> round(objective_add("0.25", 1), 14)
-    5.84854421e-06
-    """
-    size, level = nonnegative(m, "m"), rational(epsilon, "epsilon")
-    if level >= size**2 / 2:
-        return _delta(lambda: 2 * delta_ball(size**2, level))
-    return _delta(lambda: 1 - 2 * balls.exp(balls.ball(level)) * cdf(-balls.ball(size)))
-
-
-def objective_remove(m: Real, e_c: Real, epsilon: Real) -> float:
-    """Objective perturbation, the data set against itself with one row less (loss of class T).
-
-    >>> round(objective_remove("0.25", "0.96875", 1), 14)
-    2.9242721e-06
-    """
-    size, limit = nonnegative(m, "m") ** 2, nonnegative(e_c, "e_c")
-    return _floored(size, limit, Fraction(0), rational(epsilon, "epsilon"))
-
-
-def objective_remove_general(m: Real, beta: Real, epsilon: Real) -> float:
-    """Objective perturbation, the data set against itself with one row less (any admissible loss).
-
-    >>> objective_remove_general("0.25", 0, 1) == objective_remove("0.25", 0, 1)
-    True
-    """
-    size, shift = nonnegative(m, "m") ** 2, nonnegative(beta, "beta")
-    return _floored(size, Fraction(0), shift, rational(epsilon, "epsilon"))
-
-
-def objective_limit(m: Real, kappa: Real) -> Fraction:
-    """e_c = max(kappa, 2 kappa - m^2/2), with kappa = B^2/lambda: exact.
-
-    >>> objective_limit("0.25", "0.5")
-    Fraction(31, 32)
-    """
-    size, ratio = nonnegative(m, "m") ** 2, nonnegative(kappa, "kappa")
-    return max(ratio, 2 * ratio - size / 2)
-
-
-def objective_beta(kappa: Real) -> float:
-    """Beta = log(1 + kappa), with kappa = B^2/lambda: rounded up."""
-    ratio = nonnegative(kappa, "kappa")
-    return balls.above(lambda: balls.ball(ratio).log1p())
-
-
-def _floored(size: Fraction, floor: Fraction, shift: Fraction, epsilon: Fraction) -> float:
-    """The loss shift + max(Gaussian loss, floor)."""
-    level = epsilon - shift
-    if level >= floor:
-        return _delta(lambda: delta_ball(size, level))
-    return _delta(lambda: 1 - balls.exp(balls.ball(level - floor)) * (1 - delta_ball(size, floor)))
-
-
-def _gaussian_pair(centre: Fraction, spread: Fraction, epsilon: Fraction) -> arb:
-    """N(0, 1) against N(m, s^2), m^2 = centre and s^2 = spread: the loss is a parabola in the outcome."""
-    if spread == 1:
-        return delta_ball(centre, epsilon)
-    m, s = balls.ball(centre).sqrt(), balls.ball(spread).sqrt()
-    weight = balls.exp(balls.ball(epsilon))
-    a, c = balls.ball((1 / spread - 1) / 2), balls.ball(centre / (2 * spread) - epsilon) + s.log()
-    discriminant = balls.ball(centre / spread**2) - 4 * a * c
-    nowhere = arb(0) if spread > 1 else 1 - weight  # the loss is below epsilon everywhere, or above it
-    if discriminant < 0:
-        return nowhere
-    if not discriminant > 0:
-        return arb(0.5, 0.5)
-    q = (m / balls.ball(spread) + discriminant.sqrt()) / 2
-    low, high = (c / q, q / a) if spread < 1 else (q / a, c / q)
-    low_q, high_q = (low - m) / s, (high - m) / s
-    if spread < 1:
-        value = cdf(low) + cdf(-high) - weight * (cdf(low_q) + cdf(-high_q))
-    else:
-        value = _between(low, high) - weight * _between(low_q, high_q)
-    return value.max(arb(0)).max(1 - weight)
-
-
-def _between(low: arb, high: arb) -> arb:
-    """P[low < Z < high], computed on the side where the two ends are small."""
-    return cdf(-low) - cdf(-high) if low > 0 else cdf(high) - cdf(low)
 
 
 def _delta(function: balls.Function) -> float:

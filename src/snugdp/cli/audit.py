@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.outputs import can_write
+from snugdp.cli.options import can_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

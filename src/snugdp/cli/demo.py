@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -165,26 +162,18 @@ def _entries(ledger: Any) -> Any:
 def _keep(model: LinearRegression, folder: Path) -> dict[str, str]:
     """Write the model and its report; returned are the files, and the commands that make such files."""
     from snugdp.estimators.files.model_file import as_dict, save
+    from snugdp.report.model import render
 
     made = {
         "people.toml": "snugdp schema init people.parquet -o people.toml",
         "people.ledger": "snugdp ledger create people.ledger --dataset people --epsilon 2 --delta 1e-6",
         "model.json": "snugdp fit linear people.parquet people.toml --target wage --epsilon 1 --delta 1e-7 "
         "--ledger people.ledger -o model.json --report report.html",
+        "report.html": "snugdp report model.json -o report.html",
     }
     save(model, folder / "model.json")
-    if (render := _renderer()) is not None:
-        (folder / "report.html").write_text(render(as_dict(model)), encoding="utf-8")
-        made["report.html"] = "snugdp report model.json -o report.html"
+    (folder / "report.html").write_text(render(as_dict(model)), encoding="utf-8")
     return made
-
-
-def _renderer() -> Callable[..., str] | None:
-    """Reports, where they are there."""
-    if find_spec("snugdp.report") is None or find_spec("snugdp.report.model") is None:
-        return None
-    render: Callable[..., str] = import_module("snugdp.report.model").render
-    return render
 
 
 def _table(*heads: str, right: int = 0) -> Any:

@@ -5,27 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, ModelFile, ReleaseOptions, ReleaseResult, Rows, releasing
+from snugdp.cli.options import Data, ModelOut, Rows, SchemaFile
+from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 
 @releasing
 def fit(
     model: models.Which,
     data: Data,
-    schema: models.SchemaFile,
+    schema: SchemaFile,
     *,
-    choices: ReleaseOptions,
-    epsilon: models.Epsilon,
-    delta: models.Delta = 1e-6,
-    target: models.Target = None,
-    method: models.Method = "auto",
-    param: models.Param = None,
-    propose: models.Propose = None,
+    options: models.ModelOptions,
     rows: Rows = None,
-    features: models.Features = None,
-    components: models.Components = None,
-    neighbours: models.Relation = "add_remove",
-    output: ModelFile = None,
+    output: ModelOut = None,
+    choices: ReleaseOptions,
 ) -> None:
     """Fit a model: plan, pay, test, release or refuse.
 
@@ -35,14 +28,10 @@ def fit(
     """  # noqa: E501  one line to copy
     from snugdp.cli import reading
 
-    params = (*(param or ()), *(propose or ()))
-    wish = models.ModelRequest(
-        model, schema, target, epsilon, delta, method, params, rows, features, components, neighbours
-    )
-    estimator = wish.estimator()
+    estimator = options.estimator(model, schema, rows)
     plan = models.plan_of(estimator, rows)
-    reading.opened(data, models.columns_of(estimator))
-    estimator.set_params(ledger=choices.agreed(plan)).fit(data)
+    source = reading.opened(data, models.columns_of(estimator))
+    estimator.set_params(ledger=choices.agreed(plan)).fit(source)
     words, shown, table = None, {}, None
     if choices.as_json:
         from snugdp.estimators.files.model_file import as_dict

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.outputs import can_write, of_ledger
+from snugdp.cli.options import AsJson, can_write, of_ledger
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
@@ -22,7 +22,6 @@ Where = Annotated[
     str, typer.Argument(help="The ledger: a file, or postgresql://user@host/database#dataset.", show_default=False)
 ]
 Anchor = Annotated[Path | None, typer.Option(help="The anchor, if it is not next to the ledger.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()

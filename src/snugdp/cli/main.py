@@ -12,7 +12,7 @@ from snugdp.cli.lazy import Verb, lazy
 VERBS = {  # loaded when they are called; the help here is the first paragraph of their own
     "schema": Verb("snugdp.cli.schema:app", "What is public about a table: columns, bounds, target."),
     "bounds": Verb(
-        "snugdp.cli.bounds:bounds",
+        "snugdp.cli.query:bounds",
         "Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first.",
     ),
     "plan": Verb(

@@ -1,19 +1,21 @@
-"""What ``plan``, ``fit`` and ``predict`` share: from the words of a command to an estimator, and its options."""
+"""From the words of a command to an estimator, and what ``plan``, ``fit`` and ``select`` share."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.cli.options import OptionGroup, Relation, Target
 from snugdp.estimators.registry import ESTIMATORS
 
 if TYPE_CHECKING:
-    from snugdp.core.guarantee import Cost
     from snugdp.ledger.book import Ledger
     from snugdp.ledger.limits import Remaining
     from snugdp.propose.plan import Plan
@@ -33,70 +35,65 @@ class Model(StrEnum):
 
 _HELP = "What to fit; sparse is logistic if the target is a boolean, otherwise linear."
 Which = Annotated[Model, typer.Argument(help=_HELP, show_default=False)]
-SchemaFile = Annotated[Path, typer.Argument(help="The schema, a TOML file.", show_default=False)]
-Target = Annotated[str | None, typer.Option(help="The column to predict, if it is not the target of the schema.")]
-Epsilon = Annotated[float, typer.Option(help="The privacy budget of this fit, such as 1.", show_default=False)]
-Delta = Annotated[float, typer.Option(help="The failure probability of this fit.")]
-Method = Annotated[str, typer.Option(help="How to fit; the documentation of each model lists its methods.")]
-Param = Annotated[
-    list[str] | None, typer.Option("--param", help="A parameter of the method, such as ridge=10; repeat for more.")
-]
-Propose = Annotated[list[str] | None, typer.Option("--propose", hidden=True)]  # its former name
-Features = Annotated[int | None, typer.Option(min=1, help="sparse: how many columns to select.")]
-Components = Annotated[
-    str | None, typer.Option(help="pca: how many components, a share of the variance such as 0.9, or auto.")
-]
-Relation = Annotated[str, typer.Option("--neighbours", help='Which tables are neighbours: "add_remove" or "replace".')]
-LedgerAt = Annotated[
-    str | None, typer.Option("--ledger", help="The ledger: a file, or postgresql://user@host/database#dataset.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-@dataclass(frozen=True)
-class ModelRequest:
-    """What was asked for."""
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(OptionGroup):
+    """What was asked of a model."""
 
-    model: Model
-    schema: Path
-    target: str | None
-    epsilon: float
-    delta: float
-    method: str = "auto"
-    params: tuple[str, ...] = ()
-    rows: int | None = None
-    features: int | None = None
-    components: str | None = None
-    neighbours: str = "add_remove"
+    epsilon: Annotated[float, typer.Option(help="The privacy budget of this fit, such as 1.", show_default=False)]
+    delta: Annotated[float, typer.Option(help="The failure probability of this fit.")] = 1e-6
+    target: Target = None
+    method: Annotated[str, typer.Option(help="How to fit; the documentation of each model lists its methods.")] = "auto"
+    param: Annotated[
+        list[str] | None, typer.Option(help="A parameter of the method, such as ridge=10; repeat for more.")
+    ] = None
+    propose: Annotated[list[str] | None, typer.Option(hidden=True)] = None  # the former name of --param
+    features: Annotated[int | None, typer.Option(min=1, help="sparse: how many columns to select.")] = None
+    components: Annotated[
+        str | None, typer.Option(help="pca: how many components, a share of the variance such as 0.9, or auto.")
+    ] = None
+    neighbours: Relation = "add_remove"
 
-    def estimator(self) -> Any:
-        """The estimator, not fitted; what is wrong with the wish is said here."""
-        from snugdp.tables.schema.schema import Boolean, Schema
+    def estimator(self, model: Model, file: Path, rows: int | None) -> Any:
+        """The estimator, not fitted, of the schema in this file; what is wrong with the options is said here."""
+        from snugdp.tables.schema.schema import Boolean
 
-        self._check()
-        schema = Schema.from_toml(self.schema)
-        if self.target is not None:
-            schema = replace(schema, target=self.target)
-        elif schema.target is None and self.model is not Model.PCA:
-            raise ValueError(f"{self.schema} has no target: give --target, the column to predict")
+        params = (*(self.param or ()), *(self.propose or ()))
+        self._check(model, params)
+        schema = schema_of(file, self.target, needed=model is not Model.PCA)
         given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
-        given |= {"method": self.method, "rows": self.rows, "schema": schema}
-        known = [entry for entry in ESTIMATORS if entry.command == self.model.value]
-        if self.model is Model.PCA:
-            return known[0].load()(_components(self.components), **given)
-        given["proposals"] = _proposals(self.params)
-        if self.model is Model.SPARSE:  # linear and logistic
+        given |= {"method": self.method, "rows": rows, "schema": schema}
+        known = [entry for entry in ESTIMATORS if entry.command == model.value]
+        if model is Model.PCA:
+            return known[0].load()(value_of(self.components or "auto", {}), **given)
+        wrong = "a parameter is written NAME=VALUE, such as --param ridge=10"
+        given["proposals"] = {name: value_of(text) for name, text in pairs_of(params, wrong).items()} or None
+        if model is Model.SPARSE:  # linear and logistic
             truth = isinstance(schema.columns[str(schema.target)], Boolean)
-            return known[truth].load()(_few(self.features, schema), **given)
+            columns = self.features or min(10, len(schema.features) - schema.intercept)
+            return known[truth].load()(columns, **given)
         return known[0].load()(**given)
 
-    def _check(self) -> None:
-        if self.features is not None and self.model is not Model.SPARSE:
+    def _check(self, model: Model, params: Sequence[str]) -> None:
+        if self.features is not None and model is not Model.SPARSE:
             raise ValueError("--features is for sparse models: leave it out")
-        if self.components is not None and self.model is not Model.PCA:
+        if self.components is not None and model is not Model.PCA:
             raise ValueError("--components is for pca: leave it out")
-        if self.params and self.model is Model.PCA:
+        if params and model is Model.PCA:
             raise ValueError("pca has no parameters: leave out --param")
+
+
+def schema_of(file: Path, target: str | None, *, needed: bool = True) -> Schema:
+    """The schema in a file, with this target or its own; whether it needs one."""
+    from snugdp.tables.schema.schema import Schema
+
+    schema = Schema.from_toml(file)
+    if target is not None:
+        return replace(schema, target=target)
+    if needed and schema.target is None:
+        raise ValueError(f"{file} has no target: give --target, the column to predict")
+    return schema
 
 
 def in_range(epsilon: float | str, delta: float | str | None = None) -> None:
@@ -118,31 +115,18 @@ def _between(amount: float | str, least: float, most: float) -> bool:
     return not (0 < value < least or most < value < math.inf or (math.isinf(value) and "e" in str(amount).lower()))
 
 
-def _few(wanted: int | None, schema: Schema) -> int:
-    """As many columns as asked for; otherwise ten, or all."""
-    return min(10, len(schema.features) - schema.intercept) if wanted is None else wanted
-
-
-def _components(text: str | None) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text or "auto")
-        except ValueError:
-            pass
-    return text or "auto"
-
-
-def _proposals(given: tuple[str, ...]) -> dict[str, Any] | None:
+def pairs_of(given: Sequence[str], wrong: str) -> dict[str, str]:
+    """Names and values that were written as NAME=VALUE."""
     pairs = [text.partition("=") for text in given]
-    if any(not name or not value for name, _, value in pairs):
-        raise ValueError("a parameter is written NAME=VALUE, such as --param ridge=10")
-    return {name.strip(): value_of(value.strip()) for name, _, value in pairs} or None
+    if any(not name.strip() or not value.strip() for name, _, value in pairs):
+        raise ValueError(wrong)
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def value_of(text: str) -> Any:
-    """A number, a boolean, or a word."""
-    if text in ("true", "false"):
-        return text == "true"
+def value_of(text: str, words: Mapping[str, Any] = MappingProxyType({"true": True, "false": False})) -> Any:
+    """One of the words, a number, or text."""
+    if text in words:
+        return words[text]
     for kind in (int, float):
         try:
             return kind(text)
@@ -175,16 +159,19 @@ def opened(ledger: str | None) -> Ledger | None:
     return None if ledger is None else ledger_at(ledger)
 
 
-def left_after(ledger: Ledger, cost: Cost) -> Remaining | None:
-    """What the ledger would still accept after a charge; None if it would not accept the charge."""
-    return ledger.remaining_after(cost)
-
-
 def as_amounts(left: Remaining | None) -> dict[str, Any] | None:
     """For JSON: floats that are rounded down, and what is left exactly."""
     if left is None:
         return None
     return {"mu": left.mu, "epsilon": left.epsilon, "delta": left.delta, "exact": left.as_dict()}
+
+
+def plan_as_json(plan: Plan) -> dict[str, Any]:
+    """What a plan says, for machines."""
+    from snugdp.serial.costs import cost_told
+
+    theorem = {"theorem": plan.theorem.id, "proof": plan.theorem.link}
+    return {"plan": str(plan), **theorem, "unit": plan.unit.value, "cost": cost_told(plan.cost)}
 
 
 def exceeded(ledger: Ledger, plan: Plan) -> str:

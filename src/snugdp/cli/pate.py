@@ -5,19 +5,18 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, Multiline, ReleaseOptions, ReleaseResult, releasing
+from snugdp.cli.options import Data, Delta, Epsilon, Multiline, SchemaFile, Target
+from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
     from snugdp.pate.face import Labels
     from snugdp.tables.schema.kinds import Column
-    from snugdp.tables.schema.schema import Schema
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,7 +49,6 @@ Threshold = Annotated[
 def label(
     votes: Annotated[Path, typer.Argument(help="A .csv, .npy, .npz, .parquet or .arrow file.", show_default=False)],
     *,
-    choices: ReleaseOptions,
     epsilon: Epsilon,
     delta: Delta = "1e-6",
     classes: Classes = None,
@@ -70,6 +68,7 @@ def label(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv file for the labels; without it they are printed.")
     ] = None,
+    choices: ReleaseOptions,
 ) -> None:
     """Labels of public queries from the votes of teachers, or a refusal.
 
@@ -113,9 +112,8 @@ def label(
 @releasing
 def train(
     data: Data,
-    schema: models.SchemaFile,
+    schema: SchemaFile,
     *,
-    choices: ReleaseOptions,
     queries: Annotated[
         str,
         typer.Option(help="A file of public rows without labels, with the columns of the table.", show_default=False),
@@ -125,7 +123,7 @@ def train(
         Path, typer.Option("--output", "-o", help="Save the model to this JSON file.", show_default=False)
     ],
     delta: Delta = "1e-6",
-    target: models.Target = None,
+    target: Target = None,
     teachers: Annotated[int, typer.Option(min=1, help="The number of teachers; each learns from its own rows.")] = 250,
     gap: Gap = None,
     proxy: Proxy = None,
@@ -134,6 +132,7 @@ def train(
     threshold: Threshold = None,
     multiline: Multiline = True,
     jobs: Annotated[int | None, typer.Option(help="How many teachers to train at a time.")] = None,
+    choices: ReleaseOptions,
 ) -> None:
     """Train teachers on the rows and a linear student on their noisy labels of public queries.
 
@@ -179,22 +178,20 @@ def _ensemble(teachers: int, **given: Any) -> Any:
 
 def _columns(file: Path, target: str | None) -> tuple[dict[str, Column], tuple[str, Column], Sequence[Any]]:
     """The columns to learn from, the target, and its classes, all from the schema."""
-    from snugdp.tables.schema.schema import Boolean, Category, Schema
+    from snugdp.tables.schema.schema import Boolean, Category
 
-    schema: Schema = Schema.from_toml(file)
-    schema = schema if target is None else replace(schema, target=target)
-    if schema.target is None:
-        raise ValueError(f"{file} has no target: give --target, the column to predict")
-    answer = schema.columns[schema.target]
+    schema = models.schema_of(file, target)
+    name = str(schema.target)
+    answer = schema.columns[name]
     if not isinstance(answer, Boolean | Category):
-        raise TypeError(f'the target "{schema.target}" must be a category or a boolean: the schema says a number')
-    features = {name: column for name, column in schema.columns.items() if name != schema.target}
-    if texts := [name for name, column in features.items() if isinstance(column, Category)]:
+        raise TypeError(f'the target "{name}" must be a category or a boolean: the schema says a number')
+    features = {other: column for other, column in schema.columns.items() if other != name}
+    if texts := [other for other, column in features.items() if isinstance(column, Category)]:
         raise TypeError(
             f'column "{texts[0]}" is a category, but teachers take numbers: leave it out of the schema, or make it one '
             "column of 0 and 1 for each value"
         )
-    return features, (schema.target, answer), [False, True] if isinstance(answer, Boolean) else list(answer.values)
+    return features, (name, answer), [False, True] if isinstance(answer, Boolean) else list(answer.values)
 
 
 def _votes(file: Path, multiline: bool) -> Any:

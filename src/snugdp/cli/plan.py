@@ -10,56 +10,44 @@ import typer
 
 from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
+from snugdp.cli.options import AsJson, LedgerAt, SchemaFile, spelt_out
 from snugdp.cli.terminal import bars
 
 if TYPE_CHECKING:
     from snugdp.estimators.forecast import Outlook
     from snugdp.propose.forecast import FitForecast
-    from snugdp.propose.plan import Plan
 
-_FEW = 12
+MAX_NAMED = 12
 
 
+@spelt_out
 def plan(
     model: models.Which,
-    schema: models.SchemaFile,
+    schema: SchemaFile,
     *,
     rows: Annotated[int, typer.Option(min=1, help="A public guess of the number of rows.", show_default=False)],
-    epsilon: models.Epsilon,
-    delta: models.Delta = 1e-6,
-    target: models.Target = None,
-    method: models.Method = "auto",
-    param: models.Param = None,
-    propose: models.Propose = None,
-    features: models.Features = None,
-    components: models.Components = None,
-    neighbours: models.Relation = "add_remove",
-    ledger: models.LedgerAt = None,
-    as_json: models.AsJson = False,
+    options: models.ModelOptions,
+    ledger: LedgerAt = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show what a fit would cost, its noise, and its expected error by epsilon and rows. Nothing is spent.
 
     Example: snugdp plan linear people.toml --target income --epsilon 1 --delta 1e-7 --rows 10000
     """
     with in_plain_words():
-        models.in_range(epsilon, delta)
-        guess = None if model is models.Model.PCA else rows
-        params = (*(param or ()), *(propose or ()))
-        wish = models.ModelRequest(
-            model, schema, target, epsilon, delta, method, params, guess, features, components, neighbours
-        )
-        estimator = wish.estimator()
+        models.in_range(options.epsilon, options.delta)
+        estimator = options.estimator(model, schema, None if model is models.Model.PCA else rows)
         planned = models.plan_of(estimator, rows)
         outlook = _outlook(estimator, rows)
         book = models.opened(ledger)
         accepted = None if book is None else book.affords(planned.cost)
-        left = None if book is None else models.left_after(book, planned.cost)
+        left = None if book is None else book.remaining_after(planned.cost)
         if as_json:
-            found = None
+            account = None
             if book is not None:
                 now, then = models.as_amounts(book.remaining), models.as_amounts(left)
-                found = {"address": book.address, "accepted": accepted, "left": now, "left_after": then}
-            typer.echo(json.dumps({**_charged(planned), "forecast": _as_json(outlook), "ledger": found}))
+                account = {"address": book.address, "accepted": accepted, "left": now, "left_after": then}
+            typer.echo(json.dumps({**models.plan_as_json(planned), "forecast": _as_json(outlook), "ledger": account}))
             return
         typer.echo(f"{planned}\n")
         for line in _shown(outlook):
@@ -77,18 +65,6 @@ def _outlook(estimator: Any, rows: int) -> Outlook:
 
     with Console(stderr=True).status("Looking ahead ..."):  # only at a terminal
         return forecast(estimator, rows)
-
-
-def _charged(planned: Plan) -> dict[str, Any]:
-    from snugdp.serial.costs import cost_told
-
-    return {
-        "plan": str(planned),
-        "theorem": planned.theorem.id,
-        "proof": planned.theorem.link,
-        "unit": planned.unit.value,
-        "cost": cost_told(planned.cost),
-    }
 
 
 def _as_json(outlook: Outlook) -> dict[str, Any]:
@@ -125,9 +101,9 @@ def _shown(outlook: Outlook) -> list[str]:
     lines += ["", f"Noise at epsilon {_budget(asked)} (standard deviation):"]
     widest = max(map(len, asked.noise))
     listed = list(asked.noise.items())
-    lines += [f"  {name:<{widest}}  {value:.3g}" for name, value in listed[:_FEW]]
-    if len(listed) > _FEW:
-        rest = [value for _, value in listed[_FEW:]]
+    lines += [f"  {name:<{widest}}  {value:.3g}" for name, value in listed[:MAX_NAMED]]
+    if len(listed) > MAX_NAMED:
+        rest = [value for _, value in listed[MAX_NAMED:]]
         lines.append(f"  and {len(rest)} more, {min(rest):.3g} to {max(rest):.3g}")
     return lines
 

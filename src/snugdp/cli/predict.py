@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.outputs import can_write
-from snugdp.cli.releases import Multiline
+from snugdp.cli.options import Data, ModelIn, Multiline, can_write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,11 +20,8 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model file, as written by fit -o.", show_default=False)],
-    data: Annotated[
-        str,
-        typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.", show_default=False),
-    ],
+    model: ModelIn,
+    data: Data,
     *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; without it CSV is printed.")
@@ -80,7 +76,7 @@ def _answers(model: Any, ask: str, source: Source, keep: tuple[str, ...]) -> Ite
     """A frame for every batch, in the order of the rows; at least one, so that a file has its head."""
     import polars as pl
 
-    from snugdp.cli.batches import Reader
+    from snugdp.cli.reading import Reader
 
     reader = Reader(source, model, keep)
     names = _names(model, ask, keep)

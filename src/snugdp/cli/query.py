@@ -1,4 +1,4 @@
-"""``snugdp query``: one number or one label about a column, released or refused."""
+"""``snugdp query`` and ``snugdp bounds``: a number, a label or bounds of columns, released or refused."""
 
 from __future__ import annotations
 
@@ -9,228 +9,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, ReleaseOptions, ReleaseResult, Rows, releasing
+from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
+from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
     from snugdp.propose.plan import Plan
-    from snugdp.tables.schema.kinds import Column as Kind
+    from snugdp.tables.schema.kinds import Column
 
 app = typer.Typer(
     no_args_is_help=True, help="Query one column: its median, a quantile, its trimmed mean, its mode or a vote."
 )
 
-Column = Annotated[str, typer.Option("--column", "-c", help="The column.", show_default=False)]
-Lower = Annotated[str | None, typer.Option(help="Public lower bound of the column, known without the data.")]
-Upper = Annotated[str | None, typer.Option(help="Public upper bound of the column.")]
-SchemaFile = Annotated[Path | None, typer.Option("--schema", help="A schema that describes the column, a TOML file.")]
-Beta = Annotated[str | None, typer.Option(help="The proposal: how far one row may move the answer.")]
 Step = Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")]
-Values = Annotated[
-    str | None, typer.Option(help="All possible values, separated by commas; by default those of the schema.")
-]
 Replaced = Annotated[str, typer.Option("--neighbours", help='Must be "replace", the only relation with a proof.')]
 
 
-@app.command()
-@releasing
-def median(
-    data: Data,
-    *,
-    choices: ReleaseOptions,
-    column: Column,
-    epsilon: Epsilon,
-    delta: Delta = "1e-6",
-    lower: Lower = None,
-    upper: Upper = None,
-    schema: SchemaFile = None,
-    beta: Beta = None,
-    rows: Rows = None,
-    step: Step = "0",
-    neighbours: models.Relation = "add_remove",
-) -> None:
-    """The median of a column of numbers.
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions(OptionGroup):
+    """Which column of which file."""
 
-    Example: snugdp query median people.parquet -c age --lower 0 --upper 120 --epsilon 0.5 --ledger people.ledger
-    """
-    from snugdp.queries.robust import Median
+    data: Data
+    column: Annotated[str, typer.Option("--column", "-c", help="The column.", show_default=False)]
+    epsilon: Epsilon
+    schema: Annotated[
+        Path | None, typer.Option("--schema", help="A schema that describes the column, a TOML file.")
+    ] = None
 
-    asked = _Asked("median", data, column, schema, choices)
-    given = {"epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
-    asked.number(Median, (lower, upper), rows, given)
-
-
-@app.command()
-@releasing
-def quantile(
-    data: Data,
-    *,
-    choices: ReleaseOptions,
-    column: Column,
-    q: Annotated[str, typer.Option("--q", help="Which quantile, such as 0.9.", show_default=False)],
-    epsilon: Epsilon,
-    delta: Delta = "1e-6",
-    lower: Lower = None,
-    upper: Upper = None,
-    schema: SchemaFile = None,
-    beta: Beta = None,
-    rows: Rows = None,
-    step: Step = "0",
-    neighbours: Replaced = "replace",
-) -> None:
-    """A quantile of a column of numbers. The number of rows is public.
-
-    Example: snugdp query quantile people.parquet -c income --q 0.9 --lower 0 --upper 500000 --epsilon 0.5 --beta 500
-    """
-    from snugdp.queries.robust import Quantile
-
-    asked = _Asked("quantile", data, column, schema, choices)
-    given = {"q": q, "epsilon": epsilon, "delta": delta, "beta": beta, "step": step, "neighbours": neighbours}
-    asked.number(Quantile, (lower, upper), rows, given)
-
-
-@app.command("trimmed-mean")
-@releasing
-def trimmed_mean(
-    data: Data,
-    *,
-    choices: ReleaseOptions,
-    column: Column,
-    epsilon: Epsilon,
-    delta: Delta = "0",
-    trim: Annotated[str, typer.Option(help="The share of rows to drop at each end.")] = "0.1",
-    lower: Lower = None,
-    upper: Upper = None,
-    schema: SchemaFile = None,
-    beta: Beta = None,
-    rows: Rows = None,
-    neighbours: Replaced = "replace",
-) -> None:
-    """The mean of a column without its smallest and largest values. The number of rows is public.
-
-    Without --beta it is never refused; with --beta it needs a --delta above 0.
-
-    Example: snugdp query trimmed-mean people.parquet -c income --schema people.toml --epsilon 0.5 --trim 0.1
-    """
-    from snugdp.queries.robust import TrimmedMean
-
-    asked = _Asked("trimmed-mean", data, column, schema, choices)
-    given = {"trim": trim, "epsilon": epsilon, "delta": delta, "beta": beta, "neighbours": neighbours}
-    asked.number(TrimmedMean, (lower, upper), rows, given)
-
-
-@app.command()
-@releasing
-def mode(
-    data: Data,
-    *,
-    choices: ReleaseOptions,
-    column: Column,
-    values: Values = None,
-    schema: SchemaFile = None,
-    epsilon: Epsilon,
-    delta: Delta = "1e-6",
-    neighbours: models.Relation = "add_remove",
-) -> None:
-    """The most frequent of the listed values, exactly, or a refusal.
-
-    Example: snugdp query mode people.parquet -c commute --values car,train,bicycle --epsilon 0.5 --ledger people.ledger
-    """
-    from snugdp.queries.labels import Mode
-
-    asked = _Asked("mode", data, column, schema, choices)
-    given = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours}
-    asked.label(lambda labels: Mode(categories=labels, **given), values)
-
-
-@app.command()
-@releasing
-def vote(
-    data: Data,
-    *,
-    choices: ReleaseOptions,
-    column: Column,
-    values: Values = None,
-    schema: SchemaFile = None,
-    epsilon: Epsilon,
-    delta: Delta = "0",
-    neighbours: models.Relation = "add_remove",
-) -> None:
-    """The most frequent of the listed values after noise on every count. It is never refused.
-
-    Example: snugdp query vote people.parquet -c commute --values car,train,bicycle --epsilon 0.5
-    """
-    from snugdp.queries.labels import Vote
-
-    asked = _Asked("vote", data, column, schema, choices)
-    asked.label(lambda labels: Vote(candidates=labels, epsilon=epsilon, delta=delta, neighbours=neighbours), values)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """One question about one column of a file."""
-
-    name: str
-    file: object
-    column: str
-    schema: Path | None
-    choices: ReleaseOptions
-
-    def number(
-        self, make: Callable[..., Any], ends: tuple[str | None, str | None], rows: int | None, given: dict[str, Any]
-    ) -> None:
-        """A query for numbers."""
-        from snugdp.cli import reading
-        from snugdp.core.guarantee import Neighbours
-        from snugdp.tables.schema.kinds import Number
-
-        known = self._kind()
-        if known is not None and not isinstance(known, Number):
-            raise TypeError(f'the schema says that column "{self.column}" is not a number: ask for its mode or a vote')
-        low, high = (end if end is not None else bound for end, bound in zip(ends, _bounds(known), strict=True))
-        if low is None or high is None:
-            raise ValueError(
-                "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
-                "them privately"
-            )
-        kind = Number(low, high)
-        kinds: dict[str, Kind] = {self.column: kind}
-        query = make(bounds=(low, high), rows=rows, **given)  # what is wrong with it is said before a row is read
-        if known is None:
-            reading.of_numbers(self.file, [self.column])
-        source = reading.opened(self.file, kinds)
-        values = None
-        if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:
-            values = reading.frame(source, kinds)[self.column]
-            rows = max(len(values), 1)  # which is public under this relation
-            query = make(bounds=(low, high), rows=rows, **given)
-        public = {"bounds": f"{float(kind.lower):,.10g} to {float(kind.upper):,.10g}", **given, "rows": rows}
-        plan = query.plan()
-        account = self.choices.agreed(plan)
-        values = reading.frame(source, kinds)[self.column] if values is None else values
-        self._tell(query.release(values, ledger=account), plan, public)
-
-    def label(self, make: Callable[[Sequence[Any]], Any], values: str | None) -> None:
-        """A query for labels."""
-        from snugdp.cli import reading
-        from snugdp.tables.schema.kinds import Boolean, Category
-        from snugdp.tables.sources import open_source
-
-        if values is not None:
-            kind = reading.listed(self.column, [value.strip() for value in values.split(",")], open_source(self.file))
-        else:
-            known = self._kind()
-            kind = Category([False, True]) if isinstance(known, Boolean) else known  # type: ignore[assignment]
-            if not isinstance(kind, Category):
-                raise ValueError("the values are needed: give --values, or a --schema that lists them")
-        kinds: dict[str, Kind] = {self.column: kind}
-        query = make(kind.values)
-        source = reading.opened(self.file, kinds)
-        public, plan = {"values": list(kind.values)}, query.plan()
-        account = self.choices.agreed(plan)
-        self._tell(query.release(reading.frame(source, kinds)[self.column], ledger=account), plan, public)
-
-    def _kind(self) -> Kind | None:
+    def _declared(self) -> Column | None:
         from snugdp.tables.schema.schema import Schema
 
         if self.schema is None:
@@ -240,17 +45,217 @@ class _Asked:
             raise ValueError(f'{self.schema} has no column "{self.column}"; it has {", ".join(columns)}')
         return columns[self.column]
 
-    def _tell(self, outcome: Any, plan: Plan, public: dict[str, Any]) -> None:
+    def _tell(self, choices: ReleaseOptions, name: str, outcome: Any, plan: Plan, public: dict[str, Any]) -> None:
         value = outcome.value
-        shown = {"query": self.name, "column": self.column, "value": value}
+        shown = {"query": name, "column": self.column, "value": value}
         as_text = f"{value:,.6g}" if isinstance(value, float) else str(value)
-        words = None if value is None else f"Released: {self.name} of {self.column} = {as_text}"
+        words = None if value is None else f"Released: {name} of {self.column} = {as_text}"
         public = {name: each for name, each in public.items() if (name, each) != ("step", "0")}
-        title = f"{self.name.replace('-', ' ').capitalize()} of {self.column}"
-        self.choices.tell(
-            outcome, plan, ReleaseResult(words, shown, title=title, public={"column": self.column, **public})
+        title = f"{name.replace('-', ' ').capitalize()} of {self.column}"
+        choices.tell(outcome, plan, ReleaseResult(words, shown, title=title, public={"column": self.column, **public}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberOptions(ColumnOptions):
+    """A column of numbers."""
+
+    lower: Annotated[str | None, typer.Option(help="Public lower bound of the column, known without the data.")] = None
+    upper: Annotated[str | None, typer.Option(help="Public upper bound of the column.")] = None
+    beta: Annotated[str | None, typer.Option(help="The proposal: how far one row may move the answer.")] = None
+    rows: Rows = None
+
+    def release(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **more: Any) -> None:
+        """Release a number."""
+        from snugdp.cli import reading
+        from snugdp.core.guarantee import Neighbours
+        from snugdp.tables.schema.kinds import Number
+
+        given = {"epsilon": self.epsilon, "beta": self.beta, **more}
+        declared, rows = self._declared(), self.rows
+        if declared is not None and not isinstance(declared, Number):
+            raise TypeError(f'the schema says that column "{self.column}" is not a number: ask for its mode or a vote')
+        low = self.lower if self.lower is not None or declared is None else declared.lower
+        high = self.upper if self.upper is not None or declared is None else declared.upper
+        if low is None or high is None:
+            raise ValueError(
+                "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
+                "them privately"
+            )
+        kind = Number(low, high)
+        kinds: dict[str, Column] = {self.column: kind}
+        query = make(bounds=(low, high), rows=rows, **given)  # what is wrong with it is said before a row is read
+        source = reading.opened(
+            self.data if declared is not None else reading.of_numbers(self.data, [self.column]), kinds
         )
+        values = None
+        if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:
+            values = reading.frame(source, kinds)[self.column]
+            rows = max(len(values), 1)  # which is public under this relation
+            query = make(bounds=(low, high), rows=rows, **given)
+        public = {"bounds": f"{float(kind.lower):,.10g} to {float(kind.upper):,.10g}", **given, "rows": rows}
+        plan = query.plan()
+        account = choices.agreed(plan)
+        values = reading.frame(source, kinds)[self.column] if values is None else values
+        self._tell(choices, name, query.release(values, ledger=account), plan, public)
 
 
-def _bounds(kind: Kind | None) -> tuple[Any, Any]:
-    return (None, None) if kind is None else (getattr(kind, "lower", None), getattr(kind, "upper", None))
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions(ColumnOptions):
+    """A column of labels."""
+
+    values: Annotated[
+        str | None, typer.Option(help="All possible values, separated by commas; by default those of the schema.")
+    ] = None
+
+    def release(self, choices: ReleaseOptions, name: str, make: Callable[[Sequence[Any]], Any]) -> None:
+        """Release a label."""
+        from snugdp.cli import reading
+        from snugdp.tables.schema.kinds import Boolean, Category
+        from snugdp.tables.sources import open_source
+
+        source = None
+        if self.values is not None:
+            source = open_source(self.data)
+            kind = reading.listed(self.column, [value.strip() for value in self.values.split(",")], source)
+        else:
+            declared = self._declared()
+            kind = Category([False, True]) if isinstance(declared, Boolean) else declared  # type: ignore[assignment]
+            if not isinstance(kind, Category):
+                raise ValueError("the values are needed: give --values, or a --schema that lists them")
+        kinds: dict[str, Column] = {self.column: kind}
+        query = make(kind.values)
+        source = reading.opened(self.data if source is None else source, kinds)
+        public, plan = {"values": list(kind.values)}, query.plan()
+        account = choices.agreed(plan)
+        outcome = query.release(reading.frame(source, kinds)[self.column], ledger=account)
+        self._tell(choices, name, outcome, plan, public)
+
+
+@app.command()
+@releasing
+def median(
+    asked: NumberOptions,
+    *,
+    delta: Delta = "1e-6",
+    step: Step = "0",
+    neighbours: Relation = "add_remove",
+    choices: ReleaseOptions,
+) -> None:
+    """The median of a column of numbers.
+
+    Example: snugdp query median people.parquet -c age --lower 0 --upper 120 --epsilon 0.5 --ledger people.ledger
+    """
+    from snugdp.queries.robust import Median
+
+    asked.release(choices, "median", Median, delta=delta, step=step, neighbours=neighbours)
+
+
+@app.command()
+@releasing
+def quantile(
+    asked: NumberOptions,
+    *,
+    q: Annotated[str, typer.Option("--q", help="Which quantile, such as 0.9.", show_default=False)],
+    delta: Delta = "1e-6",
+    step: Step = "0",
+    neighbours: Replaced = "replace",
+    choices: ReleaseOptions,
+) -> None:
+    """A quantile of a column of numbers. The number of rows is public.
+
+    Example: snugdp query quantile people.parquet -c income --q 0.9 --lower 0 --upper 500000 --epsilon 0.5 --beta 500
+    """
+    from snugdp.queries.robust import Quantile
+
+    asked.release(choices, "quantile", Quantile, q=q, delta=delta, step=step, neighbours=neighbours)
+
+
+@app.command("trimmed-mean")
+@releasing
+def trimmed_mean(
+    asked: NumberOptions,
+    *,
+    delta: Delta = "0",
+    trim: Annotated[str, typer.Option(help="The share of rows to drop at each end.")] = "0.1",
+    neighbours: Replaced = "replace",
+    choices: ReleaseOptions,
+) -> None:
+    """The mean of a column without its smallest and largest values. The number of rows is public.
+
+    Without --beta it is never refused; with --beta it needs a --delta above 0.
+
+    Example: snugdp query trimmed-mean people.parquet -c income --schema people.toml --epsilon 0.5 --trim 0.1
+    """
+    from snugdp.queries.robust import TrimmedMean
+
+    asked.release(choices, "trimmed-mean", TrimmedMean, trim=trim, delta=delta, neighbours=neighbours)
+
+
+@app.command()
+@releasing
+def mode(
+    asked: LabelOptions,
+    *,
+    delta: Delta = "1e-6",
+    neighbours: Relation = "add_remove",
+    choices: ReleaseOptions,
+) -> None:
+    """The most frequent of the listed values, exactly, or a refusal.
+
+    Example: snugdp query mode people.parquet -c commute --values car,train,bicycle --epsilon 0.5 --ledger people.ledger
+    """
+    from snugdp.queries.labels import Mode
+
+    given: dict[str, Any] = {"epsilon": asked.epsilon, "delta": delta, "neighbours": neighbours}
+    asked.release(choices, "mode", lambda labels: Mode(categories=labels, **given))
+
+
+@app.command()
+@releasing
+def vote(
+    asked: LabelOptions,
+    *,
+    delta: Delta = "0",
+    neighbours: Relation = "add_remove",
+    choices: ReleaseOptions,
+) -> None:
+    """The most frequent of the listed values after noise on every count. It is never refused.
+
+    Example: snugdp query vote people.parquet -c commute --values car,train,bicycle --epsilon 0.5
+    """
+    from snugdp.queries.labels import Vote
+
+    given: dict[str, Any] = {"epsilon": asked.epsilon, "delta": delta, "neighbours": neighbours}
+    asked.release(choices, "vote", lambda labels: Vote(candidates=labels, **given))
+
+
+@releasing
+def bounds(
+    data: Data,
+    *,
+    column: Annotated[list[str], typer.Option("--column", "-c", help="A column of numbers; repeat for more.")],
+    epsilon: Annotated[str, typer.Option(help="The privacy budget for all columns together, such as 0.5.")],
+    outside: Annotated[str, typer.Option(help="The share of rows that may lie beyond each bound.")] = "0.01",
+    neighbours: Relation = "add_remove",
+    choices: ReleaseOptions,
+) -> None:
+    """Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first.
+
+    Example: snugdp bounds people.parquet --column age --column income --epsilon 0.5 --ledger people.ledger
+    """
+    from snugdp.cli import reading
+    from snugdp.queries.bounds import Bounds
+
+    query = Bounds(columns=column, epsilon=epsilon, outside=outside, neighbours=neighbours)
+    source = reading.of_numbers(data, column)
+    plan = query.plan()
+    outcome = query.release(source, ledger=choices.agreed(plan, aside=True))
+    if outcome.value is None:
+        raise AssertionError("bounds are never refused")
+    shown = {name: {"lower": one.lower, "upper": one.upper} for name, one in outcome.value.columns.items()}
+    listed = ", ".join(column)
+    public = {"columns": listed, "outside": outside}
+    result = ReleaseResult(None, {"bounds": shown}, title=f"Bounds of {listed}", public=public, aside=True)
+    choices.tell(outcome, plan, result)
+    if not choices.as_json:
+        typer.echo(outcome.value.to_toml(), nl=False)

@@ -1,20 +1,24 @@
-"""Columns of files for queries and teachers: read whole, each cell by itself, with the types that are declared."""
+"""Columns of files: for queries and teachers read whole, each cell by itself; for predictions batch by batch."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import polars as pl
 
+from snugdp.cli.models import value_of
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import numbers, numeric, truths
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Number, type_name
 from snugdp.tables.schema.schema import Schema
-from snugdp.tables.sources import FileSource, Source, TableError, open_source
+from snugdp.tables.sources import Batch, FileSource, Source, TableError, open_source
+from snugdp.tables.sources.base import guarded, step
+from snugdp.tables.sources.base import listed as names_of
+from snugdp.tables.sources.files import FilePartition, PolarsFormat
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,8 @@ def opened(file: object, kinds: Mapping[str, Column]) -> Source:
     return source
 
 
-def of_numbers(file: object, columns: Sequence[str]) -> None:
-    """Whether the table has these columns, and numbers in them by their declared types. No row is looked at."""
+def of_numbers(file: object, columns: Sequence[str]) -> Source:
+    """The table, if it has these columns, and numbers in them by their declared types. No row is looked at."""
     source = open_source(file)
     for name in columns:
         if name in source.types and not numeric(source.type_for_reading(name)):
@@ -56,7 +60,7 @@ def of_numbers(file: object, columns: Sequence[str]) -> None:
                 f'column "{name}" is of type {type_name(source.types[name])}: it must hold numbers. Convert it, or ask '
                 "for its mode or a vote"
             )
-    opened(source, {name: Number(-1, 1) for name in columns})
+    return opened(source, {name: Number(-1, 1) for name in columns})
 
 
 def frame(source: Source, kinds: Mapping[str, Column]) -> pl.DataFrame:
@@ -88,14 +92,59 @@ def listed(column: str, values: Sequence[str], source: Source) -> Category:
             raise ValueError(f'column "{column}" holds booleans: --values can be true and false')
         return Category([words[value.lower()] for value in values])
     if dtype.is_numeric():
-        return Category([_number(column, value) for value in values])
+        numbers = [value_of(value, {}) for value in values]
+        if any(isinstance(number, str) for number in numbers):
+            raise ValueError(f'column "{column}" holds numbers, so --values must be numbers too')
+        return Category(numbers)
     return Category(list(values))
 
 
-def _number(column: str, text: str) -> Hashable:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    raise ValueError(f'column "{column}" holds numbers, so --values must be numbers too')
+class Reader:
+    """Pairs of the columns that a model reads and those that are kept, both as polars frames."""
+
+    def __init__(self, source: Source, model: Any, keep: tuple[str, ...]) -> None:
+        self._source, self._keep = source, keep
+        self._columns = _columns(model, source)
+        absent = [name for name in (*self._columns, *keep) if name not in source.types]
+        if absent:
+            raise TableError(f"{source.name} has no column {names_of(absent)}, which the model or --keep asks for")
+        source.verify()
+
+    def __iter__(self) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        wanted = tuple(dict.fromkeys((*self._columns, *self._keep)))
+        some = False
+        for part in self._source.partitions():
+            for batch in _ordered(part, wanted):
+                frame: pl.DataFrame = nw.from_native(batch.frame.to_native(), eager_only=True).to_polars()
+                some = True
+                yield frame.select(self._columns), frame.select(self._keep)
+        if not some:  # a file of predictions has its columns all the same
+            yield _empty(self._columns), _empty(self._keep)
+
+
+def _empty(names: Sequence[str]) -> pl.DataFrame:
+    return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+
+
+def _columns(model: Any, source: Source) -> tuple[str, ...]:
+    """By name; a model of arrays without names takes all columns in their order."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return tuple(names)
+    if len(source.types) != model.n_features_in_:
+        raise TableError(
+            f"the model was fitted on rows without names, with {model.n_features_in_} entries: give a table with just "
+            "these columns, in their order"
+        )
+    return tuple(source.types)
+
+
+def _ordered(part: Any, columns: tuple[str, ...]) -> Iterator[Batch]:
+    """Statistics may be taken in any order; predictions go back to their rows."""
+    if not isinstance(part, FilePartition) or not isinstance(part.format, PolarsFormat):
+        return cast(Iterator[Batch], part.batches(columns))
+    part.stamp.check()
+    query = part.format.scan(part.path).select(columns)
+    frames: Any = query.collect_batches(chunk_size=step(len(columns)), maintain_order=True, lazy=True)
+    batches = (Batch(nw.from_native(frame, eager_only=True)) for frame in frames)
+    return guarded(batches, part._explain)

@@ -8,31 +8,19 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from snugdp.cli import models
 from snugdp.cli.errors import ERROR, REFUSED, fail, in_plain_words
-from snugdp.cli.outputs import can_write, of_ledger
+from snugdp.cli.options import AsJson, LedgerAt, Multiline, OptionGroup, can_write, of_ledger, spelt_out
 from snugdp.cli.terminal import agrees, is_terminal
 
 if TYPE_CHECKING:
     from snugdp.core.outcome import Outcome
     from snugdp.ledger.book import Ledger
     from snugdp.propose.plan import Plan
-
-Data = Annotated[
-    str, typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.", show_default=False)
-]
-Epsilon = Annotated[str, typer.Option(help="The privacy budget of this release, such as 0.5.", show_default=False)]
-Delta = Annotated[str, typer.Option(help="The failure probability of this release.")]
-Rows = Annotated[int | None, typer.Option(min=1, help="A public guess of the number of rows.")]
-ModelFile = Annotated[Path | None, typer.Option("--output", "-o", help="Save the model to this JSON file.")]
-
-Multiline = Annotated[
-    bool, typer.Option(help="For CSV files: line breaks in quotes belong to their cell; if not, every line is a row.")
-]
 
 _READ = ("data", "schema", "validation", "queries", "votes", "proxy")  # arguments of commands: what they read
 _TABLES = ("data", "validation", "queries")
@@ -43,39 +31,30 @@ _REFUSED = (
 )
 
 
-@dataclass(frozen=True)
-class ReleaseOptions:
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOptions(OptionGroup):
     """How one release is paid for and told: a ledger or none, a key or none, for people or for machines."""
 
-    book: Ledger | None
-    key: str | None
-    report: Path | None
-    only_plan: bool
-    as_json: bool
-    yes: bool
+    ledger: LedgerAt = None
+    key: Annotated[
+        str | None, typer.Option(help="A name for this release: a retry prints the same output and costs nothing.")
+    ] = None
+    report: Annotated[Path | None, typer.Option(help="Write a report to this HTML file.")] = None
+    only_plan: Annotated[bool, typer.Option("--plan", help="Print the plan and stop. It is public and free.")] = False
+    as_json: AsJson = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Charge without asking.")] = False
 
-    @classmethod
-    def of(
-        cls,
-        *,
-        ledger: models.LedgerAt = None,
-        key: Annotated[
-            str | None,
-            typer.Option(help="A name for this release: a retry prints the same output and costs nothing."),
-        ] = None,
-        report: Annotated[Path | None, typer.Option(help="Write a report to this HTML file.")] = None,
-        only_plan: Annotated[
-            bool, typer.Option("--plan", help="Print the plan and stop. It is public and free.")
-        ] = False,
-        as_json: models.AsJson = False,
-        yes: Annotated[bool, typer.Option("--yes", "-y", help="Charge without asking.")] = False,
-    ) -> ReleaseOptions:
-        """The ledger must be there. These are the options that ``releasing`` gives to a command."""
-        if ledger is None and key is not None:
+    def __post_init__(self) -> None:
+        if self.ledger is None and self.key is not None:
             raise ValueError("--key names a release in a ledger: give --ledger too")
-        if report is not None:
+        if self.report is not None:
             import snugdp.report.model  # noqa: F401  what it needs and is not installed is missed now
-        return cls(models.opened(ledger), key, report, only_plan, as_json, yes)
+        _ = self.book  # which must be there
+
+    @functools.cached_property
+    def book(self) -> Ledger | None:
+        """The ledger, opened."""
+        return models.opened(self.ledger)
 
     def agreed(self, plan: Plan, *, aside: bool = False) -> Any:
         """Show the plan and return what to charge; the command ends here if the plan is all that was asked for.
@@ -142,18 +121,9 @@ class ReleaseOptions:
             self.report.write_text(page, encoding="utf-8")
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
-        from snugdp.serial.costs import cost_told
-
         accepted = None if self.book is None else self.book.affords(plan.cost)
-        found = None if self.book is None else {**self._found(self.book), "accepted": accepted}
-        return {
-            "plan": str(plan),
-            "theorem": plan.theorem.id,
-            "proof": plan.theorem.link,
-            "unit": plan.unit.value,
-            "cost": cost_told(plan.cost),
-            "ledger": found,
-        }
+        ledger = None if self.book is None else {**self._left_in(self.book), "accepted": accepted}
+        return {**models.plan_as_json(plan), "ledger": ledger}
 
     def _left(self, plan: Plan) -> str:
         if self.book is None:
@@ -168,17 +138,14 @@ class ReleaseOptions:
         names = ("ledger", "sequence", "what", "key", "hash")
         return {
             "outcome": "refused" if outcome.refused else "released",
+            **models.plan_as_json(plan),
             "cost": cost_told(outcome.cost),
-            "plan": str(plan),
-            "theorem": plan.theorem.id,
-            "proof": plan.theorem.link,
-            "unit": plan.unit.value,
             "receipt": None if receipt is None else {name: getattr(receipt, name) for name in names},
-            "ledger": None if self.book is None else self._found(self.book),
+            "ledger": None if self.book is None else self._left_in(self.book),
         }
 
     @staticmethod
-    def _found(book: Ledger) -> dict[str, Any]:
+    def _left_in(book: Ledger) -> dict[str, Any]:
         return {"address": book.address, "left": models.as_amounts(book.remaining)}
 
 
@@ -202,33 +169,31 @@ class ReleaseResult:
 
 
 def releasing(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that releases: it has the options of ``ReleaseOptions.of`` as well, and is given them.
+    """A command that releases: every one has the option ``--multiline`` too.
 
     With ``--no-multiline`` it is given its tables opened; it may ask for the option itself, for other files.
 
     What is wrong is said in plain words, and before the charge: also what its ``--output`` would do.
     """
-    options, asked = inspect.signature(ReleaseOptions.of).parameters, inspect.signature(command).parameters
-    types = get_type_hints(command, include_extras=True) | get_type_hints(ReleaseOptions.of, include_extras=True)
-    types |= {"multiline": Multiline}
-    own = [each for name, each in asked.items() if name not in ("choices", "multiline")]
-    own.append(inspect.Parameter("multiline", inspect.Parameter.KEYWORD_ONLY, default=True))
+    asked = inspect.signature(command).parameters
+    whole = spelt_out(command)
+    own = inspect.signature(whole)
+    option = inspect.Parameter("multiline", inspect.Parameter.KEYWORD_ONLY, default=True, annotation=Multiline)
 
-    @functools.wraps(command)
+    @functools.wraps(whole)
     def run(**given: Any) -> None:
         with in_plain_words():
             models.in_range(given["epsilon"], given.get("delta"))
             read = [given.get(name) for name in _READ]
             can_write(given.get("output"), given["report"], read=[*read, *of_ledger(given["ledger"])])
             multiline = given["multiline"] if "multiline" in asked else given.pop("multiline")
-            choices = ReleaseOptions.of(**{name: given.pop(name) for name in options})
             if not multiline:
                 from snugdp.cli.reading import table
 
                 given |= {name: table(given[name], multiline) for name in _TABLES if name in given}
-            command(choices=choices, **given)
+            whole(**given)
 
-    together = [each.replace(annotation=types[each.name]) for each in (*own, *options.values())]
-    run.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in together}
+    if "multiline" not in asked:
+        run.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+        run.__annotations__ = {**whole.__annotations__, "multiline": Multiline}
     return run

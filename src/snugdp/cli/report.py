@@ -8,21 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.outputs import can_write
+from snugdp.cli.options import AsJson, Force, ModelIn, can_write, new_file
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A model file, as written by fit -o.", show_default=False)],
+    model: ModelIn,
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
     rows: Annotated[
         int | None, typer.Option(min=1, help="A public guess of the number of rows, for a forecast.")
     ] = None,
     title: Annotated[str | None, typer.Option(help="A title; by default the kind of model.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    as_json: models.AsJson = False,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a report about a model: what was released, what it can reveal about one person, what it cost.
 
@@ -35,8 +34,7 @@ def report(
         from snugdp.report.model import render, told
 
         can_write(output, read=(model,))
-        if output.exists() and not force:
-            raise ValueError(f"{output} already exists; give --force to replace it")
+        new_file(output, force)
         held = _held(model)
         try:
             page = render(held, title=title, rows=rows)

@@ -8,17 +8,16 @@ from typing import Annotated
 import typer
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.outputs import can_write
-from snugdp.cli.releases import Multiline
+from snugdp.cli.options import Data, Force, Multiline, SchemaFile, can_write, new_file
 
 app = typer.Typer(no_args_is_help=True, help="What is public about a table: columns, bounds, target.")
 
 
 @app.command()
 def init(
-    file: Annotated[str, typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.")],
+    file: Data,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Force = False,
     multiline: Multiline = True,
 ) -> None:
     """Write a schema to fill in, from the names and declared types of the columns. No row is read.
@@ -40,15 +39,14 @@ def init(
         if output is None:
             typer.echo(text, nl=False)
             return
-        if output.exists() and not force:
-            raise ValueError(f"{output} already exists; give --force to replace it")
+        new_file(output, force)
         output.write_text(text, encoding="utf-8")
     typer.echo(f"{output}: fill in the bounds and values, then run 'snugdp schema check {output} {file}'")
 
 
 @app.command()
 def check(
-    schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
+    schema: SchemaFile,
     file: Annotated[str | None, typer.Argument(help="A table to check it against.")] = None,
     multiline: Multiline = True,
 ) -> None:
@@ -64,8 +62,7 @@ def check(
     with in_plain_words():
         read = Schema.from_toml(schema)
         if file is not None:
-            open_source(table(file, multiline)).check(
-                GramPass(read)
-            )  # which never quotes a first line that may be a row
+            source = open_source(table(file, multiline))
+            source.check(GramPass(read))  # which never quotes a first line that may be a row
     aim = f", target {read.target}" if read.target is not None else ""
     typer.echo(f"{schema}: {len(read.columns)} columns{aim}; a row becomes a vector of {len(read.features)} entries")

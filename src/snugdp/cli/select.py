@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.releases import Data, Delta, Epsilon, ModelFile, ReleaseOptions, ReleaseResult, Rows, releasing
-
-if TYPE_CHECKING:
-    from snugdp.tables.schema.schema import Schema
+from snugdp.cli.options import Data, Delta, Epsilon, ModelOut, Rows, SchemaFile, Target
+from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
+from snugdp.estimators.registry import ESTIMATORS
 
 _RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
@@ -33,15 +30,14 @@ _METHODS = {Family.LINEAR: "adassp", Family.LOGISTIC: "output"}
 def select(
     model: Annotated[Family, typer.Argument(help="What to fit.", show_default=False)],
     data: Data,
-    schema: models.SchemaFile,
+    schema: SchemaFile,
     *,
-    choices: ReleaseOptions,
     validation: Annotated[
         str, typer.Option(help="Public rows with their targets, to choose the best on.", show_default=False)
     ],
     epsilon: Epsilon,
     delta: Delta = "1e-6",
-    target: models.Target = None,
+    target: Target = None,
     method: Annotated[
         str | None, typer.Option(help="How to fit; adassp (linear) or output (logistic) by default.")
     ] = None,
@@ -53,7 +49,8 @@ def select(
         float | None, typer.Option(min=1, help="The mean number of runs; by default the number of proposals.")
     ] = None,
     rows: Rows = None,
-    output: ModelFile = None,
+    output: ModelOut = None,
+    choices: ReleaseOptions,
 ) -> None:
     """Try many proposals privately and keep the best on public rows, for one price.
 
@@ -63,13 +60,14 @@ def select(
     """
     from snugdp.cli import reading
 
-    layout = _schema(schema, target)
-    reading.opened(data, layout.columns)
+    layout = models.schema_of(schema, target)
+    source = reading.opened(data, layout.columns)
     public = reading.frame(reading.opened(validation, layout.columns), layout.columns)
     if public.is_empty():
         raise ValueError(f"{validation} has no rows to choose on")
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": method or _METHODS[model]}
-    estimator = _class(model)(
+    entry = next(entry for entry in ESTIMATORS if entry.command == model.value)
+    estimator = entry.load()(
         **given,
         schema=layout,
         proposals=_proposals(grid),
@@ -78,7 +76,7 @@ def select(
         rows=rows,
     )
     plan = estimator.plan(rows=rows)
-    estimator.set_params(ledger=choices.agreed(plan)).fit(data)
+    estimator.set_params(ledger=choices.agreed(plan)).fit(source)
     words, shown = _words(estimator) if estimator.released_ else None, {}
     if choices.as_json:
         from snugdp.estimators.files.model_file import as_dict
@@ -87,31 +85,12 @@ def select(
     choices.tell(estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, model=estimator, rows=rows))
 
 
-def _schema(file: Path, target: str | None) -> Schema:
-    from snugdp.tables.schema.schema import Schema
-
-    schema = Schema.from_toml(file)
-    if target is not None:
-        return replace(schema, target=target)
-    if schema.target is None:
-        raise ValueError(f"{file} has no target: give --target, the column to predict")
-    return schema
-
-
-def _class(model: Family) -> Any:
-    import snugdp
-
-    return {Family.LINEAR: snugdp.LinearRegression, Family.LOGISTIC: snugdp.LogisticRegression}[model]
-
-
 def _proposals(grid: Sequence[str] | None) -> dict[str, list[Any]]:
     """Lists of proposals by name."""
     if not grid:
         return {"ridge": list(_RIDGES)}
-    pairs = [text.partition("=") for text in grid]
-    if any(not name.strip() or not values.strip() for name, _, values in pairs):
-        raise ValueError("write a grid as NAME=VALUE,VALUE,..., such as --grid ridge=1,10,100")
-    return {name.strip(): [models.value_of(value.strip()) for value in values.split(",")] for name, _, values in pairs}
+    lists = models.pairs_of(grid, "write a grid as NAME=VALUE,VALUE,..., such as --grid ridge=1,10,100")
+    return {name: [models.value_of(value.strip()) for value in values.split(",")] for name, values in lists.items()}
 
 
 def _words(estimator: Any) -> str:

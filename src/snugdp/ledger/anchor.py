@@ -13,10 +13,10 @@ import re
 import struct
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.records import digest
-from snugdp.ledger.store import Mark
 
 PATIENCE = 30.0  # seconds for which a lock is waited for
 CLOEXEC = getattr(os, "O_CLOEXEC", 0)
@@ -24,15 +24,27 @@ _SLOT = 4096  # one page each, so that no write touches both
 _FORM = re.compile(r"snugdp-anchor 1 ([0-9a-f]{32}) (0|[1-9][0-9]{0,17}) ([0-9a-f]{64}) ([0-9a-f]{64})\n *", re.ASCII)
 
 
+class Mark(NamedTuple):
+    """What an anchor remembers: the head it has seen last, and of which ledger (genesis' random id)."""
+
+    id: str
+    seq: int
+    hash: str
+
+
 class FileAnchor:
-    """The newest head of a ledger, in a file beside it or, better, elsewhere."""
+    """The newest head of a ledger, in a file beside it or, better, elsewhere: a return to an older state is evident.
+
+    It never moves back. An anchor that is behind the head is legal (a process died between COMMIT and ``advance``);
+    one that is ahead of the head, missing, garbled or of another ledger is refused by ``book``.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.path.abspath(os.fspath(path))
 
     @property
     def place(self) -> str:
-        """The path."""
+        """Where it is, for messages, and as it is given to ``Ledger.open(anchor=...)``."""
         return self._path
 
     def exists(self) -> bool:
@@ -40,7 +52,7 @@ class FileAnchor:
         return os.path.lexists(self._path)
 
     def create(self, mark: Mark) -> None:
-        """Make the file, durably; never over another one."""
+        """Make the file, durably; an anchor is never written over."""
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o600)
         except OSError as error:
@@ -75,7 +87,10 @@ class FileAnchor:
             return self._newest(handle)[0]
 
     def advance(self, mark: Mark) -> None:
-        """Remember a newer head; never an older one."""
+        """Remember a newer head; an older one changes nothing. Compare and write are one step among all processes.
+
+        It need not survive a power cut (it would be older: legal), but it survives the death of the process.
+        """
         with self._open(os.O_RDWR) as handle, locked(handle, self._path):
             newest, slot = self._newest(handle)
             if newest.id != mark.id or (newest.seq == mark.seq and newest.hash != mark.hash):
@@ -84,7 +99,7 @@ class FileAnchor:
                 self._write(handle, 1 - slot, mark)
 
     def close(self) -> None:
-        """Make the newest mark durable."""
+        """Make the newest mark durable. Never raises."""
         with contextlib.suppress(OSError):
             handle = os.open(self._path, os.O_RDONLY | CLOEXEC)
             try:

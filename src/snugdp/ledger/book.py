@@ -8,19 +8,19 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Receipt
 from snugdp.ledger import entries, records, requests
+from snugdp.ledger.anchor import Mark
 from snugdp.ledger.entries import Entry, Verification
 from snugdp.ledger.errors import KeyConflictError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.handle import Handle, New
 from snugdp.ledger.limits import Remaining
 from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Costly
-from snugdp.ledger.state import Charge, Part, State
-from snugdp.ledger.store import Mark, Store, Transaction, store_at
+from snugdp.ledger.state import State
+from snugdp.ledger.store import Store, Transaction, store_at
 from snugdp.ledger.view import View
 
 
@@ -145,7 +145,7 @@ class Ledger:
 
     def affords(self, cost: Costly | Sequence[Costly]) -> bool:
         """Whether this would be accepted now."""
-        return self._affords(cost, None, None, None)
+        return View(self).affords(cost)
 
     def remaining_after(self, cost: Costly | Sequence[Costly]) -> Remaining | None:
         """What would remain after this charge; None if it would not be accepted. Nothing is charged.
@@ -159,7 +159,7 @@ class Ledger:
         (True, Cost(neighbours='add_remove'))
         >>> ledger.close(); folder.cleanup()
         """
-        return self._remaining_after(cost, None, None, None)
+        return View(self).remaining_after(cost)
 
     def entries(self) -> tuple[Entry, ...]:
         """Every charge and reservation."""
@@ -175,7 +175,7 @@ class Ledger:
         The same ``key`` with the same cost and ``question``, or without one the same ``what`` and ``plan``, gives the
         old receipt and is not charged again.
         """
-        return self._charge(requests.charge(cost, what, key, plan, question=question))
+        return View(self).charge(cost, what, key=key, plan=plan, question=question)
 
     def knows(
         self, cost: Cost, what: str, *, key: str | None = None, plan: str = "", question: Question | None = None
@@ -184,7 +184,7 @@ class Ledger:
 
         For work that takes long before it is charged: what would be refused then is refused before it begins.
         """
-        return key is not None and self._knows(requests.charge(cost, what, key, plan, question=question))
+        return View(self, key).knows(cost, what, plan=plan, question=question)
 
     def recall(self, receipt: Receipt) -> str | None:
         """The output that was stored for this charge; None if there is none."""
@@ -205,7 +205,7 @@ class Ledger:
             kept = body if state.born.keep else None
             digest = None if kept is None else records.digest(kept)
             fields = {"of": of, "state": "consumed" if kept is None else name, "body": digest}
-            return kept, New(state.draft("outcome", fields, _stamp()), kept)
+            return kept, New(state.draft("outcome", fields, records.stamp()), kept)
 
         try:
             return self._handle.within(decide)
@@ -234,7 +234,7 @@ class Ledger:
                 return None, None
             if old is not None:
                 raise KeyConflictError(f"the partition {name!r} was declared with other parts: {', '.join(old)}")
-            return None, New(state.draft("partition", fields, _stamp()))
+            return None, New(state.draft("partition", fields, records.stamp()))
 
         self._handle.within(decide)
 
@@ -249,13 +249,7 @@ class Ledger:
         ``cost`` may be a plan, or a list of costs and plans. The same key finds the reservation again, with what was
         used of it; what is not used stays spent.
         """
-        return self._reserve(cost, what, key, plan, None)
-
-    def _reserve(
-        self, cost: Costly | Sequence[Costly], what: str, key: str | None, plan: str, part: Part | None
-    ) -> View:
-        receipt = self._charge(requests.charge(requests.total(cost), what, key, plan, part=part, reserve=True))
-        return View(self, part=part, within=receipt.sequence)
+        return View(self).reserve(cost, what, key=key, plan=plan)
 
     # -- looking back
 
@@ -292,41 +286,12 @@ class Ledger:
 
     # -- the steps behind them
 
-    def _charge(self, charge: Charge) -> Receipt:
-        def decide(state: State, _: Transaction) -> tuple[tuple[int, str, str], New | None]:
-            seq = state.found(charge)
-            if seq is not None:
-                return (seq, state.charges[seq].what, state.hashes[seq]), None
-            judged = state.draft("reserve" if charge.reserve else "charge", state.charged(charge), _stamp())
-            return (judged.record.seq, charge.what, judged.record.hash), New(judged)
-
-        seq, what, mark = self._handle.within(decide)
-        return Receipt(self.label, seq, what, charge.cost, charge.key, mark)
-
     def _charge_of(self, receipt: Receipt) -> int:
         seq, state = receipt.sequence, self._handle.state
         charge = state.charges.get(seq)
         if charge is None or charge.reserve or receipt.ledger != self.label or state.hashes[seq] != receipt.hash:
             raise ValueError("this receipt was not given by this ledger for a release")
         return seq
-
-    def _affords(self, cost: Costly | Sequence[Costly], key: str | None, part: Part | None, inside: int | None) -> bool:
-        asked = requests.charge(requests.total(cost), "", key, "", part=part, within=inside)
-        return self._handle.look(lambda state, _: (key is not None and key in state.keys) or state.affords(asked))
-
-    def _remaining_after(
-        self, cost: Costly | Sequence[Costly], key: str | None, part: Part | None, inside: int | None
-    ) -> Remaining | None:
-        asked = requests.charge(requests.total(cost), "", key, "", part=part, within=inside)
-        paid = key is not None
-
-        def see(state: State, _: Transaction) -> Remaining | None:
-            return state.remaining if paid and key in state.keys else state.remaining_after(asked)
-
-        return self._handle.look(see)
-
-    def _knows(self, charge: Charge) -> bool:
-        return self._handle.look(lambda state, _: state.found(charge) is not None)
 
     @property
     def usable(self) -> bool:
@@ -368,7 +333,7 @@ def _create(store: Store, wanted: requests.Wanted) -> None:
             "It is not made again, for that would forget what was spent (if it was never finished, and nothing was "
             "ever charged, delete the anchor)"
         )
-    judged = State().draft("genesis", wanted.fields(store.address, requests.fresh()), _stamp())
+    judged = State().draft("genesis", wanted.fields(store.address, requests.fresh()), records.stamp())
     mark = Mark(judged.record.fields["id"], 0, judged.record.hash)
     store.anchor.create(mark)
     try:
@@ -395,10 +360,3 @@ def _stored(state: State, rows: Transaction, of: int) -> str | None:
         raise TamperedLedgerError(f"record {settled.seq} of the ledger was changed or lost")
     records.read(row, state.hashes[settled.seq - 1], settled.seq)
     return row.body
-
-
-def _stamp() -> dict[str, str]:
-    """Information only: order is by number, never by a clock."""
-    from snugdp import __version__
-
-    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "software": f"snugdp {__version__}"}

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from snugdp.core.guarantee import Cost
+from snugdp.ledger.anchor import Mark
+from snugdp.ledger.records import Row
 from snugdp.ledger.state import State
-from snugdp.ledger.store import Mark, Row
 from snugdp.serial import costs
 
 _COLUMNS = (

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from snugdp.ledger import records
+from snugdp.ledger.anchor import Mark
 from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
+from snugdp.ledger.records import Row
 from snugdp.ledger.state import Judged, State
-from snugdp.ledger.store import Mark, Row, Store, Transaction
+from snugdp.ledger.store import Store, Transaction
 
 Result = TypeVar("Result")
 

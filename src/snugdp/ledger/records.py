@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 from snugdp.ledger.errors import TamperedLedgerError
-from snugdp.ledger.store import Row
 from snugdp.serial.costs import Json
 
 FORMATS = (1, 2)  # of the records; a newer one is refused. In format 1 a charge has no question of its own
@@ -23,6 +24,15 @@ FIELDS: Mapping[str, frozenset[str]] = {
 }
 _LATER = frozenset({"question"})  # older records have none
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+class Row(NamedTuple):
+    """One record as it is stored. ``seq`` counts from 0 (genesis) without gaps."""
+
+    seq: int
+    record: str  # canonical JSON, ASCII
+    body: str | None  # the outcome's text, only beside the record of an outcome
+    hash: str  # SHA-256 of the record, 64 hexadecimal digits
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,13 @@ def digest(text: str) -> str:
 def canonical(fields: Mapping[str, Json]) -> str:
     """JSON with sorted keys, no spaces, ASCII only: one text for one meaning."""
     return _ENCODER.encode(fields)
+
+
+def stamp() -> dict[str, str]:
+    """When and by what a record is made. Information only: order is by number, never by a clock."""
+    from snugdp import __version__
+
+    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "software": f"snugdp {__version__}"}
 
 
 def write(prev: str, seq: int, kind: str, fields: Mapping[str, Json]) -> Record:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from snugdp.ledger.anchor import CLOEXEC, PATIENCE, FileAnchor, locked, reason, sync_folder, try_lock
 from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
-from snugdp.ledger.store import Row
+from snugdp.ledger.records import Row
 
 _TABLE = "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL, body TEXT, hash TEXT NOT NULL)"
 _COLUMNS = "SELECT seq, record, body, hash FROM ledger"
@@ -41,27 +41,12 @@ class SQLiteStore:
     dataset: str | None = None
 
     def __init__(self, path: str, anchor: str | None = None) -> None:
-        self._path = os.path.realpath(path)
-        self._anchor = FileAnchor(self._path + ".anchor" if anchor is None else anchor)
+        self.address = self.where = self._path = os.path.realpath(path)
+        self.anchor = FileAnchor(self._path + ".anchor" if anchor is None else anchor)
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None  # device and inode of what was opened
         self._log: tuple[int, int] | None = None
         self._end: weakref.finalize[[sqlite3.Connection | None, int], SQLiteStore] | None = None
-
-    @property
-    def address(self) -> str:
-        """The path."""
-        return self._path
-
-    @property
-    def where(self) -> str:
-        """The path."""
-        return self._path
-
-    @property
-    def anchor(self) -> FileAnchor:
-        """The anchor of this ledger."""
-        return self._anchor
 
     def exists(self) -> bool:
         """Whether there is such a file, or anything else of that name; what cannot be told is an error."""
@@ -256,7 +241,7 @@ class SQLiteStore:
     def close(self) -> None:
         """Close everything."""
         self.release()
-        self._anchor.close()
+        self.anchor.close()
 
     def _failure(self, error: Exception, fate: str) -> TamperedLedgerError | LedgerWriteError:
         code = getattr(error, "sqlite_errorcode", None)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from types import MappingProxyType
 from typing import TypeAlias
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
@@ -14,9 +16,7 @@ from snugdp.ledger import records
 from snugdp.ledger.errors import BudgetExceededError, KeyConflictError, TamperedLedgerError
 from snugdp.ledger.limits import Box, Limits, Remaining, legal, within
 from snugdp.ledger.question import Question
-from snugdp.ledger.records import Record
-from snugdp.ledger.store import Row
-from snugdp.ledger.tally import Tally
+from snugdp.ledger.records import Record, Row
 from snugdp.serial import costs
 from snugdp.serial.costs import Json
 
@@ -24,6 +24,8 @@ Part: TypeAlias = tuple[str, str]  # the name of a partition, and of one of its 
 Fixed: TypeAlias = Callable[[Cost, Cost], Limits]
 STATES = ("released", "refused", "consumed")
 _HEX = frozenset("0123456789abcdef")
+_NONE: Mapping[str, Mapping[str, Cost]] = MappingProxyType({})
+_NO_TOP: Mapping[str, Cost] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,43 @@ class Judged:
 
     record: Record
     effect: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was spent on the whole and on every part.
+
+    Guarantee: a row lies in at most one part of each partition, so whichever row is added or removed, the charges that
+    could see it are the whole ones and those of one part of each partition. ``total`` dominates all of these sums.
+    """
+
+    whole: Cost | None = None
+    parts: Mapping[str, Mapping[str, Cost]] = field(default_factory=lambda: _NONE)
+    top: Mapping[str, Cost] = field(default_factory=lambda: _NO_TOP)  # of each partition, part by part the largest
+    sum: Cost | None = None
+
+    def total(self, neighbours: Neighbours) -> Cost:
+        """The composed total."""
+        return Cost(neighbours=neighbours) if self.sum is None else self.sum
+
+    def after(self, cost: Cost, part: tuple[str, str] | None) -> Tally:
+        """The tally after one more charge. Parts only grow, so the largest needs no look at the others."""
+        if part is None:
+            whole = cost if self.whole is None else costs.added(self.whole, cost)
+            if not self.top:
+                return Tally(whole, self.parts, self.top, whole)
+            return Tally(whole, self.parts, self.top, self._sum(whole, self.top))
+        name, which = part
+        of_name = self.parts.get(name, {})
+        grown = costs.added(of_name[which], cost) if which in of_name else cost
+        tops = {**self.top, name: costs.largest([grown, *([self.top[name]] if name in self.top else [])])}
+        parts = {**self.parts, name: {**of_name, which: grown}}
+        return Tally(self.whole, parts, tops, self._sum(self.whole, tops))
+
+    @staticmethod
+    def _sum(whole: Cost | None, tops: Mapping[str, Cost]) -> Cost:
+        several = [*([] if whole is None else [whole]), *(tops[name] for name in sorted(tops))]
+        return reduce(costs.added, several)
 
 
 @dataclass

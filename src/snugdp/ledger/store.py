@@ -9,66 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-
-class Row(NamedTuple):
-    """One record as it is stored. ``seq`` counts from 0 (genesis) without gaps."""
-
-    seq: int
-    record: str  # canonical JSON, ASCII
-    body: str | None  # the outcome's text, only beside the record of an outcome
-    hash: str  # SHA-256 of the record, 64 hexadecimal digits
-
-
-class Mark(NamedTuple):
-    """What an anchor remembers: the head it has seen last, and of which ledger (genesis' random id)."""
-
-    id: str
-    seq: int
-    hash: str
-
-
-class Anchor(Protocol):
-    """A memory of the head that is kept apart from the rows, so that a return to an older state is evident.
-
-    It never moves back. An anchor that is behind the head is legal (a process died between COMMIT and ``advance``);
-    one that is ahead of the head, missing, garbled or of another ledger is refused by ``book``.
-    """
-
-    @property
-    def place(self) -> str:
-        """Where it is, for messages, and as it is given to ``Ledger.open(anchor=...)``. Never a password."""
-        ...
-
-    def exists(self) -> bool:
-        """Whether there is an anchor at this place, in whatever condition."""
-        ...
-
-    def create(self, mark: Mark) -> None:
-        """Make a new anchor, durably. Raises if there is one: an anchor is never written over."""
-        ...
-
-    def withdraw(self, mark: Mark) -> None:
-        """Undo ``create``, when the ledger itself could not be made: only while it still holds this very mark."""
-        ...
-
-    def read(self) -> Mark:
-        """The newest mark. Raises ``TamperedLedgerError`` if it is missing or garbled."""
-        ...
-
-    def advance(self, mark: Mark) -> None:
-        """Remember a newer head; an older one changes nothing. Compare and write are one step among all processes.
-
-        It need not survive a power cut (it would be older: legal), but it must survive the death of the process.
-        Raises ``TamperedLedgerError`` if the anchor is missing, garbled or of another ledger, ``LedgerWriteError`` if
-        it cannot be written.
-        """
-        ...
-
-    def close(self) -> None:
-        """Make the newest mark durable and let go. Never raises."""
-        ...
+from snugdp.ledger.anchor import FileAnchor
+from snugdp.ledger.records import Row
 
 
 class Transaction(Protocol):
@@ -127,7 +71,7 @@ class Store(Protocol):
         ...
 
     @property
-    def anchor(self) -> Anchor:
+    def anchor(self) -> FileAnchor:
         """The anchor of this ledger: the one that was asked for, or the store's own default."""
         ...
 

@@ -1,4 +1,4 @@
-"""A ledger under one key, for one part of the data, or within one reservation."""
+"""Charges to a ledger: as it is, under one key, for one part of the data, or within one reservation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Receipt
-from snugdp.ledger import requests
+from snugdp.ledger import records, requests
 from snugdp.ledger.errors import KeyConflictError
+from snugdp.ledger.handle import Handle, New
 from snugdp.ledger.limits import Remaining
 from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Costly
-from snugdp.ledger.state import Charge, Part
+from snugdp.ledger.state import Charge, Part, State
+from snugdp.ledger.store import Transaction
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
@@ -59,25 +61,43 @@ class View:
 
     def affords(self, cost: Costly | Sequence[Costly]) -> bool:
         """Whether this would be accepted now; a key that was charged before costs nothing again."""
-        return self._ledger._affords(cost, self._key, self._part, self._inside)
+        charge = self._asked(requests.total(cost), "", self._key)
+        return self._handle.look(lambda state, _: self._charged_in(state) or state.affords(charge))
 
     def remaining_after(self, cost: Costly | Sequence[Costly]) -> Remaining | None:
         """As ``Ledger.remaining_after``, for this part, reservation or key."""
-        return self._ledger._remaining_after(cost, self._key, self._part, self._inside)
+        charge = self._asked(requests.total(cost), "", self._key)
+        return self._handle.look(
+            lambda state, _: state.remaining if self._charged_in(state) else state.remaining_after(charge)
+        )
+
+    def _charged_in(self, state: State) -> bool:
+        return self._key is not None and self._key in state.keys
 
     def charge(
         self, cost: Cost, what: str, *, key: str | None = None, plan: str = "", question: Question | None = None
     ) -> Receipt:
         """As ``Ledger.charge``, for this part, reservation or key."""
         if self._key is None:
-            return self._ledger._charge(self._asked(cost, what, key, plan, question))
+            return self._write(self._asked(cost, what, key, plan, question))
         if key not in (None, self._key):
             raise ValueError(f"this view has the key {self._key!r} already: leave key out")
         with self._lock:
             self._require_fresh()
-            receipt = self._ledger._charge(self._asked(cost, what, self._key, plan, question))
+            receipt = self._write(self._asked(cost, what, self._key, plan, question))
             self._used = True
             return receipt
+
+    def _write(self, charge: Charge) -> Receipt:
+        def decide(state: State, _: Transaction) -> tuple[tuple[int, str, str], New | None]:
+            seq = state.found(charge)
+            if seq is not None:
+                return (seq, state.charges[seq].what, state.hashes[seq]), None
+            judged = state.draft("reserve" if charge.reserve else "charge", state.charged(charge), records.stamp())
+            return (judged.record.seq, charge.what, judged.record.hash), New(judged)
+
+        seq, what, mark = self._handle.within(decide)
+        return Receipt(self.label, seq, what, charge.cost, charge.key, mark)
 
     def knows(self, cost: Cost, what: str, *, plan: str = "", question: Question | None = None) -> bool:
         """As ``Ledger.knows``, for this part, reservation or key."""
@@ -85,7 +105,8 @@ class View:
             return False
         with self._lock:
             self._require_fresh()
-        return self._ledger._knows(self._asked(cost, what, self._key, plan, question))
+        charge = self._asked(cost, what, self._key, plan, question)
+        return self._handle.look(lambda state, _: state.found(charge) is not None)
 
     def _require_fresh(self) -> None:
         if self._used:
@@ -93,8 +114,14 @@ class View:
                 f"a key names one release, and {self._key!r} was used: take another key for another release"
             )
 
-    def _asked(self, cost: Cost, what: str, key: str | None, plan: str, question: Question | None) -> Charge:
+    def _asked(
+        self, cost: Cost, what: str, key: str | None, plan: str = "", question: Question | None = None
+    ) -> Charge:
         return requests.charge(cost, what, key, plan, part=self._part, within=self._inside, question=question)
+
+    @property
+    def _handle(self) -> Handle:
+        return self._ledger._handle
 
     def recall(self, receipt: Receipt) -> str | None:
         """As ``Ledger.recall``."""
@@ -114,7 +141,8 @@ class View:
         """As ``Ledger.reserve``, for this part."""
         if self._key is not None or self._inside is not None:
             raise ValueError("reserve on the ledger or on a part of it, not on a key or within a reservation")
-        return self._ledger._reserve(cost, what, key, plan, self._part)
+        charge = requests.charge(requests.total(cost), what, key, plan, part=self._part, reserve=True)
+        return View(self._ledger, part=self._part, within=self._write(charge).sequence)
 
     def __repr__(self) -> str:
         marks = {"key": self._key, "part": self._part, "within": self._inside}

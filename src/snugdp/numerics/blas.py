@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from snugdp.numerics.threads import blas_is_held
 
-PROOF = "numerics/blas.proof.md#theorem-1"
-
 _EXACT = 1 << 53
 _GAP = 100  # between scales: an entry is lost beside one of the next scale
 _SCALES = 9  # with products they stay between 2**-801 and 2**853

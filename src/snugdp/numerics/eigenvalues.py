@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState
 
-PROOF = "numerics/eigenvalues.proof.md#theorem-1"
-
 ACCURACY = Fraction(1, 2**14)
 _SPARE = 80  # bits beyond those of the matrix
 _MORE = 16  # bits for another round

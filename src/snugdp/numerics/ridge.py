@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from snugdp.numerics import balls
 from snugdp.numerics.matrices import Rows, backward, cholesky, definite, forward
 
-PROOF = "numerics/ridge.proof.md#theorem-1"
-
 T = TypeVar("T")
 
 _BITS = 128  # to begin with

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome, Receipt
 from snugdp.ledger import BudgetExceededError
-from snugdp.ledger.inner import within
+from snugdp.ledger.limits import within
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
 from snugdp.release.context import ReleaseContext

@@ -42,7 +42,7 @@ class Axis:
     text: Callable[[float], str]
 
     def at(self, value: float) -> float:
-        """Where a number is, never outside; what is no number is at the end."""
+        """Where a number is, never outside; what is not finite is at the end."""
         return min(max(self.place(value), 0.0), 1.0) if math.isfinite(value) else 1.0
 
 

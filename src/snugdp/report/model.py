@@ -82,7 +82,7 @@ def told(model: Any, *, title: str | None = None) -> dict[str, Any]:
         "deltas": [list(point) for point in lines],
         "attacks": [asdict(attack) for attack in words.attacks(lines)],
         "steps": [
-            {"id": each.step.id, "noise": each.noise, "alone": _written(each.epsilon), **cost_told(each.cost)}
+            {"id": each.id, "noise": each.noise, "alone": _written(each.epsilon), **cost_told(each.cost)}
             for each in story.shares
         ],
         "receipt": None if story.receipt is None else {key: getattr(story.receipt, key) for key in _RECEIPT},

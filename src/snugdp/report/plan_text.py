@@ -11,7 +11,7 @@ from snugdp.numerics.printed import printed_up
 from snugdp.propose.forecast import Amount, ErrorOf, FitForecast, Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, Step, StepNoise
 
-_NAMED = 6  # coefficients whose noise is listed one by one
+MAX_NAMED = 6  # coefficients whose noise is listed one by one
 _LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace"}
 _UNITS = {
     "": "",
@@ -69,7 +69,7 @@ STEPS = {
     "plurality": "the class with most votes after {law} noise of {scale} on every count",
     "confident-plurality": "the class with most votes after {law} noise of {scale} on every count, if the largest "
     "count plus noise of {threshold_scale} reaches {threshold}",
-    "teachers-to-change": "pass the surer, the more teachers would have to change",
+    "teachers-to-change": "the more teachers would have to change, the more likely it passes",
     "renyi-loss": "pass if the loss at order {order} is surely small",
     "statistics": "{law} bounds on {statistics}; pass if the loss is at most {limit}",
     "released-statistics": "{law} bounds on {statistics}, released",
@@ -206,7 +206,7 @@ def per_coefficient(noise: Mapping[str, float], written: Callable[[float], str] 
         return "unbounded"
     if high - low <= 1e-9 * high:
         return written(high)
-    if len(noise) <= _NAMED:
+    if len(noise) <= MAX_NAMED:
         return ", ".join(f"{written(value)} ({name})" for name, value in noise.items())
     return f"{written(low)} to {written(high)}"
 

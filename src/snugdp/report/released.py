@@ -18,7 +18,7 @@ from snugdp.report.words import apart, near, number
 
 INTERVAL = "without noise, 19 of 20"
 USUAL = 1.96  # deviations of Gaussian noise in 19 of 20 cases
-_MOST_LINES, _MOST_LOADS, _MOST_TABLES, _MOST_ITEMS = 200, 40, 12, 8
+MAX_LINES, MAX_LOADS, MAX_TABLES, MAX_ITEMS = 200, 40, 12, 8
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def table_of(
     if isinstance(value, float | int | Fraction) and not isinstance(value, bool):
         if exact:
             return ReportTable("Answer", (Line("value", number(float(value), 12)),), _EXACT)
-        note = "" if error is None else "The interval tells where the answer without noise lies in 19 of 20 cases."
+        note = "" if error is None else "The interval covers the answer without noise in 19 of 20 cases."
         return ReportTable("Answer", (_line("value", float(value), error),), note)
     if isinstance(value, EstimatedBounds):
         ends = {name: (_text(one.lower), _text(one.upper)) for name, one in value.columns.items()}
@@ -115,8 +115,8 @@ def _text(value: Any) -> str:
     if isinstance(value, float | Fraction | np.floating):
         return number(float(value), 4 if abs(float(value)) < 10_000 else 6)
     if isinstance(value, list | tuple | np.ndarray):
-        items = [_text(item) for item in list(value)[:_MOST_ITEMS]]
-        return ", ".join(items) + (f" and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS else "")
+        items = [_text(item) for item in list(value)[:MAX_ITEMS]]
+        return ", ".join(items) + (f" and {len(value) - MAX_ITEMS} more" if len(value) > MAX_ITEMS else "")
     if dataclasses.is_dataclass(value) or isinstance(value, Mapping):
         return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in facts(value))
     return str(value)
@@ -139,7 +139,7 @@ def _coefficients(model: Any, expected: Mapping[str, float]) -> tuple[ReportTabl
     guess = {} if noise is not None or joint or not _all_finite(expected, names) else expected
     tied = _tied(model) & set(names) if guess else frozenset()
     made = []
-    for row, start, title in list(zip(rows, starts, _titles(model, len(rows)), strict=True))[:_MOST_TABLES]:
+    for row, start, title in list(zip(rows, starts, _titles(model, len(rows)), strict=True))[:MAX_TABLES]:
         kept, left = _largest(places, row if noise is None else np.divide(row, noise, where=noise > 0, out=row * 0))
         lines = [
             _line(names[place], float(row[place]), None if noise is None else USUAL * float(noise[place]))
@@ -156,7 +156,7 @@ def _coefficients(model: Any, expected: Mapping[str, float]) -> tuple[ReportTabl
 
 
 _JOINT = (
-    "Only differences between classes count for predictions: the coefficients of all classes can be off together, by "
+    "Only differences between classes matter for predictions: the coefficients of all classes can be off together, by "
     "far more than their differences."
 )
 
@@ -180,11 +180,11 @@ def _chosen(model: Any, names: Sequence[str]) -> list[str]:
     """Which columns a sparse model chose."""
     if not hasattr(model, "ranking_"):
         return []
-    order = ", ".join(apart(names[int(place)]) for place in model.ranking_[:_MOST_ITEMS])
-    count, more = len(model.ranking_), " and more" if len(model.ranking_) > _MOST_ITEMS else ""
+    order = ", ".join(apart(names[int(place)]) for place in model.ranking_[:MAX_ITEMS])
+    count, more = len(model.ranking_), " and more" if len(model.ranking_) > MAX_ITEMS else ""
     return [
-        f"{count:,} of {len(names):,} columns were chosen in private, the first choice first: {order}{more}. All "
-        "others have the coefficient 0: that they were not chosen does not show that they do not matter."
+        f"{count:,} of {len(names):,} columns were chosen privately, the first choice first: {order}{more}. All "
+        "others have the coefficient 0, which does not show that they do not matter."
     ]
 
 
@@ -194,8 +194,8 @@ def _best(model: Any) -> list[str]:
         return []
     best = "; ".join(f"{name}: {text}" for name, text in facts(dict(model.best_proposal_)))
     return [
-        f"Chosen as the best of several runs, by its score on public rows. Its proposal: {best}. How many runs there "
-        "were is not told. A choice prefers runs whose noise happened to be small, or to fit the public rows."
+        f"Chosen as the best of several runs, by its score on public rows. Its proposal: {best}. The number of "
+        "runs stays hidden. A choice prefers runs whose noise happened to be small, or to fit the public rows."
     ]
 
 
@@ -227,30 +227,33 @@ def _left_note(left: int, with_noise: bool, forecast: bool, tied: bool) -> str:
     said = []
     if with_noise:
         said.append(
-            "The interval tells where the coefficient of the same fit without noise lies in about 19 of 20 cases, by a "
-            "typical deviation of the noise: columns that are tied to others have more of it. It is no confidence "
-            "interval for people at large, and a ridge pulls what it shows towards 0. Every bar has its own scale, "
-            "with zero in the middle."
+            "The interval covers the coefficient of the same fit without noise in about 19 of 20 cases, by the typical "
+            "standard deviation of the noise; columns that are correlated with others have more. It is not a "
+            "confidence interval for the population, and a ridge pulls coefficients towards 0. Every bar has its own "
+            "scale, with zero in the middle."
         )
     elif forecast:
         said.append(
-            "How large the noise is hangs on the rows, and released numbers do not tell. Forecast is its deviation for "
-            "rows that fill their bounds evenly and columns that are not tied to each other; others have more."
+            "The size of the noise depends on the rows, and the released numbers do not reveal it. The forecast is its "
+            "standard deviation for rows that fill their bounds evenly and columns that are not correlated; correlated "
+            "columns have more."
         )
     else:
-        said.append("How large the noise is hangs on the rows, and released numbers do not tell.")
+        said.append("The size of the noise depends on the rows, and the released numbers do not reveal it.")
     if tied:
         said.append(
-            "The columns of a category add up to the intercept: all of them can be off together, by far more than a "
-            "forecast, while the intercept is off the other way. Their differences are as good as other coefficients."
+            "The columns of a category add up to the intercept: all of them can be off together, by far more than the "
+            "forecast, while the intercept is off in the other direction. Their differences are as accurate as other "
+            "coefficients."
         )
-    if left:
-        against = " against their noise" if with_noise else ""
-        said.append(f"The largest{against} are shown; {left:,} more are in the model.")
-    return " ".join(said)
+    return " ".join([*said, *([_left_out(left, " against their noise" if with_noise else "")] if left else [])])
 
 
-def _largest(places: Sequence[int], values: Any, most: int = _MOST_LINES) -> tuple[list[int], int]:
+def _left_out(count: int, against: str = "") -> str:
+    return f"The largest{against} are shown; {count:,} more are in the model." if count else ""
+
+
+def _largest(places: Sequence[int], values: Any, most: int = MAX_LINES) -> tuple[list[int], int]:
     """All places, or those of the largest values if there are too many; in their order."""
     if len(places) <= most:
         return list(places), 0
@@ -259,7 +262,7 @@ def _largest(places: Sequence[int], values: Any, most: int = _MOST_LINES) -> tup
 
 
 def _more(count: int) -> tuple[ReportTable, ...]:
-    left = count - _MOST_TABLES
+    left = count - MAX_TABLES
     return (ReportTable("More", (), f"{left:,} more of them are in the model."),) if left > 0 else ()
 
 
@@ -268,17 +271,17 @@ def _components(model: Any) -> tuple[ReportTable, ...]:
     error = float(model.spectrum_error_)
     lines = [
         Line(
-            f"component {place + 1}",
+            f"component {index + 1}",
             near(float(variance), error),
-            f"{near(max(float(model.spectrum_[place]) - error, 0.0), error)} to "
-            f"{near(float(model.spectrum_[place]) + error, error)}",
+            f"{near(max(float(model.spectrum_[index]) - error, 0.0), error)} to "
+            f"{near(float(model.spectrum_[index]) + error, error)}",
             bar(float(ratio)),
         )
-        for place, (variance, ratio) in enumerate(
+        for index, (variance, ratio) in enumerate(
             zip(model.explained_variance_, model.explained_variance_ratio_, strict=True)
         )
     ]
-    shares = ", ".join(f"{100 * float(ratio):.3g} %" for ratio in model.explained_variance_ratio_[:_MOST_TABLES])
+    shares = ", ".join(f"{100 * float(ratio):.3g} %" for ratio in model.explained_variance_ratio_[:MAX_TABLES])
     counted = "as publicly known" if model.rows is not None else "with noise"
     unit = "in which the bounds of every number are -1 and 1" if getattr(model, "schema", None) is not None else "of X"
     note = (
@@ -287,14 +290,13 @@ def _components(model: Any) -> tuple[ReportTable, ...]:
         f"{number(float(model.n_samples_), 6)}."
     )
     made = [ReportTable("Explained variance", tuple(lines), note)]
-    for place, row in enumerate(model.components_[:_MOST_TABLES]):
-        kept, left = _largest(range(width), row, _MOST_LOADS)
+    for index, row in enumerate(model.components_[:MAX_TABLES]):
+        kept, left = _largest(range(width), row, MAX_LOADS)
         loads = tuple(
             Line(names[at], number(float(row[at]), 3), "", interval(min(0.0, row[at]), row[at], max(0.0, row[at]), 1.0))
             for at in kept
         )
-        many = f"The largest are shown; {left:,} more are in the model." if left else ""
-        made.append(ReportTable(f"Component {place + 1}: the weight of every column", loads, many))
+        made.append(ReportTable(f"Component {index + 1}: the weight of every column", loads, _left_out(left)))
     return (*made, *_more(len(model.components_)))
 
 
@@ -303,7 +305,7 @@ def _labels(labels: Any, answered: Any, classes: Sequence[Any], note: str) -> Re
     known = np.asarray(labels)[np.asarray(answered, dtype=bool)]
     total = max(len(known), 1)
     lines = []
-    for name in classes[:_MOST_LINES]:
+    for name in classes[:MAX_LINES]:
         count = int(np.sum(known == name))
         lines.append(Line(str(name), f"{count:,}", "", bar(count / total)))
     return ReportTable(
@@ -322,9 +324,8 @@ def _student(model: Any) -> tuple[ReportTable, ...]:
     classes = [apart(name) for name in student.classes_]  # type: ignore[union-attr]
     titles = classes if len(classes) == len(coef) else [f"{classes[-1]} against {classes[0]}"]
     made = []
-    for row, title in list(zip(coef, titles, strict=False))[:_MOST_TABLES]:
-        kept, left = _largest(range(len(names)), row, _MOST_LOADS)
+    for row, title in list(zip(coef, titles, strict=False))[:MAX_TABLES]:
+        kept, left = _largest(range(len(names)), row, MAX_LOADS)
         lines = tuple(Line(names[at], number(float(row[at]))) for at in kept)
-        note = f"The largest are shown; {left:,} more are in the model." if left else ""
-        made.append(ReportTable(f"Coefficients of the student: {title}", lines, note))
+        made.append(ReportTable(f"Coefficients of the student: {title}", lines, _left_out(left)))
     return (*made, *_more(len(coef)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from snugdp import __version__
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
 from snugdp.core.unit import Unit
@@ -32,32 +33,16 @@ _DELTA = Fraction(1, 10**6)  # where a Gaussian cost without a budget is told
 _HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
 
 
-@dataclass(frozen=True)
-class Share:
-    """A step of the plan. ``epsilon``: what it would cost alone at the delta of the whole; None where unknown."""
+class Share(NamedTuple):
+    """A step of the plan: what it does, what is added up, and what it would cost alone at the delta of the whole."""
 
-    step: Step
-    epsilon: float | Fraction | None
-
-    @property
-    def name(self) -> str:
-        """For people."""
-        return step_label(self.step)
-
-    @property
-    def noise(self) -> str:
-        """What the step does."""
-        return step_words(self.step)
-
-    @property
-    def cost(self) -> Cost:
-        """What is added up."""
-        return self.step.cost
-
-    @property
-    def free(self) -> bool:
-        """Whether no part of the cost is above 0."""
-        return self.cost == Cost(neighbours=self.cost.neighbours)
+    id: str
+    name: str
+    noise: str
+    cost: Cost
+    epsilon: float | Fraction | None  # None where unknown
+    free: bool  # no part of the cost is above 0
+    test: bool
 
 
 @dataclass(frozen=True)
@@ -79,15 +64,15 @@ class Story:
     forecast: tuple[str, ...]  # in words, but for what is said for numbers of rows
     expected: tuple[FitForecast, ...]  # that
     tables: tuple[ReportTable, ...]
-    details: tuple[tuple[str, str], ...]
     certificate: tuple[tuple[str, str], ...]
     public: tuple[tuple[str, str], ...]
-    columns: tuple[tuple[str, str], ...]
     receipt: Receipt | None
-    software: str
-    time: str = ""
+    details: tuple[tuple[str, str], ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
     outlook: Outlook | None = None
     selected: bool = False  # the best of several runs
+    software: str = f"snugdp {__version__}"
+    time: str = field(default_factory=lambda: f"written {_when(datetime.now(UTC).isoformat())}")
 
     @property
     def outcome(self) -> str:
@@ -135,9 +120,8 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     if entry is None:
         raise TypeError(f"a report is made of {', '.join(BY_NAME)}, of a model file, or of an outcome")
     check_is_fitted(model)
-    schema, target = getattr(model, "schema", None), None
-    if schema is not None:
-        target = schema.target
+    schema = getattr(model, "schema", None)
+    target = None if schema is None else schema.target
     promise, cost, plan = model.guarantee_, model.cost_, model.plan_
     budget = model._budget() if promise is None else promise.budget
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
@@ -163,8 +147,6 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
         public=_known(given),
         columns=_columns(schema),
         receipt=model.receipt_,
-        software=_software(),
-        time=_now(),
         selected=_selected(plan),
     )
 
@@ -200,13 +182,9 @@ def of_outcome(
         what=what,
         **_planned(plan, delta),
         tables=() if table is None else (table,),
-        details=(),
         certificate=() if outcome.refused else facts(outcome.certificate, of_released),
         public=() if plan is None else _known({name: _amount(value) for name, value in plan.proposal.items()}),
-        columns=(),
         receipt=receipt,
-        software=_software(),
-        time=_now(),
     )
 
 
@@ -234,13 +212,22 @@ def _amount(value: float | Fraction) -> float | str:
 def _planned(plan: Plan | None, delta: Fraction) -> dict[str, Any]:
     if plan is None:
         return {"shares": (), "test_failure": None, "forecast": (), "expected": ()}
-    tests = [step.cost.delta for step in plan.steps if step.kind is StepKind.TEST]
+    shares = tuple(_share(step, delta) for step in plan.steps)
+    tests = [share.cost.delta for share in shares if share.test]
     return {
-        "shares": tuple(Share(step, _alone(step.cost, delta)) for step in plan.steps),
+        "shares": shares,
         "test_failure": sum(tests, Fraction(0)) if tests else None,
         "forecast": forecast_lines(plan.forecast, fits=False),
         "expected": plan.forecast.fits,
     }
+
+
+def _share(step: Step, delta: Fraction) -> Share:
+    cost = step.cost
+    free = cost == Cost(neighbours=cost.neighbours)
+    return Share(
+        step.id, step_label(step), step_words(step), cost, _alone(cost, delta), free, step.kind is StepKind.TEST
+    )
 
 
 def _selected(plan: Plan) -> bool:
@@ -252,8 +239,8 @@ def _alone(cost: Cost, delta: Fraction) -> float | Fraction | None:
     """At the delta of the whole."""
     if delta < cost.delta:
         return None
-    found = _computed(cost.epsilon_at(delta))
-    return min(found, cost.epsilon) if _plain(cost) else found
+    epsilon = _computed(cost.epsilon_at(delta))
+    return min(epsilon, cost.epsilon) if _plain(cost) else epsilon
 
 
 def _known(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -270,10 +257,10 @@ def _when(time: str) -> str:
     ('16 November 2026, 08:34 UTC', 'yesterday')
     """
     try:
-        found = datetime.fromisoformat(time).astimezone(UTC)
+        moment = datetime.fromisoformat(time).astimezone(UTC)
     except ValueError:
         return time
-    return f"{found.day} {_MONTHS[found.month - 1]} {found.year}, {found:%H:%M} UTC"
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} UTC"
 
 
 def _outlook(model: Any, rows: int | None) -> Outlook | None:
@@ -291,10 +278,6 @@ def _outlook(model: Any, rows: int | None) -> Outlook | None:
         return None
 
 
-def _now() -> str:
-    return f"written {_when(datetime.now(UTC).isoformat())}"
-
-
 def _columns(schema: Any) -> tuple[tuple[str, str], ...]:
     if schema is None:
         return ()
@@ -307,12 +290,3 @@ def _bounds(column: Any) -> str:
     if hasattr(column, "values"):
         return f"one of {facts(list(column.values))[0][1]}"
     return "yes or no"
-
-
-def _software() -> str:
-    from snugdp import __version__
-
-    return f"snugdp {__version__}"
-
-
-__all__ = ["Share", "Story", "of_estimator", "of_outcome", "promised", "story_of"]

@@ -34,7 +34,7 @@ def number(value: float | Fraction, digits: int = 4) -> str:
     ('−12,346', '1.234 × 10⁻⁵', '10⁻⁶')
     """
     if not math.isfinite(value):
-        return "unbounded" if value > 0 else "−unbounded" if value < 0 else "no number"
+        return "unbounded" if value > 0 else "−unbounded" if value < 0 else "not a number"
     much = abs(float(value))
     if 1e-3 <= much < 1e9:
         size = math.floor(math.log10(much))
@@ -146,7 +146,7 @@ def missed(lines: Sequence[tuple[float, float]], false_alarms: float, *, both: b
     """The least share of hits that an attack with so many false alarms must miss, by (epsilon, delta) that hold.
 
     Every pair (e, d) rules out attacks below a line: 1 - d - exp(e) a, and below exp(-e) (1 - d - a) if it holds in
-    ``both`` directions. What is no number rules out nothing.
+    ``both`` directions. NaN rules out nothing.
 
     >>> round(missed([(0.0, 0.1)], 0.2), 12)
     0.7
@@ -183,8 +183,8 @@ class Protected:
 
 
 _MANY = (
-    "One row stands for one person. Who has k rows is protected less: by the k-th power of the factor, and with a "
-    "larger delta, if there is one."
+    "One row stands for one person. A person with k rows is protected less: by the k-th power of the factor, and with "
+    "a larger delta, if there is one."
 )
 _ADDED = Protected(
     "person",
@@ -193,7 +193,7 @@ _ADDED = Protected(
     "a person's row was used",
     "all tables <i>D</i>, <i>D</i>′, one of which has one row more than the other",
     (
-        "Every row: tables with the row and without it look alike. How many rows there are is protected too.",
+        "Every row: tables with and without it look alike. The number of rows is protected too.",
         _MANY,
     ),
 )
@@ -204,7 +204,7 @@ _REPLACED = Protected(
     "it is a person's own row that was used, and not another",
     "all tables <i>D</i>, <i>D</i>′ which differ in one row",
     (
-        "What is in every row: tables in which one row differs look alike. How many rows there are is public.",
+        "The content of every row: tables that differ in one row look alike. The number of rows is public.",
         _MANY,
     ),
 )
@@ -216,9 +216,9 @@ _TEACHER = Protected(
     "all votes <i>D</i>, <i>D</i>′ that differ in those of one teacher",
     (
         "Every teacher: votes in which one teacher gives other labels to any queries, or none, look alike.",
-        "So is a person, if all rows of that person went to one teacher, and if which rows a teacher got did not "
-        "depend on the rows of others. Whether that was so, this page cannot tell. How many teachers and "
-        "queries there are is public.",
+        "So is a person, if all rows of that person went to one teacher, and if the rows that a teacher got did not "
+        "depend on those of others. Whether that was so, this page cannot tell. The numbers of teachers and of "
+        "queries are public.",
     ),
 )
 
@@ -237,15 +237,16 @@ def plainly(what: str, lines: Sequence[tuple[float, float]], pair: Pair, unit: P
     plus = f", plus a probability of at most {chance(delta)}" if delta else ""
     near = upwards(epsilon), upwards(delta)
     sure, rarely = surest(lines, near)
-    seldom = f"with a probability of at most {chance(rarely)}" if rarely else "never"
+    above = f"more than {percent(sure)} certain"
+    seldom = f"{above} only with a probability of at most {chance(rarely)}" if rarely else f"never {above}"
     apart = min(((math.expm1(e) + 2 * d) / (math.exp(e) + 1) for e, d in _sane([*lines, near])), default=1.0)
     coin = percent((1 + min(apart, 1.0)) / 2)
     return (
-        f"Whatever one may look for in {what}: it is at most {factor(epsilon)} times as likely as it would be "
+        f"Whatever one may look for in {what} is at most {factor(epsilon)} times as likely as it would be "
         f"{unit.without}{plus}. The same holds the other way round.",
-        f"Say it is even odds, 50 %, whether {unit.used}. Whoever sees {what}, and knows everything else, will guess "
+        f"Suppose the odds are even, 50 %, that {unit.used}. Whoever sees {what}, and knows everything else, guesses "
         f"right in at most {coin} of all cases.",
-        f"In a single case one may become surer that it is so, but more than {percent(sure)} sure {seldom}.",
+        f"In a single case one may become more certain of it, but {seldom}.",
         "This holds whatever else is known, now or later, and however much is computed.",
     )
 
@@ -306,10 +307,10 @@ def not_covered(rehearsed: bool) -> tuple[str, ...]:
     if rehearsed:
         return ("Everything: the noise of a rehearsal can be repeated by whoever knows its seed.",)
     return (
-        "What is true of people at large. If a model shows that smokers fall ill, it shows so for a smoker who is "
-        "not in the table too.",
-        "Other releases from the same people. They add up; the ledger named here knows those that were charged to it.",
-        "What was taken from the same rows without being charged: bounds or columns chosen by looking, transformers "
-        "that learned from them, scores on private rows.",
-        "How long the computation took, and what the machine it ran on shows to others.",
+        "What is true of people in general. If a model shows that smokers fall ill, that holds for a smoker who is not "
+        "in the table too.",
+        "Other releases about the same people. They add up; the ledger named here knows those that were charged to it.",
+        "What was taken from the same rows without being charged: bounds or columns chosen by looking at them, "
+        "transformers fitted to them, scores on private rows.",
+        "How long the computation took, and what else the machine it ran on reveals.",
     )

@@ -143,11 +143,6 @@ def _branch(branch: Branch) -> list[str]:
     return [str(branch.mu_squared), str(branch.shift), str(branch.weight)]
 
 
-def is_zero(cost: Cost) -> bool:
-    """Whether nothing is spent."""
-    return not (cost.atoms or any(getattr(cost, name) for name in PARTS))
-
-
 def added(total: Cost, cost: Cost) -> Cost:
     """The composed total, never longer than can be written down."""
     total.neighbours.require(cost.neighbours)

@@ -18,7 +18,7 @@ from snugdp import Budget, Cost
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import cdf, density
-from snugdp.accounting.objective import closed_form, critical, glm, linear
+from snugdp.accounting.objective import critical, glm
 from snugdp.accounting.objective import curve as glm_curve
 from snugdp.accounting.objective.run import Kind, RunCost, critical_loss, within
 from snugdp.numerics import balls
@@ -46,6 +46,15 @@ def claimed(epsilon: float, branches: tuple[Branch, ...], mu_squared: Fraction =
 
 def normal_delta(mu: float, epsilon: float) -> float:
     return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
+
+
+def beside_gaussian(m: float, kappa: float, mu: float, epsilon: float) -> tuple[float, float]:
+    """Deltas of adding and removing a row by the chord of glm.proof.md, Theorem 1, beside a Gaussian release."""
+    limit = kappa - m**2 / 2
+    whole, gap = normal_delta(math.hypot(m, mu), epsilon), normal_delta(m, 0.0) - normal_delta(m, limit)
+    added = gap * math.exp(epsilon) * float(ndtr(-(epsilon + mu**2 / 2) / mu))
+    removed = gap / -math.expm1(-limit) * normal_delta(mu, epsilon - limit)
+    return (whole + added, whole + removed) if limit > 0 else (whole, whole)
 
 
 def levels_for(rng: np.random.Generator, m: float, limit: float) -> list[float]:
@@ -162,8 +171,6 @@ def test_a_little_more_noise_allows_a_smaller_ridge(epsilon: float, delta: float
     assert 0.65 * delta < worst(epsilon, m, kappa) <= delta * LEEWAY
     assert worst(epsilon, m / 0.95, kappa) > 1.05 * delta
     assert worst(epsilon, m, 3 * kappa) > 1.5 * delta
-    ridge = glm.least_ridge(Fraction(1), exact(epsilon), exact(delta), exact(m) ** 2)
-    assert 1 / kappa <= float(ridge) <= 1.0001 / kappa  # the search is remembered
 
 
 def test_calibration_with_a_given_ridge() -> None:
@@ -180,8 +187,6 @@ def test_no_limit_where_nothing_fits() -> None:
     assert glm.largest_kappa(*goal, Fraction(9, 100)) == 0
     assert glm.largest_kappa(*goal, Fraction(1, 25), mu_squared=Fraction(1)) == 0
     assert glm.calibrate(1, "1e-6", mu=2) == 0
-    with pytest.raises(ValueError, match="no ridge is large enough"):
-        glm.least_ridge(Fraction(1), *goal, Fraction(1))
 
 
 # --- mutants ---
@@ -258,7 +263,7 @@ def test_the_atom_is_tighter_than_the_closed_form() -> None:
         run = RunCost(exact(m) ** 2, exact(kappa))
         for mu, part in ((0.02, 0.5), (0.2, 1.0), (0.2, 1.6)):
             for e in (part * kappa + m,):
-                add, remove = closed_form.beside(m, kappa, mu, e)
+                add, remove = beside_gaussian(m, kappa, mu, e)
                 assert claimed(e, run.atom.remove, exact(mu) ** 2) <= remove * (1 + 1e-9)
                 assert claimed(e, run.atom.remove, exact(mu) ** 2) >= normal_delta(math.hypot(m, mu), e) * (1 - 1e-9)
                 both = max(claimed(e, side, exact(mu) ** 2) for side in (run.atom.add, run.atom.remove))
@@ -336,7 +341,7 @@ def test_free_kappas(kind: Kind) -> None:
     assert critical_loss(kind, Fraction(1, 20), free) <= 1
     assert critical_loss(kind, Fraction(1, 20), free * Fraction(101, 100)) > 1
     if kind == "pseudo_huber":
-        assert free > Fraction(37, 20) * linear.kappa_alone(1, math.sqrt(1 / 20))
+        assert free > Fraction(37, 20) * (Fraction(1, 2) + Fraction(1, 80))
 
 
 # --- the machinery ---
@@ -373,21 +378,9 @@ def test_extreme_numbers() -> None:
             RunCost(**{"m_squared": Fraction(1), "kappa": Fraction(1), **bad})  # type: ignore[arg-type]
 
 
-def test_renyi_curves_dominate_those_of_exact_pairs() -> None:
-    m, kappa = 0.24, 1.1
-    t = np.linspace(-10, 10, 2001)
-    weights = np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
-    for alpha in (1.5, 4.0, 20.0):
-        add, remove = closed_form.renyi(alpha, m, kappa)
-        for p, q in rows_that_go(m, kappa, 1.0, 7):
-            for one, other, claim in ((p, q, remove), (q, p, add)):
-                total = float(weights @ np.exp((alpha - 1) * loss(one, other, one.points(t))))
-                assert math.log(total) / (alpha - 1) <= claim * (1 + 1e-6) + 1e-9
-
-
 def test_a_tiny_companion_costs_little() -> None:
     """At ridge = B^2/epsilon the closed form jumps by a quarter beside mu = 2e-4; the atom does not."""
     m = exact(gaussian.mu("0.1", "1e-6"))
     cost = Cost(mu="2e-4") + Cost(atoms=(RunCost(m**2, Fraction(1, 10)).atom,))
-    assert closed_form.beside(m, "0.1", "2e-4", "0.1")[1] > 1.25e-6
+    assert beside_gaussian(float(m), 0.1, 2e-4, 0.1)[1] > 1.25e-6
     assert 1e-6 < cost.delta_at("0.1") < 1.001e-6

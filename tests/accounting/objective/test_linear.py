@@ -11,9 +11,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from snugdp.accounting import composition, gaussian, pairs
+from snugdp.accounting import composition, gaussian
 from snugdp.accounting.objective import linear
-from snugdp.accounting.objective.run import RunCost, smallest_ridge, within
+from snugdp.accounting.objective.run import RunCost, critical_loss, log_det, smallest_ridge, within
+from snugdp.numerics.rationals import Real, rational
+from tests.accounting.atoms import add_profile, remove_profile
 from tests.accounting.hockey import NODES, WEIGHTS
 from tests.accounting.objective.perturbed import Array, Law, deltas, loss, random_pair, slopes
 
@@ -30,6 +32,21 @@ def largest(epsilon: float, m: float, kappa: float, kind: str = "logcosh") -> fl
     """The largest delta over single rows that go, at various targets."""
     nobody = noiseless(kind, m, kappa)
     return max(deltas(nobody.more(1.0, float(y)), nobody, [epsilon], 150)[0] for y in np.arange(0, 40, 1.0))
+
+
+def kappa_limit(
+    epsilon: Real, delta: Real, m: Sequence[Real], mu: Real = 0, weights: Sequence[Real] = (1, 1, 1)
+) -> Fraction:
+    squares = [rational(value, "m") ** 2 for value in m]
+    parts = [rational(weight, "weight") for weight in weights[: len(m)]]
+    budget = rational(epsilon, "epsilon"), rational(delta, "delta")
+    return linear.largest_kappa(*budget, squares, parts, rational(mu, "mu") ** 2)
+
+
+def kappa_alone(epsilon: Real, m: float) -> Fraction:
+    """The largest kappa of one run on its own (linear.proof.md, Corollary 1)."""
+    level = rational(epsilon, "epsilon")
+    return min(level, level / 2 + Fraction(m) ** 2 / 4)
 
 
 def composed(epsilon: float, runs: Sequence[RunCost], mu: float = 0.0) -> float:
@@ -58,7 +75,7 @@ def test_random_neighbours_stay_within_the_calibration(kind: str) -> None:
             m = linear.calibrate_general(epsilon, delta, [kappa])
         else:
             m = linear.calibrate(epsilon, delta)
-            kappa = float(linear.kappa_alone(epsilon, m)) * float(rng.choice([1, 1, rng.uniform(0.01, 1)]))
+            kappa = float(kappa_alone(epsilon, m)) * float(rng.choice([1, 1, rng.uniform(0.01, 1)]))
         one, other = random_pair(rng, kind, m, kappa)
         for p, q in ((one, other), (other, one)):
             assert deltas(p, q, [epsilon])[0] <= delta * LEEWAY
@@ -71,19 +88,21 @@ def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
         m, kappa = float(rng.uniform(0.05, 1.5)), float(np.exp(rng.uniform(-4, 1)))
         one, other = random_pair(rng, kind, m, kappa)
         levels = [-1.0, -0.1, 0.0, *(kappa * rng.uniform(0, 4, 4) + m * rng.uniform(0, 4, 4)).tolist()]
-        limit, beta = pairs.objective_limit(m, kappa), pairs.objective_beta(kappa)
+        exact = Fraction(kappa)
+        limit, beta = float(critical_loss("class_t", Fraction(m) ** 2, exact)), float(log_det(exact))
         for level, add, remove in zip(levels, deltas(one, other, levels), deltas(other, one, levels), strict=True):
             slack = 1e-12 + (LEEWAY - 1)
-            assert add <= pairs.objective_add(m, level) + slack
-            assert remove <= pairs.objective_remove_general(m, beta, level) + slack
+            assert add <= add_profile(m, level) + slack
+            assert remove <= remove_profile(m, 0, beta, level) + slack
             if kind in CLASS_T:
-                assert remove <= pairs.objective_remove(m, limit, level) + slack
+                assert remove <= remove_profile(m, limit, 0, level) + slack
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-9), (1.0, 1e-6), (4.0, 1e-6), (8.0, 1e-2)])
 def test_nobody_against_one_row_reaches_the_claim_and_breaks_a_lower_one(epsilon: float, delta: float) -> None:
     m = linear.calibrate(epsilon, delta)
-    kappa = float(linear.kappa_alone(epsilon, m))
+    kappa = float(kappa_alone(epsilon, m))
+    assert kappa == pytest.approx(float(kappa_limit(epsilon, delta, [m])), rel=1e-12)
     nobody = noiseless("logcosh", m, kappa)
     reached = deltas(nobody, nobody.more(1.0, 0.0), [epsilon])[0]
     assert 0.999 * delta <= reached <= delta * LEEWAY
@@ -96,7 +115,7 @@ def test_nobody_against_one_row_reaches_the_claim_and_breaks_a_lower_one(epsilon
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (0.5, 1e-9), (1.0, 1e-6)])
 def test_a_ridge_below_the_limit_breaks_the_claim(epsilon: float, delta: float) -> None:
     m = linear.calibrate(epsilon, delta)
-    kappa = float(linear.kappa_alone(epsilon, m))
+    kappa = float(kappa_alone(epsilon, m))
     assert largest(epsilon, m, kappa) <= delta * LEEWAY
     assert largest(epsilon, m, 2.2 * kappa) > 2 * delta
     assert largest(epsilon, m, 3 * kappa) > 50 * delta
@@ -108,7 +127,7 @@ def test_huber_is_not_of_class_t() -> None:
     """Removing a row where the second derivative jumps costs the determinant at full slope."""
     epsilon, delta = 1.0, 1e-6
     m = linear.calibrate(epsilon, delta)
-    nobody = noiseless("huber", m, float(linear.kappa_alone(epsilon, m)))
+    nobody = noiseless("huber", m, float(kappa_alone(epsilon, m)))
     assert largest(epsilon, nobody.tau / nobody.sigma, 1 / nobody.ridge, "huber") > 10 * delta
 
 
@@ -160,7 +179,7 @@ def derivatives(kind: str, rows: Rows, theta: Array, kappa: float) -> tuple[Arra
 def test_with_a_gaussian_part(epsilon: float, delta: float, mu: float) -> None:
     """The exact pairs of one row, composed with a Gaussian release by quadrature over its loss."""
     m = linear.calibrate(epsilon, delta, mu=mu)
-    kappa = linear.kappa_limit(epsilon, delta, [Fraction(m)], mu=mu)
+    kappa = kappa_limit(epsilon, delta, [Fraction(m)], mu=mu)
     assert composed(epsilon, [RunCost(Fraction(m) ** 2, kappa, "class_t")], mu) <= delta
     z, weights = NODES[20_000:180_000:2000], WEIGHTS[20_000:180_000:2000] * 2000
     nobody = noiseless("logcosh", m, float(kappa))
@@ -180,7 +199,7 @@ def test_two_runs_one_around_the_other(target: float) -> None:
     total = gaussian.mu(epsilon, delta / 4) * (1 - 1e-12)
     for shrink, holds in ((1.0, True), (0.7, False)):
         m = [total * math.sqrt(weight) / shrink for weight in weights]
-        kappa = linear.kappa_limit(epsilon, delta, [size * shrink for size in m], weights=["1/4", 1])
+        kappa = kappa_limit(epsilon, delta, [size * shrink for size in m], weights=["1/4", 1])
         nobody = noiseless("logcosh", m[0], float(kappa) / 4)
         somebody = nobody.more(1.0, target)
         second = (float(kappa), m[1])
@@ -207,8 +226,8 @@ def in_turn(p: Law, q: Law, epsilon: float, second: tuple[float, float]) -> floa
 
 def test_without_a_margin_a_gaussian_part_breaks_the_limit() -> None:
     m = Fraction(linear.calibrate(1, 1e-6, mu=0.03))
-    alone = linear.kappa_alone(1, m)
-    assert linear.kappa_limit(1, 1e-6, [m], mu=0.03) < alone
+    alone = kappa_alone(1, m)
+    assert kappa_limit(1, 1e-6, [m], mu=0.03) < alone
     assert composed(1.0, [RunCost(m**2, alone, "class_t")], 0.03) > 1e-3
 
 
@@ -221,17 +240,17 @@ def test_calibration_is_safe_and_tight(runs: int, epsilon: float, delta: float) 
     assert composed(epsilon, [small] * runs, mu) <= delta
     larger = RunCost((m * (1 + Fraction(1, 10**9))) ** 2, Fraction(1, 10**9), "class_t")
     assert composed(epsilon, [larger] * runs, mu) > delta
-    kappa = linear.kappa_limit(epsilon, delta, [m] * runs, mu=mu)
+    kappa = kappa_limit(epsilon, delta, [m] * runs, mu=mu)
     for factor, fits in ((1, True), (1 + Fraction(1, 10**6), False)):
         again = [RunCost(m**2, kappa * factor, "class_t")] * runs
         assert within(Fraction(repr(epsilon)), Fraction(repr(delta)), again, Fraction(repr(mu)) ** 2) is fits
 
 
 def test_runs_of_unequal_size_share_one_limit() -> None:
-    limit = linear.kappa_limit(1, 1e-6, ["0.08", "0.2"], mu="0.02", weights=["1/4", 1])
+    limit = kappa_limit(1, 1e-6, ["0.08", "0.2"], mu="0.02", weights=["1/4", 1])
     runs = [RunCost(Fraction(8, 100) ** 2, limit / 4, "class_t"), RunCost(Fraction(1, 25), limit, "class_t")]
     assert within(Fraction(1), Fraction(1, 10**6), runs, Fraction(4, 10**4))
-    assert linear.kappa_limit(1, 1e-6, ["0.3"]) == 0  # too little noise for any ridge
+    assert kappa_limit(1, 1e-6, ["0.3"]) == 0  # too little noise for any ridge
 
 
 def test_general_calibration_is_safe_and_tight() -> None:
@@ -259,25 +278,6 @@ def test_reference_values(epsilon: float, delta: float, m: float) -> None:
     assert linear.calibrate(epsilon, delta) == pytest.approx(m, rel=1e-12)
 
 
-def test_renyi_curves_by_quadrature() -> None:
-    for alpha, m, kappa in ((1.5, 1.0, 0.2), (4.0, 0.25, 0.3), (16.0, 0.1, 0.05)):
-        limit, beta, k = float(pairs.objective_limit(m, kappa)), math.log1p(kappa), alpha - 1
-        line = m * NODES + m * m / 2
-        for found, bound in (
-            (linear.renyi_add(alpha, m), m * np.abs(NODES) + m * m / 2),
-            (linear.renyi_remove(alpha, m, kappa), np.maximum(line, limit)),
-            (linear.renyi_remove_general(alpha, m, kappa), beta + np.maximum(line, 0)),
-        ):
-            assert found == pytest.approx(math.log(float((WEIGHTS * np.exp(k * bound)).sum())) / k, rel=1e-6)
-
-
-def test_smoothing() -> None:
-    total, delta = linear.smoothed_delta("0.2", "1e-10", "1e-6", 1)
-    assert total == pytest.approx(0.200000099999975, rel=1e-12)
-    assert delta == pytest.approx(3.509315443299943e-08, rel=1e-9)
-    assert linear.smoothed_delta("0.2", "1e-10", "1e-6", 1, kappa="0.52")[1] > 0.01  # no margin
-
-
 def test_smallest_ridge_is_on_the_safe_side() -> None:
     for square, kappa in ((Fraction(2), Fraction(1, 3)), (Fraction(10**9, 7), Fraction(3, 10**7))):
         ridge = smallest_ridge(square, kappa)
@@ -290,10 +290,7 @@ def test_smallest_ridge_is_on_the_safe_side() -> None:
         lambda: linear.calibrate(0, 1e-6),
         lambda: linear.calibrate(1, 1),
         lambda: linear.calibrate(1, 1e-6, runs=0),
-        lambda: linear.kappa_limit(1, 1e-6, [0.1], weights=[0]),
         lambda: smallest_ridge(Fraction(1), Fraction(0)),
-        lambda: linear.renyi_add(1, 0.1),
-        lambda: linear.kappa_alone(1, -1),
     ],
 )
 def test_bad_numbers_are_refused(call: object) -> None:

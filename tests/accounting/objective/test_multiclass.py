@@ -11,7 +11,7 @@ import pytest
 from snugdp import Budget, Cost
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
-from snugdp.accounting.objective import multiclass
+from snugdp.accounting.objective import glm, multiclass
 from snugdp.accounting.objective.multiclass import SoftmaxRun
 from snugdp.accounting.objective.run import RunCost
 from tests.accounting.objective.glm_laws import Classifier
@@ -123,22 +123,7 @@ def test_several_classes_by_quadrature() -> None:
 def test_the_corollary_for_one_run_does_not_compose() -> None:
     """Ten runs at the limit for one: the total is far above what the noise of a Gaussian release would give."""
     classes, epsilon, delta = 10, Fraction(1), Fraction(1, 10**6)
-    m = exact(multiclass.one_vs_rest(epsilon, delta, classes))
+    m = exact(glm.calibrate(epsilon, delta, runs=classes))
     runs = Cost(atoms=(RunCost(m**2, epsilon + m**2 / 2, levels=8).atom,) * classes)
     assert not runs.fits(Budget(epsilon, delta))
     assert Cost(mu_squared=classes * RunCost(m**2, m).gaussian_squared).fits(Budget(epsilon, delta))
-
-
-def test_one_versus_rest() -> None:
-    whole = multiclass.one_vs_rest(1, "1e-6", 10)
-    assert whole == pytest.approx(gaussian.mu(1, "1e-6") / math.sqrt(10), rel=1e-12)
-    smaller = multiclass.one_vs_rest(1, "1e-6", 10, kappa=2 * whole)
-    assert 0.85 * whole < smaller < 0.92 * whole  # Theorem 2 alone would say one half
-    cost = Cost(mu_squared=10 * RunCost(exact(smaller) ** 2, exact(2 * whole)).gaussian_squared)
-    assert cost.fits(Budget(1.0, 1.001e-6))
-    kappa = multiclass.one_vs_rest_kappa(1, "1e-6", 10, smaller)
-    assert float(kappa) == pytest.approx(2 * whole, rel=0.02)
-    assert multiclass.one_vs_rest_kappa(1, "1e-6", 10, 1) == 0
-    assert multiclass.one_vs_rest(1, "1e-6", 10, mu=1) == 0
-    with pytest.raises(ValueError, match="classes"):
-        multiclass.one_vs_rest(1, "1e-6", 1)

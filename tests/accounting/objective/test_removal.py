@@ -252,7 +252,7 @@ def test_delta_falls_and_epsilon_inverts_it() -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), GOALS)
 def test_the_limit_is_beyond_the_plain_one_and_proved(epsilon: float, delta: float) -> None:
     m, kappa, _ = limits(epsilon, delta)
-    assert 1.1 * float(linear.kappa_alone(epsilon, m)) < kappa
+    assert 1.1 * min(epsilon, epsilon / 2 + m**2 / 4) < kappa
     for sharp in (True, False):
         run = RunCost(Fraction(m) ** 2, Fraction(kappa), "class_t_sharp" if sharp else "class_t")
         assert within(exact(epsilon), exact(delta), [run]) is sharp

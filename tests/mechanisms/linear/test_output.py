@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from snugdp import Budget, MemoryLedger, Simulation
-from snugdp.ledger.memory import BudgetExceededError
+from snugdp.ledger.errors import BudgetExceededError
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.output import OutputPerturbation
 from snugdp.mechanisms.linear.ridge_test import RidgeCertificate

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from snugdp import Budget, MemoryLedger, Simulation
-from snugdp.accounting import pairs
+from snugdp.accounting.objective.run import critical_loss
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective.perturbation import Perturbation, m_squared
 from snugdp.mechanisms.objective.robust import ObjectivePerturbation, Rule
@@ -207,7 +207,7 @@ def test_the_alone_limit_is_where_the_critical_loss_meets_epsilon() -> None:
     run = Perturbation(
         DESIGN, LogCosh("0.2"), Fraction(method.plan().proposal["m"]), Fraction(method.plan().proposal["ridge"])
     )
-    assert float(pairs.objective_limit(run.m, run.kappa)) == pytest.approx(1, abs=1e-8)
+    assert float(critical_loss("class_t", run.m**2, run.kappa)) == pytest.approx(1, abs=1e-8)
 
 
 @pytest.mark.parametrize(

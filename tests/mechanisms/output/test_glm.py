@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from snugdp import Budget, BudgetExceededError, MemoryLedger, Refused, Simulation
 from snugdp.accounting import gaussian
-from snugdp.accounting.output.glm import displacement, hessian_rdp
+from snugdp.accounting.output.glm import ShapedNoise, displacement
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.output.glm import CurvatureCertificate, OutputGLM, Shape
 from snugdp.mechanisms.output.glm_point import SettledPoint
@@ -264,9 +264,9 @@ def test_what_is_drawn_has_the_divergence_that_the_certificate_affords() -> None
     certificate = method.fit(Secret(Rows(frame(3000), SCHEMA)), ReleaseContext(Shown(1))).certificate
     assert isinstance(certificate, CurvatureCertificate)
     assert DESIGN.x_squared == 2
-    constants = {"gradient": math.sqrt(2), "ratio": math.sqrt(2), "change": 2}
-    split = method._plan
-    drawn = hessian_rdp(split.order, seen[0], mu=certificate.curvature, ridge=1, **constants)
+    root, split = Fraction(math.sqrt(2)), method._plan
+    noise = ShapedNoise(split.order, Fraction(certificate.curvature), Fraction(1), root, root, Fraction(2))
+    drawn = noise.divergence(seen[0])
     assert 0.999 * float(split.divergence) < drawn <= float(split.divergence)
 
 

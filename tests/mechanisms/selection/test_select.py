@@ -32,7 +32,7 @@ from snugdp import (
     select,
 )
 from snugdp.accounting import selection as accounting
-from snugdp.ledger.inner import RunLedger
+from snugdp.ledger.memory import RunLedger
 from snugdp.mechanisms.selection import routes
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from snugdp.cli.bounds import bounds
+from snugdp.cli.query import bounds
 from snugdp.cli.schema import app
 from snugdp.tables.cells.cell import label
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema

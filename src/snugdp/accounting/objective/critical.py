@@ -10,8 +10,6 @@ from flint import arb
 
 from snugdp.numerics import balls, roots
 
-PROOF = "accounting/objective/glm.proof.md#lemma-2"
-
 _RELATIVE_GAP = 2.0**-36
 _MAX_CELLS = 4000
 

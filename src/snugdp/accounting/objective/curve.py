@@ -19,8 +19,6 @@ from snugdp.accounting.composition import Branch
 from snugdp.accounting.gaussian import cdf, delta_ball
 from snugdp.numerics import balls, roots
 
-PROOF = "accounting/objective/glm.proof.md#theorem-3"
-
 MAX_LEVELS = 64
 MAX_RATIO = 50  # the largest e_c/m that is followed: beyond it two points remain
 MAX_LOSS = 500  # and the largest e_c: floats find the points

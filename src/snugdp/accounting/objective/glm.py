@@ -12,11 +12,9 @@ from functools import lru_cache
 from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import nonnegative, positive, probability
 from snugdp.accounting.objective import critical
-from snugdp.accounting.objective.run import CONSTANT_SIGN, Kind, RunCost, log_det, smallest_ridge, within
+from snugdp.accounting.objective.run import CONSTANT_SIGN, Kind, RunCost, log_det, within
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
-
-PROOF = "accounting/objective/glm.proof.md#theorem-5"
 
 _NONE = Fraction(0)
 
@@ -96,27 +94,6 @@ def free_kappa(epsilon: Fraction, m_squared: Fraction, kind: Kind = "logistic") 
     if kind == "pseudo_huber":
         return critical.pseudo_huber_kappa(m_squared, epsilon)
     return _NONE
-
-
-def least_ridge(
-    x_squared: Fraction,
-    epsilon: Fraction,
-    delta: Fraction,
-    m_squared: Fraction,
-    kind: Kind = "logistic",
-    *,
-    c0: Fraction = Fraction(1),
-    mu_squared: Fraction = _NONE,
-) -> Fraction:
-    """The smallest ridge of one run with this m beside a Gaussian part; rounded up. ``x_squared`` bounds |x|^2.
-
-    >>> round(float(least_ridge(Fraction(1), Fraction(1), Fraction(1, 10**6), Fraction(1, 18))), 2)
-    0.89
-    """
-    limit = largest_kappa(epsilon, delta, m_squared, kind, mu_squared)
-    if limit <= 0:
-        raise ValueError("no ridge is large enough for this noise: use a smaller m")
-    return smallest_ridge(c0 * x_squared, limit)
 
 
 def _grown(epsilon: Fraction) -> Fraction:

@@ -11,15 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from flint import arb
-
-from snugdp.accounting import composition, gaussian
-from snugdp.accounting.gaussian import cdf, nonnegative, positive, probability
-from snugdp.accounting.objective.run import RunCost, critical_loss, log_det, within
-from snugdp.numerics import balls, roots
-from snugdp.numerics.rationals import Real, float_down, rational, readings
-
-PROOF = "accounting/objective/linear.proof.md#theorem-2"
+from snugdp.accounting import gaussian
+from snugdp.accounting.gaussian import nonnegative, positive, probability
+from snugdp.accounting.objective.run import RunCost, log_det, within
+from snugdp.numerics import roots
+from snugdp.numerics.rationals import Real, float_down, readings
 
 _HALVINGS = 60
 
@@ -27,7 +23,7 @@ _HALVINGS = 60
 def calibrate(epsilon: Real, delta: Real, *, mu: Real = 0, runs: int = 1) -> float:
     """The largest m of each of ``runs`` equal runs of class T, beside a Gaussian part ``mu``; rounded down.
 
-    Guarantee: with kappa at most ``kappa_limit`` of the same company, all of it together is (epsilon, delta)-DP, with
+    Guarantee: with kappa at most ``largest_kappa`` of the same company, all of it together is (epsilon, delta)-DP, with
     the float read in binary or as it prints (linear.proof.md, Theorem 2). Zero when nothing is left for the runs.
 
     >>> round(calibrate(1, "1e-6"), 9), round(calibrate(1, "1e-6", mu="0.1", runs=2), 9)
@@ -42,41 +38,19 @@ def calibrate(epsilon: Real, delta: Real, *, mu: Real = 0, runs: int = 1) -> flo
     return roots.largest(lambda m: gaussian.delta_ball(rest + runs * m**2, level), goal, low)
 
 
-def kappa_alone(epsilon: Real, m: Real) -> Fraction:
-    """The largest kappa for one run of class T on its own, exactly: min(epsilon, epsilon/2 + m^2/4).
-
-    Guarantee: up to here delta at epsilon is at most twice that of a
-    Gaussian mechanism of parameter m (linear.proof.md, Corollary 1).
-
-    >>> kappa_alone(1, "0.2")
-    Fraction(51, 100)
-    """
-    level = positive(epsilon, "epsilon")
-    return min(level, level / 2 + nonnegative(m, "m") ** 2 / 4)
-
-
-def kappa_limit(
-    epsilon: Real, delta: Real, m: Sequence[Real], *, mu: Real = 0, weights: Sequence[Real] | None = None
-) -> Fraction:
-    """The largest k such that runs of class T with the given m and kappa = k * weight still fit; rounded down.
-
-    Beside them stands a Gaussian part ``mu``. Weights are 1 unless given. Zero where nothing fits.
-
-    Guarantee: with kappa up to k * weight, all of it together is (epsilon, delta)-DP (linear.proof.md, Theorem 2).
-
-    >>> round(float(kappa_limit(1, "1e-6", ["0.2"], mu="0.03")), 9)
-    0.455125389
-    """
-    squares = [nonnegative(value, "m") ** 2 for value in m]
-    parts = [positive(weight, "weight") for weight in ([1] * len(squares) if weights is None else weights)]
-    rest = nonnegative(mu, "mu") ** 2
-    return largest_kappa(positive(epsilon, "epsilon"), probability(delta, "delta"), squares, parts, rest)
-
-
 def largest_kappa(
     epsilon: Fraction, delta: Fraction, m_squared: Sequence[Fraction], weights: Sequence[Fraction], mu_squared: Fraction
 ) -> Fraction:
-    """As ``kappa_limit``, from the squares."""
+    """The largest k such that runs of class T with these m^2 and kappa = k * weight still fit; 0 where nothing fits.
+
+    Beside them stands a Gaussian part. Rounded down.
+
+    Guarantee: with kappa up to k * weight, all of it together is (epsilon, delta)-DP (linear.proof.md, Theorem 2).
+
+    >>> one, budget = Fraction(1), (Fraction(1), Fraction(1, 10**6))
+    >>> round(float(largest_kappa(*budget, [Fraction(1, 25)], [one], Fraction(9, 10**4))), 9)
+    0.455125389
+    """
 
     def fits(k: Fraction) -> bool:
         runs = [RunCost(square, k * part, "class_t") for square, part in zip(m_squared, weights, strict=True)]
@@ -116,59 +90,6 @@ def calibrate_general(
     return found
 
 
-def smoothed_delta(m: Real, eta: Real, s: Real, epsilon: Real, kappa: Real = 0) -> tuple[float, float]:
-    """M and delta when a minimiser known within ``eta`` is released with Gaussian noise of deviation ``s``.
-
-    Rounded up. The library needs none of this: it rounds the exact minimiser. ``kappa``: of a loss of class T.
-
-    >>> round(smoothed_delta("0.2", "1e-10", "1e-6", 1)[0], 12)
-    0.2000001
-    """
-    size, extra = nonnegative(m, "m") ** 2, (2 * nonnegative(eta, "eta") / positive(s, "s")) ** 2
-    level = rational(epsilon, "epsilon")
-    atom = RunCost(size, nonnegative(kappa, "kappa"), "class_t").atom
-    cost = composition.delta(mu_squared=extra, atoms=(atom,), epsilon=level)
-    return balls.above(lambda: balls.ball(size + extra).sqrt()), cost
-
-
-def renyi_add(alpha: Real, m: Real) -> float:
-    """The Renyi divergence of order alpha when a row is added, any admissible loss; rounded up."""
-    order, size = _order(alpha), nonnegative(m, "m")
-    less = order - 1
-    if not size:
-        return 0.0
-    return balls.above(
-        lambda: balls.ball(order * size**2 / 2) + (2 * cdf(balls.ball(less * size))).log() / balls.ball(less)
-    )
-
-
-def renyi_remove(alpha: Real, m: Real, kappa: Real) -> float:
-    """The Renyi divergence of order alpha when a row is removed, loss of class T; rounded up."""
-    order, size, ratio = _order(alpha), nonnegative(m, "m"), nonnegative(kappa, "kappa")
-    return _renyi_floor(order, size, critical_loss("class_t", size**2, ratio))
-
-
-def renyi_remove_general(alpha: Real, m: Real, kappa: Real) -> float:
-    """The Renyi divergence of order alpha when a row is removed, any admissible loss; rounded up."""
-    order, size, ratio = _order(alpha), nonnegative(m, "m"), nonnegative(kappa, "kappa")
-    return balls.above(lambda: _floor_ball(order, size, Fraction(0)) + balls.ball(ratio).log1p())
-
-
-def _renyi_floor(order: Fraction, m: Fraction, floor: Fraction) -> float:
-    return balls.above(lambda: _floor_ball(order, m, floor))
-
-
-def _floor_ball(order: Fraction, m: Fraction, floor: Fraction) -> arb:
-    """Of the loss max(m t + m^2/2, floor), t standard normal."""
-    less = order - 1
-    if not m:
-        return balls.ball(floor)
-    at = balls.ball((floor - m**2 / 2) / m)
-    low = balls.exp(balls.ball(less * floor)) * cdf(at)
-    high = balls.exp(balls.ball(less * order * m**2 / 2)) * cdf(balls.ball(less * m) - at)
-    return (low + high).log() / balls.ball(less)
-
-
 def _largest(good: Callable[[Fraction], bool], high: Fraction) -> Fraction:
     """A float near the largest good number up to ``high``: halving, and only what was proved good is returned."""
     return high if good(high) else roots.bisect(good, Fraction(0), high, _HALVINGS, middle=roots.float_mean)[0]
@@ -178,10 +99,3 @@ def _count(runs: int) -> int:
     if not isinstance(runs, int) or not 1 <= runs <= 64:
         raise ValueError("runs must be a whole number from 1 to 64")
     return runs
-
-
-def _order(alpha: Real) -> Fraction:
-    order = rational(alpha, "alpha")
-    if order <= 1:
-        raise ValueError("alpha, the order of a Renyi divergence, must be above 1")
-    return order

@@ -9,53 +9,11 @@ from fractions import Fraction
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import nonnegative, positive, probability
-from snugdp.accounting.objective import glm
-from snugdp.accounting.objective.run import RunCost, lower_half
+from snugdp.accounting.objective.run import lower_half
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
-PROOF = "accounting/objective/multiclass.proof.md#theorem-2"
-
 _NONE = Fraction(0)
-
-
-def one_vs_rest(epsilon: Real, delta: Real, classes: int, *, kappa: Real | None = None, mu: Real = 0) -> float:
-    """The m of each of ``classes`` runs of logistic type beside a Gaussian part ``mu``; rounded down, 0 if none.
-
-    Without ``kappa`` the runs must have kappa <= m: the ridge is at least c0 B^2 / m. With it, an m at which
-    ``classes`` times the Gaussian cost of one run fits (multiclass.proof.md, Theorem 1).
-
-    >>> round(one_vs_rest(1, "1e-6", 10), 5), round(one_vs_rest(1, "1e-6", 10, kappa="0.15"), 5)
-    (0.07485, 0.06579)
-    """
-    many, rest = _classes(classes), nonnegative(mu, "mu") ** 2
-    room = Fraction(gaussian.mu(positive(epsilon, "epsilon"), probability(delta, "delta"))) ** 2 - rest
-    if room <= 0:
-        return 0.0
-    most = math.sqrt(float_down(room / many)) * (1 - 2.0**-50)
-    if kappa is None:
-        return most
-    size = nonnegative(kappa, "kappa")
-
-    def fits(m: float) -> bool:
-        return all(RunCost(value**2, size).is_gaussian(room / many) for value in readings(m))
-
-    return roots.largest_up_to(fits, most)
-
-
-def one_vs_rest_kappa(epsilon: Real, delta: Real, classes: int, m: Real, *, mu: Real = 0) -> Fraction:
-    """About the largest kappa of each of ``classes`` runs of this m beside a Gaussian part; 0 if there is none.
-
-    >>> round(float(one_vs_rest_kappa(1, "1e-6", 10, "0.07")), 2)
-    0.11
-    """
-    many, size = _classes(classes), positive(m, "m")
-    room = Fraction(gaussian.mu(epsilon, delta)) ** 2 - nonnegative(mu, "mu") ** 2
-
-    def fits(kappa: Fraction) -> bool:
-        return RunCost(size**2, kappa).is_gaussian(room / many)
-
-    return roots.largest_near(fits, size, glm.short_mean) if fits(size) else _NONE
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import cdf
 from snugdp.numerics import balls, roots
 
-PROOF = "accounting/objective/removal.proof.md#theorem-1"
-
 MAX_DEVIATE = 14  # deviations; beyond them the loss is not followed
 TAIL = Fraction(1, 2**146)  # P[t > 14] is below this: it counts as a failure
 _LEVELS_PER_DEVIATION = 32  # levels of the loss for each deviation, about

@@ -22,9 +22,6 @@ from snugdp.accounting.objective import curve as curves
 from snugdp.accounting.objective.curve import RemovalCurve
 from snugdp.numerics import balls
 
-PROOF = "accounting/objective/glm.proof.md#theorem-1"
-CLASS_T_PROOF = "accounting/objective/linear.proof.md#theorem-1"
-
 Kind: TypeAlias = Literal[
     "logistic",
     "class_c",

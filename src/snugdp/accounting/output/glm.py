@@ -1,7 +1,9 @@
-"""Generalised linear models whose minimiser is released with noise: how far one row moves it, given its curvature.
+"""Generalised linear models whose minimiser is released with noise: how far one row moves it, and what that costs.
 
 Nothing here needs a condition on the ridge. Every answer is rounded to the safe side; the curvature ``mu`` may be any
-lower bound on the smallest eigenvalue of the data's Hessian at the minimiser. Proofs: glm.proof.md.
+lower bound on the smallest eigenvalue of the data's Hessian at the minimiser. Everything else is fixed by public
+numbers before a test of the curvature is seen, the Renyi order too: choosing an order or a shape of noise by the
+outcome of the test can double the delta. Proofs: glm.proof.md.
 """
 
 from __future__ import annotations
@@ -12,11 +14,18 @@ from fractions import Fraction
 
 from flint import arb
 
-from snugdp.accounting.gaussian import nonnegative, positive
+from snugdp.accounting import gaussian
+from snugdp.accounting.gaussian import nonnegative, positive, probability, tail_quantile
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, rational, readings
 
-PROOF = "accounting/output/glm.proof.md#theorem-3"
+ORDERS = (
+    *(1 + Fraction(n, 10) for n in range(1, 21)),
+    *(3 + Fraction(n, 4) for n in range(1, 69)),
+    *(20 + Fraction(n, 2) for n in range(1, 89)),
+    *(Fraction(n) for n in range(68, 257, 4)),
+    *(Fraction(n) for n in range(272, 1025, 16)),
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +33,7 @@ class LossConstants:
     """Of a loss l(u): ``slope`` = sup |l'|, ``curvature`` = sup l'', ``ratio`` the Lipschitz constant of log l'', and
     ``joint`` = sup (ratio |l'| + l''). All exact or rounded up.
 
-    >>> LossConstants.logistic().at(2)
+    >>> LossConstants(Fraction(1), Fraction(1, 4), Fraction(1), Fraction(1)).at(2)  # of the logistic loss
     Constants(gradient=Fraction(2, 1), curvature=Fraction(1, 1), ratio=Fraction(2, 1), change=Fraction(4, 1))
     """
 
@@ -32,43 +41,6 @@ class LossConstants:
     curvature: Fraction
     ratio: Fraction
     joint: Fraction
-
-    @classmethod
-    def logistic(cls) -> LossConstants:
-        """Of log(1 + exp(-u))."""
-        return cls(Fraction(1), Fraction(1, 4), Fraction(1), Fraction(1))
-
-    @classmethod
-    def softplus_hinge(cls, h: Real) -> LossConstants:
-        """Of h log(1 + exp((1 - u)/h))."""
-        width = positive(h, "h")
-        return cls(Fraction(1), 1 / (4 * width), 1 / width, 1 / width)
-
-    @classmethod
-    def pseudo_huber(cls, c: Real) -> LossConstants:
-        """Of c^2 (sqrt(1 + (u/c)^2) - 1)."""
-        scale = positive(c, "c")
-        return cls(scale, Fraction(1), Fraction(3, 2) / scale, Fraction(3, 2))
-
-    @classmethod
-    def log_cosh(cls, c: Real) -> LossConstants:
-        """Of c^2 log cosh(u/c)."""
-        scale = positive(c, "c")
-        return cls(scale, Fraction(1), 2 / scale, Fraction(2))
-
-    @classmethod
-    def tamed_poisson(cls, largest: Real, cap: Real) -> LossConstants:
-        """Of exp(u) - y u up to u = cap, and its continuation with l'' = exp(2 cap - u); y from 0 to ``largest``."""
-        top, level = nonnegative(largest, "largest"), rational(cap, "cap")
-        grown = balls.rational_above(lambda: balls.exp(balls.ball(level)))
-        slope = max(top, 2 * grown)
-        return cls(slope, grown, Fraction(1), slope)
-
-    @classmethod
-    def softmax(cls) -> LossConstants:
-        """Of the softmax loss, any number of classes (isotropic noise only: glm.proof.md, Corollary 2)."""
-        root = balls.rational_above(lambda: arb(2).sqrt())
-        return cls(root, Fraction(1, 2), root, Fraction(5, 2))
 
     def at(self, x_bound: Real) -> Constants:
         """For rows with |x| <= x_bound."""
@@ -93,10 +65,6 @@ class Constants:
         tol = nonnegative(tolerance, "tolerance")
         return replace(self, gradient=self.gradient + 2 * tol, change=self.change + 2 * self.ratio * tol)
 
-    def replacing(self) -> Constants:
-        """For neighbours with one row changed; before any tolerance."""
-        return replace(self, gradient=2 * self.gradient, change=2 * self.change)
-
 
 def displacement(mu: Real, ridge: Real, gradient: Real, ratio: Real) -> float:
     """The farthest that one row moves the minimiser: the root t of mu (1 - exp(-R t))/R + ridge t = G; rounded up.
@@ -119,21 +87,6 @@ def displacement(mu: Real, ridge: Real, gradient: Real, ratio: Real) -> float:
     while not all(enough(value) for value in readings(found)):
         found, step = found + step, 2 * step
     return found
-
-
-def hessian_rdp(order: Real, gamma: Real, *, mu: Real, ridge: Real, gradient: Real, ratio: Real, change: Real) -> float:
-    """The Renyi divergence of a release with noise (gamma H)^(-1/2), certified data set first; rounded up.
-
-    Guarantee: glm.proof.md, Theorem 3, for one row more and for one row less. Infinite where it proves nothing.
-
-    >>> round(hessian_rdp(2, 1, mu=400, ridge=1, gradient=1, ratio=1, change=1), 9)
-    0.00251566
-    """
-    shape = ShapedNoise(
-        rational(order, "order"), nonnegative(mu, "mu"), positive(ridge, "ridge"), positive(gradient, "gradient"),
-        positive(ratio, "ratio"), positive(change, "change"),
-    )  # fmt: skip
-    return shape.divergence(nonnegative(gamma, "gamma"))
 
 
 @dataclass(frozen=True)
@@ -193,6 +146,110 @@ class ShapedNoise:
         """What the two shapes differ by."""
         tau, less = self._tau(), balls.ball(self.order - 1)
         return (-(-less * tau).log1p() - less * tau) / (2 * less) + (-tau - (-tau).log1p()) / 2
+
+
+@dataclass(frozen=True)
+class TestedRelease:
+    """How a budget is divided between a test of the curvature and the release that relies on it.
+
+    Guarantee: a test of parameter mu1 and a release of parameter mu2 (isotropic noise), or of divergence ``divergence``
+    at the public ``order`` (shaped noise, and its fallback), are (epsilon, delta)-DP together, whatever the outcome,
+    if the test overrates the curvature with probability at most ``failure`` (glm.proof.md, Theorem 4).
+
+    >>> plan = TestedRelease.of(1, "1e-6")
+    >>> plan.order, round(float(plan.divergence), 5), round(plan.release_mu, 4)
+    (Fraction(22, 1), 0.4393, 0.2171)
+    """
+
+    __test__ = False  # for tools that collect tests by name
+
+    epsilon: Fraction
+    delta: Fraction
+    failure: Fraction
+    test_squared: Fraction
+    release_squared: Fraction
+    order: Fraction
+    divergence: Fraction
+
+    @classmethod
+    def of(
+        cls,
+        epsilon: Real,
+        delta: Real,
+        *,
+        test_share: Real = Fraction(3, 20),
+        failure_share: Real = Fraction(1, 10),
+        order: Real | None = None,
+    ) -> TestedRelease:
+        """The plan: ``test_share`` of mu^2 for the test, ``failure_share`` of delta for its failures."""
+        level, goal = positive(epsilon, "epsilon"), probability(delta, "delta")
+        share, lost = _share(test_share, "test_share"), _share(failure_share, "failure_share") * goal
+        if not goal:
+            raise ValueError("delta must be above 0: a test that may fail needs a failure probability")
+        whole = Fraction(gaussian.mu(level, goal - lost)) ** 2
+        test = share * whole
+        orders = ORDERS if order is None else (rational(order, "order"),)
+        budgets = {a: _budget(a, level, goal - lost, test) for a in orders}
+        best = max(budgets, key=lambda a: budgets[a] / a)
+        return cls(level, goal, lost, test, whole - test, best, budgets[best])
+
+    @property
+    def release_mu(self) -> float:
+        """mu2, rounded down."""
+        return root_down(self.release_squared)
+
+    def test_noise(self, change: Fraction, values: int) -> float:
+        """The deviation of the test's noise for ``values`` curvatures, each of sensitivity ``change``; rounded up."""
+        return balls.above(lambda: balls.ball(change**2 * values / self.test_squared).sqrt())
+
+    def margin(self, change: Fraction, values: int = 1) -> float:
+        """What is taken off each noisy curvature, so that one of them is overrated with probability ``failure``.
+
+        >>> round(TestedRelease.of(1, "1e-6").margin(Fraction(1)), 1)
+        57.0
+        """
+        tail = self.failure / values
+        square = change**2 * values / self.test_squared
+        return balls.above(lambda: balls.ball(square).sqrt() * tail_quantile(tail))
+
+    def isotropic(self, constants: Constants, ridge: Real, curvature: Real, models: int = 1) -> float:
+        """The deviation of isotropic noise for each of ``models`` releases, given a certified curvature; rounded up."""
+        return self._deviation(constants, ridge, curvature, self.release_squared / models)
+
+    def fallback(self, constants: Constants, ridge: Real, curvature: Real) -> float:
+        """The deviation of isotropic noise with the order and the divergence of the shaped noise; rounded up."""
+        if self.divergence <= 0:
+            raise ValueError("no divergence is left at this order: use isotropic noise, or a larger delta")
+        return self._deviation(constants, ridge, curvature, 2 * self.divergence / self.order)
+
+    def gamma(self, constants: Constants, ridge: Real, curvature: Real) -> float | None:
+        """The largest gamma of shaped noise (gamma H)^(-1/2), rounded down; none where only the fallback is proved."""
+        shape = ShapedNoise(
+            self.order, nonnegative(curvature, "curvature"), positive(ridge, "ridge"), constants.gradient,
+            constants.ratio, constants.change,
+        )  # fmt: skip
+        return shape.largest_gamma(self.divergence)
+
+    def _deviation(self, constants: Constants, ridge: Real, curvature: Real, mu_squared: Fraction) -> float:
+        farthest = Fraction(displacement(curvature, ridge, constants.gradient, constants.ratio))
+        return balls.above(lambda: balls.ball(farthest) / balls.ball(mu_squared).sqrt())
+
+
+def _budget(order: Fraction, epsilon: Fraction, delta: Fraction, test_squared: Fraction) -> Fraction:
+    """r(a) = epsilon + log(delta a)/(a - 1) - log(1 - 1/a) - a mu1^2/2, rounded down."""
+
+    def less() -> arb:
+        logs = balls.ball(delta * order).log() / balls.ball(order - 1) - balls.ball(1 - 1 / order).log()
+        return balls.ball(order * test_squared / 2 - epsilon) - logs
+
+    return -balls.rational_above(less)
+
+
+def _share(value: Real, name: str) -> Fraction:
+    share = rational(value, name)
+    if not 0 < share < 1:
+        raise ValueError(f"{name} must be above 0 and below 1")
+    return share
 
 
 def _pull(t: Fraction, mu: Fraction, ridge: Fraction, ratio: Fraction) -> arb:

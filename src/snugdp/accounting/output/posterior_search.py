@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from snugdp.accounting.gaussian import cdf
 from snugdp.accounting.output.posterior import Pair, corner
+from snugdp.accounting.pairs import GaussianProfile
 from snugdp.numerics import balls, roots
 
 _CELLS = 64  # to begin with
@@ -74,7 +75,7 @@ def _certified(pair: Pair, gauss: _Gauss, slack: Fraction) -> bool:
     small = abs(pair.variance - 1)
     bits = _BITS + 2 * max(0, small.denominator.bit_length() - small.numerator.bit_length())
     with balls.precision(bits):
-        curve, limit = _Curve(pair), balls.ball(slack)
+        curve, limit = GaussianProfile(pair.mean_squared, pair.variance), balls.ball(slack)
         ends = _ends(curve, _reach(gauss.mu_squared, slack), limit)  # 1.
         if ends is None:
             return False
@@ -107,7 +108,7 @@ def _coarse(number: float) -> Fraction:
     return Fraction(math.ceil(mantissa * 256)) * Fraction(2) ** (exponent - 8)
 
 
-def _ends(curve: _Curve, reach: Fraction, limit: arb) -> tuple[Fraction, Fraction] | None:
+def _ends(curve: GaussianProfile, reach: Fraction, limit: arb) -> tuple[Fraction, Fraction] | None:
     """Two epsilons beyond which there is nothing to prove: the pair's profile is within the slack of its floor."""
     low = high = None
     for _ in range(64):
@@ -158,36 +159,6 @@ class _Gauss:
             value = cdf(mu / 2 - level / mu) - weight * tail
             self._known[epsilon] = (weight, value.max(arb(0)).max(1 - weight), -tail)
         return self._known[epsilon]
-
-
-class _Curve:
-    """The profile of a pair, in balls at the present precision."""
-
-    def __init__(self, pair: Pair) -> None:
-        self.narrow = pair.variance < 1
-        self.m, self.s = balls.ball(pair.mean_squared).sqrt(), balls.ball(pair.variance).sqrt()
-        self.a = balls.ball((1 / pair.variance - 1) / 2)
-        self.b = self.m / balls.ball(pair.variance)
-        self.c = balls.ball(pair.mean_squared / (2 * pair.variance)) + self.s.log()
-
-    def at(self, epsilon: Fraction) -> arb:
-        """The hockey stick (pairs.proof.md, 1); everything between 0 and 1 while the sign of a root is open."""
-        level = balls.ball(epsilon)
-        weight, c = balls.exp(level), self.c - level
-        floor = (1 - weight).max(arb(0))
-        discriminant = self.b * self.b - 4 * self.a * c
-        if discriminant < 0:
-            return floor
-        if not discriminant > 0:
-            return arb(0.5, 0.5)
-        q = (self.b + discriminant.sqrt()) / 2
-        near, far = c / q, q / self.a
-        near_q, far_q = (near - self.m) / self.s, (far - self.m) / self.s
-        if self.narrow:
-            value = cdf(near) + cdf(-far) - weight * (cdf(near_q) + cdf(-far_q))
-        else:
-            value = cdf(near) - cdf(far) - weight * (cdf(near_q) - cdf(far_q))
-        return value.max(floor)
 
 
 @lru_cache(maxsize=4096)

@@ -19,7 +19,7 @@ from snugdp.lazy import loader
 
 if TYPE_CHECKING:
     from snugdp.accounting.selection.alternatives import Route, routes
-    from snugdp.accounting.selection.calibrate import METHODS, PROOF, bounds, delta, epsilon, largest, mu
+    from snugdp.accounting.selection.calibrate import METHODS, bounds, delta, epsilon, largest, mu
     from snugdp.accounting.selection.comparison_bounds import ComparisonBound, corollary, liu_talwar
     from snugdp.accounting.selection.counts import Binomial, Poisson
     from snugdp.accounting.selection.laws import (
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from snugdp.accounting.selection.tradeoff_curves import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
 
 __all__ = [
-    "METHODS", "NAMES", "PROOF", "Base", "Binomial", "ComparisonBound", "Law", "NegativeBinomial", "Poisson", "Route",
+    "METHODS", "NAMES", "Base", "Binomial", "ComparisonBound", "Law", "NegativeBinomial", "Poisson", "Route",
     "TradeoffCurve",
     "as_base", "best_tried", "beyond", "binomial", "bounds", "check_law", "corollary", "delta", "epsilon",
     "expected_quantile", "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean", "mu", "of_cost",
@@ -58,7 +58,7 @@ __getattr__ = loader(
     __name__,
     {
         "snugdp.accounting.selection.alternatives": "Route routes",
-        "snugdp.accounting.selection.calibrate": "METHODS PROOF bounds delta epsilon largest mu",
+        "snugdp.accounting.selection.calibrate": "METHODS bounds delta epsilon largest mu",
         "snugdp.accounting.selection.comparison_bounds": "ComparisonBound corollary liu_talwar",
         "snugdp.accounting.selection.counts": "Binomial Poisson",
         "snugdp.accounting.selection.laws": "NAMES best_tried beyond binomial check_law "

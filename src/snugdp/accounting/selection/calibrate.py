@@ -23,8 +23,6 @@ from snugdp.accounting.selection.tradeoff_curves import Parts, as_base
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, rational
 
-PROOF = "accounting/selection/selection.proof.md#theorem-3-evaluation"
-
 METHODS = ("C2", "C1", "closed", "corollary", "liu_talwar", "renyi")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -92,19 +91,6 @@ class Url:
         folder = home if home.is_absolute() else Path.home() / ".local" / "state"
         name = json.dumps([*(self.parts[part] for part in ("host", "port", "dbname")), self.dataset])
         return folder / "snugdp" / (hashlib.sha256(name.encode()).hexdigest()[:32] + ".anchor")
-
-
-def without_password(where: str) -> str:
-    """The same address without its passwords; whoever opens it has them in ~/.pgpass or in the environment.
-
-    >>> without_password("postgresql://ann:secret@db.example/privacy?sslmode=require&password=secret#survey")
-    'postgresql://ann@db.example/privacy?sslmode=require#survey'
-    """
-    server, mark, fragment = Url.parse(where).server, *where.partition("#")[1:]
-    server = re.sub(r"^([^/]*//[^:@/?]*):[^@/]*@", r"\1@", server)
-    path, _, query = server.partition("?")
-    kept = "&".join(item for item in query.split("&") if unquote(item.partition("=")[0]) not in _SECRETS)
-    return path + (f"?{kept}" if kept else "") + mark + fragment
 
 
 def _read(server: str) -> dict[str, str]:

@@ -18,8 +18,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from snugdp.accounting.gaussian import positive
-from snugdp.accounting.output.glm import Constants, LossConstants
-from snugdp.accounting.output.glm_budget import TestedRelease
+from snugdp.accounting.output.glm import Constants, LossConstants, TestedRelease
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from snugdp.accounting.selection import Law
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
-from snugdp.ledger.inner import RunLedger
+from snugdp.ledger.memory import RunLedger
 from snugdp.ledger.question import question
 from snugdp.mechanisms.selection.plan import STEP, planned
 from snugdp.mechanisms.selection.routes import ROUTES, RunBudget, SelectionRequest, Test, cheapest, law_of, scaled

@@ -20,8 +20,6 @@ from snugdp.noise.checks import check_grid
 from snugdp.noise.exact.deviate import Deviate
 from snugdp.noise.laws import Gaussian, Law
 
-PROOF = "noise/exact/minimiser.proof.md#theorem-1"
-
 Point: TypeAlias = list[Fraction]
 
 _FIRST_BITS = 64  # of a draw, at level 0

@@ -13,7 +13,6 @@ from snugdp.noise.exact.refine import START, exactly, floor, refine
 from snugdp.noise.exact.shapes import HALF_NORMAL
 from snugdp.numerics.matrices import backward, cholesky, forward
 
-PROOF = "noise/exact/posterior.proof.md#theorem-1"
 _HALF = Fraction(1, 2)
 
 
