@@ -10,9 +10,9 @@ A file of patches has a block for every mutant::
     -    return False if ball > 0 else None
     +    return not ball > 0
 
-``known: ...`` says why a mutant is expected to survive. Of a change, ``-`` lines are removed, ``+`` lines added, and lines that begin with a space stay. The old
-text may begin or end inside a line. It must occur exactly once in its file, so that no change of the library loses a
-mutant silently.
+``known: ...`` says why a mutant is expected to survive. Of a change, ``-`` lines are removed, ``+`` lines added, and
+lines that begin with a space stay. The old text may begin or end inside a line. It must occur exactly once in its file,
+so that no change of the library loses a mutant silently.
 """
 
 from __future__ import annotations
