@@ -37,11 +37,6 @@ def test_a_simulation_of_the_right_laws_passes() -> None:
     assert all("finds" in finding.measured or "as claimed" in finding.measured for finding in findings)
 
 
-@pytest.mark.parametrize("site", ["add_integers", "reach", "scatter", "posterior", "chance"])
-def test_the_exact_source_passes(site: str) -> None:
-    assert failed(laws(only=(site,), effort=LIGHT)) == set()
-
-
 class Narrow(Simulation):
     """Noise that is a little too small everywhere."""
 
@@ -175,11 +170,6 @@ def test_a_verdict_needs_both() -> None:
 
 
 # --- inside our own source ---
-
-
-def test_coins_and_fallbacks_pass() -> None:
-    for part in (inside.filter_rates, inside.same_bits, inside.last_bits, inside.fallbacks):
-        assert failed(list(part(LIGHT))) == set()
 
 
 def few_coins() -> list[Any]:

@@ -12,8 +12,7 @@ import pytest
 import snugdp
 from snugdp.tables.cells import columns, rows
 from snugdp_studies.audit.side_channels import doors as audited
-from snugdp_studies.audit.side_channels.containers import containers
-from snugdp_studies.audit.side_channels.doors import doors, odd_cells
+from snugdp_studies.audit.side_channels.doors import containers, doors, odd_cells
 from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_point_names
 from tests.effort import often, repeated
 
