@@ -27,6 +27,7 @@ from snugdp_studies.audit.side_channels.inputs import Given, contents, good, inp
 from snugdp_studies.audit.side_channels.releases import bad_inputs
 
 POINTS = entry_point_names()
+SOME = [group for group in inputs("column") if "float" in group[0].form]
 EVERY = 8  # of the forms: each entry point has others. The self-audit tries them all
 
 
@@ -144,7 +145,7 @@ def planted(leak: Callable[[Any], Any]) -> str:
         leak(numbers(data))
         return snugdp.vote([1, 0], candidates=[0, 1], epsilon=1, ledger=LEDGER)
 
-    finding = bad_input("planted", release, inputs("column"))
+    finding = bad_input("planted", release, SOME)
     return "" if finding.passed else finding.detail
 
 
@@ -203,8 +204,8 @@ def test_what_is_kept_beside_the_value_is_compared() -> None:
     def costly(data: Any) -> Any:
         return snugdp.vote([1], candidates=[0, 1], epsilon=1 + int(np.isnan(numbers(data)).any()), ledger=LEDGER)
 
-    assert "had_missing_" in bad_input("planted", Fitted, inputs("column")).detail
-    assert "kept" in bad_input("planted", costly, inputs("column")).detail
+    assert "had_missing_" in bad_input("planted", Fitted, SOME).detail
+    assert "kept" in bad_input("planted", costly, SOME).detail
 
 
 def test_nothing_to_try_is_no_success() -> None:
