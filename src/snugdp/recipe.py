@@ -86,7 +86,7 @@ class PrivateAlgorithm(Generic[Data, Output]):
         nothing is being summed up, but for the ``cost`` of the outcome.
         """
         title = self.plan.title
-        context = ReleaseContext(noise, ledger, self.plan.budget).asking(
+        context = ReleaseContext(noise, ledger, self.plan.budget).with_question(
             lambda: question(title, what=title, asked=self.asked)
         )
         return self._run(self.plan, Secret(data), context)

@@ -134,40 +134,6 @@ def logistic_fit(positive: float, negative: float, lam: float) -> tuple[float, f
 # ---------------------------------------------------------------- noisy votes with Gaussian noise (PATE)
 
 
-def gnmax_log_law(votes: Sequence[float], sigma: float) -> Array:
-    """Logarithms of the exact label probabilities of argmax(votes + N(0, sigma^2))."""
-    n = np.asarray(votes, dtype=np.float64)
-    z = np.linspace(-14.0, 14.0 + (n.max() - n.min()) / sigma, 8001)
-    h = math.log(z[1] - z[0])
-    logs = np.empty(n.size)
-    for j in range(n.size):
-        f = -(z**2) / 2 - 0.5 * math.log(2 * math.pi)
-        for k in range(n.size):
-            if k != j:
-                f = f + special.log_ndtr((n[j] - n[k]) / sigma + z)
-        logs[j] = float(special.logsumexp(f)) + h
-    top = int(np.argmax(n))
-    others = np.delete(logs, top)
-    logs[top] = math.log1p(-math.exp(float(special.logsumexp(others))))
-    return logs
-
-
-def gnmax_worst(votes: Sequence[int], sigma: float, alpha: float, reverse: bool = False) -> float:
-    """Exact worst order-alpha divergence over one moved vote; reverse = neighbour first."""
-    base = gnmax_log_law(votes, sigma)
-    worst = 0.0
-    for a in range(len(votes)):
-        for b in range(len(votes)):
-            if a == b or votes[a] == 0:
-                continue
-            moved = list(votes)
-            moved[a] -= 1
-            moved[b] += 1
-            other = gnmax_log_law(moved, sigma)
-            worst = max(worst, renyi(other, base, alpha) if reverse else renyi(base, other, alpha))
-    return worst
-
-
 def log_q(votes: Sequence[int], sigma: float) -> float:
     """Logarithm of the union bound on the probability that the label is not the plurality."""
     n = np.sort(np.asarray(votes, dtype=np.float64))[::-1]

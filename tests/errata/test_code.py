@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import special
 
+from tests.mechanisms.noisy_votes import largest_loss, log_probabilities
+
 from .numerics import (
     Array,
-    gnmax_log_law,
-    gnmax_worst,
     gnss_rdp,
     normal_pair_delta,
     phi_cdf,
@@ -76,9 +76,9 @@ def test_c4_doubled_votes_quadruple_the_loss() -> None:
     one, two = math.sqrt(2), 2 * math.sqrt(2)  # L2 shift of one and of two moved votes
     assert (alpha * two**2 / (2 * sigma**2)) / (alpha * one**2 / (2 * sigma**2)) == pytest.approx(4.0)
     votes = [52, 48]
-    single = gnmax_worst(votes, sigma, alpha)
-    base = gnmax_log_law(votes, sigma)
-    double = max(renyi(base, gnmax_log_law(v, sigma), alpha) for v in ([50, 50], [54, 46]))
+    single = largest_loss(votes, sigma, alpha)[0]
+    base = log_probabilities(votes, sigma)
+    double = max(renyi(base, log_probabilities(v, sigma), alpha) for v in ([50, 50], [54, 46]))
     assert double / single == pytest.approx(3.86, abs=5e-3)
 
 
@@ -153,15 +153,15 @@ def test_c12_expected_cost_is_no_bound() -> None:
 
     def joint(v: list[int]) -> Array:
         p = phi_cdf((max(v) - threshold) / sigma_t)
-        return np.append(gnmax_log_law(v, sigma) + math.log(p), math.log1p(-p))
+        return np.append(log_probabilities(v, sigma) + math.log(p), math.log1p(-p))
 
     exact = max(renyi(joint(votes), joint(v), alpha) for v in ([59, 41], [61, 39]))
     answered = phi_cdf((60 - threshold) / sigma_t)
-    expected_cost = alpha / (2 * sigma_t**2) + answered * gnmax_worst(votes, sigma, alpha)
+    expected_cost = alpha / (2 * sigma_t**2) + answered * largest_loss(votes, sigma, alpha)[0]
     assert exact == pytest.approx(1.630, abs=5e-3)
     assert expected_cost == pytest.approx(0.878, abs=5e-3)
     # joint bound: worst of the three possible moves of the largest count
-    loss = gnmax_worst(votes, sigma, alpha)
+    loss = largest_loss(votes, sigma, alpha)[0]
     bound = 0.0
     for top in (59, 60, 61):
         q = phi_cdf((top - threshold) / sigma_t)

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.mechanisms.votes.law import probabilities
 from snugdp.noise import DiscreteLaplace, Gaussian, Gumbel, Laplace
+from tests.mechanisms.noisy_votes import probabilities
 from tests.queries.witness import Witness
 
 Rows = tuple[Any, ...]

@@ -42,7 +42,7 @@ def test_a_stage_pays_once_however_often_its_purse_is_copied() -> None:
     receipt = MemoryLedger(5, 0).charge(Cost(epsilon=1), "all")
     context, count = Advance(snugdp.Exact(), Cost(epsilon=1), receipt), Count()
     for _ in range(3):
-        ended(lambda: release(PLAN, count, Secret(100), context.asking(lambda: question("q"))))
+        ended(lambda: release(PLAN, count, Secret(100), context.with_question(lambda: question("q"))))
     assert count.draws == 1
 
 

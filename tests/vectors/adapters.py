@@ -18,12 +18,14 @@ from snugdp.accounting.output.posterior_search import rho_max
 from snugdp.mechanisms.linear.sufficient import adassp_scales
 from snugdp.mechanisms.objective.minimiser import minimise
 from snugdp.mechanisms.order_statistics import median, quantile, trimmed_mean
-from snugdp.mechanisms.votes import inverse, law, mode, vote
+from snugdp.mechanisms.votes import mode, vote
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, pmf, rounded_pmf
 from snugdp.numerics import ridge
 from snugdp.tables.losses.losses import LogCosh
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import RowMap
+from snugdp_studies.paper import figure3
+from tests.mechanisms import noisy_votes
 from tests.vectors.glm import GLM, OBJECTIVE_GLM
 from tests.vectors.pate import PATE
 from tests.vectors.pca import PCA
@@ -269,27 +271,27 @@ QUERIES: Mapping[str, Adapter] = {
     "trimmed_mean_replace": lambda x, trim, lo, hi, beta: trimmed_mean.distance(_ordered(x), trim, lo, hi, beta),
     "mode_addremove": lambda counts: mode.distance(np.array(counts), "add_remove"),
     "mode_replace": lambda counts: mode.distance(np.array(counts), "replace"),
-    "iqr_surrogate_replace": lambda x, rank_low, rank_high, lo, hi, beta_low, beta_high: (
-        quantile.interquartile_distance(_ordered(x), (rank_low, rank_high), lo, hi, (beta_low, beta_high))
+    "iqr_surrogate_replace": lambda x, rank_low, rank_high, lo, hi, beta_low, beta_high: min(
+        quantile.distance(_ordered(x), *one) for one in ((rank_low, lo, hi, beta_low), (rank_high, lo, hi, beta_high))
     ),
 }
 
 VOTE: Mapping[str, Adapter] = {
-    "p_lose": lambda u: vote.losing_probability(u),
-    "pure_eps": lambda eps, gap: vote.pure_epsilon(eps, gap),
+    "p_lose": lambda u: math.exp(vote.log_losing_probability(u)),
+    "pure_eps": lambda eps, gap: figure3.pure_epsilon(eps, gap),
     "eps_delta": lambda eps, gap, delta, relation: vote.epsilon_at(eps, gap, delta, _relation(relation)),
     "envelope": lambda eps, gap_lower_bound, delta, relation: vote.envelope(
         eps, gap_lower_bound, delta, _relation(relation)
     ),
-    "laplace_eps_for_error": lambda gap, error: inverse.noise_epsilon_for_error(gap, error),
+    "laplace_eps_for_error": lambda gap, error: figure3.noise_epsilon_for_error(gap, error),
     "laplace_eps_delta_for_error": lambda gap, error, delta: vote.worst_case_epsilon(
-        inverse.noise_epsilon_for_error(gap, error), delta, "add_remove"
+        figure3.noise_epsilon_for_error(gap, error), delta, "add_remove"
     ),
-    "classic_eps_for_error": lambda gap, distance, error, delta: inverse.classic_epsilon_for_error(
+    "classic_eps_for_error": lambda gap, distance, error, delta: figure3.classic_epsilon_for_error(
         gap, distance, error, delta
     ),
-    "rnm_probs": lambda counts, noise, scale: law.probabilities(np.array(counts), noise, scale).tolist(),
-    "rnm_dd_delta": lambda counts, noise, scale, eps, relation: law.data_dependent_delta(
+    "rnm_probs": lambda counts, noise, scale: noisy_votes.probabilities(counts, noise, scale).tolist(),
+    "rnm_dd_delta": lambda counts, noise, scale, eps, relation: noisy_votes.largest_delta(
         np.array(counts), noise, scale, eps, _relation(relation)
     ),
 }

@@ -15,10 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian, renyi
-from snugdp.mechanisms.teachers import exact, loss, smooth, tails
+from snugdp.mechanisms.teachers import loss, smooth
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
-from snugdp.mechanisms.teachers.renyi import ORDERS, threshold_for
+from snugdp.mechanisms.teachers.confident import ORDERS
+from snugdp.mechanisms.teachers.smooth_test import conversion
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian
+from snugdp_studies.paper.pate import renyi as tails
+from snugdp_studies.paper.pate.renyi import log_saturation, saturated, theorem6
+from tests.mechanisms.noisy_votes import largest_loss, log_probabilities
+from tests.mechanisms.teachers.test_loss import tight
 
 Adapter = Callable[..., Any]
 Floats = NDArray[np.float64]
@@ -124,13 +129,13 @@ def _gnmax(votes: list[int], sigma: float, alpha: float) -> dict[str, Any]:
     rows = histograms(votes)
     leads = gaps(rows)
     log_q = log_miss(leads, sigma)[0]
-    there, back = exact.largest_loss(votes, sigma, alpha)
-    cells = {n: float(loss.tight(log_q, sigma, alpha, n)) for n in (400, 4000)}
+    there, back = largest_loss(votes, sigma, alpha)
+    cells = {n: float(tight(log_q, sigma, alpha, n)) for n in (400, 4000)}
     closed = float(loss.closed(log_q, sigma, alpha))
     return {
         "logq": float(log_q),
         "logq_ball": {str(d): float(log_miss(leads, sigma, d)[0]) for d in (0, 1, 3, 10, 40)},
-        "thm6": float(loss.theorem6(log_q, sigma, alpha)),
+        "thm6": float(theorem6(log_q, sigma, alpha)),
         "J_closed": Within(closed, absolute=1e-290),
         "log_qstar": Peak(float(loss.log_peak(sigma, alpha))),
         "J_lower_4000": Within(min(*cells.values(), closed), above=1e300, absolute=1e-290),
@@ -138,27 +143,27 @@ def _gnmax(votes: list[int], sigma: float, alpha: float) -> dict[str, Any]:
         "J_upper_4000": Within(cells[4000], 1e-6, 1e-6, 1e-290),
         "exact": Within(there, 1e-6, 1e-6, 1e-28),
         "exact_reverse": Within(back, 1e-6, 1e-6, 1e-28),
-        "exact_log_probs": exact.log_probabilities(votes, sigma).tolist(),
+        "exact_log_probs": log_probabilities(votes, sigma).tolist(),
     }
 
 
 def _smooth(votes: str, sigma: float, alpha: float, beta: float, phi: str) -> dict[str, Any]:
-    rows, kind = histograms(votes), "closed" if phi == "J_closed" else "theorem6"
-    each = smooth.label_loss(log_miss(gaps(rows), sigma), sigma, alpha, kind)  # type: ignore[arg-type]
-    sums = smooth.local_sums(rows, sigma, alpha, TEACHERS, kind)  # type: ignore[arg-type]
+    rows, kind = histograms(votes), loss.closed if phi == "J_closed" else saturated
+    each = kind(log_miss(gaps(rows), sigma), sigma, alpha)
+    sums = smooth.local_sums(rows, sigma, alpha, TEACHERS, kind)
     peak = int(np.argmax(np.exp(-beta * np.arange(len(sums))) * sums))
     return {
         "f": float(each.sum()),
         "ls_sum": {str(d): Within(float(value), 1e-3, 0.03) for d, value in enumerate(sums)},
         "ss": Within(float(smooth.smooth_sensitivity(sums, beta)), 1e-3, 0.03),
         "argmax_d": Within(peak, absolute=2),
-        "logq0": None if kind == "closed" else smooth.log_saturation(sigma, alpha),
+        "logq0": None if kind is loss.closed else log_saturation(sigma, alpha),
     }
 
 
 def _noise(kind: str, scale: float, delta: float) -> dict[str, Any]:
     law = _law(kind, scale)
-    t = gaussian.threshold(scale, delta) if isinstance(law, Gaussian) else threshold_for(law, 1, delta) - 1
+    t = gaussian.threshold(scale, delta) if isinstance(law, Gaussian) else tails.threshold_for(law, 1, delta) - 1
     known = _tails(kind, scale, t)
     logs = {name: getattr(known, name) for name in ("log_pass", "log_fail")}
     return {
@@ -194,17 +199,17 @@ def _distance(*, votes: str, sigma: float, delta: float, eps: float, **noise: An
 
 def _table(votes: str, T: int, sigma: float, delta: float) -> dict[str, Any]:
     logs = log_miss(gaps(histograms(votes)), sigma)[:, None]
-    added = np.maximum(tails.conversion(ORDERS, delta), 0.0)
+    added = np.maximum(conversion(ORDERS, delta), 0.0)
     totals = _totals(votes, sigma)
     answer: dict[str, Any] = {
         "ind_gdp": gaussian.epsilon(math.sqrt(2 * T) / sigma, delta),
         "ind_rdp_cks": float((T * loss.ceiling(sigma, ORDERS) + added).min()),
-        "dep_thm6": float((loss.theorem6(logs, sigma, ORDERS).sum(axis=0) + added).min()),
+        "dep_thm6": float((theorem6(logs, sigma, ORDERS).sum(axis=0) + added).min()),
         "dep_Jclosed": float((totals[0] + added).min()),
     }
     for scale in (6, 8):
         law = DiscreteGaussian(scale**2)
-        known = tails.tails(law, threshold_for(law, 1, delta), TEACHERS + 1)
+        known = tails.tails(law, tails.threshold_for(law, 1, delta), TEACHERS + 1)
         answer[f"D90_{scale}"] = known.distance_for(0.9)
         needed = tails.epsilons(totals[known.distance_for(0.9) - 1], ORDERS, known, delta)
         answer[f"dist_dgauss{scale}_Jclosed"] = float(needed)
@@ -212,14 +217,14 @@ def _table(votes: str, T: int, sigma: float, delta: float) -> dict[str, Any]:
 
 
 PATE: Mapping[str, Adapter] = {
-    "conversion": lambda alpha, delta: {"cks": float(tails.conversion(alpha, delta))},
+    "conversion": lambda alpha, delta: {"cks": float(conversion(alpha, delta))},
     "gdp_eps": lambda mu, delta: {"eps": gaussian.epsilon(mu, delta)},
     "gnmax": _gnmax,
     "gnss": lambda alpha, beta, sigma_s: {"rdp": renyi.smooth_gaussian(alpha, beta, sigma_s)},
     "smooth": _smooth,
     "noise": _noise,
     "ptr_rdp": lambda kind, scale, t, Dmax, alpha, tau: {
-        "rdp": float(tails.tested(alpha, tau, _tails(kind, scale, t, Dmax)))
+        "rdp": float(tails.divergence_behind_test(alpha, tau, _tails(kind, scale, t, Dmax)))
     },
     "distance": _distance,
     "eps_table": _table,

@@ -90,7 +90,7 @@ def label(
     proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
     context = ReleaseContext(None, choices.agreed(proposal.plan, aside=aside), budget)
-    asked = context.asking(lambda: face.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
+    asked = context.with_question(lambda: face.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
     outcome = face.run(proposal, panel, inside, asked)
     shown: dict[str, Any] = {"labels": None, "answered": None}
     words = None

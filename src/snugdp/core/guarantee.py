@@ -12,7 +12,7 @@ import math
 from bisect import insort
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from snugdp.accounting import composition
 from snugdp.accounting.composition import Atom
@@ -107,6 +107,11 @@ class Budget:
         object.__setattr__(self, "epsilon", spend)
         object.__setattr__(self, "delta", failure)
         object.__setattr__(self, "neighbours", Neighbours.of(neighbours))
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of whatever satisfies the budget."""
+        return Cost(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
 
     def __repr__(self) -> str:
         parts = f"epsilon={printed_up(self.epsilon)}, delta={printed_up(self.delta)}"
@@ -211,14 +216,7 @@ class Cost:
 
     def delta_at(self, epsilon: Real) -> float:
         """The delta of this cost at any real epsilon, rounded up and capped at 1."""
-        return composition.delta(
-            mu_squared=self.mu_squared,
-            pure=self.epsilon,
-            failure=self.delta,
-            variation=self.variation,
-            atoms=self.atoms,
-            epsilon=rational(epsilon, "epsilon"),
-        )
+        return composition.delta(**self._parts(self.delta), epsilon=rational(epsilon, "epsilon"))
 
     def epsilon_at(self, delta: Real) -> float:
         """The smallest epsilon at this delta, rounded up; infinity when there is none."""
@@ -227,14 +225,7 @@ class Cost:
             raise ValueError("delta must be between 0 and 1")
         if at == 1:
             return 0.0
-        return composition.epsilon(
-            mu_squared=self.mu_squared,
-            pure=self.epsilon,
-            failure=self.delta,
-            variation=self.variation,
-            atoms=self.atoms,
-            delta=at,
-        )
+        return composition.epsilon(**self._parts(self.delta), delta=at)
 
     def fits(self, budget: Budget) -> bool:
         """Whether this cost satisfies the budget. Pure parts and failures are compared exactly."""
@@ -244,15 +235,12 @@ class Cost:
             return False
         if self._is_pure and self.epsilon <= budget.epsilon:
             return True
-        return composition.at_most(
-            mu_squared=self.mu_squared,
-            pure=self.epsilon,
-            failure=Fraction(0),
-            variation=self.variation,
-            atoms=self.atoms,
-            epsilon=budget.epsilon,
-            delta=left,
-        )
+        return composition.at_most(**self._parts(Fraction(0)), epsilon=budget.epsilon, delta=left)
+
+    def _parts(self, failure: Fraction) -> dict[str, Any]:
+        """What ``composition`` calls the parts."""
+        parts = {"mu_squared": self.mu_squared, "pure": self.epsilon, "failure": failure}
+        return {**parts, "variation": self.variation, "atoms": self.atoms}
 
     def exact(self) -> dict[str, Fraction]:
         """The parts that are not 0, as numbers; ``mu`` is a root, and rounded up if it is irrational."""

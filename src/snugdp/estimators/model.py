@@ -84,7 +84,9 @@ class LinearModel(PrivateEstimator):
                 rows.moments()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            asked = context.asking(lambda: self._question(table.layout.features, y, **self._as_read(table.layout)))
+            asked = context.with_question(
+                lambda: self._question(table.layout.features, y, **self._as_read(table.layout))
+            )
             outcome: Outcome[Any] = method.fit(Secret(rows), asked)
         return self._keep(outcome, plan, budget, table.layout)
 

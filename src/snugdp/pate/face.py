@@ -183,7 +183,10 @@ def label(
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     numbers = Numbers(sigma, gap, proxy, threshold, threshold_sigma)
     return run(
-        propose(budget, size, test, numbers), panel, inside, context.asking(lambda: asked(budget, panel, test, numbers))
+        propose(budget, size, test, numbers),
+        panel,
+        inside,
+        context.with_question(lambda: asked(budget, panel, test, numbers)),
     )
 
 

@@ -88,7 +88,7 @@ def _proposal(request: LabelRequest, sigma: Fraction, test: SmoothTest, likely: 
             StepNoise("renyi-loss", "gaussian", params={"order": float(test.order)}),
             Cost(neighbours=budget.neighbours),
         ),
-        released(request, sigma, Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)),
+        released(request, sigma, budget.cost),
     )
     hope = PassChance(0.9, "votes-as-believed", below=not likely)
     forecast = Forecast(chances=(hope,), notes=(expected(request, sigma), *compared(request)))

@@ -95,9 +95,9 @@ class Plan:
         return text
 
 
-def share_of(test_share: Real) -> Fraction:
-    """The part of the budget that pays for the test, as an exact number."""
-    share = rational(test_share, "test_share")
+def share_of(value: Real, name: str = "test_share") -> Fraction:
+    """A part of the budget, such as that which pays for the test, as an exact number."""
+    share = rational(value, name)
     if not 0 < share < 1:
-        raise ValueError("test_share, the part of the budget that pays for the test, must be between 0 and 1")
+        raise ValueError(f"{name}, a part of the budget, must be between 0 and 1")
     return share

@@ -141,7 +141,7 @@ class Bounds:
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        context = ReleaseContext(noise, ledger, self._budget).asking(
+        context = ReleaseContext(noise, ledger, self._budget).with_question(
             lambda: asked(self, None if self.columns else data)
         )
         mechanism = self._mechanism

@@ -16,10 +16,9 @@ from snugdp.certify.distance import DistanceTest, integer_laplace
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.mechanisms.order_statistics.stable import Stable
-from snugdp.mechanisms.votes import inverse as _inverse
 from snugdp.mechanisms.votes import mode as _mode
 from snugdp.mechanisms.votes import vote as _vote
-from snugdp.mechanisms.votes.noisy_max import NoisyMax
+from snugdp.mechanisms.votes.vote import NoisyMax
 from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
 from snugdp.numerics.rationals import Real, float_down, float_up, rational
 from snugdp.propose.forecast import Forecast, PassChance, noted
@@ -94,7 +93,7 @@ class Mode(Generic[Label]):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
+        context = ReleaseContext(noise, ledger, self._budget).with_question(lambda: asked(self, data))
         tally = Secret(Names(self.categories, "categories").counts(data))
         shown = Shown(self._mechanism, lambda index: self.categories[index])
         return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, context)
@@ -170,7 +169,7 @@ class Vote(Generic[Label]):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation.
         """
-        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
+        context = ReleaseContext(noise, ledger, self._budget).with_question(lambda: asked(self, data))
         tally = Secret(Names(self.candidates, "candidates").counts(data))
         mechanism, test, plan = self._prepare()
         shown = Shown(mechanism, lambda index: self.candidates[index])
@@ -199,7 +198,7 @@ class Vote(Generic[Label]):
             return Gumbel(moved / budget.epsilon), pure
         if len(self.candidates) != 2 or not budget.delta:
             return Laplace(moved / budget.epsilon), pure
-        strength = _inverse.noise_epsilon_for(
+        strength = _vote.noise_epsilon_for(
             float_down(budget.epsilon), min(float_down(budget.delta), 0.49), relation.relation
         )
         return Laplace(1 / Fraction(strength)), pure + Cost(delta=budget.delta, neighbours=relation)
@@ -209,7 +208,7 @@ class Vote(Generic[Label]):
         budget, relation = self._budget, self._budget.neighbours.relation
         share, half = share_of(self.test_share), budget.delta / 2
         left = budget.epsilon * (1 - share)
-        least = _inverse.least_gap(float_up(proposal), float_down(left), float_down(half), relation)
+        least = _vote.least_gap(float_up(proposal), float_down(left), float_down(half), relation)
         if math.isinf(least):
             raise ValueError("no lead makes this noise_epsilon private enough: propose a smaller one")
         test = integer_laplace(

@@ -110,7 +110,7 @@ class RobustQuery(ABC):
 
         Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
         """
-        context = ReleaseContext(noise, ledger, self._budget).asking(lambda: asked(self, data))
+        context = ReleaseContext(noise, ledger, self._budget).with_question(lambda: asked(self, data))
         missing = self._grid.lower if self.missing is None else self._grid.nearest(self.missing, "missing")
         cells = self._grid.integers(numbers(data), missing)
         cells.sort()

@@ -47,7 +47,7 @@ class ReleaseContext:
 
             self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
 
-    def asking(self, question: Callable[[], Question]) -> Self:
+    def with_question(self, question: Callable[[], Question]) -> Self:
         """The same context for one question, which is written beside the plan where that is kept.
 
         A key is then good for this very question: of other columns, with other parameters, it is refused.

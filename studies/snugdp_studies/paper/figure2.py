@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from snugdp.mechanisms.teachers import loss, tails
 from snugdp.mechanisms.teachers.ball import Integers, gaps, log_miss
-from snugdp.mechanisms.teachers.renyi import ORDERS, threshold_for
-from snugdp.mechanisms.votes.law import probabilities
+from snugdp.mechanisms.teachers.confident import ORDERS
+from snugdp.mechanisms.teachers.loss import closed
+from snugdp.mechanisms.teachers.smooth_test import conversion
 from snugdp.noise import DiscreteGaussian
 from snugdp_studies.paper import drawing
 from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Line, Version
 from snugdp_studies.paper.pate.curves import LIKELY, Case, not_private_curves
 from snugdp_studies.paper.pate.data import Votes
 from snugdp_studies.paper.pate.experiment import not_private_conversion, not_private_gaussian_epsilon
+from snugdp_studies.paper.pate.renyi import epsilons, tails, theorem6, threshold_for
 from snugdp_studies.paper.pate.study import SELECTIONS, selected
 
 SIGMAS = (13.7858, 20.977, 30.29, 39.3738, 48.5693)
@@ -142,7 +143,7 @@ def run(votes: Votes, sets: Mapping[Panel, Integers], sigmas: Sequence[float], p
 
 def printed_curves(case: Case) -> dict[str, float]:
     """The baselines of the paper's figure by its own formulas."""
-    cost = float(loss.theorem6(log_miss(gaps(case.votes), case.sigma), case.sigma, _ORDER).sum())
+    cost = float(theorem6(log_miss(gaps(case.votes), case.sigma), case.sigma, _ORDER).sum())
     return {
         "gaussian_printed": not_private_gaussian_epsilon(case.queries, case.sigma, case.delta),
         "gaussian_drawn": not_private_gaussian_epsilon(_DRAWN, case.sigma, case.delta),
@@ -154,20 +155,20 @@ def reference_curves(case: Case) -> dict[str, float]:
     """Closed forms on a fixed grid of orders: slower to fall, and the same to many digits on every machine."""
     rows, counts = np.unique(np.sort(case.votes, axis=1), axis=0, return_counts=True)
     leads = gaps(rows)
-    added = np.maximum(tails.conversion(ORDERS, case.delta), 0.0)
+    added = np.maximum(conversion(ORDERS, case.delta), 0.0)
 
     def total(one: Callable[..., Any], moves: int = 0) -> Any:
         return counts @ one(log_miss(leads, case.sigma, moves)[:, None], case.sigma, ORDERS)
 
     found = {
-        "theorem6_grid": float((total(loss.theorem6) + added).min()),
-        "closed": float((total(loss.closed) + added).min()),
+        "theorem6_grid": float((total(theorem6) + added).min()),
+        "closed": float((total(closed) + added).min()),
     }
     for deviation in (6, 8):
         law = DiscreteGaussian(deviation**2)
-        known = tails.tails(law, threshold_for(law, 1, case.delta), case.teachers + 1)
+        known = tails(law, threshold_for(law, 1, case.delta), case.teachers + 1)
         moves = known.distance_for(LIKELY) - 1
-        found[f"distance_{deviation}"] = float(tails.epsilons(total(loss.closed, moves), ORDERS, known, case.delta))
+        found[f"distance_{deviation}"] = float(epsilons(total(closed, moves), ORDERS, known, case.delta))
     return found
 
 
@@ -175,8 +176,19 @@ def accuracy(case: Case, labels: Integers | None) -> float | None:
     """The expected share of noisy labels that are right, exactly; None if the right ones are not known."""
     if labels is None:
         return None
-    chances = [probabilities(row, "gaussian", case.sigma)[label] for row, label in zip(case.votes, labels, strict=True)]
-    return math.fsum(chances) / len(chances)
+    return math.fsum(_chance(row, label, case.sigma) for row, label in zip(case.votes, labels, strict=True)) / len(
+        labels
+    )
+
+
+def _chance(votes: Integers, label: int, sigma: float) -> float:
+    """That this label has most votes after noise: over its own noise, the chance that all others stay below."""
+    from scipy.special import log_ndtr
+
+    noise = np.linspace(-9, 9, 601)
+    behind = (votes[label] - np.delete(votes, label))[:, None] / sigma
+    density = np.exp(log_ndtr(behind + noise).sum(axis=0) - noise**2 / 2) / math.sqrt(2 * math.pi)
+    return float(density.sum() * (noise[1] - noise[0]))
 
 
 def rows_of(found: Sequence[Point], plan: Plan) -> list[dict[str, object]]:

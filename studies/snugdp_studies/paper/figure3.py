@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from snugdp.mechanisms.votes.inverse import classic_epsilon_for_error, least_gap, noise_epsilon_for_error
 from snugdp.mechanisms.votes.vote import (
     distance,
     envelope,
-    envelope_table,
     epsilon_at,
+    epsilons_at,
+    least_gap,
     log_losing_probability,
-    pure_epsilon,
+    vanishing_gap,
     worst_case_epsilon,
 )
 from snugdp_studies.paper import drawing
@@ -78,6 +79,50 @@ COSTS: dict[Version, dict[str, Line]] = {
         "Gen-PTR, the paper's split": Line("Gen-PTR, the paper's split", ORANGE, "v", ":"),
     },
 }
+
+
+def pure_epsilon(noise_epsilon: float, gap: float) -> float:
+    """What the answer gives away at this gap with no failure probability, when one row may come or go.
+
+    It grows with the gap, towards ``noise_epsilon``: a clear majority is no help (vote.proof.md, Theorem 1).
+
+    >>> [round(pure_epsilon(10, gap), 4) for gap in (0, 1, 5, 20)]
+    [8.2082, 9.3939, 9.8241, 9.9517]
+    """
+    loss = noise_epsilon - math.log1p(noise_epsilon / (2 + noise_epsilon * abs(gap)))
+    return min(noise_epsilon, loss)
+
+
+def noise_epsilon_for_error(gap: float, error: float) -> float:
+    """The smallest noise epsilon with which a vote of this gap goes wrong with at most this probability.
+
+    >>> round(noise_epsilon_for_error(100, 0.1), 6)
+    0.023973
+    """
+    if not (gap > 0 and 0 < error < 1):
+        raise ValueError("the gap must be positive and the error between 0 and 1")
+    if error >= 0.5:
+        return 0.0
+    low, high = 0.0, 4 - 2 * math.log(error)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if log_losing_probability(middle) > math.log(error) else (low, middle)
+    return math.nextafter(low * (1 + 2**-52), math.inf) / gap
+
+
+def classic_epsilon_for_error(gap: int, distance: int, error: float, delta: float) -> float:
+    """The epsilon of a classic test that releases the exact winner, or a fair coin when it fails.
+
+    The distance is that of the mode, at most the gap; the coin is wrong half of the time.
+
+    >>> round(classic_epsilon_for_error(100, 99, 0.1, 1e-6), 4)
+    0.1418
+    """
+    if not (0 < distance <= gap and 0 < error < 0.5 and 0 < delta <= 0.5):
+        raise ValueError("needs 0 < distance <= gap, 0 < error < 1/2 and 0 < delta <= 1/2")
+    failing = 2 * error
+    short = math.log(2 * failing) if failing <= 0.5 else -math.log(2 * (1 - failing))
+    return max(0.0, -math.log(2 * delta) - short) / distance
 
 
 def not_private_displayed_bound(noise_epsilon: float, gap: float) -> float:
@@ -170,10 +215,18 @@ def tested_cost(gap: int, error: float, delta: float) -> float:
         failing = 2 * (error - math.exp(log_losing_probability(noise * gap)))  # a coin is wrong half of the time
         if failing <= 0:
             continue
-        budgets = envelope_table(noise, delta, "add_remove")[1 : gap + 1]  # of releases from these gaps on
+        budgets = _envelopes(noise, gap, delta)  # of releases from these gaps on
         short = math.log(2 * failing) if failing <= 0.5 else -math.log(2 * (1 - failing))
         best = min(best, float(np.min(budgets + (margin - short) / np.arange(gap, gap - len(budgets), -1))))
     return best
+
+
+def _envelopes(noise_epsilon: float, most: int, delta: float) -> NDArray[np.float64]:
+    """The envelope at the gaps 1, 2, ... up to ``most``, or to the first where it vanishes."""
+    last = vanishing_gap(noise_epsilon, delta, "add_remove")
+    losses = epsilons_at(noise_epsilon, np.arange(last + 1, dtype=np.float64), delta, "add_remove")
+    table = np.maximum.accumulate(losses[::-1])[::-1]
+    return table[1 : min(most, np.count_nonzero(table)) + 1]
 
 
 def split_cost(gap: int, error: float, delta: float) -> float:

@@ -15,8 +15,6 @@ from scipy import stats
 from snugdp.audit.density.laws import contest
 from snugdp.audit.density.parts import part
 from snugdp.audit.density.sites import hessian, log_probability
-from snugdp.mechanisms.teachers.exact import log_probabilities
-from snugdp.mechanisms.votes.law import probabilities
 from snugdp.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -31,6 +29,7 @@ from snugdp.noise import (
 )
 from snugdp.noise.recording import Site
 from snugdp.secrecy.secret import Secret
+from tests.mechanisms.noisy_votes import log_probabilities, probabilities
 
 CONTINUOUS: tuple[Law, ...] = (Gaussian("1.3"), Laplace("0.8"), Gumbel("1.1"))
 DISCRETE: tuple[Law, ...] = (DiscreteLaplace("1.5"), DiscreteGaussian("2.3"))

@@ -76,25 +76,6 @@ def test_trimmed_to_one_row_is_the_median_rank(size: int) -> None:
             assert narrow == quantile.distance(as_rows(rows), trim + 1, 0, 7, beta)
 
 
-@pytest.mark.parametrize("betas", [(0, 0), (1, 2), (2, 1), (3, 3), (0, 6)])
-def test_interquartile_surrogate_is_valid(betas: tuple[int, int]) -> None:
-    ranks, near = (2, 4), replaced(UNIVERSE)
-    bad = sensitive(lambda rows: rows[ranks[1] - 1] - rows[ranks[0] - 1], near, sum(betas))
-    states = all_rows(UNIVERSE, [5])
-    true = walked(states, near, bad)
-    ours = {rows: quantile.interquartile_distance(as_rows(rows), ranks, 0, 7, betas) for rows in states}
-    for rows in states:
-        assert ours[rows] <= true[rows]
-        assert all(abs(ours[rows] - ours[other]) <= 1 for other in near(rows) if ours[rows] < math.inf)
-
-
-def test_interquartile_range_may_have_an_infinite_true_distance() -> None:
-    near = replaced(UNIVERSE)
-    states = all_rows(UNIVERSE, [1])
-    assert set(walked(states, near, sensitive(lambda rows: rows[0], near, 7)).values()) == {math.inf}
-    assert quantile.interquartile_distance(as_rows([3]), (1, 1), 0, 7, (7, 7)) == math.inf
-
-
 rows_of_ints = st.lists(st.integers(-30, 30), min_size=1, max_size=40)
 rows_of_floats = st.lists(st.floats(-3, 3), min_size=1, max_size=40)
 betas_of_ints = st.one_of(st.integers(0, 61), st.floats(0, 61))

@@ -487,7 +487,7 @@ def test_one_test_before_all_runs(route: str, known: bool) -> None:
     alone = Selection([1, 2, 3, 4], Planned([1.0]), value_of, budget=BUDGET, route=route)
     assert made._runs.base.mu < alone._runs.base.mu
     if known and route == "stop":
-        found = routes._delta(made._ask, made._runs.base)  # proved and remembered
+        found = routes._delta(made._request, made._runs.base)  # proved and remembered
         assert 0.045 < found <= 0.05
         assert made._runs.base.mu > 0.9 * alone._runs.base.mu
     test.passing = False

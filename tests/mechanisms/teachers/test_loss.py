@@ -10,15 +10,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from snugdp.mechanisms.teachers import exact, loss
+from snugdp.mechanisms.teachers import loss
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.table import STEP, UNIT, LossTable, loss_table
 from snugdp.numerics import balls
+from snugdp_studies.paper.pate.renyi import theorem6
+from tests.mechanisms.noisy_votes import largest_loss
 
 ORDERS = (1.05, 1.5, 3.0, 8.0, 22.0, 46.0, 100.0)
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -43,6 +46,22 @@ def moved(votes: tuple[int, ...], abstain: bool = True) -> set[tuple[int, ...]]:
             if n:
                 found.add(tuple(m - (i == j) for i, m in enumerate(votes)))
     return found
+
+
+def tight(log_q: ArrayLike, sigma: float, order: ArrayLike, cells: int = 400) -> Floats:
+    """The optimum J over a grid of ``cells`` parts of q, from above in every cell (``loss.proof.md``, Theorem 2)."""
+    logs = np.asarray(log_q, dtype=np.float64)[..., None]
+    order = np.asarray(order, dtype=np.float64)[..., None]
+    shares = np.linspace(-38.0, math.log(0.5), cells // 2)
+    with np.errstate(divide="ignore"):
+        below = np.concatenate([[-np.inf], shares, loss.log1mexp(shares)[::-1], [0.0]])
+    x1, z2 = loss.sides(logs, below)
+    m = math.sqrt(2.0) / sigma
+    x = order * loss.log1mexp(logs) + (1 - order) * loss.log_rest(x1, z2, m)
+    y = loss.log_moment(x1, z2, m, order)
+    found = loss.log_sum(x[..., :-1], y[..., 1:]).max(axis=-1) / (order[..., 0] - 1)
+    bounded: Floats = np.clip(found, 0.0, loss.ceiling(sigma, order[..., 0]))
+    return bounded
 
 
 def phi(x: arb) -> arb:
@@ -102,13 +121,13 @@ def check(cases: Iterator[tuple[list[int], float, float]], factor: float) -> tup
     above, reverse = 0, 0
     for votes, sigma, order in cases:
         log_q = log_miss(gaps(np.array([votes])), sigma)[0]
-        there, back = exact.largest_loss(votes, sigma, order)
-        tight, closed = float(loss.tight(log_q, sigma, order)), float(loss.closed(log_q, sigma, order))
+        there, back = largest_loss(votes, sigma, order)
+        least, closed = float(tight(log_q, sigma, order)), float(loss.closed(log_q, sigma, order))
         stored = float(loss_table(sigma, (order,)).at(np.array([log_q + STEP]))[0, 0]) * UNIT
-        above += there > factor * min(tight, closed, stored) * (1 + 1e-9)
-        reverse += back > min(tight, stored) * (1 + 1e-9)
+        above += there > factor * min(least, closed, stored) * (1 + 1e-9)
+        reverse += back > min(least, stored) * (1 + 1e-9)
         assert stored <= min(closed, order / sigma**2) * 1.2 + 8 * UNIT
-        assert there <= loss.theorem6(log_q, sigma, order) * (1 + 1e-9)
+        assert there <= theorem6(log_q, sigma, order) * (1 + 1e-9)
     return above, reverse
 
 
@@ -126,11 +145,11 @@ def test_half_the_loss_is_too_little() -> None:
 @pytest.mark.parametrize("sigma", [3.0, 13.8, 48.6])
 def test_tight_is_below_closed_and_theorem6(sigma: float) -> None:
     logs = -np.geomspace(0.11, 1500, 60)[:, None]
-    tight, closed = loss.tight(logs, sigma, ORDERS, 4000), loss.closed(logs, sigma, ORDERS)
-    best = np.minimum(tight, closed)
-    assert (best[:, 1:] <= loss.theorem6(logs, sigma, ORDERS)[:, 1:] * (1 + 1e-9)).all()
+    fine, closed = tight(logs, sigma, ORDERS, 4000), loss.closed(logs, sigma, ORDERS)
+    best = np.minimum(fine, closed)
+    assert (best[:, 1:] <= theorem6(logs, sigma, ORDERS)[:, 1:] * (1 + 1e-9)).all()
     assert (np.diff(closed, axis=0) <= 1e-15).all()  # q falls along the rows
-    assert (loss.tight(logs, sigma, ORDERS, 400) >= tight * (1 - 1e-9)).all()
+    assert (tight(logs, sigma, ORDERS, 400) >= fine * (1 - 1e-9)).all()
 
 
 def at_points(log_q: float, sigma: float, order: float, shares: list[float]) -> arb:

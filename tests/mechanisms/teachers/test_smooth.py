@@ -11,11 +11,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from snugdp.mechanisms.teachers import exact, smooth
+from snugdp.mechanisms.teachers import smooth
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest, smooth_plan
 from snugdp.noise import Exact, Simulation
 from snugdp.secrecy.secret import Secret
+from tests.mechanisms.noisy_votes import largest_loss, log_probabilities
 from tests.mechanisms.teachers.test_loss import histograms, moved
 
 Floats = NDArray[np.float64]
@@ -93,7 +94,7 @@ def test_several_queries_at_once() -> None:
 def test_the_loss_is_at_least_the_exact_one() -> None:
     for votes in ((20, 0, 0), (11, 9, 0), (7, 7, 6), (15, 3, 2)):
         for sigma, order in SETTINGS:
-            assert smooth.total_loss(np.array([votes]), sigma, order, 20) >= exact.largest_loss(votes, sigma, order)[0]
+            assert smooth.total_loss(np.array([votes]), sigma, order, 20) >= largest_loss(votes, sigma, order)[0]
 
 
 def law(test: SmoothTest, votes: Votes) -> tuple[float, float, Floats]:
@@ -101,7 +102,7 @@ def law(test: SmoothTest, votes: Votes) -> tuple[float, float, Floats]:
     rows = np.array(votes)
     labels = np.ones(1)
     for row in votes:
-        labels = np.outer(labels, np.exp(exact.log_probabilities(row, float(test.sigma)))).ravel()
+        labels = np.outer(labels, np.exp(log_probabilities(row, float(test.sigma)))).ravel()
     return test.loss(rows), test.sensitivity(rows), labels
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from snugdp.mechanisms.teachers import smooth, tails
-from snugdp.mechanisms.teachers.renyi import ORDERS, LabelLosses, needed, threshold_for
+from snugdp.mechanisms.teachers import smooth
+from snugdp.mechanisms.teachers.confident import ORDERS
 from snugdp.mechanisms.teachers.table import UNIT, table_for
 from snugdp.noise import DiscreteGaussian
 from snugdp_studies.bench.pate import speed, tables
+from snugdp_studies.paper.pate.renyi import LabelLosses, epsilons, needed, tails, threshold_for
 from tests.vectors.pate import PATE, TEACHERS, histograms
 
 PRINTED = [  # votes, sigma, exact Gaussian, by Theorem 6, by the closed form, distance with deviations 6 and 8
@@ -39,9 +40,9 @@ def test_tables_of_the_optimum_are_never_worse_than_the_closed_form(
     losses = LabelLosses(table_for(sigma, ORDERS))
     epsilon = needed(losses.of, histograms(votes), law=law, threshold=at, teachers=TEACHERS, delta=1e-5)
     assert 0.5 * last < epsilon < 1.005 * last
-    known = tails.tails(law, at, TEACHERS + 1)
+    known = tails(law, at, TEACHERS + 1)
     here = losses.of(histograms(votes), known.distance_for(0.9) - 1) * UNIT
-    assert float(tails.epsilons(here, ORDERS, known, 1e-5)) == pytest.approx(epsilon, abs=1e-7)
+    assert float(epsilons(here, ORDERS, known, 1e-5)) == pytest.approx(epsilon, abs=1e-7)
 
 
 def test_all_analyses_side_by_side() -> None:

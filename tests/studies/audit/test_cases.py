@@ -56,16 +56,15 @@ PROOFS = {
     "mechanisms/objective/glm": "logistic: objective",
     "mechanisms/output/glm": "logistic: output",
     "mechanisms/teachers/ball": "pate: distance",
-    "mechanisms/teachers/confident": "pate: Renyi distance, only where sure",
+    "mechanisms/teachers/confident": "pate: distance, only where sure",
     "mechanisms/teachers/smooth_test": "pate: smooth",
     "mechanisms/teachers/labels": "pate: plain",
-    "mechanisms/teachers/loss": "pate: Renyi distance",
+    "mechanisms/teachers/loss": "pate: distance, only where sure",
     "mechanisms/teachers/pair": "pate: distance",
-    "mechanisms/teachers/renyi": "pate: Renyi distance",
     "mechanisms/teachers/distance_test": "pate: distance",
     "mechanisms/teachers/smooth": "pate: smooth",
     "mechanisms/teachers/planning": "pate: distance",
-    "mechanisms/teachers/table": "pate: Renyi distance",
+    "mechanisms/teachers/table": "pate: distance, only where sure",
     "mechanisms/order_statistics/median": "median",
     "mechanisms/objective/minimiser": "linear: objective",
     "mechanisms/votes/mode": "mode",
@@ -94,7 +93,7 @@ PROOFS = {
     "release/stages": "sparse linear: gumbel",
     "estimators/pate/classifier": "PATEClassifier: distance",
 }
-NO_CASE = {"mechanisms/teachers/exact": "a reference for tests and studies: it describes, and releases nothing"}
+NO_CASE = {"mechanisms/teachers/renyi": "a test that studies compare with: no release goes through it"}
 
 
 def source_of(group: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from snugdp.mechanisms.votes.vote import envelope, losing_probability
+from snugdp.mechanisms.votes.vote import envelope, log_losing_probability
 from snugdp_studies.cli.paper import app
 from snugdp_studies.paper import drawing, figure3
 from snugdp_studies.paper.figure3 import Plan
@@ -78,7 +78,7 @@ def test_the_papers_split_by_hand() -> None:
     threshold = math.log(1 / (2 * delta)) / (noise / 2) - (gap - least + 1)  # of Lap(2)
     failing = 0.5 * math.exp(threshold * noise / 2)
     assert threshold < 0
-    error = failing / 2 + (1 - failing) * losing_probability(noise * gap)
+    error = failing / 2 + (1 - failing) * math.exp(log_losing_probability(noise * gap))
     assert math.exp(figure3.split_log_error(noise, gap, delta)) == pytest.approx(error, rel=1e-12)
     assert figure3.split_cost(gap, error, delta) == pytest.approx(noise / 2, rel=1e-6)
 
@@ -90,7 +90,7 @@ def test_losses_by_the_gap() -> None:
     assert printed == sorted(printed, reverse=True)
     assert printed[0] == pytest.approx(17.9176, abs=1e-4)
     for gap in (0, 1, 5, 20):  # it is no bound: the loss at one row more is larger
-        loss = math.log(losing_probability(10 * gap) / losing_probability(10 * gap + 10))
+        loss = log_losing_probability(10 * gap) - log_losing_probability(10 * gap + 10)
         assert figure3.not_private_displayed_bound(10, gap) < 0 < loss
     assert of(rows, "honest", "pure loss")[2] > printed[2]
 

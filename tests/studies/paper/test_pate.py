@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from snugdp import Budget, Exact, Simulation, pate
 from snugdp.cli.main import app
-from snugdp.mechanisms.teachers import exact
 from snugdp_studies.paper.pate import curves, data
 from snugdp_studies.paper.pate import experiment as printed
 from snugdp_studies.paper.pate import study as pate_study
@@ -37,6 +36,7 @@ from snugdp_studies.paper.pate.experiment import (
 )
 from snugdp_studies.paper.pate.study import Selection, Study, selected
 from tests.errata.numerics import gnss_rdp, theorem6
+from tests.mechanisms.noisy_votes import largest_loss
 
 DELTA = 1e-5
 
@@ -83,7 +83,7 @@ def test_every_formula_says_that_it_is_not_private() -> None:
 def test_t1_the_restated_theorem_mixes_two_noises() -> None:
     logs = log_q(16, 1.5)
     literal = float(not_private_label_loss(logs, 1.5, 1.05, sigma_2=15))
-    true, _ = exact.largest_loss([208, 192], 1.5, 1.05)
+    true, _ = largest_loss([208, 192], 1.5, 1.05)
     assert literal == pytest.approx(1.20e-12, rel=5e-3)
     assert literal < true == pytest.approx(2.04e-11, rel=5e-3)
     assert float(not_private_label_loss(logs, 1.5, 1.05)) >= true
@@ -93,7 +93,7 @@ def test_t1_the_restated_theorem_mixes_two_noises() -> None:
 
 
 def test_t3_the_informal_theorem_is_false_for_large_orders() -> None:
-    true, _ = exact.largest_loss([300, 200, 100], 10.0, 50.0)
+    true, _ = largest_loss([300, 200, 100], 10.0, 50.0)
     assert not_private_informal_loss(50, 10) < true / 50
 
 

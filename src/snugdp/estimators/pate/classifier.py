@@ -215,7 +215,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         classes, (form, public) = self._declared(), self._public(queries)
         proposal = self._proposal(budget, size(public), len(classes))
-        context = context.asking(lambda: self._asked_of(form, public, y, groups))
+        context = context.with_question(lambda: self._asked_of(form, public, y, groups))
         context.known(proposal.plan)  # a key of another question is refused before anything is drawn
         self._affordable(proposal.plan, context)
         takes = self._try_models(public, classes)

@@ -207,7 +207,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
                 data.read()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            outcome = method.fit(Secret(data), context.asking(lambda: self._question(table.layout.features)))
+            outcome = method.fit(Secret(data), context.with_question(lambda: self._question(table.layout.features)))
         return self._keep(outcome, plan, budget, table.layout)
 
     def transform(self, X: Any) -> Any:

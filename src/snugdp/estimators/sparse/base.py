@@ -70,7 +70,7 @@ class SparseModel(PrivateEstimator):
                 table.candidates.scores()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            asked = context.asking(lambda: self._question(table.box.names, named, **public))
+            asked = context.with_question(lambda: self._question(table.box.names, named, **public))
             outcome = method.fit(Secret(table.candidates), asked)
         return self._keep(outcome, plan, budget, table.box)
 

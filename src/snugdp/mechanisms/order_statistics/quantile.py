@@ -47,25 +47,6 @@ def distance(ordered: Ordered, rank: int, lower: Number, upper: Number, beta: Bo
     return window_distance(ordered, lower, upper, first=rank - 1, span=1, exceeds=exceeds)
 
 
-def interquartile_distance(
-    ordered: Ordered,
-    ranks: tuple[int, int],
-    lower: Number,
-    upper: Number,
-    betas: tuple[Bound, Bound],
-) -> Distance:
-    """A distance for the difference of two quantiles, whose sensitivity is at most the sum of ``betas``.
-
-    Formal guarantee: 1-Lipschitz in the replace relation, and 0 wherever the local sensitivity of the
-    difference exceeds the sum (quantile.proof.md, Theorem 2). It may be smaller than the true distance.
-
-    >>> import numpy as np
-    >>> interquartile_distance(np.array([2, 3, 4, 5, 6]), (2, 4), 0, 9, (2, 2))
-    1
-    """
-    return min(distance(ordered, rank, lower, upper, beta) for rank, beta in zip(ranks, betas, strict=True))
-
-
 def _check_rank(ordered: Ordered, rank: int) -> None:
     if not 1 <= rank <= ordered.size:
         raise ValueError("the rank must lie between 1 and the number of rows")

@@ -1,4 +1,4 @@
-"""What every run of a selection may spend, and by which route. All of it is public.
+"""What every run of a selection may spend, by which route, and the plan that says so. All of it is public.
 
 Proof: ``select.proof.md``, Theorems 1 and 2.
 """
@@ -19,21 +19,25 @@ from snugdp.accounting.selection import Law
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.noise.exact.stopping import check_stopping, cut_off
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan
+from snugdp.propose.forecast import Amount, Forecast, Note
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
 
 Route: TypeAlias = Literal["stop", "compose"]
 
+STOPPED, COMPOSED, TESTED = theorem("select/1"), theorem("select-all/1"), theorem("select-tested/1")
+STEP = "select"
 ROUTES: tuple[Route, ...] = ("stop", "compose")
 _DIGITS = 5  # of a run's epsilon: rounded down
 _NODES = 40  # of a sum that nothing depends on
 _STEPS = 14  # of the bisection: finer than the digits
 _FAILURES = Fraction(99, 100)  # the part of delta that the failures of all expected runs may take
-_MOST = 10**5  # expected runs
+_MAX_MEAN_RUNS = 10**5
 _NO = Fraction(0)
 
 
 @dataclass(frozen=True)
-class Test:
+class SharedTest:
     """A release before all runs: its budget, a cost that dominates it, and whether its plan says so."""
 
     whole: Budget
@@ -41,9 +45,9 @@ class Test:
     known: bool
 
     @classmethod
-    def of(cls, whole: Budget, plan: Callable[..., Plan] | None) -> Test:
+    def of(cls, whole: Budget, plan: Callable[..., Plan] | None) -> SharedTest:
         """With this budget, and a ``plan(budget)`` if there is one."""
-        cost = anything(whole) if plan is None else _planned(plan(whole), whole)
+        cost = whole.cost if plan is None else _planned(plan(whole), whole)
         if not cost.fits(whole):
             raise ValueError("the plan of shared_test costs more than the budget it was given")
         return cls(whole, cost, plan is not None)
@@ -70,7 +74,7 @@ class SelectionRequest:
     run_plan: Callable[..., Plan] | None
     score_plan: Callable[..., Plan] | None
     score_share: Fraction
-    test: Test | None = None
+    test: SharedTest | None = None
 
     def split(self, whole: Budget) -> tuple[Budget, Budget | None]:
         """A run's budget, divided between the release and its score."""
@@ -82,10 +86,10 @@ class SelectionRequest:
         """A cost that dominates a run within this budget, and whether plans say so: else it is only known to fit."""
         run, score = self.split(whole)
         if self.run_plan is None or (score is not None and self.score_plan is None):
-            return anything(whole), False
+            return whole.cost, False
         worst = _worst([_planned(self.run_plan(proposal, run), run) for proposal in proposals])
         if worst is None:
-            return anything(whole), False
+            return whole.cost, False
         if score is not None and self.score_plan is not None:
             worst += _planned(self.score_plan(score), score)
         return worst, True
@@ -113,28 +117,28 @@ class RunBudget:
         return replace(self.base, delta=Fraction(0)).epsilon_at(delta)
 
 
-def stop(ask: SelectionRequest) -> RunBudget:
+def stop(request: SelectionRequest) -> RunBudget:
     """A random number of runs, each as strong as the total affords."""
-    budget, law = ask.budget, ask.law
-    left = budget.delta if ask.test is None else budget.delta - ask.test.whole.delta
+    budget, law = request.budget, request.law
+    left = budget.delta if request.test is None else budget.delta - request.test.whole.delta
     delta = left * _FAILURES / rational(selection.mean(law), "mean_runs")
 
     def affords(base: Cost, sure: bool) -> bool:
-        return _delta(ask, base) <= budget.delta if sure else _guess(ask, base) <= float(budget.delta)
+        return _delta(request, base) <= budget.delta if sure else _guess(request, base) <= float(budget.delta)
 
-    whole, base, known = _largest(ask, affords, budget.epsilon, delta)
-    return RunBudget("stop", law, ask.most or cut_off(law), whole, base, known, anything(budget))
+    whole, base, known = _largest(request, affords, budget.epsilon, delta)
+    return RunBudget("stop", law, request.most or cut_off(law), whole, base, known, budget.cost)
 
 
-def _delta(ask: SelectionRequest, base: Cost) -> Fraction:
+def _delta(request: SelectionRequest, base: Cost) -> Fraction:
     """The delta of the selection, and of the test before it, at the epsilon of the budget. Proved."""
-    law: Any = ask.law  # hashable, though its protocol does not say so
-    test = ask.test
+    law: Any = request.law  # hashable, though its protocol does not say so
+    test = request.test
     if test is None:
-        return _proved(base, law, ask.budget.epsilon)
+        return _proved(base, law, request.budget.epsilon)
     if test.gaussian:
-        return _proved_after(base, law, ask.budget.epsilon, Fraction(test.cost.mu), test.cost.delta)
-    return _proved_after(base, law, ask.budget.epsilon - test.whole.epsilon) + test.whole.delta
+        return _proved_after(base, law, request.budget.epsilon, Fraction(test.cost.mu), test.cost.delta)
+    return _proved_after(base, law, request.budget.epsilon - test.whole.epsilon) + test.whole.delta
 
 
 @lru_cache(maxsize=256)  # the same plan is made again at every fit
@@ -153,10 +157,10 @@ def _proved_after(
     return Fraction(selection.shared_delta(run, law, epsilon, test=test, failure=failure))
 
 
-def _guess(ask: SelectionRequest, base: Cost) -> float:
+def _guess(request: SelectionRequest, base: Cost) -> float:
     """The same in floats, quickly: nothing is promised."""
-    law: Any = ask.law
-    epsilon, test = float(ask.budget.epsilon), ask.test
+    law: Any = request.law
+    epsilon, test = float(request.budget.epsilon), request.test
     if test is None:
         return _guessed(base, law, (epsilon,))[0]
     if not test.gaussian:
@@ -179,26 +183,68 @@ def _guessed(base: Cost, law: Any, epsilons: tuple[float, ...], one_way: bool = 
     return tuple(map(one, epsilons))
 
 
-def compose(ask: SelectionRequest) -> RunBudget:
+def compose(request: SelectionRequest) -> RunBudget:
     """Every proposal once, all of them paid for."""
-    budget, k = ask.budget, len(ask.proposals)
-    test = Cost(neighbours=budget.neighbours) if ask.test is None else ask.test.cost
+    budget, k = request.budget, len(request.proposals)
+    test = Cost(neighbours=budget.neighbours) if request.test is None else request.test.cost
 
     def affords(base: Cost, _: bool) -> bool:
         return (times(base, k) + test).fits(budget)
 
-    whole, base, known = _largest(ask, affords, budget.epsilon, (budget.delta - test.delta) / k)
+    whole, base, known = _largest(request, affords, budget.epsilon, (budget.delta - test.delta) / k)
     return RunBudget("compose", None, k, whole, base, known, times(base, k) + test)
 
 
-def cheapest(ask: SelectionRequest, route: str | None) -> tuple[RunBudget, RunBudget | None]:
+def cheapest(request: SelectionRequest, route: str | None) -> tuple[RunBudget, RunBudget | None]:
     """The route asked for; or the cheaper one, and the other: trying everything wins if it leaves a run no less."""
     if route is not None:
-        return (stop(ask) if route == "stop" else compose(ask)), None
-    every, some = compose(ask), stop(ask)
-    if every.strength(ask.budget.delta) >= some.strength(ask.budget.delta):
+        return (stop(request) if route == "stop" else compose(request)), None
+    every, some = compose(request), stop(request)
+    if every.strength(request.budget.delta) >= some.strength(request.budget.delta):
         return every, some
     return some, every
+
+
+def planned(request: SelectionRequest, chosen: RunBudget, other: RunBudget | None) -> Plan:
+    """The plan of a selection, with what was decided and why."""
+    k, law = len(request.proposals), chosen.law
+    params: dict[str, Amount] = {"epsilon": chosen.whole.epsilon, "delta": chosen.whole.delta, "proposals": k}
+    proved, on = (COMPOSED, "every-proposal") if law is None else (STOPPED, "hidden-runs")
+    if law is not None:
+        params["runs"] = law.name
+    if request.test is not None:
+        proved, params["tests"] = TESTED, 1
+    step = Step(STEP, StepKind.RUNS, StepNoise(on, params=params), chosen.cost)
+    proposal: dict[str, float] = {"proposals": k} if law is None else {"proposals": k, "mean_runs": selection.mean(law)}
+    notes = (*_expected(request, chosen), *_compared(request, chosen, other), Note("rehearse-first"))
+    return Plan(f"The best of {k} proposals", proved, (step,), proposal, Forecast(notes=notes), request.budget)
+
+
+def _expected(request: SelectionRequest, chosen: RunBudget) -> tuple[Note, ...]:
+    k, law = len(request.proposals), chosen.law
+    if law is None:
+        return (Note("best-tried-surely"),)
+    tried = {"probability": selection.best_tried(law, k), "quantile": selection.expected_quantile(law)}
+    beyond = {"probability": selection.beyond(law, chosen.most), "most": chosen.most}
+    return Note("best-tried", tried), Note("too-many-runs", beyond), Note("time-tells-runs")
+
+
+def _compared(request: SelectionRequest, chosen: RunBudget, other: RunBudget | None) -> tuple[Note, ...]:
+    if other is None:
+        return ()
+    here, there = (runs.strength(request.budget.delta) for runs in (chosen, other))
+    return (
+        Note(
+            "routes-compared",
+            {
+                "chosen": chosen.route,
+                "epsilon": here,
+                "other": other.route,
+                "other_epsilon": there,
+                "delta": request.budget.delta,
+            },
+        ),
+    )
 
 
 def law_of(law: str | Law, mean: Real | None, k: int) -> Law:
@@ -211,19 +257,14 @@ def law_of(law: str | Law, mean: Real | None, k: int) -> Law:
     if law not in selection.NAMES:
         raise ValueError(f"law must be one of {', '.join(selection.NAMES)}, or a law of snugdp.accounting.selection")
     runs = rational(max(k, 2) if mean is None else mean, "mean_runs")
-    if not 1 < runs <= _MOST:
-        raise ValueError(f"mean_runs must be above 1, and at most {_MOST}")
+    if not 1 < runs <= _MAX_MEAN_RUNS:
+        raise ValueError(f"mean_runs must be above 1, and at most {_MAX_MEAN_RUNS}")
     return selection.NAMES[law](runs)
 
 
 def scaled(budget: Budget, share: Fraction) -> Budget:
     """A part of a budget: the same part of epsilon and of delta."""
     return Budget(budget.epsilon * share, budget.delta * share, budget.neighbours)
-
-
-def anything(budget: Budget) -> Cost:
-    """The cost of whatever satisfies the budget."""
-    return Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
 
 
 def times(cost: Cost, k: int) -> Cost:
@@ -257,17 +298,17 @@ def _worst(costs: Sequence[Cost]) -> Cost | None:
 
 
 def _largest(
-    ask: SelectionRequest, affords: Callable[[Cost, bool], bool], most: Fraction, delta: Fraction
+    request: SelectionRequest, affords: Callable[[Cost, bool], bool], most: Fraction, delta: Fraction
 ) -> tuple[Budget, Cost, bool]:
     """The largest affordable budget of a run, at this delta: the first proposal finds it, then all are made sure of."""
 
     def budget(epsilon: float) -> Budget:
-        return Budget(epsilon, delta, ask.budget.neighbours)
+        return Budget(epsilon, delta, request.budget.neighbours)
 
     def good(epsilon: float) -> bool:
-        return affords(ask.base(budget(epsilon), ask.proposals[:1])[0], False)
+        return affords(request.base(budget(epsilon), request.proposals[:1])[0], False)
 
-    ask.base(budget(float(most)), ask.proposals)  # a proposal that cannot be planned says so here
+    request.base(budget(float(most)), request.proposals)  # a proposal that cannot be planned says so here
     high = low = _down(float(most))
     while not good(low):
         high, low = low, low / 2
@@ -278,7 +319,7 @@ def _largest(
     slack = 10.0**-_DIGITS
     while True:
         whole = budget(_down(low))
-        base, known = ask.base(whole, ask.proposals)
+        base, known = request.base(whole, request.proposals)
         if affords(base, True):
             return whole, base, known
         low, slack = low * (1 - slack), min(0.5, 16 * slack)  # a proposal that costs more, or rounding

@@ -20,12 +20,21 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
 from snugdp.ledger.memory import RunLedger
 from snugdp.ledger.question import question
-from snugdp.mechanisms.selection.plan import STEP, planned
-from snugdp.mechanisms.selection.routes import ROUTES, RunBudget, SelectionRequest, Test, cheapest, law_of, scaled
+from snugdp.mechanisms.selection.routes import (
+    ROUTES,
+    STEP,
+    RunBudget,
+    SelectionRequest,
+    SharedTest,
+    cheapest,
+    law_of,
+    planned,
+    scaled,
+)
 from snugdp.noise import Noise
 from snugdp.noise.number import number
-from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan
+from snugdp.numerics.rationals import Real
+from snugdp.propose.plan import Plan, share_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.progress import waiting
 from snugdp.secrecy.silence import attempt
@@ -132,23 +141,23 @@ class Selection(Generic[Proposal]):
     test_share: Real = 0.2
     _plan: Plan = field(init=False, repr=False, compare=False)
     _runs: RunBudget = field(init=False, repr=False, compare=False)
-    _ask: SelectionRequest = field(init=False, repr=False, compare=False)
+    _request: SelectionRequest = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Everything that can be refused is refused here: all proposals are planned, none is run."""
         self._check()
-        ask = SelectionRequest(
+        request = SelectionRequest(
             proposals=tuple(self.proposals),
             budget=self.budget,
             law=law_of(self.law, self.mean_runs, len(self.proposals)),
             most=self.most_runs,
             run_plan=getattr(self.run, "plan", None),
             score_plan=getattr(self.score, "plan", None),
-            score_share=Fraction(0) if self.score_share is None else _part(self.score_share, "score_share"),
+            score_share=Fraction(0) if self.score_share is None else share_of(self.score_share, "score_share"),
             test=self._test(),
         )
-        chosen, other = cheapest(ask, self.route)
-        made = {"_ask": ask, "_runs": chosen, "_plan": planned(ask, chosen, other)}
+        chosen, other = cheapest(request, self.route)
+        made = {"_request": request, "_runs": chosen, "_plan": planned(request, chosen, other)}
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -159,7 +168,7 @@ class Selection(Generic[Proposal]):
     @property
     def run_budget(self) -> Budget:
         """What a run is given to spend."""
-        return self._ask.split(self._runs.whole)[0]
+        return self._request.split(self._runs.whole)[0]
 
     def release(
         self, *, ledger: LedgerLike | None = None, noise: Noise | None = None, progress: bool | None = None
@@ -175,7 +184,9 @@ class Selection(Generic[Proposal]):
         """
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return self.paid_from(
-            ReleaseContext(noise, ledger, self.budget).asking(lambda: question(self._plan.title, by="select", **given)),
+            ReleaseContext(noise, ledger, self.budget).with_question(
+                lambda: question(self._plan.title, by="select", **given)
+            ),
             progress,
         )
 
@@ -199,8 +210,8 @@ class Selection(Generic[Proposal]):
             return context.pay(self._plan, walk)  # 1.
 
     def _best(self, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
-        if self.shared_test is not None and self._ask.test is not None:
-            test, asked = self.shared_test, self._ask.test
+        if self.shared_test is not None and self._request.test is not None:
+            test, asked = self.shared_test, self._request.test
             own = RunLedger(asked.whole, asked.limit, label="the test of a selection") if noise.private else None
             given = {"noise": noise} if _names(test, "noise") else {}
             certificate = _attempt(lambda: _released(test(asked.whole, own, **given), own), own)
@@ -224,7 +235,7 @@ class Selection(Generic[Proposal]):
 
     def _once(self, proposal: Proposal, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
         """One run and its score, charged to a ledger of their own; nothing if it was refused or failed."""
-        run_budget, score_budget = self._ask.split(self._runs.whole)
+        run_budget, score_budget = self._request.split(self._runs.whole)
         parts = (run_budget,) if score_budget is None else (run_budget, score_budget)
         own = RunLedger(self._runs.whole, self._runs.limit, parts=parts) if noise.private else None
         to_run, to_score = (({"noise": noise} if _names(what, "noise") else {}) for what in (self.run, self.score))
@@ -241,10 +252,10 @@ class Selection(Generic[Proposal]):
         found: Selected[Proposal] | None = _attempt(attempt, own)
         return found
 
-    def _test(self) -> Test | None:
+    def _test(self) -> SharedTest | None:
         if self.shared_test is None:
             return None
-        return Test.of(scaled(self.budget, _part(self.test_share)), getattr(self.shared_test, "plan", None))
+        return SharedTest.of(scaled(self.budget, share_of(self.test_share)), getattr(self.shared_test, "plan", None))
 
     def _check(self) -> None:
         proposals = self.proposals
@@ -391,10 +402,3 @@ def _names(function: Any, argument: str) -> bool:
         return argument in inspect.signature(function).parameters
     except (TypeError, ValueError):
         return False
-
-
-def _part(share: Real, name: str = "test_share") -> Fraction:
-    value = rational(share, name)
-    if not 0 < value < 1:
-        raise ValueError(f"{name} is a part of the budget, between 0 and 1")
-    return value

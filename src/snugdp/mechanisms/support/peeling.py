@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 from flint import arb
@@ -190,37 +189,6 @@ def gaussian_rate(mu_squared: Fraction) -> Fraction:
         return (gaussian.cdf(half) / gaussian.cdf(-half)).log()
 
     return Fraction(balls.below(rate))
-
-
-def pure_scale(size: int, epsilon: Real, sensitivity: Real = 1) -> float:
-    """The scale of Gumbel noise at which ``size`` draws are epsilon-DP: 2 size sensitivity / epsilon (Theorem 1)."""
-    return float(TopScores.pure(size, epsilon).scale() * gaussian.positive(sensitivity, "sensitivity"))
-
-
-def zcdp_scale(size: int, rho: Real, sensitivity: Real = 1) -> float:
-    """The scale at which ``size`` draws are rho-zCDP: sensitivity sqrt(size / (2 rho)), rounded up (Theorem 2)."""
-    square = gaussian.positive(sensitivity, "sensitivity") ** 2 * size / (2 * gaussian.positive(rho, "rho"))
-    return balls.above(lambda: balls.ball(square).sqrt())
-
-
-def set_probability(scores: Sequence[float], scale: float, chosen: Sequence[int]) -> float:
-    """The probability that the draws give exactly this set, in any order. Describes one table; never released.
-
-    >>> round(set_probability([3, 1, 0, 2], 2.0, [0, 3]), 6)
-    0.403954
-    """
-    top = max(scores)
-    weights = [math.exp((score - top) / scale) for score in scores]
-    found: dict[frozenset[int], float] = {frozenset(): 1.0}
-    for drawn in range(1, len(chosen) + 1):
-        for part in map(frozenset, combinations(chosen, drawn)):
-            found[part] = math.fsum(found[part - {last}] * _next(weights, part - {last}, last) for last in part)
-    return found[frozenset(chosen)]
-
-
-def _next(weights: Sequence[float], before: frozenset[int], place: int) -> float:
-    rest = math.fsum(weight for other, weight in enumerate(weights) if other not in before)
-    return weights[place] / rest
 
 
 def _whole_place(place: int, chosen: Sequence[int]) -> int:

@@ -14,19 +14,28 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
-from snugdp.mechanisms.teachers.renyi import ORDERS, RenyiDistance, distance_test, inflated
-from snugdp.mechanisms.teachers.table import UNIT, LossTable, table_for
-from snugdp.noise import DiscreteGaussian, DiscreteLaplace
+from snugdp.mechanisms.teachers.table import LOWEST, STEP, UNIT, LossTable, table_for
 from snugdp.numerics.rationals import Real, rational
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+ORDERS = (
+    1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 25.0, 28.0, 32.0,
+    36.0, 40.0, 46.0, 52.0, 60.0, 70.0, 85.0, 100.0, 130.0, 170.0,
+)  # fmt: skip
 _STEP = 64  # units added for every move: 2**-34 nats, above what floats do to the order of joint losses
+MOST = 2**62  # units: a sum of so many exceeds every epsilon
+_HALF = 32  # bits
 _BLOCK = 1 << 20  # entries of one temporary array
 _FARTHEST = 2.0**40  # votes: beyond, a threshold is no threshold and its logarithms are no numbers
+
+
+def inflated(log_q: Floats, moves: int) -> Floats:
+    """Log q, with room for the error of floats that grows with the moves (line 2)."""
+    raised: Floats = np.maximum(log_q, LOWEST) + (moves + 1) * STEP
+    return raised
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,25 +76,19 @@ class ConfidentLosses:
         return units
 
     def of(self, votes: Integers, moves: int) -> Integers:
-        """The sums over the queries."""
+        """The sums over the queries; ``MOST`` if they are not smaller."""
         logs = inflated(log_miss(gaps(votes), self.table.sigma, moves), moves)
         pairs, counts = np.unique(
             np.stack([votes.max(axis=-1), self.table.position(logs)], axis=-1), axis=0, return_counts=True
         )
-        totals = np.zeros(len(self.table.orders), dtype=np.int64)
-        rows = max(1, _BLOCK // ((2 * moves + 1) * 2 * len(totals)))
+        high, low = np.zeros((2, len(self.table.orders)), dtype=np.int64)  # halves: whole sums may not fit
+        rows = max(1, _BLOCK // ((2 * moves + 1) * 2 * len(high)))
         for start in range(0, len(pairs), rows):
             each = self._units(pairs[start : start + rows, 0], pairs[start : start + rows, 1], moves)
-            totals += counts[start : start + rows] @ each
-        return totals
-
-    def largest(self, queries: int) -> int:
-        """What the totals never exceed."""
-        fail, passing = self._powers
-        alpha = np.array(self.table.orders)
-        label = self.table.steps.max(axis=0) * UNIT
-        worst = np.logaddexp(fail, passing + (alpha - 1) * label).max(axis=(0, 1)) / (alpha - 1)
-        return queries * (math.ceil(float(worst.max()) / UNIT) + int(self._spare.max()) + _STEP * (self.teachers + 4))
+            high += counts[start : start + rows] @ (each >> _HALF)
+            low += counts[start : start + rows] @ (each & (2**_HALF - 1))
+        high += low >> _HALF
+        return np.where(high < MOST >> _HALF, (high << _HALF) + (low & (2**_HALF - 1)), MOST)
 
     def _units(self, top: Integers, position: Integers, moves: int) -> Integers:
         """Joint losses of single queries: the largest over all top votes in reach, and their neighbours."""
@@ -108,49 +111,4 @@ def confident_losses(
         float(rational(threshold, "threshold")),
         float(rational(threshold_sigma, "threshold_sigma")),
         teachers,
-    )
-
-
-def confident_curve(
-    votes: Integers,
-    *,
-    sigma: Real,
-    threshold: Real,
-    threshold_sigma: Real,
-    teachers: int,
-    moves: int = 0,
-    orders: Sequence[float] = ORDERS,
-) -> Floats:
-    """The Renyi curve of all answers together, for every data set within ``moves`` of these votes. It is private.
-
-    Guarantee: neighbours' curves are nested as computed: the curve of X at d is at most that of X' at d + 1.
-    """
-    units = confident_losses(sigma, threshold, threshold_sigma, teachers, orders).of(votes, moves)
-    return units.astype(np.float64) * UNIT
-
-
-def confident_distance(
-    *,
-    sigma: Real,
-    threshold: Real,
-    threshold_sigma: Real,
-    epsilon: Real,
-    delta: Real,
-    law: DiscreteGaussian | DiscreteLaplace,
-    teachers: int,
-    queries: int,
-    orders: Sequence[float] = ORDERS,
-    neighbours: Neighbours = Neighbours.ADD_REMOVE,
-) -> RenyiDistance:
-    """The distance test for confident labels; all arguments are public."""
-    losses = confident_losses(sigma, threshold, threshold_sigma, teachers, orders)
-    return distance_test(
-        losses.of,
-        largest=losses.largest(queries),
-        orders=orders,
-        epsilon=epsilon,
-        delta=delta,
-        law=law,
-        teachers=teachers,
-        neighbours=neighbours,
     )

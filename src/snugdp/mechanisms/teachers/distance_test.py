@@ -113,7 +113,7 @@ class SharpDistance:
     @property
     def cost(self) -> Cost:
         """The budget: of the bit and of the labels that follow."""
-        return Cost(epsilon=self.budget.epsilon, delta=self.budget.delta, neighbours=self.budget.neighbours)
+        return self.budget.cost
 
     def distance(self, votes: Integers) -> int:
         """How many teachers may change before the labels would give away too much. Private."""

@@ -13,37 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-_FARTHEST = -38.0  # logarithm of the smallest part of q that is a cell of its own
-
 
 def ceiling(sigma: float, order: ArrayLike) -> Floats:
     """The loss on the worst data: order / sigma**2, for every histogram."""
     most: Floats = np.asarray(order, dtype=np.float64) / sigma**2
     return most
-
-
-def theorem6(log_q: ArrayLike, sigma: float, order: ArrayLike) -> Floats:
-    """The loss of Papernot et al. 2018, Theorem 6, with its side conditions; for comparison.
-
-    It is proved in their paper, and monotone in q by experience only: no test here decides with it.
-
-    >>> theorem6(-20.0, 10.0, 5.0) < ceiling(10.0, 5.0)
-    np.True_
-    """
-    logs, order = np.broadcast_arrays(np.asarray(log_q, dtype=np.float64), np.asarray(order, dtype=np.float64))
-    most = ceiling(sigma, order)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        mu2 = sigma * np.sqrt(-logs)
-        mu1 = mu2 + 1
-        e1, e2 = mu1 / sigma**2, mu2 / sigma**2
-        room = (mu2 - 1) * e2 - mu2 * (np.log(mu1 / (mu1 - 1)) + np.log(mu2 / (mu2 - 1)))
-        valid = (order <= mu1) & (mu2 > 1) & (-logs > e2) & (logs <= room)
-        stay = log1mexp(logs)
-        log_a = stay - log1mexp((logs + e2) * (mu2 - 1) / mu2)
-        log_b = e1 - logs / (mu1 - 1)
-        found = log_sum(stay + (order - 1) * log_a, logs + (order - 1) * log_b) / (order - 1)
-    bounded: Floats = np.where(valid & (found < most), np.maximum(found, 0.0), most)
-    return bounded
 
 
 def log_peak(sigma: float, order: ArrayLike) -> Floats:
@@ -79,25 +53,6 @@ def closed(log_q: ArrayLike, sigma: float, order: ArrayLike) -> Floats:
     x = order * log1mexp(np.minimum(logs, peak)) + (1 - order) * log_ndtr(-(np.minimum(z, ndtri_exp(peak)) + m))
     y = (order * (order - 1) * m**2 / 2) + log_ndtr(z + (order - 1) * m)
     bounded: Floats = np.clip(log_sum(x, y) / (order - 1), 0.0, ceiling(sigma, order))
-    return bounded
-
-
-def tight(log_q: ArrayLike, sigma: float, order: ArrayLike, cells: int = 400) -> Floats:
-    """The optimum J over a grid of ``cells`` parts of q, from above in every cell; at most the worst-case loss.
-
-    Guarantee: up to rounding it is at least the divergence from every neighbour (``loss.proof.md``, Theorem 2).
-    """
-    logs = np.asarray(log_q, dtype=np.float64)[..., None]
-    order = np.asarray(order, dtype=np.float64)[..., None]
-    shares = np.linspace(_FARTHEST, math.log(0.5), cells // 2)
-    with np.errstate(divide="ignore"):
-        below = np.concatenate([[-np.inf], shares, log1mexp(shares)[::-1], [0.0]])
-    x1, z2 = sides(logs, below)
-    m = math.sqrt(2.0) / sigma
-    x = order * log1mexp(logs) + (1 - order) * log_rest(x1, z2, m)
-    y = log_moment(x1, z2, m, order)
-    found = log_sum(x[..., :-1], y[..., 1:]).max(axis=-1) / (order[..., 0] - 1)
-    bounded: Floats = np.clip(found, 0.0, ceiling(sigma, order[..., 0]))
     return bounded
 
 

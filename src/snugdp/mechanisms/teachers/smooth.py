@@ -7,50 +7,26 @@ is always the same number of nodes; the envelope (a running maximum) makes the s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
-from snugdp.mechanisms.teachers.loss import ceiling, closed, theorem6
+from snugdp.mechanisms.teachers.loss import ceiling, closed
 from snugdp.mechanisms.teachers.table import MARGIN, STEP
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Positions = NDArray[np.intp]
-Loss: TypeAlias = Literal["closed", "theorem6"]
+Loss: TypeAlias = Callable[[Floats, float, float], Floats]  # of one label, from log q, sigma and the order
 
 _FARTHEST = -59.0  # quantile below which nothing is told apart
 _NODES = 30_000  # about: a move is cut into so many parts that there are not more nodes
 _BLOCK = 1 << 21  # entries of one temporary array
-
-
-def label_loss(log_q: ArrayLike, sigma: float, order: float, loss: Loss = "closed") -> Floats:
-    """The loss of one label at log q: the closed form, or Theorem 6 up to where it first fails and the worst after."""
-    if loss == "closed":
-        return closed(log_q, sigma, order)
-    logs = np.asarray(log_q, dtype=np.float64)
-    found: Floats = np.where(logs <= log_saturation(sigma, order), theorem6(logs, sigma, order), ceiling(sigma, order))
-    return found
-
-
-@lru_cache(maxsize=256)
-def log_saturation(sigma: float, order: float) -> float:
-    """Log of the q up to which Theorem 6 is below the worst case, from q = 0 on without a break (by scanning)."""
-    most = float(ceiling(sigma, order))
-    scan = -np.geomspace(1e-6, 1e5, 20_000)[::-1]
-    fails = np.append(theorem6(scan, sigma, order) >= most, True)
-    first = int(np.argmax(fails))
-    if first in (0, len(scan)):
-        return float(scan[0]) if first == 0 else 0.0
-    low, high = float(scan[first - 1]), float(scan[first])
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if theorem6(middle, sigma, order) >= most else (middle, high)
-    return low
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +63,7 @@ class Envelope:
 
 
 @lru_cache(maxsize=128)
-def envelope(sigma: float, order: float, teachers: int, classes: int, loss: Loss = "closed") -> Envelope:
+def envelope(sigma: float, order: float, teachers: int, classes: int, loss: Loss = closed) -> Envelope:
     """The table for these public numbers, made once."""
     from scipy.special import log_ndtr, ndtri
 
@@ -100,7 +76,7 @@ def envelope(sigma: float, order: float, teachers: int, classes: int, loss: Loss
     count = math.ceil((top - lowest) / move * parts) + 1
     quantiles = top - np.arange(count)[::-1] * (move / parts)
     nodes = np.minimum(log_ndtr(quantiles) + math.log(classes - 1), math.log1p(-1 / classes))
-    values = np.minimum(label_loss(nodes, sigma, order, loss) * (1 + MARGIN), ceiling(sigma, order))
+    values = np.minimum(loss(nodes, sigma, order) * (1 + MARGIN), ceiling(sigma, order))
     values = np.maximum.accumulate(values)
     nodes[-1] = 0.0  # answers for everything
     reach, at = parts + 1, np.arange(count)
@@ -110,7 +86,7 @@ def envelope(sigma: float, order: float, teachers: int, classes: int, loss: Loss
     return Envelope(nodes, values, np.maximum.accumulate(np.maximum(up, down)), reach, full)
 
 
-def local_sums(votes: Integers, sigma: float, order: float, teachers: int, loss: Loss = "closed") -> Floats:
+def local_sums(votes: Integers, sigma: float, order: float, teachers: int, loss: Loss = closed) -> Floats:
     """What one teacher can change of the loss of all labels within d moves, for d = 0 .. teachers. Private."""
     rows, counts = np.unique(np.sort(votes, axis=-1), axis=0, return_counts=True)
     table = envelope(sigma, order, teachers, votes.shape[-1], loss)
@@ -136,7 +112,7 @@ def smooth_sensitivity(sums: Floats, beta: ArrayLike) -> Floats:
     return found
 
 
-def total_loss(votes: Integers, sigma: float, order: float, teachers: int, loss: Loss = "closed") -> float:
+def total_loss(votes: Integers, sigma: float, order: float, teachers: int) -> float:
     """The loss of all labels together, on the nodes of the envelope. Private: this file bounds its sensitivity."""
-    table = envelope(sigma, order, teachers, votes.shape[-1], loss)
+    table = envelope(sigma, order, teachers, votes.shape[-1])
     return float(table.loss[table.position(log_miss(gaps(votes), sigma))].sum())

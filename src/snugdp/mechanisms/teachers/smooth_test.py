@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from snugdp.accounting import renyi
 from snugdp.accounting.gaussian import positive, threshold
@@ -22,7 +22,6 @@ from snugdp.core.guarantee import Cost, Neighbours
 from snugdp.mechanisms.teachers.loss import ceiling
 from snugdp.mechanisms.teachers.smooth import local_sums, smooth_sensitivity, total_loss
 from snugdp.mechanisms.teachers.table import UNIT
-from snugdp.mechanisms.teachers.tails import conversion
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.theorem import theorem
@@ -161,6 +160,17 @@ def smooth_plan(
         classes=votes.shape[-1],
         neighbours=neighbours,
     )
+
+
+def conversion(order: ArrayLike, delta: float) -> Floats:
+    """What turning a divergence at this order into an epsilon at ``delta`` adds.
+
+    >>> conversion([1.5, 4.0], 1e-5).round(9).tolist()
+    [21.116308425, 3.087861629]
+    """
+    alpha = np.asarray(order, dtype=np.float64)
+    added: Floats = (-math.log(delta) - np.log(alpha)) / (alpha - 1) + np.log1p(-1 / alpha)
+    return added
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Two candidates, Laplace noise on both counts, the larger wins: what the answer gives away.
+"""The largest of noisy counts; and for two candidates with Laplace noise, what the answer gives away.
 
-The noise has scale 1 / ``noise_epsilon``; the gap is the winner's count minus the loser's. Every value that
-serves a guarantee is rounded up: the logarithm of a losing probability at u is computed within
+For two candidates the noise has scale 1 / ``noise_epsilon``; the gap is the winner's count minus the loser's. Every
+value that serves a guarantee is rounded up: the logarithm of a losing probability at u is computed within
 2**-50 * (2 + |u|), and four times that is conceded on either side of every ratio (vote.proof.md, Lemma 2).
 """
 
@@ -9,49 +9,47 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from snugdp.noise import Continuous, Noise
+from snugdp.secrecy.secret import Secret
 
 Relation: TypeAlias = Literal["add_remove", "replace"]
 Floats: TypeAlias = NDArray[np.float64]
 
 _SLACK = 2.0**-48
 _DOUBT = 2.0**-38  # about where the loss peaks: costs 4 * _DOUBT of a step's loss at most (Lemma 2)
-_LONGEST = 10**7  # entries of a table
+_POINTS = 256  # of the scan that looks for the largest admissible noise epsilon
+_HALVINGS = 60
 
 
-def losing_probability(u: float) -> float:
-    """The chance that the noise of a vote with gap u, in units of the noise scale, turns the answer round.
+@dataclass(frozen=True)
+class NoisyMax:
+    """The position of the largest count after independent noise of one law on every count, decided exactly.
 
-    >>> losing_probability(0.0), round(losing_probability(-3.0) + losing_probability(3.0), 12)
-    (0.5, 1.0)
+    Guarantee: ``vote.proof.md``, Theorem 5 over all data; Theorem 4 after a test on the lead of two candidates.
     """
-    tail = (2 + abs(u)) / 4 * math.exp(-abs(u))
-    return tail if u >= 0 else 1 - tail
+
+    law: Continuous
+
+    def draw(self, data: Secret[NDArray[np.int64]], noise: Noise) -> int:
+        """The position of the winner."""
+        return noise.at("release").argmax(data.map(lambda tally: [int(count) for count in tally]), self.law)
 
 
 def log_losing_probability(u: float) -> float:
-    """The natural logarithm of ``losing_probability``, also where that underflows.
+    """The logarithm of the chance that the noise of a vote with gap u, in noise scales, turns the answer round.
 
     >>> log_losing_probability(1e6)
     -999987.5707...
     """
     return float(_log_losing(u))
-
-
-def pure_epsilon(noise_epsilon: float, gap: float) -> float:
-    """What the answer gives away at this gap with no failure probability, when one row may come or go.
-
-    It grows with the gap, towards ``noise_epsilon``: a clear majority is no help (vote.proof.md, Theorem 1).
-
-    >>> [round(pure_epsilon(10, gap), 4) for gap in (0, 1, 5, 20)]
-    [8.2082, 9.3939, 9.8241, 9.9517]
-    """
-    _check(noise_epsilon, 0)
-    loss = noise_epsilon - math.log1p(noise_epsilon / (2 + noise_epsilon * abs(gap)))
-    return min(noise_epsilon, loss * (1 + _SLACK))
 
 
 def epsilon_at(noise_epsilon: float, gap: int, delta: float, relation: Relation) -> float:
@@ -62,8 +60,16 @@ def epsilon_at(noise_epsilon: float, gap: int, delta: float, relation: Relation)
     >>> [round(epsilon_at(1, gap, 1e-6, "add_remove"), 4) for gap in (0, 10, 14, 16)]
     [0.5945, 0.9126, 0.8099, 0.0]
     """
+    return float(epsilons_at(noise_epsilon, np.array([float(abs(gap))]), delta, relation)[0])
+
+
+def epsilons_at(noise_epsilon: float, gaps: Floats, delta: float, relation: Relation) -> Floats:
+    """``epsilon_at`` many gaps of at least 0. Of both neighbours only the rarer answer counts (Theorem 2)."""
     _check(noise_epsilon, delta)
-    return float(_epsilons(noise_epsilon, np.array([float(abs(gap))]), delta, relation)[0])
+    u, move = noise_epsilon * gaps, step(relation) * noise_epsilon
+    near = noise_epsilon * np.maximum(gaps, step(relation) - gaps)  # the pair (gap, gap - step), turned round
+    losses = np.maximum(_loss(u, u + move, delta), _loss(near - move, near, delta))
+    return np.minimum(losses, move)
 
 
 def envelope(noise_epsilon: float, gap_lower_bound: float, delta: float, relation: Relation) -> float:
@@ -86,23 +92,6 @@ def envelope(noise_epsilon: float, gap_lower_bound: float, delta: float, relatio
     return min(pure, worst)
 
 
-def envelope_table(noise_epsilon: float, delta: float, relation: Relation) -> Floats:
-    """The envelope at the gaps 0, 1, 2, ... up to the first where it vanishes; delta must be positive.
-
-    >>> envelope_table(1, 1e-6, "add_remove").size
-    17
-    """
-    _check(noise_epsilon, delta)
-    if delta == 0:
-        raise ValueError("with delta = 0 the envelope never vanishes: it is the pure epsilon at every gap")
-    size = vanishing_gap(noise_epsilon, delta, relation) + 1
-    if size > _LONGEST:
-        raise ValueError(f"the table would have more than {_LONGEST} entries: use envelope")
-    values = _epsilons(noise_epsilon, np.arange(size, dtype=np.float64), delta, relation)
-    table: Floats = np.maximum.accumulate(values[::-1])[::-1]
-    return table[: np.count_nonzero(table) + 1]
-
-
 def worst_case_epsilon(noise_epsilon: float, delta: float, relation: Relation) -> float:
     """The epsilon of the plain noisy vote, over all data, at this delta: better than the noise's own.
 
@@ -110,6 +99,48 @@ def worst_case_epsilon(noise_epsilon: float, delta: float, relation: Relation) -
     0.020848
     """
     return envelope(noise_epsilon, 0, delta, relation)
+
+
+@lru_cache(maxsize=256)
+def noise_epsilon_for(epsilon: float, delta: float, relation: Relation) -> float:
+    """A large noise epsilon whose worst case stays within (epsilon, delta); never below the pure choice.
+
+    Formal guarantee: ``worst_case_epsilon`` of the result, rounded up, is at most ``epsilon``. The worst case
+    is not monotone in the noise (vote.proof.md, Remark 1), so the result is checked directly.
+
+    >>> round(noise_epsilon_for(1.0, 1e-6, "add_remove"), 4)
+    1.0948
+    """
+    if not (0 < epsilon < math.inf and 0 <= delta < 0.5):
+        raise ValueError("epsilon must be positive and finite, delta at least 0 and below 1/2")
+    pure = epsilon / step(relation)
+
+    def fits(noise_epsilon: float) -> bool:
+        return worst_case_epsilon(noise_epsilon, delta, relation) <= epsilon
+
+    if delta == 0:
+        return pure
+    # 1: a tied vote alone loses more than epsilon beyond this.
+    top = _tied_limit(epsilon, delta) / step(relation)
+    if top <= pure or fits(top):
+        return max(top, pure)
+    width = (top - pure) / _POINTS
+    low = next((top - i * width for i in range(1, _POINTS) if fits(top - i * width)), pure)  # 2
+    return _last(fits, low, min(top, low + width))  # 3
+
+
+def least_gap(noise_epsilon: float, epsilon: float, delta: float, relation: Relation) -> int | float:
+    """The smallest gap from which on the vote stays within (epsilon, delta); infinite when there is none.
+
+    >>> least_gap(1, 0.9, 1e-6, "add_remove"), least_gap(1, 0.9, 0, "add_remove")
+    (13, inf)
+    """
+    if worst_case_epsilon(noise_epsilon, delta, relation) <= epsilon:
+        return 0
+    if delta == 0 or epsilon < 0:
+        return math.inf
+    top = vanishing_gap(noise_epsilon, delta, relation)
+    return bisect_left(range(top), True, key=lambda gap: envelope(noise_epsilon, gap, delta, relation) <= epsilon)
 
 
 def distance(gap: int, least_gap: float, relation: Relation) -> int | float:
@@ -167,14 +198,6 @@ def _loss(u: ArrayLike, v: ArrayLike, delta: float) -> Floats:
     return np.where(over > 0, np.maximum(top + kept - bottom, 0.0), 0.0)
 
 
-def _epsilons(noise_epsilon: float, gaps: Floats, delta: float, relation: Relation) -> Floats:
-    """``epsilon_at``, where of both neighbours only the rarer answer counts (vote.proof.md, Theorem 2)."""
-    u, move = noise_epsilon * gaps, step(relation) * noise_epsilon
-    near = noise_epsilon * np.maximum(gaps, step(relation) - gaps)  # the pair (gap, gap - step), turned round
-    losses = np.maximum(_loss(u, u + move, delta), _loss(near - move, near, delta))
-    return np.minimum(losses, move)
-
-
 def _beyond(noise_epsilon: float, delta: float) -> int:
     """The least whole v >= 0 with p(noise_epsilon * v) <= delta, on the far side of rounding."""
     top = math.ceil((4 - 2 * math.log(delta)) / noise_epsilon) + 1
@@ -200,6 +223,22 @@ def _peak(noise_epsilon: float, start: int, delta: float, move: float) -> float:
     points = noise_epsilon * np.array([max(start, turn - 1), turn], dtype=np.float64)
     doubt = 4 * _DOUBT * move if turn - 1 > start else 0.0
     return float(_loss(points, points + move, delta).max()) + doubt  # 4
+
+
+def _tied_limit(epsilon: float, delta: float) -> float:
+    """The u with ln((1/2 - delta) / p(u)) = epsilon: no larger one can fit."""
+    goal = math.log(0.5 - delta) - epsilon
+    return _last(lambda u: log_losing_probability(u) >= goal, 0.0, 4 - 2 * goal)
+
+
+def _last(true: Callable[[float], bool], low: float, high: float) -> float:
+    """Where ``true`` ends between low, where it holds, and high: the last point seen to hold."""
+    if true(high):
+        return high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if true(middle) else (low, middle)
+    return low
 
 
 def _check(noise_epsilon: float, delta: float) -> None:

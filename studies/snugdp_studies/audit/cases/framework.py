@@ -197,7 +197,9 @@ def _interquartile() -> Case[Rows]:
         return int(noise.add(apart, DiscreteLaplace(sum(betas) / algorithm.limit)))
 
     algorithm: PrivateAlgorithm[Rows, int] = snugdp.from_distance(
-        distance=lambda rows: _quantile.interquartile_distance(cells(rows), ranks, 0, high, betas),
+        distance=lambda rows: min(
+            _quantile.distance(cells(rows), rank, 0, high, beta) for rank, beta in zip(ranks, betas, strict=True)
+        ),
         draw=draw,
         budget=budget,
     )

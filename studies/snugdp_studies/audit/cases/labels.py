@@ -13,7 +13,6 @@ from snugdp.accounting import gaussian
 from snugdp.audit.finding import Case
 from snugdp.certify.distance import DistanceTest, integer_laplace
 from snugdp.core.guarantee import Neighbours
-from snugdp.mechanisms.votes import inverse as _inverse
 from snugdp.mechanisms.votes import vote as _vote
 from snugdp.noise import Noise
 from snugdp_studies.audit.cases.tables import ODD, Generator, foremost, near, one_of
@@ -93,7 +92,7 @@ def _modes(relation: str) -> Iterator[Case[Rows]]:
 
 def _votes(relation: str) -> Iterator[Case[Rows]]:
     step = _vote.step(Neighbours.of(relation).relation)
-    strength = _inverse.noise_epsilon_for(EPSILON, DELTA, Neighbours.of(relation).relation)
+    strength = _vote.noise_epsilon_for(EPSILON, DELTA, Neighbours.of(relation).relation)
     worst_gap = max(range(30), key=lambda gap: _vote.epsilon_at(strength, gap, DELTA, Neighbours.of(relation).relation))
     mu = gaussian.mu(EPSILON, DELTA)
     # The half-line that tells a Gaussian pair apart best at EPSILON, as a lead of one candidate over the other.
@@ -141,7 +140,7 @@ def _tested_vote(relation: str) -> Case[Rows]:
     test: DistanceTest[Any] = integer_laplace(
         lambda _: 0, epsilon=EPSILON / 2, delta=DELTA / 2, neighbours=Neighbours.of(relation)
     )
-    least = int(_inverse.least_gap(proposal, EPSILON / 2, DELTA / 2, name))
+    least = int(_vote.least_gap(proposal, EPSILON / 2, DELTA / 2, name))
     border = least + _vote.step(name) * int(test.threshold)
     return Case(
         name=_named("vote: tested", relation),

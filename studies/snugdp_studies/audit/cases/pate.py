@@ -16,11 +16,9 @@ from snugdp.audit.finding import Case
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.unit import Unit
 from snugdp.estimators.pate.classifier import PATEClassifier
-from snugdp.mechanisms.teachers.confident import confident_distance
-from snugdp.mechanisms.teachers.labels import ConfidentLabels, NoisyLabels
-from snugdp.mechanisms.teachers.renyi import RenyiDistance, renyi_distance
+from snugdp.mechanisms.teachers.labels import NoisyLabels
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest
-from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from snugdp.noise import Noise
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import read
@@ -40,7 +38,7 @@ def cases() -> Iterator[Case[Any]]:
     """All of them."""
     yield from _plain()
     yield from _behind_tests()
-    yield from _by_renyi()
+    yield from _by_smooth_sensitivity()
     yield from _classifiers()
 
 
@@ -166,13 +164,10 @@ def _leads() -> list[tuple[Ballots, Ballots]]:
     return pairs
 
 
-def _by_renyi() -> Iterator[Case[Ballots]]:
-    """The tests by Renyi divergences, with both kinds of noise, and the paper's by smooth sensitivity."""
+def _by_smooth_sensitivity() -> Iterator[Case[Ballots]]:
+    """The paper's test, made honest."""
     sigma = Fraction(2)
-    common: dict[str, Any] = {"sigma": sigma, "epsilon": 2, "delta": DELTA, "teachers": TEACHERS, "queries": QUERIES}
-    one = renyi_distance(law=DiscreteGaussian(4), **common)
-    sure = confident_distance(law=DiscreteLaplace(Fraction(3, 2)), threshold=30, threshold_sigma=15, **common)
-    smooth = SmoothTest(
+    test = SmoothTest(
         sigma=sigma,
         order=Fraction(2),
         beta=Fraction(1, 4),
@@ -185,36 +180,26 @@ def _by_renyi() -> Iterator[Case[Ballots]]:
         queries=QUERIES,
         classes=len(CLASSES),
     )
-    forms: dict[str, tuple[RenyiDistance | SmoothTest, NoisyLabels | ConfidentLabels, Cost]] = {
-        "Renyi distance": (one, NoisyLabels(sigma), Cost(epsilon=2, delta=DELTA)),
-        "Renyi distance, only where sure": (
-            sure,
-            ConfidentLabels(sigma, Fraction(30), Fraction(15)),
-            Cost(epsilon=2, delta=DELTA),
+    steps = (
+        Step(
+            "test",
+            StepKind.TEST,
+            StepNoise("renyi-loss", "gaussian", params={"order": 2}),
+            Cost(neighbours=test.cost.neighbours),
         ),
-        "smooth": (smooth, NoisyLabels(sigma), smooth.cost),
-    }
-    for name, (test, mechanism, cost) in forms.items():
-        plan = Plan(
-            name,
-            theorem("labels-renyi/1"),
-            (
-                Step("test", StepKind.TEST, StepNoise("teachers-to-change"), Cost(neighbours=cost.neighbours)),
-                Step("release", StepKind.RELEASE, StepNoise("plurality", "gaussian", float(sigma), "votes"), cost),
-            ),
-            unit=Unit.TEACHER,
-        )
-        yield Case(
-            name=f"pate: {name}",
-            group="pate",
-            run=_labelled(Proposal(plan, mechanism, test), CLASSES),
-            cost=cost,
-            worst=_leads,
-            random=_random(TEACHERS, QUERIES, CLASSES),
-            transcript=isinstance(mechanism, NoisyLabels),  # as above
-            tight=False,
-            parts=False,
-        )
+        Step("release", StepKind.RELEASE, StepNoise("plurality", "gaussian", float(sigma), "votes"), test.cost),
+    )
+    plan = Plan("smooth", theorem("labels-smooth/1"), steps, unit=Unit.TEACHER)
+    yield Case(
+        name="pate: smooth",
+        group="pate",
+        run=_labelled(Proposal(plan, NoisyLabels(sigma), test), CLASSES),
+        cost=test.cost,
+        worst=_leads,
+        random=_random(TEACHERS, QUERIES, CLASSES),
+        tight=False,
+        parts=False,
+    )
 
 
 def _classifiers() -> Iterator[Case[Any]]:

@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget
-from snugdp.mechanisms.teachers import loss, renyi
 from snugdp.mechanisms.teachers.ball import Integers, gaps, log_miss
 from snugdp.mechanisms.teachers.design import VoteBelief
 from snugdp.mechanisms.teachers.distance_test import Ballots, Labelling, SharpDistance, labelling_for, labels_profile
 from snugdp.mechanisms.teachers.pair import EPSILONS
 from snugdp.mechanisms.teachers.planning import Search, Tested, plain_search
-from snugdp.mechanisms.teachers.smooth_test import SmoothTest, smooth_plan
+from snugdp.mechanisms.teachers.smooth_test import SmoothTest, conversion, smooth_plan
 from snugdp.mechanisms.teachers.table import UNIT, table_for
-from snugdp.mechanisms.teachers.tails import conversion
 from snugdp.noise import DiscreteGaussian, Simulation
-from snugdp_studies.paper.pate.experiment import not_private_parameters_of_the_experiment, not_private_pate_ptr
+from snugdp_studies.paper.pate import renyi
+from snugdp_studies.paper.pate.experiment import (
+    not_private_parameters_of_the_experiment,
+    not_private_pate_ptr,
+)
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +92,7 @@ def not_private_curves(case: Case, names: Iterable[str] | None = None, seed: int
     shape = {"sigma": case.sigma, "delta": case.delta, "teachers": case.teachers}
     ways: dict[str, Callable[[], float]] = {
         "gaussian": lambda: plain,
-        "theorem6": lambda: _by_orders(case, loss.theorem6),
+        "theorem6": lambda: _by_orders(case, renyi.theorem6),
         "tight": lambda: _by_table(case),
         "pair": lambda: not_private_pair_epsilon(case, plain),
         "printed": lambda: not_private_pate_ptr(case.votes, noise=Simulation(seed), **shape),  # type: ignore[arg-type]

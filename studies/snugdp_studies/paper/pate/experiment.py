@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.loss import ceiling, log1mexp, log_sum
-from snugdp.mechanisms.teachers.smooth import label_loss, log_saturation
 from snugdp.noise import Gaussian, Simulation
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.paper.pate.renyi import log_saturation, saturated
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -148,7 +148,7 @@ def _local(log_q: Floats, sigma: float, order: float, classes: int) -> Floats:
     move, share = math.sqrt(2) / sigma, math.log(classes - 1)
     z = ndtri_exp(np.minimum(log_q - share, -1e-9))
     here, up, down = (
-        label_loss(np.minimum(logs, -1e-9), sigma, order, "theorem6")
+        saturated(np.minimum(logs, -1e-9), sigma, order)
         for logs in (log_q, log_ndtr(z + move) + share, log_ndtr(z - move) + share)
     )
     return np.maximum(up - here, here - down)
