@@ -33,7 +33,8 @@ def failed(job: Job, of: Case[Any] | None = None) -> list[str]:
 @pytest.mark.parametrize(("group", "part"), SLICES)
 def test_every_case_passes_the_quick_audit(group: str, part: int) -> None:
     for one in registry.registered(group)[part::2]:
-        assert failed(*jobs_of_cases([one], LAYERS), one) == []
+        (job,) = jobs_of_cases([one], LAYERS)
+        assert failed(job, one) == []
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def equal_draws(make: Callable[[], Noise] = Exact) -> Iterator[Finding]:
     """Draws of 64 bits and more: no two are equal, whoever asks."""
     source = make()
     draw = partial(fingerprint, source)
-    ways: dict[str, Callable[[], list[str]]] = {
+    ways: dict[str, Callable[[], list[Any]]] = {
         "calls": lambda: [draw() for _ in range(50)],
         "sources": lambda: [fingerprint(make()) for _ in range(50)],
         "threads": lambda: in_threads(draw, 8),
