@@ -6,7 +6,6 @@ import doctest
 import importlib
 import inspect
 import os
-import pkgutil
 import re
 import shutil
 import sys
@@ -23,6 +22,7 @@ import snugdp
 from tests.ledger.conftest import SERVER, new_database
 from tests.pages import PAGES, ROOT, TUTORIALS, Reader, blocks
 from tests.tables.clusters import MARKS
+from tests.test_house import TEXTS
 
 ALONE = [page for page in PAGES if page not in TUTORIALS]
 THERE = {
@@ -34,7 +34,7 @@ MISSING = {
     "postgres": "no PostgreSQL server: run python tools/with_postgres.py make test, or set SNUGDP_TEST_POSTGRES",
 }
 DATABASE = "postgresql://ann@db.example/privacy"  # of the pages
-MODULES = sorted(module.name for module in pkgutil.walk_packages(snugdp.__path__, "snugdp."))
+EXAMPLES = [module for module, text in TEXTS.items() if ">>> " in text]
 
 
 @pytest.mark.parametrize("page", ALONE, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -82,7 +82,7 @@ def test_the_plan_in_the_readme_is_the_plan() -> None:
     assert plan in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_docstring_examples(name: str) -> None:
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=flags)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import html
-import importlib.util
+import importlib
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import snugdp
 from snugdp.cli import demo_table
+from tests.tools import tool
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -32,16 +32,7 @@ done
 """
 
 
-def tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"{name}_tool", ROOT / "tools" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")  # whoever asks the net fails
@@ -93,6 +84,16 @@ def test_every_page_of_the_reference_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     for page in REFERENCE.glob("*.md"):
         assert f"reference/{page.name}" in navigation, page.name
+
+
+def test_workflows_run_targets_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([\w./]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        jobs = importlib.import_module("yaml").safe_load(file.read_text())["jobs"].values()
+        commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+        made = {target for command in commands for target in re.findall(r"^make ([\w./]+)$", command)}
+        assert made <= targets, file.name
+        assert made & {"unit", "nightly"}, file.name
 
 
 def test_docstrings_become_markdown() -> None:

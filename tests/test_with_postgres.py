@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import signal
@@ -10,26 +9,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import unquote
 
 import pytest
+
+from tests.tools import tool
 
 TOOL = Path(__file__).parent.parent / "tools" / "with_postgres.py"
 VARIABLE = "SNUGDP_TEST_POSTGRES"
 TELL = f"import os, sys; print(os.environ.get({VARIABLE!r}, 'none')); sys.stdout.flush(); "
 
 
-def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("with_postgres", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-needs_server = pytest.mark.skipif(tool().programs() is None, reason="no PostgreSQL server on this machine")
+MODULE = tool("with_postgres")
+needs_server = pytest.mark.skipif(MODULE.programs() is None, reason="no PostgreSQL server on this machine")
 
 
 def command(code: str) -> list[str]:
@@ -92,11 +84,10 @@ def running(number: int) -> bool:
 def test_without_a_server_the_command_runs_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    module = tool()
-    monkeypatch.setattr(module, "programs", lambda: None)
+    monkeypatch.setattr(MODULE, "programs", lambda: None)
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    assert module.main([sys.executable, "-c", TELL + "sys.exit(5)"]) == 5
+    assert MODULE.main([sys.executable, "-c", TELL + "sys.exit(5)"]) == 5
     said = capfd.readouterr()
     assert said.out == "none\n"
     assert "no PostgreSQL server" in said.err
@@ -124,6 +115,6 @@ def test_the_programs_are_looked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     for name in ("initdb", "pg_ctl", "postgres"):
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setattr(shutil, "which", lambda _: str(tmp_path / "pg_ctl"))
-    assert tool().programs() == tmp_path
+    assert MODULE.programs() == tmp_path
     (tmp_path / "initdb").unlink()
-    assert tool().programs() != tmp_path
+    assert MODULE.programs() != tmp_path

@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from snugdp.accounting import composition, levels
-from snugdp.accounting.composition import Atom, Branch
-from snugdp.accounting.levels import Levels
+from snugdp.accounting import composition
+from snugdp.accounting.composition import Atom, Branch, Levels
 
 Loss = list[tuple[Fraction, Fraction]]
 
@@ -63,8 +62,8 @@ def test_sums_are_never_too_small_where_they_do_not(steps: tuple[Fraction, ...])
 
 
 def test_too_many_levels_are_put_together_at_the_larger_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "MOST", 8)
-    monkeypatch.setattr(levels, "_KEPT", 64)
+    monkeypatch.setattr(composition, "MAX_LEVELS", 8)
+    monkeypatch.setattr(composition, "_MAX_SUM_LEVELS", 64)
     rng = np.random.default_rng(3)
     for _ in range(5):
         losses = [made(rng, Fraction(step), 5) for step in (1, 1, Fraction(1, 2), 16)]
@@ -81,7 +80,7 @@ def test_too_many_levels_are_put_together_at_the_larger_loss(monkeypatch: pytest
 
 def test_far_apart_levels_need_no_room() -> None:
     far = Levels.of([(Fraction(1, 2**40), Fraction(1, 2)), (Fraction(2**40), Fraction(1, 2))])
-    assert len(far.weights) <= levels.MOST + 1
+    assert len(far.weights) <= composition.MAX_LEVELS + 1
     found = dict(far.pairs())
     assert max(found) >= 2**40
     assert sum(found.values()) >= 1

@@ -8,12 +8,13 @@ import polars as pl
 import pytest
 
 import snugdp
-from snugdp.cli import demo_table
+from snugdp.cli import demo, demo_table
 from tests.cli.people import run
 
 
 def test_the_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_table, "_RUNS", 1)
+    monkeypatch.setattr(demo, "_EPSILONS", (0.3, 1.0))
     out = tmp_path / "demo"
     shown = run("demo", "--out", str(out)).stdout
     for words in (

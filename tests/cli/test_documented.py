@@ -38,6 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow  # make test reads them all below, and runs those of the README
 def test_every_documented_command_runs(folder: Path) -> None:
     reader = Reader(kinds={"console", "toml"})
     assert set(reader.follow(PAGE)) <= ELSEWHERE

@@ -50,10 +50,13 @@ def votes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
 
 @pytest.mark.parametrize("file", ["v.npy", "v.npz", "v.csv", "v.parquet"])
 def test_labels_of_files(votes: np.ndarray, file: str) -> None:
-    told = json.loads(ask(f"label {file} --classes 3 --epsilon 8 --json").stdout)
+    told = json.loads(ask(f"label {file} --classes 3 --epsilon 8 --test none --json").stdout)
     assert told["outcome"] == "released"
     assert told["labels"] == votes.argmax(axis=1).tolist()
-    named = ask(f"label {file} --classes cat,dog,cow --epsilon 8 -o labels.csv")
+
+
+def test_labels_with_names_behind_a_test(votes: np.ndarray) -> None:
+    named = ask("label v.csv --classes cat,dog,cow --epsilon 8 -o labels.csv")
     assert "Released: labels of 60 of 60 queries" in named.stdout
     labels = pl.read_csv("labels.csv")
     assert labels["query"].to_list() == list(range(60))

@@ -462,9 +462,10 @@ def test_a_legal_first_charge_is_taken_whatever_its_numbers(where: Where, budget
 )
 def test_bad_keys(where: Where, key: Any) -> None:
     with made(where) as ledger:
+        with pytest.raises(ValueError, match="key must be"):
+            ledger.once(key)
         for act in (
             lambda: ledger.charge(TENTH, "x", key=key),
-            lambda: ledger.once(key),
             lambda: ledger.reserve(TENTH, "x", key=key),
             lambda: ledger.partition(key, ["a"]),
             lambda: ledger.partition("p", [key]),

@@ -25,9 +25,9 @@ from tests.effort import often, repeated
 from tests.ledger.conftest import Where
 from tests.ledger.faults import KILLED, die, in_child
 
-KILLS = often(8, 50)  # for each step, in SQLite
-FEWER = often(4, 10)  # for a step that is much like another one
-ON_SERVER = 5  # for each step, in PostgreSQL
+KILLS = often(4, 50)  # for each step, in SQLite
+FEWER = often(2, 10)  # for a step that is much like another one
+ON_SERVER = often(2, 5)  # for each step, in PostgreSQL
 AGES = [30 + i % 7 for i in range(500)]
 BUDGET = Budget(1000, 1e-2)
 PRICE = Cost(epsilon=1, delta=1e-6)
@@ -104,11 +104,12 @@ def test_killed_at(where: Where, step: str) -> None:
         assert later.verify().charges == kills + 1
 
 
+@repeated
 def test_killed_after_the_output_was_seen(where: Where) -> None:
     """What somebody has seen is what every retry shows."""
     with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET) as ledger:
         median(ledger.once("warm"))
-        for number in range(20 if where.kind == "sqlite" else ON_SERVER):
+        for number in range(often(6, 20) if where.kind == "sqlite" else ON_SERVER):
             read, write = os.pipe()
 
             def work(key: str = f"k{number}", write: int = write) -> None:

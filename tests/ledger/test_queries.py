@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from snugdp import (
     KeyConflictError,
     Ledger,
     LedgerError,
-    LedgerWriteError,
     Outcome,
     Refused,
     Released,
@@ -138,107 +135,12 @@ def test_a_rehearsal_touches_no_ledger(tmp_path: Path) -> None:
         snugdp.vote([1], candidates=[1, 2], epsilon=1, ledger=tmp_path / "none", noise=Simulation(1))
 
 
-def test_a_key_names_one_release(where: Where) -> None:
-    with opened(where) as ledger:
-        view = ledger.once("k")
-        vote(view)
-        with pytest.raises(KeyConflictError):
-            vote(view)
-        others: list[Callable[[Any], Any]] = [
-            QUERIES["median"],
-            lambda own: snugdp.vote([1], candidates=[1, 2], epsilon=0.002, ledger=own),  # another cost
-            lambda own: snugdp.vote([1], candidates=[1, 2, 3], epsilon=0.001, ledger=own),  # another plan
-        ]
-        for other in others:
-            with pytest.raises(KeyConflictError):
-                other(ledger.once("k"))
-        assert len(ledger.entries()) == 1
-
-
 def test_a_short_budget_stops_a_query_and_not_a_retry(where: Where) -> None:
     with Ledger.open(where.address, dataset=where.dataset, budget=Budget("0.001")) as ledger:
         first = vote(ledger.once("k"))
         with pytest.raises(BudgetExceededError):
             vote(ledger)
         assert same(vote(ledger.once("k")), first)
-
-
-def test_what_was_charged_and_never_stored_is_drawn_again_and_not_charged_again(
-    where: Where, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def dies(*_: Any) -> None:
-        raise LedgerWriteError("the disk is full")
-
-    with opened(where) as ledger:
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "settle", dies)
-            with pytest.raises(LedgerWriteError):
-                vote(ledger.once("k"))
-        assert [entry.state for entry in ledger.entries()] == ["open"]
-        first = vote(ledger.once("k"))
-        assert same(vote(ledger.once("k")), first)
-        assert [entry.state for entry in ledger.entries()] == ["released"]
-        assert ledger.spent == Cost(epsilon="0.001")
-
-
-KILLED = """
-import os, signal, sys
-import snugdp
-def dies(*_): os.kill(os.getpid(), signal.SIGKILL)
-setattr(snugdp.Ledger, sys.argv[2], dies)
-ledger = snugdp.Ledger.open(sys.argv[1])
-print(snugdp.vote([1, 2], candidates=[1, 2], epsilon=0.001, ledger=ledger.once("k")).value, flush=True)
-"""
-
-
-@pytest.mark.parametrize("step", ["recall", "settle"])
-def test_a_process_that_is_killed_between_charge_and_store(where: Where, step: str) -> None:
-    opened(where).close()
-    died = subprocess.run([sys.executable, "-c", KILLED, where.address, step], capture_output=True, check=False)
-    assert (died.returncode, died.stdout) == (-9, b"")
-    with Ledger.open(where.address) as ledger:
-        assert [entry.state for entry in ledger.entries()] == ["open"]
-        assert vote(ledger.once("k")).value in (1, 2)
-        assert [entry.state for entry in ledger.entries()] == ["released"]
-        ledger.verify()
-
-
-RACING = """
-import os, sys
-import snugdp
-gate, opens = os.pipe()
-racers = []
-for _ in range(8):
-    racers.append(os.fork())
-    if not racers[-1]:
-        os.close(opens)
-        os.read(gate, 1)  # until all are there
-        own = snugdp.Ledger.open(sys.argv[1]).once("k")
-        outcome = snugdp.private_bounds([1.0], epsilon=1e-6, ledger=own)
-        os.write(1, f"{outcome.value} {outcome.receipt}\\n".encode())
-        os._exit(0)
-os.close(opens)
-sys.exit(any(os.waitpid(racer, 0)[1] for racer in racers))
-"""
-
-
-def test_eight_processes_race_for_one_key(where: Where) -> None:
-    opened(where).close()
-    race = subprocess.run([sys.executable, "-c", RACING, where.address], capture_output=True, text=True, check=True)
-    shown = race.stdout.splitlines()
-    assert len(shown) == 8
-    assert len(set(shown)) == 1  # among a hundred thousand answers that are about equally likely
-    with Ledger.open(where.address) as ledger:
-        assert [entry.state for entry in ledger.entries()] == ["released"]
-        ledger.verify()
-
-
-def test_a_ledger_that_keeps_nothing_shows_once(where: Where) -> None:
-    with opened(where, keep=False) as ledger:
-        assert vote(ledger.once("k")).value in (1, 2)
-        with pytest.raises(KeyConflictError, match="consumed"):
-            vote(ledger.once("k"))
-        assert [entry.state for entry in ledger.entries()] == ["consumed"]
 
 
 def test_a_winner_that_cannot_be_written_down_is_shown_once(where: Where) -> None:

@@ -23,26 +23,28 @@ from snugdp.noise import (
     Simulation,
     tail,
 )
-from snugdp.noise.exact.deviate import Deviate
+from snugdp.noise.exact.deviate import Deviate, largest
 from snugdp.noise.exact.refine import Bits
-from snugdp.noise.exact.sums import largest
 from snugdp.secrecy.secret import Secret
+from tests.effort import repeated
 
-from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, rate_p, scaled, spread, suspicious
+from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, WRONG_FEW, draws, rate_p, scaled, spread, suspicious
 
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
-FACTORS = [Fraction(1), *WRONG]
 names = pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
 sources = pytest.mark.parametrize("noise", SOURCES, ids=lambda noise: type(noise).__name__)
-factors = pytest.mark.parametrize("factor", FACTORS, ids=str)
+FEW = [Fraction(1), *WRONG_FEW]
+factors = pytest.mark.parametrize("factor", [Fraction(1), *WRONG], ids=str)
+few_factors = pytest.mark.parametrize("factor", FEW, ids=str)
 
 
+@repeated
 @sources
 @names
-@factors
+@few_factors
 def test_add(noise: Noise, law: Law, factor: Fraction) -> None:
     secret = Secret(10**30 + 7)
-    drawn = [int(noise.add(secret, scaled(law, factor)) - 10**30 - 7) for _ in range(3000)]
+    drawn = [int(noise.add(secret, scaled(law, factor)) - 10**30 - 7) for _ in range(draws(3000))]
     assert suspicious(drawn, law) == (factor != 1)
 
 
@@ -57,13 +59,14 @@ def test_add_integers(noise: Noise, law: Law, factor: Fraction) -> None:
     assert suspicious([a - b for a, b in zip(released, values.tolist(), strict=True)], law) == (factor != 1)
 
 
+@repeated
 @sources
 @names
-@factors
+@few_factors
 def test_at_least(noise: Noise, law: Law, factor: Fraction) -> None:
     """A test far above and one far below the threshold: how often the noise turns the answer around."""
     distance = math.ceil(1.4 * spread(law))
-    n = 2800 if isinstance(law, Gaussian | DiscreteGaussian) else 4500
+    n = draws(2800 if isinstance(law, Gaussian | DiscreteGaussian) else 4500)
     used = scaled(law, factor)
     up = sum(noise.at_least(Secret(5), used, 5 + distance) for _ in range(n))
     down = sum(not noise.at_least(Secret(5 + distance), used, 5) for _ in range(n))
@@ -91,13 +94,14 @@ def winning(law: Continuous, lead: float) -> float:
     return 1 - math.exp(-t) * (2 + t) / 4
 
 
+@repeated
 @sources
-@factors
+@few_factors
 @pytest.mark.parametrize("law", CONTINUOUS, ids=lambda law: type(law).__name__)
 def test_argmax(noise: Noise, law: Continuous, factor: Fraction) -> None:
     used = scaled(law, factor)
     assert not isinstance(used, Discrete)
-    lead, n = round(2 * spread(law)), 6500 if isinstance(law, Laplace) else 5000
+    lead, n = round(2 * spread(law)), draws(6500 if isinstance(law, Laplace) else 5000)
     scores: Secret[Sequence[int | Fraction]] = Secret([0, Fraction(lead)])
     won = sum(noise.argmax(scores, used) for _ in range(n))
     assert (rate_p(won, n, winning(law, lead)) < ALPHA) == (factor != 1)
@@ -139,11 +143,12 @@ def test_choice(noise: Noise, n: int) -> None:
     assert all(rate_p(count, 6000, 1 / n) > ALPHA / 10 for count in counts.tolist())
 
 
+@repeated
 @pytest.mark.parametrize("stretch", [Fraction(1, 3), Fraction(5)])
 def test_a_stretch_multiplies_the_noise(stretch: Fraction) -> None:
-    for factor in FACTORS:
+    for factor in FEW:
         law = Gaussian(factor * 4 / stretch)
-        drawn = [int(Exact().add(Secret(0), law, stretch=Secret(stretch))) for _ in range(1500)]
+        drawn = [int(Exact().add(Secret(0), law, stretch=Secret(stretch))) for _ in range(draws(1500))]
         assert suspicious(drawn, Gaussian(4)) == (factor != 1)
     assert Exact().add(Secret(Fraction(5, 2)), Laplace(1), stretch=Secret(0)) == 3
 

@@ -14,7 +14,6 @@ from snugdp.numerics import blas
 from snugdp.numerics.blas import gram_is_exact, products_are_exact, require_exact_gram, require_exact_products
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.tables.layouts.boxes import BoxSchema
-from snugdp.tables.limits import RowLimits
 from snugdp.tables.losses.losses import Logistic
 from snugdp.tables.passes.distances import ScalePass
 from snugdp.tables.passes.glm import FixedGradient
@@ -23,7 +22,7 @@ from snugdp.tables.passes.hessian import HessianEnclosure
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.passes.scores import ScorePass
 from snugdp.tables.passes.softmax import SoftmaxGradient
-from snugdp.tables.rowmap import RowMap
+from snugdp.tables.rowmap import RowLimits, RowMap
 from snugdp.tables.schema.schema import Number, Schema
 from tests.numerics.fast_products import (
     Product,
@@ -78,7 +77,7 @@ def test_numpy_is_exact_in_every_shape(rows: int, d: int, threads: int) -> None:
 @pytest.mark.parametrize("sizes", [(2, 2048, 5), (8, 1024, 20), (32, 500, 71), (64, 300, 131)])
 @pytest.mark.parametrize("levels", [1, 2, 9])
 @pytest.mark.parametrize("step", STEPS)
-def test_fast_products_are_refused(step: str, levels: int, sizes: tuple[int, int, int], threads: int) -> None:
+def test_fast_products_are_refused(step: str, levels: int, sizes: tuple[int, int, int]) -> None:
     cutoff, rows, d = sizes
     fast = recursive(STEPS[step], cutoff, levels)
     for product in (fast, levelled(fast), shuffled(fast, d), shuffled(levelled(fast), d)):

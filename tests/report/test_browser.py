@@ -22,6 +22,7 @@ LONG = "a_column_with_a_very_long_name_" * 6
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the report was not looked at in a browser"),
     pytest.mark.xdist_group("browser"),
+    pytest.mark.slow,
 ]
 
 PROBE = """
@@ -149,7 +150,6 @@ def others() -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
 def test_other_kinds_fit_on_a_phone(tmp_path: Path) -> None:
     for name, page in others().items():
         (across, wide, headings, _, _), complaints = seen(page, tmp_path, 390)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import snugdp
@@ -25,18 +26,25 @@ from tests.plans import plan_of
 
 ROOT = Path(snugdp.__file__).parent
 WORDS = {"StepNoise": STEPS, "Note": NOTES, "noted": NOTES}
+CODED = (*WORDS, "PassChance")
 
 
 def codes(name: str, place: int) -> set[str]:
     """The codes that are given to a function of this name as its argument at this place."""
     found: set[str] = set()
-    for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
-                given = node.args[place] if len(node.args) > place else None
-                kinds = ast.walk(given) if isinstance(given, ast.IfExp) else [given]
-                found |= {n.value for n in kinds if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    for node in calls():
+        if isinstance(node.func, ast.Name) and node.func.id == name:
+            given = node.args[place] if len(node.args) > place else None
+            kinds = ast.walk(given) if isinstance(given, ast.IfExp) else [given]
+            found |= {n.value for n in kinds if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     return found
+
+
+@cache
+def calls() -> list[ast.Call]:
+    """All calls in the library."""
+    texts = [text for path in ROOT.rglob("*.py") if any(name in (text := path.read_text()) for name in CODED)]
+    return [node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
 
 
 def test_every_code_has_words() -> None:

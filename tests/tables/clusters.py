@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,19 +41,26 @@ def needs_pyspark() -> None:
 
 
 @contextmanager
-def spark_session(master: str) -> Iterator[Any]:
-    """Workers are other processes: they find the passes of the tests by PYTHONPATH."""
+def spark_session(master: str, folder: Path) -> Iterator[Any]:
+    """In an environment that was not activated: the first ``python3`` cannot run anything.
+
+    Workers are other processes: they find the passes of the tests by PYTHONPATH.
+    """
     from pyspark.sql import SparkSession
 
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     settings = {
-        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "3",
+        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": PATH,
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": quick, "spark.executor.extraJavaOptions": quick,
     }  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        wrong = folder / "python3"
+        wrong.write_text("#!/bin/sh\nexit 1\n")
+        wrong.chmod(0o755)
+        patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        patch.delenv("PYSPARK_PYTHON", raising=False)
         patch.setenv("PYTHONPATH", PATH)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(master)
@@ -70,6 +76,7 @@ def spark_session(master: str) -> Iterator[Any]:
 
 def in_files(session: Any, folder: Path) -> Any:
     """The table as five Parquet files, seen by Spark."""
+    folder.mkdir()
     for i in range(5):
         TABLE[i * 800 : (i + 1) * 800].write_parquet(folder / f"{i}.parquet")
     return session.read.parquet(str(folder))

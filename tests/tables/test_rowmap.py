@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from snugdp.tables.limits import RowLimits
-from snugdp.tables.rowmap import RowMap
+from snugdp.tables.rowmap import RowLimits, RowMap
 
 Floats = NDArray[np.float64]
 STRANGE = [0.0, -0.0, math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -2.5e-310, 1.0, -1.0, 0.1, 3.0]

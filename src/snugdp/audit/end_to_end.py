@@ -155,7 +155,8 @@ def _features(values: Sequence[Any], trained: Sequence[Any]) -> Floats:
     for value in values:
         flat = (_flat(value) + [0.0] * width)[:width]
         squares = [a * b for i, a in enumerate(flat) for b in flat[i:]] if width <= _SQUARES else []
-        rows.append([float(value is None), *flat, *squares, *(float(_words(value) == name) for name in common)])
+        word = _words(value)
+        rows.append([float(value is None), *flat, *squares, *(float(word == name) for name in common)])
     table = np.nan_to_num(np.array(rows, dtype=np.float64), nan=0.0, posinf=1e9, neginf=-1e9)
     return np.sign(table) * np.minimum(np.abs(table), 1e9)
 

@@ -18,7 +18,7 @@ from snugdp.estimators.inputs import FitBounds, InputTable, read, target_of
 from snugdp.estimators.labels import declared, labels_of
 from snugdp.numerics.rationals import rational
 from snugdp.tables.losses.losses import Logistic, Loss, OneAgainst, SoftHinge, Softmax, TamedPoisson
-from snugdp.tables.schema.labels import MAX_CLASSES, classes_in, codes, with_classes
+from snugdp.tables.schema.scaling import MAX_CLASSES, classes_in, codes, with_classes
 from snugdp.tables.schema.schema import Layout, Number, Schema
 
 Floats = NDArray[np.float64]

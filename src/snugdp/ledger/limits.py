@@ -29,9 +29,9 @@ LINES = (Fraction(7, 10), Fraction(2, 5), Fraction(1, 5))  # where they touch, i
 SHARES = (Fraction(1, 25), Fraction(3, 20), Fraction(1, 200))  # of delta: the lines' leak, failure, variation
 MOST_ATOMS = 32  # in a box
 MOST_EQUAL = 64  # charges like the first that the main box makes an effort to hold
-_FEW, _MANY = 4, 24  # halvings of the shares, for many charges like the first, and for the first alone
+_HALVINGS, _MAX_HALVINGS = 4, 24  # halvings of the shares, for many charges like the first, and for the first alone
 _STEPS = 30
-_FEW_BRANCHES = 4  # of an atom that a box may hold many times
+_MAX_BRANCHES = 4  # of an atom that a box may hold many times
 _GRID, _LEAST = Fraction(2) ** costs.GRID, Fraction(2) ** 400
 _LARGEST = 10_000  # epsilon; beyond it no variation is taken, for 1 + e^epsilon is too long a number
 
@@ -161,6 +161,7 @@ def fixes(budget: Budget, total: Cost) -> bool:
     return not (bounded and total.epsilon <= budget.epsilon and total.delta <= budget.delta)
 
 
+@lru_cache(maxsize=256)
 def legal(budget: Budget, boxes: tuple[Box, ...], before: Cost) -> bool:
     """Whether the boxes, fixed when ``before`` had been spent, keep the budget (Theorem 3; certified)."""
     if any(box.order and (box.order <= 1 or box.limit.mu_squared or box.limit.atoms) for box in boxes):
@@ -176,6 +177,7 @@ def legal(budget: Budget, boxes: tuple[Box, ...], before: Cost) -> bool:
     return sum(map(Fraction, leaks), Fraction(0)) <= left
 
 
+@lru_cache(maxsize=256)  # whoever asks whether a charge would be taken makes it next
 def boxes_for(budget: Budget, before: Cost, total: Cost) -> tuple[Box, ...]:
     """The boxes that a charge fixes; none if it does not fit.
 
@@ -191,7 +193,7 @@ def boxes_for(budget: Budget, before: Cost, total: Cost) -> tuple[Box, ...]:
         return ()
     whole = _largest(fits, once, _most(total, MOST_EQUAL))
     start = 4 if whole == 1 else 1  # where no second one fits, other kinds are more likely to follow
-    for least, halvings in ((whole, _FEW), (once, _MANY)):
+    for least, halvings in ((whole, _HALVINGS), (once, _MAX_HALVINGS)):
         for halving in range(halvings):
             boxes = _family(budget, before, total, least, Fraction(start, 2**halving))
             if boxes and boxes[0].covers(total) and legal(budget, boxes, before):
@@ -224,7 +226,7 @@ def _most(total: Cost, most: int | None) -> int | None:
     """How often a first charge with atoms may be in a box. Many branches take too long to multiply out: once."""
     if not total.atoms:
         return most
-    short = all(max(len(set(atom.add)), len(set(atom.remove))) <= _FEW_BRANCHES for atom in total.atoms)
+    short = all(max(len(set(atom.add)), len(set(atom.remove))) <= _MAX_BRANCHES for atom in total.atoms)
     return max(1, MOST_ATOMS // len(total.atoms)) if short else 1
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, isqrt
+from math import ceil
 from typing import TypeAlias
 
 from flint import arb
 
+from snugdp.accounting import discrete
 from snugdp.noise.exact.refine import exactly, refine
 from snugdp.numerics.rationals import Real, rational
 
@@ -29,17 +30,21 @@ def _positive(value: Real, name: str) -> Fraction:
 
 
 @dataclass(frozen=True, init=False)
-class Laplace:
-    """The real law with density exp(-|z| / scale) / (2 scale).
-
-    >>> Laplace(0.1).scale
-    Fraction(1, 10)
-    """
+class _Scaled:
+    """A law of this scale."""
 
     scale: Fraction
 
     def __init__(self, scale: Real) -> None:
         object.__setattr__(self, "scale", _positive(scale, "scale"))
+
+
+class Laplace(_Scaled):
+    """The real law with density exp(-|z| / scale) / (2 scale).
+
+    >>> Laplace(0.1).scale
+    Fraction(1, 10)
+    """
 
 
 @dataclass(frozen=True, init=False)
@@ -52,24 +57,12 @@ class Gaussian:
         object.__setattr__(self, "sigma", _positive(sigma, "sigma"))
 
 
-@dataclass(frozen=True, init=False)
-class Gumbel:
+class Gumbel(_Scaled):
     """The real law with distribution function exp(-exp(-z / scale)). It is not symmetric."""
 
-    scale: Fraction
 
-    def __init__(self, scale: Real) -> None:
-        object.__setattr__(self, "scale", _positive(scale, "scale"))
-
-
-@dataclass(frozen=True, init=False)
-class DiscreteLaplace:
+class DiscreteLaplace(_Scaled):
     """The law on whole numbers with P(x) proportional to exp(-|x| / scale)."""
-
-    scale: Fraction
-
-    def __init__(self, scale: Real) -> None:
-        object.__setattr__(self, "scale", _positive(scale, "scale"))
 
 
 @dataclass(frozen=True, init=False)
@@ -96,9 +89,9 @@ def pmf(law: Discrete, x: int) -> float:
     at = Fraction(int(x))
     if isinstance(law, DiscreteLaplace):
         rate = 1 / law.scale
-        return _number(lambda _: exactly(rate / 2).tanh() * exactly(-abs(at) * rate).exp())
+        return _number(lambda: exactly(rate / 2).tanh() * exactly(-abs(at) * rate).exp())
     exponent = -at * at / (2 * law.variance)
-    return _number(lambda p: exactly(exponent).exp() / _theta(law.variance, p))
+    return _number(lambda: exactly(exponent).exp() / discrete.mass(law.variance))
 
 
 def rounded_pmf(law: Continuous, m: int) -> float:
@@ -109,14 +102,14 @@ def rounded_pmf(law: Continuous, m: int) -> float:
     """
     low, high = Fraction(2 * m - 1, 2), Fraction(2 * m + 1, 2)
     if m > 0:
-        return _number(lambda p: _tail(law, low, p) - _tail(law, high, p))
-    return _number(lambda p: _cdf(law, high, p) - _cdf(law, low, p))
+        return _number(lambda: _tail(law, low) - _tail(law, high))
+    return _number(lambda: _cdf(law, high) - _cdf(law, low))
 
 
 def cdf(law: Law, x: Real) -> float:
     """P[Z <= x], accurate in the far tail as well."""
     at = rational(x, "x")
-    return _number(lambda p: _cdf(law, at, p))
+    return _number(lambda: _cdf(law, at))
 
 
 def tail(law: Law, x: Real) -> float:
@@ -128,10 +121,10 @@ def tail(law: Law, x: Real) -> float:
     True
     """
     at = rational(x, "x")
-    return _number(lambda p: _tail(law, at, p))
+    return _number(lambda: _tail(law, at))
 
 
-def _number(value: Callable[[int], arb]) -> float:
+def _number(value: Callable[[], arb]) -> float:
     """The float nearest to a positive real, from balls of rising precision."""
 
     def decide(ball: arb) -> float | None:
@@ -139,16 +132,16 @@ def _number(value: Callable[[int], arb]) -> float:
             return float(ball.mid())
         return 0.0 if abs(ball) < arb((1, -_VANISHING)) else None
 
-    return refine(value, decide, 128)
+    return refine(lambda _: value(), decide, 128)
 
 
-def _cdf(law: Law, x: Fraction, accuracy: int) -> arb:
+def _cdf(law: Law, x: Fraction) -> arb:
     if isinstance(law, Gumbel):
         return (-exactly(-x / law.scale).exp()).exp()
-    return _tail(law, -x, accuracy)
+    return _tail(law, -x)
 
 
-def _tail(law: Law, x: Fraction, accuracy: int) -> arb:
+def _tail(law: Law, x: Fraction) -> arb:
     if isinstance(law, Gumbel):
         return -(-exactly(-x / law.scale).exp()).expm1()
     if isinstance(law, Gaussian):
@@ -158,34 +151,8 @@ def _tail(law: Law, x: Fraction, accuracy: int) -> arb:
         return half if x >= 0 else 1 - half
     first = ceil(x)
     if first <= 0:
-        return 1 - _tail(law, Fraction(1 - first), accuracy)
+        return 1 - _tail(law, Fraction(1 - first))
     if isinstance(law, DiscreteLaplace):
         rate = exactly(-1 / law.scale).exp()
         return exactly(-first / law.scale).exp() / (1 + rate)
-    return _gaussian_sum(law.variance, first, accuracy) / _theta(law.variance, accuracy)
-
-
-def _gaussian_sum(variance: Fraction, first: int, accuracy: int) -> arb:
-    """The sum of exp(-z**2 / (2 variance)) over z >= first > 0."""
-    term = exactly(-first * first / (2 * variance)).exp()
-    ratio = exactly(-(2 * first + 1) / (2 * variance)).exp()
-    shrink = exactly(-1 / variance).exp()
-    small = term * arb((1, -accuracy))
-    total = arb(0)
-    while not (term < small and ratio < 1):
-        total += term
-        term *= ratio
-        ratio *= shrink
-    rest = term / (1 - ratio)  # the ratios only fall, so a geometric series is an upper bound
-    return total + arb(rest / 2, rest / 2)
-
-
-def _theta(variance: Fraction, accuracy: int) -> arb:
-    """The sum of exp(-z**2 / (2 variance)) over all whole numbers z, by Poisson summation when it is wide."""
-    if variance * 6 < 1:
-        return 1 + 2 * _gaussian_sum(variance, 1, accuracy)
-    rate = 2 * arb.pi() ** 2 * exactly(variance)
-    count = isqrt(floor(accuracy / (3 * variance))) + 2
-    terms = [(-rate * j * j).exp() for j in range(1, count + 1)]
-    rest = terms[-1]  # what follows is at most this: the ratio is below 1/2
-    return (2 * arb.pi() * exactly(variance)).sqrt() * (1 + 2 * sum(terms, arb(0)) + arb(rest, rest) * 2)
+    return discrete.tail(law.variance, first)

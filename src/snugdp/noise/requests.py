@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.accounting.selection import Law as RunLaw
 from snugdp.noise import checks
 from snugdp.noise.exact.minimiser import Problem, check_minimiser
 from snugdp.noise.exact.posterior import check_posterior
@@ -23,6 +22,9 @@ from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gau
 from snugdp.noise.number import finite, number
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.secret import Secret
+
+if TYPE_CHECKING:
+    from snugdp.accounting.selection.run_counts import Law as RunLaw
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.unit import Unit
@@ -47,15 +48,27 @@ class Confidence:
     sigma: Fraction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelRequest:
-    """What was asked for."""
+    """What was asked for. Equal requests have equal plans, and their search is made once."""
 
     budget: Budget
     size: Size
     sigma: Fraction | None
     confidence: Confidence | None
     belief: VoteBelief
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LabelRequest) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        leads, counts, tops = self.belief.ballots.leads, self.belief.ballots.counts, self.belief.tops
+        public = (self.budget, self.size, self.sigma, self.confidence, self.belief.assumed)
+        return (*public, leads.shape, *(array.tobytes() for array in (leads, counts, tops)))
 
     @property
     def doubt(self) -> VoteBelief:
@@ -127,18 +140,27 @@ def tested(request: LabelRequest) -> Proposal:
         unknown = request.belief.assumed
         found = search.for_nobody() if unknown else search.for_both(request.belief, request.doubt)
         return _behind_test(request, request.sigma, search, found)
+    sigma = _best_noise(request)
+    if sigma is None:
+        return plain(request, Note("plain-is-as-good"))
+    search = _search(request, sigma)
+    return _behind_test(request, sigma, search, search.for_both(request.belief, request.doubt))
+
+
+@lru_cache(maxsize=8)  # a plan, and then the release
+def _best_noise(request: LabelRequest) -> Fraction | None:
+    """The noise behind a test that promises most; None if plain noise promises as much."""
 
     def value(noise: float) -> float:
         return _search(request, _rounded(noise)).for_belief(request.belief).chance * request.right(noise)
 
+    largest = request.least_plain
     end = float(largest or request.size.teachers)
     near = best_sigmas(value, end, request.right(end) if largest else 0.0, 8 if request.confidence is None else 6)
     if largest is not None and not near:
-        return plain(request, Note("plain-is-as-good"))
+        return None
     near = near or {end: 0.0}
-    sigma = _rounded(max(near, key=lambda noise: _prepared(request, noise)))
-    search = _search(request, sigma)
-    return _behind_test(request, sigma, search, search.for_both(request.belief, request.doubt))
+    return _rounded(max(near, key=lambda noise: _prepared(request, noise)))
 
 
 def _prepared(request: LabelRequest, noise: float) -> tuple[float, float]:

@@ -151,7 +151,7 @@ class Bounds:
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:
             return Secret(tally(numbers(data))[None, :])
-        from snugdp.tables.engines.base import measure  # polars and the engines: only for those who bring a table
+        from snugdp.tables.engines import measure  # polars and the engines: only for those who bring a table
         from snugdp.tables.sources import open_source
 
         source = open_source(data)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.rationals import Real
 from snugdp.secrecy.private_state import PrivateState
-from snugdp.tables.engines.base import gather
-from snugdp.tables.layouts.arrays import ArraySchema, ArraySource
+from snugdp.tables.engines import gather
+from snugdp.tables.layouts.arrays import ArraySource
 from snugdp.tables.layouts.boxes import Box, BoxSchema
 from snugdp.tables.passes.scores import Integers, ScorePass, Scores, block_sums
 from snugdp.tables.rows import Rows
@@ -51,7 +51,7 @@ class Candidates(PrivateState):
         if not isinstance(self.box, BoxSchema):
             raise TypeError("a matrix needs a box schema")
         if isinstance(self._X, np.ndarray):
-            return ArraySource(self._X, self._y, cast(ArraySchema, self.box))  # of which it reads names and columns
+            return ArraySource(self._X, self._y, self.box)
         if self._y is None:
             raise ValueError("a sparse matrix needs targets")
         return SparseSource(self._X, self._y, self.box.names, self.box.target)
@@ -79,14 +79,14 @@ class Candidates(PrivateState):
     def block_sums(
         self, parts: int, lots: Callable[[int, int], Integers]
     ) -> tuple[Integers, Integers, Integers, Integers]:
-        """The sums of blocks of rows; see ``passes_scores.block_sums``."""
+        """The sums of blocks of rows; see ``passes.scores.block_sums``."""
         return block_sums(self._source, self.work, parts, lots)
 
     def rows(self, support: tuple[int, ...], x_norm: Real) -> Rows:
         """The rows with the chosen entries alone."""
         layout = self.box.only(support, x_norm)
-        if self._X is None:
+        if self._X is None or not isinstance(layout, BoxSchema):
             return Rows(self._source, layout, progress=False)
         chosen = self._X[:, list(support)]
         dense = chosen if isinstance(chosen, np.ndarray) else chosen.toarray()
-        return Rows(ArraySource(dense, self._y, cast(ArraySchema, layout)), layout)
+        return Rows(ArraySource(dense, self._y, layout), layout)

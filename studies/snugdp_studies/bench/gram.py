@@ -5,45 +5,51 @@ Set OPENBLAS_NUM_THREADS=1 before the program starts, as ``make bench`` does: nu
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from snugdp.tables.engines import Local, measure
 from snugdp.tables.passes.moments import GramPass, Moments
 from snugdp.tables.rowmap import RowMap
-from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.schema import Number, Schema
-from snugdp.tables.sources.base import Batch, Partition, Source
+from snugdp.tables.sources import Csv, open_source
+from snugdp.tables.sources.base import Batch, UndividedSource
 from snugdp_studies.bench.contest.speed import Jobs, Timing, timed
 
 Floats = NDArray[np.float64]
 
+PARTS = ("memory", "stream", "growth", "files")
 IN_MEMORY = ((1_000_000, 20), (200_000, 100))
 STREAMED = (5_000_000, 20)
 GENERATED = (5_000_000, 50_000_000)
 _STEP = 100_000
 
 
-def run(parts: Sequence[str] = ("memory", "stream", "growth"), repeats: int = 7) -> list[Timing]:
+def run(parts: Sequence[str] = PARTS, repeats: int = 7) -> list[Timing]:
     """The contenders of every part, in turn, ``repeats`` times over, so that a busy moment hits all of them alike."""
     measured: dict[str, Callable[[], list[Timing]]] = {
         "memory": lambda: in_memory(repeats),
         "stream": lambda: streamed(repeats),
-        "growth": lambda: growth(),
+        "growth": growth,
+        "files": lambda: from_files(min(repeats, 3)),
     }
-    unknown = [part for part in parts if part not in measured]
-    if unknown:
-        raise ValueError(f"parts are {', '.join(measured)}")
+    if not set(parts) <= set(PARTS):
+        raise ValueError(f"parts are {', '.join(PARTS)}")
     return [row for part in parts for row in measured[part]()]
 
 
@@ -99,12 +105,6 @@ def numbers(n: int, d: int, start: int = 0) -> Floats:
 
 def streamed(repeats: int = 3, rows: int = STREAMED[0], d: int = STREAMED[1]) -> list[Timing]:
     """A Parquet file read by Polars in batches: decoded only, multiplied in floats, and exactly."""
-    import polars as pl
-
-    from snugdp.tables.engines.base import measure
-    from snugdp.tables.engines.local import Local
-    from snugdp.tables.sources import open_source
-
     work = GramPass(schema(d))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
@@ -119,13 +119,46 @@ def streamed(repeats: int = 3, rows: int = STREAMED[0], d: int = STREAMED[1]) ->
 
 
 def _float_stream(path: Path, d: int) -> Floats:
-    import polars as pl
-
     gram = np.zeros((d, d))
     for batch in pl.scan_parquet(path).collect_batches(maintain_order=False, lazy=True):
         X = batch.to_numpy()
         gram += X.T @ X
     return gram
+
+
+def from_files(repeats: int = 3, rows: int = 500_000, d: int = 20) -> list[Timing]:
+    """One exact pass over the same rows in different files: what a format costs.
+
+    Parquet, and CSV as it is, with every cell in quotes, gzipped, and line by line with quotes inside cells.
+    """
+    work = GramPass(schema(d))
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = {
+            name: partial(measure, path, work, progress=False) for name, path in _files(Path(folder), rows, d).items()
+        }
+        return timed(f"{rows:,} x {d} from a file", jobs, repeats)
+
+
+def _files(folder: Path, rows: int, d: int) -> dict[str, Path | Csv]:
+    values = table(rows, d, 0)
+    names = {
+        "Parquet": "rows.parquet",
+        "Arrow": "rows.arrow",
+        "CSV": "rows.csv",
+        "CSV, every cell in quotes": "quoted.csv",
+        "CSV, gzipped": "rows.csv.gz",
+        "CSV, quotes inside cells": "irregular.csv",
+    }
+    paths = {name: folder / file for name, file in names.items()}
+    values.write_parquet(paths["Parquet"])
+    values.write_ipc(paths["Arrow"])
+    values.write_csv(paths["CSV"])
+    values.write_csv(paths["CSV, every cell in quotes"], quote_style="always")
+    with paths["CSV"].open("rb") as plain, gzip.open(paths["CSV, gzipped"], "wb", compresslevel=1) as packed:
+        shutil.copyfileobj(plain, packed)
+    inches = values.with_columns(note=pl.lit('5" pipe'))
+    inches.write_csv(paths["CSV, quotes inside cells"], quote_style="never")
+    return {**paths, "CSV, quotes inside cells": Csv(paths["CSV, quotes inside cells"], multiline=False)}
 
 
 def growth(rows: Sequence[int] = GENERATED, d: int = STREAMED[1]) -> list[Timing]:
@@ -142,8 +175,6 @@ def growth(rows: Sequence[int] = GENERATED, d: int = STREAMED[1]) -> list[Timing
 
 def report_generated(rows: int, d: int) -> None:
     """Print the seconds and the peak megabytes of one pass over generated rows: the inside of ``growth``."""
-    from snugdp.tables.engines.base import measure
-
     source, work = Generated(rows, d), GramPass(schema(d))
     measure(Generated(_STEP, d), work, progress=False)
     start = perf_counter()
@@ -163,25 +194,14 @@ def _peak_kilobytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "darwin" else 1)
 
 
-class Generated(Source, Partition):
+class Generated(UndividedSource):
     """Rows made up as they are read: slices of one table at different places, so that making them costs nothing."""
+
+    name = "the generated table"
 
     def __init__(self, rows: int, d: int) -> None:
         self._rows, self._table = rows, nw.from_native(table(2 * _STEP, d, 0), eager_only=True)
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """All floats."""
-        return dict(self._table.schema)
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the generated table"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
+        self.types = dict(self._table.schema)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows."""
@@ -197,6 +217,4 @@ def schema(d: int) -> Schema:
 
 def table(n: int, d: int, start: int) -> Any:
     """Made-up rows, the same for the same ``start``."""
-    import polars as pl
-
     return pl.DataFrame(numbers(n, d, start), schema=[f"x{j}" for j in range(d)], orient="row")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -18,30 +17,14 @@ from snugdp.accounting.selection import Law
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 COUNTS = (2, 3, 5, 8, 12, 20, 30, 50, 80, 130, 200, 320, 500, 1000)
 
+ALONE = "one run, no selection"
 Afford = Callable[[float, float], float]  # from epsilon and delta to the mu of a run
 
 
-@dataclass(frozen=True)
-class Row:
-    """One accounting, and the Gaussian mu that it leaves to a run at each epsilon."""
-
-    name: str
-    mu: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One accounting in the picture: the epsilon of a run, at the total delta, for each number of candidates."""
-
-    name: str
-    counts: tuple[int, ...]
-    epsilons: tuple[float, ...]
-
-
-def run(runs: float = 30, delta: float = 1e-6, epsilons: tuple[float, ...] = EPSILONS) -> Iterator[Row]:
-    """The table: the largest Gaussian run within a total budget, for so many runs on average."""
-    for name, afford in {**_ours(runs), **_peer(runs)}.items():
-        yield Row(name, tuple(afford(epsilon, delta) for epsilon in epsilons))
+def run(runs: float = 30, delta: float = 1e-6, epsilons: tuple[float, ...] = EPSILONS) -> dict[str, list[float]]:
+    """The table: the mu of the largest Gaussian run within a total budget, for so many runs on average."""
+    accountings = {**_ours(runs), **_peer(runs)}
+    return {name: [afford(epsilon, delta) for epsilon in epsilons] for name, afford in accountings.items()}
 
 
 def calibration_seconds(runs: float = 30, repeats: int = 5) -> float:
@@ -54,12 +37,11 @@ def calibration_seconds(runs: float = 30, repeats: int = 5) -> float:
     return median(taken[1:])  # the first one loads libraries
 
 
-def lines(epsilon: float = 1.0, delta: float = 1e-6, counts: tuple[int, ...] = COUNTS) -> Iterator[Line]:
-    """The picture's data: as many runs on average as there are candidates."""
-    for name in _ours(30):
-        if name != "one run, no selection" and "C1" not in name and "binomial" not in name:
-            found = (_ours(count)[name](epsilon, delta) for count in counts)
-            yield Line(name, counts, tuple(gauss.epsilon(mu, delta) if mu else 0.0 for mu in found))
+def lines(epsilon: float = 1.0, delta: float = 1e-6, counts: tuple[int, ...] = COUNTS) -> dict[str, list[float]]:
+    """The picture's data: the epsilon of a run, at the total delta, for as many runs on average as candidates."""
+    drawn = [name for name in _ours(30) if name != ALONE and "C1" not in name and "binomial" not in name]
+    affordable = {name: [_ours(count)[name](epsilon, delta) for count in counts] for name in drawn}
+    return {name: [gauss.epsilon(mu, delta) if mu else 0.0 for mu in found] for name, found in affordable.items()}
 
 
 def plot(file: Path, epsilon: float = 1.0, delta: float = 1e-6, counts: tuple[int, ...] = COUNTS) -> None:
@@ -70,10 +52,9 @@ def plot(file: Path, epsilon: float = 1.0, delta: float = 1e-6, counts: tuple[in
     with mpl.rc_context({"svg.hashsalt": "snugdp", "svg.fonttype": "none", "font.size": 10}):
         figure = Figure(figsize=(9.0, 4.4), layout="constrained")
         axes = figure.add_subplot()
-        for place, line in enumerate(lines(epsilon, delta, counts)):
-            ours = line.name.startswith("C2")
-            width, style = (2.2, "-") if ours else (1.4, "--")
-            axes.plot(line.counts, line.epsilons, style, linewidth=width, color=f"C{place}", label=line.name)
+        for index, (name, left) in enumerate(lines(epsilon, delta, counts).items()):
+            width, style = (2.2, "-") if name.startswith("C2") else (1.4, "--")
+            axes.plot(counts, left, style, linewidth=width, color=f"C{index}", label=name)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xticks([2, 5, 10, 30, 100, 300, 1000], labels=["2", "5", "10", "30", "100", "300", "1000"])
@@ -90,7 +71,7 @@ def plot(file: Path, epsilon: float = 1.0, delta: float = 1e-6, counts: tuple[in
 def _ours(runs: float) -> dict[str, Afford]:
     geometric = selection.geometric(runs)
     return {
-        "one run, no selection": gauss.mu,
+        ALONE: gauss.mu,
         "C2, eta = -1/2": _by(selection.truncated_negative_binomial("-0.5", runs)),
         "C2, logarithmic": _by(selection.logarithmic(runs)),
         "C2, geometric": _by(geometric),

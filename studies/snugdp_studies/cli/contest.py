@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,17 +11,15 @@ import typer
 from rich.console import Console
 
 from snugdp.cli.errors import in_plain_words
+from snugdp_studies.cli.shared import Delta, Epsilons, Json, names, numbers, watched, writable
 
 Datasets = Annotated[str | None, typer.Option(help="Names of tables, separated by commas; all if not given.")]
-Epsilons = Annotated[str, typer.Option(help="Budgets, separated by commas.")]
-Delta = Annotated[float, typer.Option(help="The delta of every budget.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Splits of each table, each with noise of its own.")]
 Methods = Annotated[str | None, typer.Option(help="Contenders, separated by commas; all if not given.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
-Json = Annotated[Path | None, typer.Option("--json", help="Write every number to this file.")]
 Speed = Annotated[bool, typer.Option(help="Measure fit times on made-up rows instead.")]
 Rows = Annotated[int, typer.Option(min=1000, help="Rows for --speed.")]
-Repeats = Annotated[int, typer.Option(min=1, help="Runs of each contender for --speed.")]
+Times = Annotated[int, typer.Option(min=1, help="Runs of each contender for --speed.")]
 
 
 def regression(
@@ -40,22 +39,21 @@ def regression(
     file: Json = None,
     speed: Speed = False,
     rows: Rows = 1_000_000,
-    repeats: Repeats = 3,
+    repeats: Times = 3,
 ) -> None:
     """Errors of every method on held-out rows of your tables; or, with --speed, fit times beside scikit-learn's.
 
     Example: snugdp bench regression --data synthetic --seeds 2 --epsilons 1
     """
-    from snugdp_studies.bench.regression import speed as times
-    from snugdp_studies.bench.regression.task import TASK
+    from snugdp_studies.bench import regression as contest
 
     with in_plain_words():
         if speed:
-            times.show(times.run(rows, repeats=repeats, methods=_names(methods)), Console())
+            contest.show_times(contest.fit_times(rows, repeats=repeats, methods=_asked(methods)), Console())
             return
-        factors = (1.0,) if loose is None else (1.0, loose)
-        wish = {"variants": factors, "epsilons": _numbers(epsilons), "delta": delta, "seeds": seeds}
-        _run(TASK, (data, _names(datasets), _names(methods)), wish, jobs, file)
+        variants = (1.0,) if loose is None else (1.0, loose)
+        budgets = {"epsilons": numbers(epsilons), "delta": delta, "seeds": seeds}
+        _run(contest.TASK, (data, _asked(datasets), _asked(methods)), {"variants": variants, **budgets}, jobs, file)
 
 
 def classification(
@@ -74,40 +72,34 @@ def classification(
     file: Json = None,
     speed: Speed = False,
     rows: Rows = 1_000_000,
-    repeats: Repeats = 2,
+    repeats: Times = 2,
 ) -> None:
     """Log-loss and accuracy of every method on held-out rows of your tables; or, with --speed, fit times.
 
     Example: snugdp bench classification --data synthetic --seeds 2 --epsilons 1
     """
-    from snugdp_studies.bench.classification import speed as times
-    from snugdp_studies.bench.classification.task import TASK
+    from snugdp_studies.bench import classification as contest
 
     with in_plain_words():
         if speed:
-            times.show(times.run(rows, repeats=repeats, methods=_names(methods)), Console())
+            contest.show_times(contest.fit_times(rows, repeats=repeats, methods=_asked(methods)), Console())
             return
-        wish: dict[str, Any] = {"variants": tuple(_names(scalings) or ()), "epsilons": _numbers(epsilons)}
-        wish |= {"delta": delta, "seeds": seeds}
-        _run(TASK, (data, _names(datasets), _names(methods)), wish, jobs, file)
+        variants = tuple(names(scalings))
+        budgets = {"epsilons": numbers(epsilons), "delta": delta, "seeds": seeds}
+        _run(contest.TASK, (data, _asked(datasets), _asked(methods)), {"variants": variants, **budgets}, jobs, file)
 
 
-def _run(task: Any, wanted: tuple[Any, ...], wish: dict[str, Any], jobs: int, file: Path | None) -> None:
+def _run(task: Any, wanted: tuple[Any, ...], settings: dict[str, Any], jobs: int, file: Path | None) -> None:
     from snugdp_studies.bench.contest import report, run
 
     console = Console()
-    plan = run.Plan.of(task, *wanted, **wish)
+    plan = run.Plan.of(task, *wanted, **settings)
+    writable(file)
+    result = report.Report(plan, run.run(plan, jobs, partial(watched, console, "Fitting")))
+    report.show(result, console)
     if file is not None:
-        file.touch()  # a file that cannot be written is found before hours of work
-    found = report.Report(plan, run.run(plan, jobs, report.watched(console)))
-    report.show(found, console)
-    if file is not None:
-        file.write_text(json.dumps(found.as_json(), indent=1))
+        file.write_text(json.dumps(result.as_json(), indent=1))
 
 
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",")]
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(value) for value in text.split(","))
+def _asked(text: str | None) -> list[str] | None:
+    return None if text is None else names(text)

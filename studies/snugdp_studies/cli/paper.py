@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from snugdp.cli.errors import in_plain_words
+from snugdp_studies.cli.shared import Json, Pictures, names, numbers, say, watched, writable
 
 if TYPE_CHECKING:
     from snugdp.mechanisms.teachers.ball import Integers
-    from snugdp_studies.paper.pate.data import Votes
+    from snugdp_studies.paper.pate.data import Mnist, Votes
     from snugdp_studies.paper.pate.study import Point, Study
 
 app = typer.Typer(no_args_is_help=True, help="The experiments of the paper. Studies, NOT PRIVATE.")
@@ -33,7 +33,7 @@ def main() -> None:
 @app.command()
 def pate(
     *,
-    data: Annotated[Path | None, typer.Option(help="A folder with the four files of MNIST, plain or gzipped.")] = None,
+    data: Pictures = None,
     votes: Annotated[Path | None, typer.Option(help="Read votes from this .npz file instead of training.")] = None,
     teachers: Annotated[int, typer.Option(min=2, help="How many are trained.")] = 400,
     queries: Annotated[int, typer.Option(min=1, help="The most queries in a set.")] = 200,
@@ -46,7 +46,7 @@ def pate(
     gap: Annotated[
         float | None, typer.Option(help="A public belief: every lead, in votes; else all are as likely.")
     ] = None,
-    file: Annotated[Path | None, typer.Option("--json", help="Write every number to this file.")] = None,
+    file: Json = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the curves into this file, such as x.svg.")] = None,
 ) -> None:
     """Privacy of labels from 400 teachers: high and low consensus, every analysis of the same noisy votes.
@@ -58,19 +58,13 @@ def pate(
 
     console = Console()
     with in_plain_words():
-        noises = tuple(float(value) for value in sigmas.split(",")) if sigmas else pate_study.SIGMAS
-        names = [curve.name for curve in pate_curves.CURVES] if curves is None else curves.split(",")
-        wished = pate_curves.chosen(name.strip() for name in names)
-        for wanted in (file, plot):
-            if wanted is not None:
-                wanted.touch()  # a file that cannot be written is found before the work
+        noises = numbers(sigmas) if sigmas else pate_study.SIGMAS
+        wanted = pate_curves.CURVES if curves is None else pate_curves.chosen(names(curves))
+        writable(file, plot)
         found, proxy = _votes(console, data, votes, teachers)
-        chosen = pate_study.selected(found, [name.strip() for name in sets.split(",")], queries)
-        study = pate_study.Study(found, chosen, noises, delta, gap, proxy, wished)
-        for note in pate_study.NOTES:
-            console.print(note, highlight=False)
-        points = list(_watched(console, "Curves", study.run(), study.points))
-        show(console, study, points)
+        chosen = pate_study.selected(found, names(sets), queries)
+        study = pate_study.Study(found, chosen, noises, delta, gap, proxy, wanted)
+        points = show_study(console, study)
         if file is not None:
             file.write_text(json.dumps(pate_study.as_json(study, points), indent=1))
         if plot is not None:
@@ -164,17 +158,17 @@ def _figure1(console: Console, out: Path, *, data: Path | None, seeds: int | Non
     from dataclasses import replace
 
     from snugdp_studies.bench.contest.tables import split
-    from snugdp_studies.bench.regression.task import TASK
+    from snugdp_studies.bench.regression import TASK
     from snugdp_studies.paper import data as public
-    from snugdp_studies.paper.figure1 import figure as figure1
+    from snugdp_studies.paper import figure1
 
     folder = _folder(out, data)
     files = {name: public.needed(folder, file) for name, file in public.TABLES.items()}
     plan = figure1.QUICK if quick else figure1.Plan()
     plan = plan if seeds is None else replace(plan, seeds=seeds)
     sources = {name: partial(split, TASK.tables, str(folder), name) for name in files}
-    _say(console, figure1.NOTES)
-    scores = list(_watched(console, "Figure 1", figure1.run(sources, plan), figure1.points(sources, plan)))
+    say(console, *figure1.NOTES)
+    scores = list(watched(console, "Figure 1", figure1.run(sources, plan), figure1.points(sources, plan)))
     return figure1.save(out, scores, plan, {"data": {name: public.about(file) for name, file in files.items()}})
 
 
@@ -184,78 +178,72 @@ def _figure2(console: Console, out: Path, *, data: Path | None, quick: bool) -> 
     from snugdp_studies.paper.pate import data as pate_data
 
     folder, plan = _folder(out, data), figure2.QUICK if quick else figure2.Plan()
-    _say(console, figure2.NOTES)
+    say(console, *figure2.NOTES)
     stored, calibrated = folder / public.VOTES, folder / public.CALIBRATED
-    votes = pate_data.stored(stored) if stored.is_file() else _trained(console, folder)
+    votes = pate_data.stored(stored) if stored.is_file() else _trained(console, _pictures(folder), 400)
     work = [(votes, figure2.sets_of(votes, figure2.MNIST, plan.queries), plan.sigmas)]
     if calibrated.is_file():
         fitted = pate_data.stored(calibrated)
         work.append((fitted, figure2.sets_of(fitted, figure2.CALIBRATED, plan.queries), plan.calibrated_sigmas))
     else:
-        _say(console, [f"There is no {public.CALIBRATED} in {folder}: the figure is drawn without calibrated votes."])
+        say(console, f"There is no {public.CALIBRATED} in {folder}: the figure is drawn without calibrated votes.")
     found = []
     for own, sets, sigmas in work:
         points = figure2.run(own, sets, sigmas, plan)
-        found += list(_watched(console, "Figure 2", points, figure2.points(sets, sigmas)))
+        found += list(watched(console, "Figure 2", points, figure2.points(sets, sigmas)))
     used = [file for file in (stored, calibrated) if file.is_file()]
     return figure2.save(out, found, plan, {"data": {file.name: public.about(file) for file in used}})
 
 
-def _trained(console: Console, folder: Path) -> Votes:
-    """Votes of 400 teachers, trained on MNIST."""
+def _pictures(folder: Path) -> Mnist:
+    """MNIST in a folder or in its subfolder mnist; what is missing is downloaded into the latter."""
     from snugdp_studies.paper import data as public
-    from snugdp_studies.paper.pate import data as pate_data
+    from snugdp_studies.paper.pate.data import mnist
 
     direct = all(public.found(folder / "mnist", file) is None for file in public.PICTURES)
-    place = folder if direct and public.found(folder, public.PICTURES[0]) is not None else folder / "mnist"
+    home = folder if direct and public.found(folder, public.PICTURES[0]) is not None else folder / "mnist"
     for file in public.PICTURES:
-        public.needed(place, file)
-    images = pate_data.mnist(place)
-    asked, _, _ = pate_data.public_part(images.test)
+        public.needed(home, file)
+    return mnist(home)
 
-    def watch(numbers: Iterable[int], total: int) -> Iterable[int]:
-        return _watched(console, "Teachers", iter(numbers), total)
 
-    return pate_data.Votes(pate_data.voted(images.train, 400, asked.rows, images.classes, watch=watch), asked.labels)
+def _trained(console: Console, images: Mnist, teachers: int) -> Votes:
+    """The votes of teachers who are trained on MNIST."""
+    from snugdp_studies.paper.pate.data import Votes, public_part, voted
+
+    asked, _, _ = public_part(images.test)
+    watch = partial(watched, console, "Teachers")
+    return Votes(voted(images.train, teachers, asked.rows, images.classes, watch=watch), asked.labels)
 
 
 def _figure3(console: Console, out: Path, *, quick: bool) -> list[Path]:
     from snugdp_studies.paper import figure3
 
-    _say(console, figure3.NOTES)
+    say(console, *figure3.NOTES)
     return figure3.save(out, figure3.QUICK if quick else figure3.Plan())
-
-
-def _say(console: Console, notes: Iterable[str]) -> None:
-    for note in notes:
-        console.print(note, highlight=False)
 
 
 def _votes(console: Console, data: Path | None, file: Path | None, teachers: int) -> tuple[Votes, Integers | None]:
     """The votes of the teachers, and of a public proxy where there are pictures to train it on."""
-    from snugdp_studies.paper.pate import data as pate_data
+    from snugdp_studies.paper.pate.data import mnist, proxied, public_part, stored
 
-    if data is None and file is None:
-        raise ValueError("name a folder with the files of MNIST by --data, or a file of votes by --votes, or both")
-    stored = None if file is None else pate_data.stored(file)
     if data is None:
-        assert stored is not None
-        return stored, None
-    images = pate_data.mnist(data)
-
-    def watch(numbers: Iterable[int], total: int) -> Iterable[int]:
-        return _watched(console, "Teachers", iter(numbers), total)
-
-    asked, public, _ = pate_data.public_part(images.test)
-    if stored is None:
-        stored = pate_data.Votes(pate_data.voted(images.train, teachers, asked.rows, images.classes, watch=watch))
-    return stored, pate_data.proxied(public, asked.rows, images.classes).whole
+        if file is None:
+            raise ValueError("name a folder with the files of MNIST by --data, or a file of votes by --votes, or both")
+        return stored(file), None
+    given = None if file is None else stored(file)
+    images = mnist(data)
+    asked, public, _ = public_part(images.test)
+    votes = _trained(console, images, teachers) if given is None else given
+    return votes, proxied(public, asked.rows, images.classes).whole
 
 
-def show(console: Console, study: Study, points: list[Point]) -> None:
-    """A table for each set: curves down, noises across."""
-    from snugdp_studies.paper.pate.study import title_of
+def show_study(console: Console, study: Study) -> list[Point]:
+    """Compute the points of a study and print a table for each set: curves down, noises across."""
+    from snugdp_studies.paper.pate.study import NOTES, title_of
 
+    say(console, *NOTES)
+    points = list(watched(console, "Curves", study.run(), study.points))
     for name in study.sets:
         own = [point for point in points if point.set == name]
         table = Table(
@@ -270,6 +258,7 @@ def show(console: Console, study: Study, points: list[Point]) -> None:
             )  # fmt: skip
             table.add_row("  passes", *(f"{point.proposals[place].chance:.2f}" for point in own))
         console.print(table)
+    return points
 
 
 def _number(value: float) -> str:
@@ -277,8 +266,3 @@ def _number(value: float) -> str:
     if not math.isfinite(value):
         return f"{value:g}"
     return str(Decimal(value).quantize(Decimal("0.001" if value < 10 else "0.1"), ROUND_CEILING))
-
-
-def _watched(console: Console, what: str, items: Iterator[Any], total: int) -> Iterator[Any]:
-    """A bar on a terminal."""
-    yield from track(items, what, total, console=console, disable=not console.is_terminal, transient=True)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from snugdp.cli.errors import in_plain_words
-from snugdp_studies.cli import paper
+from snugdp_studies.cli.paper import show_study
+from snugdp_studies.cli.shared import Epsilons, Json, Pictures, names, numbers, say, table, watched, writable
 
 if TYPE_CHECKING:
     from snugdp_studies.bench.pate.students import Cell, Setting
@@ -30,11 +31,11 @@ _NOTES = (
 
 def pate(
     *,
-    data: Annotated[Path | None, typer.Option(help="A folder with the four files of MNIST, plain or gzipped.")] = None,
+    data: Pictures = None,
     votes: Annotated[Path | None, typer.Option(help="Read the teachers' votes from this .npz file.")] = None,
     teachers: Annotated[int, typer.Option(min=2, help="How many are trained.")] = 400,
     queries: Annotated[int, typer.Option(min=2, help="Queries in every run.")] = 1000,
-    epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.5,0.75,1,1.5,2,3",
+    epsilons: Epsilons = "0.5,0.75,1,1.5,2,3",
     sigmas: Annotated[str, typer.Option(help="Label noise for the comparison at equal noise.")] = "20,40,60",
     kinds: Annotated[str, typer.Option(help="Kinds of queries: random, proxy, votes.")] = "random,proxy,votes",
     delta: Annotated[float, typer.Option(min=1e-300, max=0.5, help="The delta of every budget.")] = 1e-5,
@@ -47,44 +48,35 @@ def pate(
     ] = "13.7858,20.977,31.9192,48.5693",
     speed: Annotated[bool, typer.Option(help="Measure times.")] = True,
     large: Annotated[bool, typer.Option(help="Also the time of 100,000 queries by 1,000 teachers.")] = True,
-    file: Annotated[Path | None, typer.Option("--json", help="Write every number to this file.")] = None,
+    file: Json = None,
 ) -> None:
     """Students of MNIST against total epsilon: distance test, Confident-GNMax and the Gaussian mechanism; times.
 
     Example: snugdp bench pate --data mnist --epsilons 1,2
     """
+    from snugdp_studies.bench.pate import students as contest
+
     console = Console()
     with in_plain_words():
-        if file is not None:
-            file.touch()  # a file that cannot be written is found before the work
-        numbers: dict[str, Any] = {}
+        writable(file)
+        result: dict[str, Any] = {}
         if data is not None:
-            budgets, noises = ([float(value) for value in text.split(",")] for text in (epsilons, sigmas))
-            asked = [kind.strip() for kind in kinds.split(",")]
-            setting = _setting(console, data, votes, teachers, asked)
+            asked = names(kinds)
+            if unknown := [kind for kind in asked if kind not in contest.KINDS]:
+                raise ValueError(f"no kind {', '.join(unknown)} of queries; there are {', '.join(contest.KINDS)}")
+            setting = contest.prepare(data, votes, teachers, partial(watched, console, "Teachers"))
             size = {"queries": queries, "delta": delta, "seeds": seeds}
-            numbers |= _students(console, setting, (budgets, noises, asked), size)
+            result |= _students(console, setting, (numbers(epsilons), numbers(sigmas), asked), size)
         elif votes is not None:
             raise ValueError("students need pictures: name the folder of MNIST by --data")
         else:
-            console.print("No --data: students are left out.", highlight=False)
+            say(console, "No --data: students are left out.")
         if surrogate is not None:
-            numbers["surrogate"] = _surrogate(
-                console, surrogate, delta, [float(value) for value in surrogate_sigmas.split(",")]
-            )
+            result["surrogate"] = _surrogate(console, surrogate, delta, numbers(surrogate_sigmas))
         if speed:
-            numbers["times"] = _times(console, large)
+            result["times"] = _times(console, large)
         if file is not None:
-            file.write_text(json.dumps(numbers, indent=1))
-
-
-def _setting(console: Console, data: Path, votes: Path | None, teachers: int, kinds: list[str]) -> Setting:
-    from snugdp_studies.bench.pate import students as contest
-
-    if unknown := [kind for kind in kinds if kind not in contest.KINDS]:
-        raise ValueError(f"no kind {', '.join(unknown)} of queries; there are {', '.join(contest.KINDS)}")
-    watch = lambda numbers, total: _bar(console, "Teachers", numbers, total)  # noqa: E731
-    return contest.prepare(data, votes, teachers, watch)
+            file.write_text(json.dumps(result, indent=1))
 
 
 def _students(
@@ -97,18 +89,15 @@ def _students(
 
     epsilons, sigmas, kinds = asked
     queries, delta, seeds = (size[name] for name in ("queries", "delta", "seeds"))
-    for note in _NOTES:
-        console.print(note, highlight=False)
-    console.print(f"{queries} queries, delta {delta:g}, {seeds} runs", highlight=False)
+    say(console, *_NOTES, f"{queries} queries, delta {delta:g}, {seeds} runs")
     references = contest.references(setting, kinds, queries, seeds)
-    for name, accuracy in references.items():
-        console.print(f"{name}: {accuracy:.3f}", highlight=False)
+    say(console, *(f"{name}: {accuracy:.3f}" for name, accuracy in references.items()))
     work = contest.jobs(epsilons, kinds)
-    equal = list(_bar(console, "Equal epsilon", contest.fill(setting, work, **size), len(work)))
+    equal = list(watched(console, "Equal epsilon", contest.fill(setting, work, **size), len(work)))
     for kind in kinds:
         console.print(_table(f"equal epsilon: {contest.KINDS[kind]}", [cell for cell in equal if cell.kind == kind]))
     work = contest.equal_noise(setting, sigmas, kinds, queries, delta)
-    noisy = list(_bar(console, "Equal noise", contest.fill(setting, work, **size), len(work)))
+    noisy = list(watched(console, "Equal noise", contest.fill(setting, work, **size), len(work)))
     for kind in kinds if noisy else ():
         console.print(_table(f"equal noise: {contest.KINDS[kind]}", [cell for cell in noisy if cell.kind == kind]))
     found = {"equal_epsilon": [asdict(cell) for cell in equal], "equal_noise": [asdict(cell) for cell in noisy]}
@@ -116,52 +105,41 @@ def _students(
 
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:
-    table = Table("epsilon", "method", "sigma", "refused", "answers", "right", "student", title=title)
+    drawn = Table("epsilon", "method", "sigma", "refused", "answers", "right", "student", title=title)
     for cell in cells:
         if cell.sigma is None or cell.refused is None:
-            table.add_row(f"{cell.epsilon:.3g}", cell.method, "none", "no plan")
+            drawn.add_row(f"{cell.epsilon:.3g}", cell.method, "none", "no plan")
             continue
         sigma = f"{cell.sigma:.4g}" if cell.tested else f"({cell.sigma:.4g})"
         error = "" if cell.error is None else f" ± {cell.error:.3f}"
         means = [f"{cell.answers:.0f}", f"{cell.right:.3f}", f"{cell.student:.3f}{error}"] if cell.answers else []
-        table.add_row(f"{cell.epsilon:.3g}", cell.method, sigma, f"{cell.refused:.0%}", *means)
-    return table
+        drawn.add_row(f"{cell.epsilon:.3g}", cell.method, sigma, f"{cell.refused:.0%}", *means)
+    return drawn
 
 
 def _surrogate(console: Console, file: Path, delta: float, sigmas: Sequence[float]) -> dict[str, Any]:
     """Every curve on histograms that are given as they are."""
-    from snugdp_studies.paper.pate import data as pate_data
     from snugdp_studies.paper.pate import study as pate_study
+    from snugdp_studies.paper.pate.data import stored
 
-    votes = pate_data.stored(file)
+    votes = stored(file)
     sets = {name: places for name, places in votes.sets.items() if len(places) >= 200} or dict(votes.sets)
     study = pate_study.Study(votes, sets, sigmas, delta)
-    for note in pate_study.NOTES:
-        console.print(note, highlight=False)
-    points = list(_bar(console, "Curves", study.run(), study.points))
-    paper.show(console, study, points)
-    return pate_study.as_json(study, points)
+    return pate_study.as_json(study, show_study(console, study))
 
 
 def _times(console: Console, large: bool) -> dict[str, Any]:
-    from snugdp_studies.bench.pate import speed as pate_speed
-    from snugdp_studies.bench.pate import times
+    from snugdp_studies.bench.pate import speed
 
-    table = Table("smooth sensitivity, 200 queries by 400 teachers", "fastest, s", "median, s", "times faster")
-    loops = pate_speed.run()
-    for row in loops:
-        table.add_row(row.name, f"{row.best:.4f}", f"{row.median:.4f}", f"{row.faster:.0f}")
-    console.print(table)
-    found = list(times.run(large=(100_000, 1_000) if large else None))
-    table = Table("votes to labels, exact noise", "first, s", "then, median, s", "processor, s", "peak so far, MB")
-    for time in found:
+    heads = ("smooth sensitivity, 200 queries by 400 teachers", "fastest, s", "median, s", "times faster")
+    loops = speed.run()
+    rows = ((row.name, f"{row.best:.4f}", f"{row.median:.4f}", f"{row.faster:.0f}") for row in loops)
+    console.print(table(heads, rows))
+    labels = list(speed.label_times(large=(100_000, 1_000) if large else None))
+    drawn = Table("votes to labels, exact noise", "first, s", "then, median, s", "processor, s", "peak so far, MB")
+    for time in labels:
         later = "" if time.median is None else f"{time.median:.2f}"
-        table.add_row(time.name, f"{time.first:.2f}", later, f"{time.processor:.2f}", f"{time.peak_mb:.0f}")
-    console.print(table)
-    console.print(times.GOALS, highlight=False)
-    return {"smooth": [asdict(row) for row in loops], "labels": [asdict(row) for row in found]}
-
-
-def _bar(console: Console, what: str, items: Iterable[Any], total: int) -> Iterator[Any]:
-    """A bar on a terminal."""
-    yield from track(items, what, total, console=console, disable=not console.is_terminal, transient=True)
+        drawn.add_row(time.name, f"{time.first:.2f}", later, f"{time.processor:.2f}", f"{time.peak_mb:.0f}")
+    console.print(drawn)
+    say(console, speed.GOALS)
+    return {"smooth": [asdict(row) for row in loops], "labels": [asdict(row) for row in labels]}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import csv
-import importlib.metadata
 import json
 import math
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+
+from snugdp_studies.bench.contest.report import versions
 
 Version: TypeAlias = Literal["as printed", "honest"]
 Row: TypeAlias = Mapping[str, object]
@@ -113,14 +113,9 @@ def written(folder: Path, name: str, rows: Sequence[Row], parameters: Mapping[st
         writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-    content = {"figure": name, "columns": columns, **parameters, "versions": versions()}
+    content = {"figure": name, "columns": columns, **parameters, "versions": versions(_PACKAGES)}
     beside.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return [table, beside]
-
-
-def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
-    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in _PACKAGES}
 
 
 def _cell(value: object) -> object:

@@ -26,9 +26,8 @@ from snugdp_studies.paper.pate.curves import LIKELY, Case, not_private_curves
 from snugdp_studies.paper.pate.data import Votes
 from snugdp_studies.paper.pate.experiment import not_private_conversion, not_private_gaussian_epsilon
 from snugdp_studies.paper.pate.renyi import epsilons, tails, theorem6, threshold_for
-from snugdp_studies.paper.pate.study import SELECTIONS, selected
+from snugdp_studies.paper.pate.study import SELECTIONS, SIGMAS, selected
 
-SIGMAS = (13.7858, 20.977, 30.29, 39.3738, 48.5693)
 CALIBRATED_SIGMAS = (
     13.7858, 15.3113, 17.0055, 18.8871, 20.977, 23.2981, 25.876, 28.7392, 31.9192, 35.4511, 39.3738, 43.7305, 48.5693,
 )  # fmt: skip

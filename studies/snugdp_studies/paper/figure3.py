@@ -226,7 +226,7 @@ def _envelopes(noise_epsilon: float, most: int, delta: float) -> NDArray[np.floa
     last = vanishing_gap(noise_epsilon, delta, "add_remove")
     losses = epsilons_at(noise_epsilon, np.arange(last + 1, dtype=np.float64), delta, "add_remove")
     table = np.maximum.accumulate(losses[::-1])[::-1]
-    return table[1 : min(most, np.count_nonzero(table)) + 1]
+    return table[1 : min(most, int(np.count_nonzero(table))) + 1]
 
 
 def split_cost(gap: int, error: float, delta: float) -> float:

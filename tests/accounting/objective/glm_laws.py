@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, ndtr
 
-from tests.accounting.objective.perturbed import Array, Law, loss
+from tests.accounting.objective.perturbed import Array, Law
 
 B = 1.0
 
@@ -21,9 +21,6 @@ class Classifier(Law):
     A centre moves the minimiser as many rows far away would.
     """
 
-    def more(self, x: float, y: float = 0.0) -> Classifier:
-        return Classifier([*self.x, x], [*self.y, y], self.kind, self.tau, self.ridge, self.sigma, self.centre)
-
     def _both(self, theta: Array) -> tuple[Array, Array]:
         rows, _ = self.rows
         u = np.multiply.outer(theta, rows)
@@ -32,15 +29,9 @@ class Classifier(Law):
         b = p @ rows - self.ridge * (theta - self.centre)
         return b / self.sigma, self.ridge + (p * (1 - p) / width) @ (rows * rows)
 
-    def points(self, t: Array) -> Array:
-        wide = (np.abs(t) * self.sigma + np.abs(self.rows[0]).sum()) / self.ridge + 1e-9
-        low, high = self.centre - wide, self.centre + wide
-        for _ in range(45):
-            middle = (low + high) / 2
-            right = self._both(middle)[0] > t
-            low, high = np.where(right, middle, low), np.where(right, high, middle)
-        found: Array = (low + high) / 2
-        return found
+    @property
+    def largest_gradient(self) -> float:
+        return float(np.abs(self.rows[0]).sum())
 
 
 def random_pair(rng: np.random.Generator, kind: str, m: float, kappa: float) -> tuple[Classifier, Classifier]:
@@ -55,36 +46,18 @@ def random_pair(rng: np.random.Generator, kind: str, m: float, kappa: float) -> 
     return law, law.more(float(x[-1]))
 
 
-def beside(mu: float, p: Law, q: Law, epsilon: float, nodes: int = 2001) -> float:
-    """The delta of an exact pair composed with a Gaussian release: an integral over the tilt."""
-    t = np.linspace(-9.5, 9.5, nodes)
-    weights = np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
-    left = epsilon - loss(p, q, p.points(t))
-    return float(weights @ np.maximum(ndtr(mu / 2 - left / mu) - np.exp(left) * ndtr(-mu / 2 - left / mu), 0.0))
-
-
 @dataclass(frozen=True)
 class Counts(Law):
     """Rows (x, y) of a tamed Poisson regression; ``tau`` is the cap U, ``kind`` is not used."""
-
-    def more(self, x: float, y: float) -> Counts:
-        return Counts([*self.x, x], [*self.y, y], self.kind, self.tau, self.ridge, self.sigma, self.centre)
 
     def _both(self, theta: Array) -> tuple[Array, Array]:
         rows, y = self.rows
         slope, curve = tamed_poisson(np.multiply.outer(theta, rows), y, self.tau)
         return (-(slope @ rows) - self.ridge * (theta - self.centre)) / self.sigma, self.ridge + curve @ (rows * rows)
 
-    def points(self, t: Array) -> Array:
-        top = max([2 * math.exp(self.tau), *self.y])
-        wide = (np.abs(t) * self.sigma + top * np.abs(self.rows[0]).sum()) / self.ridge + 1e-9
-        low, high = self.centre - wide, self.centre + wide
-        for _ in range(50):
-            middle = (low + high) / 2
-            right = self._both(middle)[0] > t
-            low, high = np.where(right, middle, low), np.where(right, high, middle)
-        found: Array = (low + high) / 2
-        return found
+    @property
+    def largest_gradient(self) -> float:
+        return max([2 * math.exp(self.tau), *self.y]) * float(np.abs(self.rows[0]).sum())
 
 
 def tamed_poisson(u: Array, y: Array, cap: float) -> tuple[Array, Array]:

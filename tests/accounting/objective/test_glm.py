@@ -22,8 +22,8 @@ from snugdp.accounting.objective import critical, glm
 from snugdp.accounting.objective import curve as glm_curve
 from snugdp.accounting.objective.run import Kind, RunCost, critical_loss, within
 from snugdp.numerics import balls
-from tests.accounting.objective.glm_laws import Classifier, Counts, beside, path_deltas, random_pair, random_path
-from tests.accounting.objective.perturbed import Law, deltas, loss
+from tests.accounting.objective.glm_laws import Classifier, Counts, path_deltas, random_pair, random_path
+from tests.accounting.objective.perturbed import Law, beside, deltas, loss
 from tests.accounting.objective.perturbed import random_pair as robust_pair
 
 TIMES = int(os.environ.get("SNUGDP_ATTACK", "1"))

@@ -18,6 +18,7 @@ from snugdp.numerics.rationals import Real, rational
 from tests.accounting.atoms import add_profile, remove_profile
 from tests.accounting.hockey import NODES, WEIGHTS
 from tests.accounting.objective.perturbed import Array, Law, deltas, loss, random_pair, slopes
+from tests.effort import often, repeated
 
 Rows = tuple[Array, Array]
 CLASS_T = ("logcosh", "pseudo_huber")
@@ -43,7 +44,7 @@ def kappa_limit(
     return linear.largest_kappa(*budget, squares, parts, rational(mu, "mu") ** 2)
 
 
-def kappa_alone(epsilon: Real, m: float) -> Fraction:
+def kappa_alone(epsilon: Real, m: float | Fraction) -> Fraction:
     """The largest kappa of one run on its own (linear.proof.md, Corollary 1)."""
     level = rational(epsilon, "epsilon")
     return min(level, level / 2 + Fraction(m) ** 2 / 4)
@@ -65,10 +66,11 @@ def composed(epsilon: float, runs: Sequence[RunCost], mu: float = 0.0) -> float:
 # --- the theorem, against exact laws ---
 
 
+@repeated
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_random_neighbours_stay_within_the_calibration(kind: str) -> None:
     rng = np.random.default_rng(CLASS_T.index(kind) if kind in CLASS_T else 2)
-    for _ in range(45):
+    for _ in range(often(20, 45)):
         epsilon, delta = float(np.exp(rng.uniform(np.log(0.1), np.log(8)))), float(10 ** rng.uniform(-9, -2))
         if kind == "huber":
             kappa = float(np.expm1(epsilon) * rng.uniform(0.01, 0.9))
@@ -81,10 +83,11 @@ def test_random_neighbours_stay_within_the_calibration(kind: str) -> None:
             assert deltas(p, q, [epsilon])[0] <= delta * LEEWAY
 
 
+@repeated
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
     rng = np.random.default_rng(10 + len(kind))
-    for _ in range(16):
+    for _ in range(often(8, 16)):
         m, kappa = float(rng.uniform(0.05, 1.5)), float(np.exp(rng.uniform(-4, 1)))
         one, other = random_pair(rng, kind, m, kappa)
         levels = [-1.0, -0.1, 0.0, *(kappa * rng.uniform(0, 4, 4) + m * rng.uniform(0, 4, 4)).tolist()]

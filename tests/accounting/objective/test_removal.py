@@ -10,14 +10,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from flint import arb
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective import linear, removal
 from snugdp.accounting.objective.run import RunCost, within
 from snugdp.numerics import balls
-from tests.accounting.objective.perturbed import Array, Law, deltas, loss, random_pair
+from tests.accounting.objective.perturbed import Array, Law, beside, deltas, random_pair
+from tests.effort import often, repeated
 
 CLASS_T = ("logcosh", "pseudo_huber")
 LEEWAY = 1 + 1e-7  # floats in the exact laws
@@ -54,14 +55,6 @@ def rows_that_go(epsilon: float, m: float, kappa: float, kind: str = "logcosh") 
 def worst(epsilon: float, m: float, kappa: float, kind: str = "logcosh") -> float:
     """The largest delta over single rows that go."""
     return max(deltas(p, q, [epsilon], 300)[0] for p, q in rows_that_go(epsilon, m, kappa, kind))
-
-
-def beside(mu: float, p: Law, q: Law, epsilon: float, nodes: int = 1501) -> float:
-    """The delta of an exact pair composed with a Gaussian release: an integral over the tilt."""
-    t = np.linspace(-9.5, 9.5, nodes)
-    weights = np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
-    left = epsilon - loss(p, q, p.points(t))
-    return float(weights @ np.maximum(ndtr(mu / 2 - left / mu) - np.exp(left) * ndtr(-mu / 2 - left / mu), 0.0))
 
 
 def claimed(epsilon: float, atoms: tuple[Atom, ...], mu_squared: Fraction = NONE) -> float:
@@ -101,22 +94,24 @@ def floats_of_loss(t: Array, m: float, kappa: float) -> Array:
 # --- the guarantee ---
 
 
+@repeated
 @pytest.mark.parametrize("kind", CLASS_T)
 def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
     rng = np.random.default_rng(100 + len(kind))
     for epsilon, delta in GOALS:
         m, kappa, _ = limits(epsilon, delta)
-        for _ in range(7):
+        for _ in range(often(4, 7)):
             one, other = random_pair(rng, kind, m, kappa)
             for p, q in ((other, one), (one, other)):
                 assert deltas(p, q, [epsilon], 150)[0] <= delta * LEEWAY
 
 
+@repeated
 @pytest.mark.parametrize("kind", CLASS_T)
 def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
     """At every epsilon, also below zero, the removal alone: without the help of the other direction."""
     rng = np.random.default_rng(200 + len(kind))
-    for _ in range(5):
+    for _ in range(often(3, 5)):
         m, kappa = float(rng.uniform(0.03, 2.5)), float(np.exp(rng.uniform(-4, 2)))
         atom = removal_only(Fraction(m) ** 2, Fraction(kappa))
         one, other = random_pair(rng, kind, m, kappa)

@@ -27,6 +27,7 @@ from snugdp.accounting.selection.theorems import Certificate, First, Sum
 from snugdp.accounting.selection.tradeoff import TradeoffCurve, hull
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real
+from tests.effort import often, repeated
 
 from .selected import LAWS, Run, base, exact, generating, masses, polynomial, runs
 
@@ -41,9 +42,11 @@ def above(bound: float, value: float) -> bool:
 
 @cache
 def pairs() -> list[tuple[Run, TradeoffCurve]]:
-    return [(run, base(run).curves[0]) for run in RUNS]
+    """In make test a third of the runs, among them those that notice a wrong bound."""
+    return [(run, base(run).curves[0]) for run in RUNS[often(2, 0) :: often(3, 1)]]
 
 
+@repeated
 @pytest.mark.parametrize("name", LAWS)
 def test_no_finite_run_leaks_more_than_the_bounds(name: str) -> None:
     law, tight = LAWS[name], 0.0
@@ -60,10 +63,11 @@ def test_no_finite_run_leaks_more_than_the_bounds(name: str) -> None:
     assert tight > 0.9  # the attack comes close, so it would notice
 
 
+@repeated
 @pytest.mark.parametrize("name", [name for name in LAWS if name != "binomial"])
 def test_no_finite_run_leaks_more_than_the_closed_forms(name: str) -> None:
     law = LAWS[name]
-    for run, curve in pairs()[::5]:
+    for run, curve in pairs()[::4]:
         closed, c1 = Closed(curve, law), First(curve, law, POINTS)
         for epsilon in EPSILONS:
             bound = closed.guess(epsilon)
@@ -71,9 +75,10 @@ def test_no_finite_run_leaks_more_than_the_closed_forms(name: str) -> None:
             assert above(bound, c1.guess(epsilon))
 
 
+@repeated
 def test_no_finite_run_leaks_more_than_the_corollary() -> None:
     law = selection.geometric(10)
-    for run, curve in pairs()[::3]:
+    for run, curve in pairs()[::2]:
         bound = Corollary(curve, law)
         for epsilon in EPSILONS:
             assert above(bound.guess(epsilon), exact(run, generating(law), epsilon)), run
@@ -85,7 +90,7 @@ def test_no_finite_run_leaks_more_than_the_corollary() -> None:
 @pytest.mark.parametrize("name", LAWS)
 def test_balls_agree_with_floats_and_are_above_the_truth(name: str) -> None:
     law = LAWS[name]
-    for run, curve in pairs()[::60]:
+    for run, curve in pairs()[::20]:
         plan = Sum(curve, law, POINTS)
         with balls.precision(96):
             certificate = Certificate(plan)
@@ -96,9 +101,10 @@ def test_balls_agree_with_floats_and_are_above_the_truth(name: str) -> None:
                 assert above(float(found.mid()), exact(run, generating(law), epsilon))
 
 
+@repeated
 def test_a_failure_mass_is_covered() -> None:
     lost = 0.01
-    for run in RUNS[::10]:
+    for run in RUNS[:: often(20, 10)]:
         ideal = base(run).curves[0]
         failing = Run(
             np.append(run.p * (1 - lost), [lost, 0]),
@@ -120,7 +126,7 @@ def test_cutting_the_number_of_runs_is_free_if_it_refuses(name: str, most: int) 
     beyond = selection.beyond(law, most)
     assert beyond == pytest.approx(1 - weights.sum(), abs=1e-12)
     capped = weights + np.eye(most + 1)[most] * beyond
-    for run, curve in pairs()[::25]:
+    for run, curve in pairs()[::10]:
         bound = Sum(curve, law, POINTS)
         for epsilon in EPSILONS:
             assert above(bound.guess(epsilon), exact(run, polynomial(weights), epsilon))
@@ -141,10 +147,11 @@ def test_running_the_last_one_anyway_is_not_free() -> None:
     assert exact(run, polynomial(weights), 0.301) > 1e-5
 
 
+@repeated
 @pytest.mark.parametrize("mutant", ["forward", "one", "lower"])
 def test_a_wrong_bound_is_noticed(mutant: str) -> None:
     caught, law = 0, LAWS["geometric 30"]
-    for run, curve in pairs()[::2]:
+    for run, curve in pairs():
         wrong = curve if mutant != "forward" else TradeoffCurve(curve.ahead, curve.ahead)
         bound = First(wrong, law, POINTS) if mutant != "lower" else Sum(curve, law, POINTS)
         if mutant == "one":
@@ -170,7 +177,6 @@ def test_poisson_is_not_three_times_a_pure_run() -> None:
 
 
 TABLE = {
-    ("C2", 30): (0.0726, 0.1414, 0.2744, 0.5288, 1.0108),
     ("C2", 300): (0.0577, 0.1131, 0.2210, 0.4295, 0.8299),
     ("C1", 30): (0.0692, 0.1355, 0.2644, 0.5137, 0.9924),
     ("closed", 30): (0.0692, 0.1355, 0.2643, 0.5136, 0.9922),
@@ -181,10 +187,11 @@ TABLE = {
 }
 
 
+@repeated
 @pytest.mark.parametrize(("method", "runs"), TABLE)
 def test_the_table_of_affordable_runs(method: str, runs: int) -> None:
     law = selection.geometric(runs)
-    for epsilon, listed in zip((0.5, 1, 2, 4, 8), TABLE[method, runs], strict=True):
+    for epsilon, listed in list(zip((0.5, 1, 2, 4, 8), TABLE[method, runs], strict=True))[:: often(2, 1)]:
         assert listed <= selection.mu(law, epsilon, "1e-6", method=method) < listed + 0.0001 + 0.0002 * listed
 
 
@@ -303,7 +310,8 @@ def test_below_zero_the_other_order_counts(name: str) -> None:
         assert above(found, truth)
 
 
-@settings(max_examples=5, deadline=None, derandomize=True)
+@repeated
+@settings(max_examples=often(3, 5), deadline=None, derandomize=True)
 @given(
     mu=st.floats(0.02, 1.0),
     runs=st.floats(1.5, 200.0),
@@ -352,9 +360,9 @@ def test_one_test_before_all_runs() -> None:
     assert selection.shared_delta(run, law, shared, test="0.2", failure="1e-7", nodes=70) == pytest.approx(
         1.1e-6, rel=0.1
     )
-    small = selection.shared_delta(run, law, 5, test="0.2", nodes=70)
+    small = selection.shared_delta(run, law, 5, test="0.2", nodes=40)
     assert selection.delta(run, law, 5) < small < 1e-18
-    nothing = selection.shared_epsilon(run, law, "1e-6", test=0, nodes=70)
+    nothing = selection.shared_epsilon(run, law, "1e-6", test=0, nodes=40)
     assert alone <= nothing < alone * 1.01
 
 

@@ -33,8 +33,8 @@ from snugdp import (
 from snugdp.estimators.pca.pca import METHODS
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.tables.layouts.points import CentredSchema, MatrixSchema, centred
+from snugdp.tables.passes.distances import RowSumPass
 from snugdp.tables.passes.moments import GramPass
-from snugdp.tables.passes.norms import RowSumPass
 
 RNG = np.random.default_rng(0)
 TURN = np.linalg.qr(RNG.normal(size=(6, 6)))[0]

@@ -22,6 +22,7 @@ from snugdp.numerics.balls import precision
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.enclosures import slope_ball
 from snugdp.tables.losses.losses import LogCosh
+from tests.effort import often, repeated
 
 KNOWN = 6000  # bits of a draw that a test knows
 
@@ -210,9 +211,10 @@ def law(sigma: float, grid: int, cells: NDArray[np.int64]) -> NDArray[np.float64
     return parts
 
 
+@repeated
 @pytest.mark.parametrize("source", [Exact(), Simulation(5)], ids=repr)
 def test_the_law_is_that_of_the_change_of_variables(source: Exact | Simulation) -> None:
-    n, grid = 3000, -2
+    n, grid = often(1500, 3000), -2
     found = [source.minimiser(Secret(LINE), Gaussian(1), grid=grid)[0] for _ in range(n)]
     cells = np.array([int(value * 4) for value in found])
     assert all(Fraction(int(cell), 4) == value for cell, value in zip(cells, found, strict=True))
@@ -227,8 +229,8 @@ def test_the_law_is_that_of_the_change_of_variables(source: Exact | Simulation) 
         return float(stats.chi2.sf(terms.sum() + (rare[1] - rare[0]) ** 2 / max(rare[0], 5.0), common.sum()))
 
     assert p_value(1.0) > 1e-9
-    assert p_value(1.3) < 1e-20  # the test has power
-    assert p_value(0.75) < 1e-20
+    for wrong in (0.75, 1.3) if often(0, 1) else (0.65, 1.5):  # the test has power
+        assert p_value(wrong) < 1e-20
 
 
 def test_failures_tell_nothing() -> None:

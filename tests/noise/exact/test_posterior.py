@@ -18,6 +18,7 @@ from snugdp.noise.exact.shapes import HALF_NORMAL
 from snugdp.numerics.balls import precision as working
 from snugdp.numerics.matrices import backward, cholesky, definite, forward
 from snugdp.secrecy.secret import Secret
+from tests.effort import often, repeated
 
 ALPHA = 1e-9  # false alarms of one statistic
 UNIT, RIDGE, GAMMA = Fraction(1, 1 << 20), Fraction(1, 100), Fraction(5, 2)
@@ -61,15 +62,17 @@ def drawn(
     return np.array(draws, dtype=np.float64), gram, cross
 
 
+@repeated
 def test_the_law_and_a_wrong_scale_is_found_out() -> None:
-    draws, gram, cross = drawn(8000, 10)
+    draws, gram, cross = drawn(often(2000, 8000), 10)
     white = whitened(draws, gram, cross)
     assert min(alarms(white)) > ALPHA
-    for scale in (0.97, 1.03):
+    for scale in (0.97, 1.03) if often(0, 1) else (0.93, 1.07):
         assert alarms(scale * white)[0] < ALPHA
     assert alarms(white + 0.1)[1] < ALPHA
 
 
+@repeated
 def test_the_law_is_the_same_when_every_draw_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
     """The grid is finer than the 64 bits that are drawn at first, and precision starts low."""
     attempts: list[int] = []
@@ -80,11 +83,11 @@ def test_the_law_is_the_same_when_every_draw_is_refined(monkeypatch: pytest.Monk
         return enclosure(*args, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(posterior, "_enclosure", counted)
-    draws, gram, cross = drawn(3000, 3, start=8, grid=-100)
+    draws, gram, cross = drawn(often(1200, 3000), 3, start=8, grid=-100)
     assert len(attempts) >= 4 * len(draws)
     white = whitened(draws, gram, cross)
     assert min(alarms(white)) > ALPHA
-    assert alarms(0.9 * white)[0] < ALPHA
+    assert alarms((0.9 if often(0, 1) else 0.85) * white)[0] < ALPHA
 
 
 def test_refinement_reads_on_in_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

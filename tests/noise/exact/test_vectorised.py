@@ -21,10 +21,9 @@ from scipy import special, stats
 from snugdp.noise import Continuous, DiscreteGaussian, Exact, Gaussian, Gumbel, Laplace, Noise, Simulation, tail
 from snugdp.noise.exact import entropy, vectorised
 from snugdp.noise.exact.coins import PROVED, Margins
-from snugdp.noise.exact.deviate import Deviate
+from snugdp.noise.exact.deviate import Deviate, ball_of
 from snugdp.noise.exact.filtered import DrawBatch
 from snugdp.noise.exact.refine import Bits, precision
-from snugdp.noise.exact.sums import ball_of
 from snugdp.secrecy.secret import Secret
 from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, scaled, spread
 

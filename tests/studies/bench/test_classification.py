@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 from dataclasses import replace
@@ -14,46 +13,29 @@ import numpy as np
 import pytest
 from rich.console import Console
 from sklearn.metrics import accuracy_score, log_loss
-from typer.testing import CliRunner
 
 from snugdp.accounting import gaussian
-from snugdp.cli.main import app
 from snugdp.noise import Simulation
-from snugdp_studies.bench.classification import speed
-from snugdp_studies.bench.classification.methods import CONTENDERS, descent
-from snugdp_studies.bench.classification.task import TASK, made_up, measured
+from snugdp_studies.bench import classification
+from snugdp_studies.bench.classification import CONTENDERS, descent, made_up, measured
 from snugdp_studies.bench.contest import tables
 from snugdp_studies.bench.contest.report import Report, contest
-from snugdp_studies.bench.contest.run import Job, Plan, Score, run
-from snugdp_studies.bench.contest.task import Contender, Setting, importable
+from snugdp_studies.bench.contest.run import Contender, Job, Plan, Score, Setting, run
+from tests.studies.bench.test_contest import invoke, planned, write_tables
 
-load, split = partial(tables.load, TASK.tables), partial(tables.split, TASK.tables)
-
-
-def plan(data: str, datasets: list[str] | None = None, methods: list[str] | None = None, **rest: Any) -> Plan:
-    return Plan.of(TASK, data, datasets, methods, variants=("norm",), **rest)
-
-
-def invoke(*arguments: object) -> Any:
-    return CliRunner().invoke(app, ["bench", "classification", *map(str, arguments)])
+TASK = classification.TASK
+load = partial(tables.load, TASK.tables)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(300, 3))
-    words = np.where(X @ [2, -1, 0] + rng.logistic(size=300) > 0, "yes", "no")
-    lines = [",".join([*map(repr, row.tolist()), "7", word]) for row, word in zip(X, words, strict=True)]
-    (tmp_path / "plain.csv").write_text("\n".join(lines))
-    with gzip.open(tmp_path / "named.csv.gz", "wt") as file:
-        file.write("a,b,c,constant,label\n" + "\n".join(lines))
-    return tmp_path
+    return write_tables(tmp_path, TASK)
 
 
 def test_a_run_from_the_command_line(folder: Path) -> None:
     file = folder / "all.json"
-    wish = ("--epsilons", "1,4", "--seeds", 2, "--methods", "objective,descent-20,trivial,scikit-learn")
-    result = invoke("--data", folder, "--datasets", "plain", *wish, "--scalings", "norm,box", "--json", file)
+    asked = ("--epsilons", "1,4", "--seeds", 2, "--methods", "objective,descent-20,trivial,scikit-learn")
+    result = invoke(TASK, "--data", folder, "--datasets", "plain", *asked, "--scalings", "norm,box", "--json", file)
     assert result.exit_code == 0, result.output
     assert "NOT PRIVATE" in result.output
     found = json.loads(file.read_text())
@@ -68,22 +50,6 @@ def test_a_run_from_the_command_line(folder: Path) -> None:
     assert cells["norm", 4.0, "objective"]["mean"] < math.log(2)
     assert [summary["method"] for summary in found["summaries"]] == ["objective"]
     assert found["summaries"][0]["cells"] == 4
-
-
-def test_rows_are_scaled_and_split_as_said(folder: Path) -> None:
-    X, y = load(str(folder), "named")
-    other, labels = load(str(folder), "plain")
-    assert np.array_equal(X, other)
-    assert np.array_equal(y, labels)
-    assert X.shape == (300, 3)  # the constant column is gone
-    assert np.allclose(np.linalg.norm(X, axis=1), 1)
-    box, _ = load(str(folder), "plain", "box")
-    assert np.allclose([box.min(axis=0), box.max(axis=0)], [[-1 / math.sqrt(3)] * 3, [1 / math.sqrt(3)] * 3])
-    assert np.linalg.norm(box, axis=1).max() <= 1
-    found = split(str(folder), "plain", 3)
-    assert [len(part[1]) for part in (found.train, found.public, found.test)] == [180, 30, 90]
-    assert np.array_equal(found.train[1], y[np.random.default_rng(1003).permutation(300)[:180]])
-    assert (found.rows_guess, found.classes) == (200, 2)
 
 
 def test_built_in_and_made_up_tables() -> None:
@@ -131,18 +97,9 @@ def test_descent_spends_its_budget_and_no_more(classes: int, monkeypatch: pytest
     assert len(whole) == 3
 
 
-@pytest.mark.slow
-def test_runs_repeat_themselves_in_any_number_of_processes(folder: Path) -> None:
-    wish = plan(str(folder), ["plain"], ["descent-20", "trivial"], epsilons=(1.0,), seeds=2)
-    here, there = run(wish), run(wish, jobs=2)
-    assert [(s.job, s.measured) for s in here] == sorted(
-        [(s.job, s.measured) for s in there], key=lambda x: [s.job for s in here].index(x[0])
-    )
-
-
 def test_methods_for_two_classes_are_left_out_elsewhere() -> None:
-    wish = plan("sklearn", ["iris"], ["output", "trivial"], epsilons=(1.0,), seeds=1)
-    assert [job.method for job in wish.jobs()] == ["trivial"]
+    plan = planned(TASK, "sklearn", ["iris"], ["output", "trivial"], epsilons=(1.0,), seeds=1)
+    assert [job.method for job in plan.jobs()] == ["trivial"]
 
 
 def scores(found: dict[str, tuple[float, float]], epsilon: float = 1.0) -> list[Score]:
@@ -167,69 +124,16 @@ def test_only_private_methods_without_public_rows_are_ranked() -> None:
     assert "descent-50 *" in console.export_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "--data: a folder of tables named NAME.csv.gz"),
-        (["--data", "{}/nowhere"], "is no folder"),
-        (["--data", "{}/empty"], "there is no table in"),
-        (["--data", "{}", "--datasets", "bikes"], "no table bikes; there are named, plain"),
-        (["--data", "{}", "--methods", "magic"], "no method magic; there are auto, objective"),
-        (["--data", "{}", "--scalings", "round"], "--scalings are norm, box"),
-        (["--data", "{}", "--epsilons", "-1"], "epsilons must be above 0"),
-        (["--data", "{}", "--json", "{}/nowhere/all.json"], "No such file"),
-    ],
-)
-def test_bad_wishes_are_answered_in_a_sentence(folder: Path, arguments: list[str], words: str) -> None:
-    (folder / "empty").mkdir()
-    result = invoke(*(argument.format(folder) for argument in arguments))
-    assert result.exit_code == 1
-    assert words in " ".join(result.output.split())
-    assert "Traceback" not in result.output
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("1,a\n2,b\n" * 10, "too small"),
-        ("a\nb\n" * 100, "too small"),
-        ("1,2,a\n3,x,b\n" * 50, "cannot be read"),
-        ("1,2,a\n1,b\n" * 50, "cannot be read"),
-        ("1,a\nnan,b\n" * 50, "missing or infinite"),
-        ("1,a\n2,a\n" * 50, "has 1 labels"),
-        ("1,a\n1,b\n" * 50, "nothing to learn"),
-    ],
-)
-def test_a_table_that_cannot_be_used_is_named(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "odd.csv").write_text(text)
-    with pytest.raises(ValueError, match=rf"odd\.csv.*{words}"):
-        plan(str(tmp_path))
-
-
-def test_a_broken_archive_is_named(tmp_path: Path) -> None:
-    (tmp_path / "odd.csv.gz").write_bytes(b"no archive")
-    with pytest.raises(ValueError, match=r"odd\.csv\.gz cannot be read"):
-        plan(str(tmp_path))
-
-
-def test_a_peer_that_is_not_there_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "diffprivlib", None)
-    assert not importable("diffprivlib")
-    result = invoke("--data", "synthetic", "--datasets", "even", "--methods", "diffprivlib,trivial", "--seeds", 1)
-    assert result.exit_code == 0, result.output
-    assert "diffprivlib: not importable here" in result.output
-
-
 def test_a_peer_that_answers_anything_is_measured(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wild = Contender("trivial", "peer", lambda split, setting: np.full((len(split.test[1]), 2), np.nan))
     monkeypatch.setitem(CONTENDERS, "trivial", wild)
-    (score,) = run(plan(str(folder), ["plain"], ["trivial"], epsilons=(1.0,), seeds=1))
+    (score,) = run(planned(TASK, folder, ["plain"], ["trivial"], epsilons=(1.0,), seeds=1))
     assert score.measured[0] > 30
 
 
 def test_speed_compares_with_scikit_learn() -> None:
-    rows = speed.run(4000, 3, repeats=1, methods=["objective"])
+    rows = classification.fit_times(4000, 3, repeats=1, methods=["objective"])
     assert [row.name for row in rows] == ["scikit-learn (lbfgs)", "scikit-learn (newton-cholesky)", "objective"]
     console = Console(record=True, width=120)
-    speed.show(rows, console)
+    classification.show_times(rows, console)
     assert "over scikit-learn" in console.export_text()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from snugdp.tables.rowmap import RowMap
-from snugdp_studies.bench import files, gram
+from snugdp_studies.bench import gram
 
 
 def test_in_memory() -> None:
@@ -31,12 +31,12 @@ def test_the_stream_and_the_generated_rows() -> None:
 
 
 def test_every_file_gives_a_time() -> None:
-    rows = files.run(repeats=1, rows=500, d=3)
+    rows = gram.from_files(repeats=1, rows=500, d=3)
     assert [row.name for row in rows][:3] == ["Parquet", "Arrow", "CSV"]
     assert all(row.min_s > 0 for row in rows)
 
 
 def test_parts_are_named() -> None:
-    with pytest.raises(ValueError, match="memory, stream, growth"):
+    with pytest.raises(ValueError, match="memory, stream, growth, files"):
         gram.run(("memroy",))
     assert "OPENBLAS_NUM_THREADS" in gram.threads()

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from snugdp import Simulation
 from snugdp import pate as votes_of
 from snugdp.cli.main import app
-from snugdp_studies.bench.pate import speed, students, times
+from snugdp_studies.bench.pate import speed, students
 from snugdp_studies.bench.pate.students import CONFIDENT, DISTANCE, GAUSSIAN, Job, Setting
 from tests.studies.paper.test_pate import pictures, write_idx
 
@@ -111,8 +111,8 @@ def test_votes_that_are_too_few(folder: Path, tmp_path: Path) -> None:
 
 
 def test_votes_as_labels() -> None:
-    histograms = times.agreeing(30, 50, 4)
-    ballots = times.cast(histograms)
+    histograms = speed.agreeing(30, 50, 4)
+    ballots = speed.cast(histograms)
     assert ballots.shape == (30, 50)
     counts = [np.bincount(row, minlength=4).tolist() for row in ballots]
     assert counts == histograms.tolist()
@@ -123,9 +123,9 @@ def test_votes_as_labels() -> None:
 @pytest.mark.slow
 def test_times() -> None:
     votes = speed.made_up(200, 400, 10)
-    plan = votes_of.plan(times.BUDGET, n_queries=200, n_teachers=400, n_classes=10, proxy=votes)
+    plan = votes_of.plan(speed.BUDGET, n_queries=200, n_teachers=400, n_classes=10, proxy=votes)
     assert [step.id for step in plan.steps] == ["test", "release"]  # otherwise nothing is timed
-    rows = list(times.run(1, (300, 50), Simulation(1), confident=False))
+    rows = list(speed.label_times(1, (300, 50), Simulation(1), confident=False))
     assert [row.median for row in rows] == [None] * len(rows)
     assert "300 queries" in rows[-1].name
     assert all(row.first > 0 for row in rows)

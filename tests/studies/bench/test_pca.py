@@ -9,9 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from snugdp.cli.main import app
-from snugdp_studies.bench.pca import contest, speed
-from snugdp_studies.bench.pca.contest import Cell, summaries
-from snugdp_studies.bench.pca.data import CASES, sample
+from snugdp_studies.bench import pca
+from snugdp_studies.bench.pca import CASES, Cell, sample, summaries
 
 
 def invoke(*arguments: object) -> Any:
@@ -33,10 +32,10 @@ def test_tables_are_what_they_are_called(name: str) -> None:
 @pytest.mark.slow
 def test_the_goals_are_met() -> None:
     """Where a gap is large, and where there is none: a few cells with enough draws, seeded."""
-    large = list(contest.run(40, (1.0,), ("crossing", "projector"), ["flat"]))
+    large = list(pca.run(40, (1.0,), ("crossing", "projector"), ["flat"]))
     assert all(cell.used == 1 for cell in large)
     assert all(cell.ratio < 0.65 for cell in large)
-    graded = list(contest.run(40, (2.0,), ("crossing", "projector"), ["graded 3:2:1"]))
+    graded = list(pca.run(40, (2.0,), ("crossing", "projector"), ["graded 3:2:1"]))
     assert graded[0].ratio < 0.65  # for every spectrum
     assert graded[1].used == 0
     assert graded[1].ratio < 1.2  # 1.06 but for the noise of 40 draws
@@ -44,7 +43,7 @@ def test_the_goals_are_met() -> None:
 
 
 def test_numbers_of_components_are_chosen() -> None:
-    (cell,) = contest.chosen(4, (4.0,), ("projector",), ["flat, 2,000 rows"])
+    (cell,) = pca.chosen(4, (4.0,), ("projector",), ["flat, 2,000 rows"])
     assert (cell.k, cell.used) == (3, 1)
 
 
@@ -71,6 +70,6 @@ def test_a_run_from_the_command_line() -> None:
 
 
 def test_speed_compares_with_scikit_learn() -> None:
-    rows = speed.run(3000, 4, repeats=1)
+    rows = pca.fit_times(3000, 4, repeats=1)
     assert [row.name for row in rows][:3] == ["scikit-learn PCA", "crossing", "gauss"]
     assert rows[0].relative == 1

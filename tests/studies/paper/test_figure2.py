@@ -140,6 +140,7 @@ def test_votes_are_trained_where_there_are_pictures_only(tmp_path: Path, monkeyp
     assert drawn == ["figure2_mnist"]
 
 
+@pytest.mark.nightly
 def test_the_real_votes() -> None:
     votes = stored(real_data("mnist_votes_400.npz"))
     plan = Plan(curves=("gaussian", "theorem6", "tight", "renyi"))

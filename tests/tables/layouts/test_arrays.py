@@ -24,7 +24,7 @@ from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block, vector
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.passes.glm import FixedGradient, FixedHessian
+from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
@@ -97,14 +97,13 @@ def test_any_order_any_partition_any_memory(intercept: bool) -> None:
     assert work.pack(total) == whole
 
 
-def test_gradients_and_hessians() -> None:
+def test_gradients() -> None:
     X, y = made()
     frame = pd.DataFrame(X, columns=list(NAMES)).assign(y=y)
-    for kind in (FixedGradient, FixedHessian):
-        work = kind(LAYOUT, (0.1, -0.2, 0.3, 0.4), Huber(Fraction(1, 4)))
-        states = [Rows(data, LAYOUT).state(work) for data in (ArraySource(X, y, LAYOUT), frame)]
-        assert states[0].same_as(states[1])
-        assert any(states[0].cross())
+    work = FixedGradient(LAYOUT, (0.1, -0.2, 0.3, 0.4), Huber(Fraction(1, 4)))
+    states = [Rows(data, LAYOUT).state(work) for data in (ArraySource(X, y, LAYOUT), frame)]
+    assert states[0].to_bytes() == states[1].to_bytes()
+    assert any(states[0].cross())
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8", "int64", "uint64", "bool", "longdouble", ">f8"])

@@ -16,7 +16,6 @@ import pytest
 from flint import arb, fmpq
 
 from snugdp.numerics.balls import precision
-from snugdp.tables.images import ImagePass, run
 from snugdp.tables.losses.enclosures import float_error
 from snugdp.tables.losses.losses import (
     Huber,
@@ -34,7 +33,7 @@ from snugdp.tables.losses.losses import (
 from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
-from snugdp.tables.rows import Rows
+from snugdp.tables.rows import ImagePass, Rows, run
 from snugdp.tables.schema.schema import Number, Schema
 
 LOSSES: list[Loss] = [

@@ -17,12 +17,11 @@ from flint import arb, fmpq
 
 from snugdp.numerics.balls import precision
 from snugdp.secrecy.secret import PrivateComputationError
-from snugdp.tables.images import ImagePass
-from snugdp.tables.images import run as run_images
 from snugdp.tables.losses.enclosures import float_error
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge
 from snugdp.tables.passes.gradient import GradientEnclosure, Slopes
-from snugdp.tables.rows import Rows
+from snugdp.tables.rows import ImagePass, Rows
+from snugdp.tables.rows import run as run_images
 from snugdp.tables.schema.schema import Number, Schema
 
 ONE = Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)

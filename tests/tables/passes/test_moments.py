@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from snugdp.tables.limits import RowLimits
+from snugdp.tables.passes.base import Sums
 from snugdp.tables.passes.moments import Moments
-from snugdp.tables.passes.sums import Sums
-from snugdp.tables.rowmap import RowMap
+from snugdp.tables.rowmap import RowLimits, RowMap
 
 STRANGE = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -2.5e-310, 0.0, -0.0]
 
@@ -70,7 +69,6 @@ def test_bit_identical_over_shuffles_partitions_blocks_and_layouts(constant: boo
         for place in rng.permutation(len(parts)).tolist():
             packed = Moments(row_map.limits).restored(parts[place].to_bytes())
             total = total.merge(packed if shuffle % 2 else parts[place])
-        assert total.same_as(whole)
         assert total.to_bytes() == whole.to_bytes()
 
 
@@ -94,14 +92,14 @@ def test_the_limb_spills_before_it_overflows() -> None:
     assert moments.gram() == [[5000 << 52]]
     assert moments.cross() == [-(5000 << 52)]
     assert 5000 << 52 > 1 << 63
-    assert Moments(limits).restored(moments.to_bytes()).same_as(moments)
+    assert Moments(limits).restored(moments.to_bytes()).values() == moments.values()
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 10, 4096])
 def test_a_small_limb_changes_nothing(room: int) -> None:
     row_map = RowMap(3, 1)
     X, y = table(11, 100, 3)
-    assert gather(row_map, X, y, min(room, 7), room=room).same_as(gather(row_map, X, y))
+    assert gather(row_map, X, y, min(room, 7), room=room).values() == gather(row_map, X, y).values()
 
 
 def test_merging_many_times_does_not_overflow() -> None:
@@ -164,4 +162,4 @@ def test_the_number_of_bytes_is_public() -> None:
     full = Moments(limits)
     full.add(np.full((9, 2), -7.0), np.full((9, 2), 7.0), np.full(9, -10.0))
     assert len(full.to_bytes()) == len(Moments(limits).to_bytes())
-    assert Moments(limits).restored(full.to_bytes()).same_as(full)
+    assert Moments(limits).restored(full.to_bytes()).values() == full.values()

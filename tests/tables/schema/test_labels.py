@@ -17,7 +17,7 @@ from snugdp.tables.losses import losses
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.rows import Rows
-from snugdp.tables.schema.labels import MAX_CLASSES, Coded, classes_in, codes, target_scale, with_classes
+from snugdp.tables.schema.scaling import MAX_CLASSES, Coded, classes_in, codes, target_scale, with_classes
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 
 VALUES = ["red", "green", "blue"]

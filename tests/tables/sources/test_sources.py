@@ -19,8 +19,7 @@ import pytest
 
 from snugdp.secrecy.secret import PrivateComputationError, unwrap
 from snugdp.secrecy.silence import attempt
-from snugdp.tables.engines import measure
-from snugdp.tables.engines.base import fold_one
+from snugdp.tables.engines import fold_one, measure
 from snugdp.tables.schema.scaling import part_of_norm
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from snugdp.tables.sources import Csv, DuckDB, TableError, open_source

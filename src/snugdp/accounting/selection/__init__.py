@@ -20,8 +20,13 @@ from snugdp.lazy import loader
 if TYPE_CHECKING:
     from snugdp.accounting.selection.alternatives import Route, routes
     from snugdp.accounting.selection.calibrate import METHODS, bounds, delta, epsilon, largest, mu
-    from snugdp.accounting.selection.comparison_bounds import ComparisonBound, corollary, liu_talwar
-    from snugdp.accounting.selection.counts import Binomial, Poisson
+    from snugdp.accounting.selection.comparison_bounds import (
+        ComparisonBound,
+        corollary,
+        liu_talwar,
+        renyi_poisson,
+        renyi_tnb,
+    )
     from snugdp.accounting.selection.laws import (
         NAMES,
         best_tried,
@@ -38,8 +43,7 @@ if TYPE_CHECKING:
         truncated_negative_binomial,
         winner,
     )
-    from snugdp.accounting.selection.renyi import renyi_poisson, renyi_tnb
-    from snugdp.accounting.selection.run_counts import Law, NegativeBinomial
+    from snugdp.accounting.selection.run_counts import Binomial, Law, NegativeBinomial, Poisson
     from snugdp.accounting.selection.shared import selection_profile, shared_delta, shared_epsilon
     from snugdp.accounting.selection.tradeoff import Base, TradeoffCurve, gaussian, one_order
     from snugdp.accounting.selection.tradeoff_curves import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
@@ -59,12 +63,10 @@ __getattr__ = loader(
     {
         "snugdp.accounting.selection.alternatives": "Route routes",
         "snugdp.accounting.selection.calibrate": "METHODS bounds delta epsilon largest mu",
-        "snugdp.accounting.selection.comparison_bounds": "ComparisonBound corollary liu_talwar",
-        "snugdp.accounting.selection.counts": "Binomial Poisson",
+        "snugdp.accounting.selection.comparison_bounds": "ComparisonBound corollary liu_talwar renyi_poisson renyi_tnb",
         "snugdp.accounting.selection.laws": "NAMES best_tried beyond binomial check_law "
         "expected_quantile geometric logarithmic mean pgf pgf_slope poisson truncated_negative_binomial winner",
-        "snugdp.accounting.selection.renyi": "renyi_poisson renyi_tnb",
-        "snugdp.accounting.selection.run_counts": "Law NegativeBinomial",
+        "snugdp.accounting.selection.run_counts": "Binomial Law NegativeBinomial Poisson",
         "snugdp.accounting.selection.shared": "selection_profile shared_delta shared_epsilon",
         "snugdp.accounting.selection.tradeoff": "Base TradeoffCurve gaussian one_order",
         "snugdp.accounting.selection.tradeoff_curves": "as_base of_cost of_cost_one_way of_pair of_vertices",

@@ -11,9 +11,8 @@ from functools import partial
 
 from snugdp.accounting import gaussian as gauss
 from snugdp.accounting.gaussian import nonnegative, probability
-from snugdp.accounting.selection.comparison_bounds import Closed, Corollary, QuotedBound
+from snugdp.accounting.selection.comparison_bounds import Closed, Corollary, QuotedBound, Renyi
 from snugdp.accounting.selection.laws import check_law
-from snugdp.accounting.selection.renyi import Renyi
 from snugdp.accounting.selection.run_counts import Law
 from snugdp.accounting.selection.search import Bound, at, smallest
 from snugdp.accounting.selection.search import largest as search_largest

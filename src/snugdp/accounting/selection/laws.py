@@ -13,8 +13,7 @@ from functools import partial
 from flint import arb
 
 from snugdp.accounting.gaussian import positive
-from snugdp.accounting.selection.counts import Binomial, Poisson
-from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Binomial, Law, NegativeBinomial, Poisson
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, rational
 

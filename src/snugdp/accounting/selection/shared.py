@@ -19,9 +19,8 @@ from snugdp.accounting.selection.laws import check_law
 from snugdp.accounting.selection.run_counts import Floats, Law
 from snugdp.accounting.selection.search import at, smallest
 from snugdp.accounting.selection.theorems import Certificate, Sum
-from snugdp.accounting.selection.tradeoff import Base, Sticks, TradeoffCurve, hull, up
+from snugdp.accounting.selection.tradeoff import Base, Chords, Sticks, TradeoffCurve, TradeoffLines, hull, up
 from snugdp.accounting.selection.tradeoff_curves import Parts, as_base
-from snugdp.accounting.selection.tradeoff_lines import Chords, TradeoffLines
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real
 

@@ -13,8 +13,7 @@ import numpy as np
 from flint import arb
 
 from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Arithmetic, Floats, Law
-from snugdp.accounting.selection.tradeoff import TradeoffCurve
-from snugdp.accounting.selection.tradeoff_lines import Chords, TradeoffLines
+from snugdp.accounting.selection.tradeoff import Chords, TradeoffCurve, TradeoffLines
 from snugdp.numerics import balls
 
 POINTS = 1500  # of the grid, beside the corners of the curve

@@ -9,23 +9,26 @@ Statements and proofs: selection.proof.md.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from snugdp.accounting.gaussian import cdf, nonnegative, probability
-from snugdp.accounting.selection.run_counts import Floats
+from snugdp.accounting.selection.run_counts import Floats, Law
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, float_up
 
 FARTHEST = 12.0  # deviations of a Gaussian loss that are followed; beyond, the last stick holds
 FINE = 96  # sticks for each deviation
-COARSE = 240  # sticks of a cost that is not a plain Gaussian
 _BITS = 96
 
+Indices = NDArray[np.intp]
 Sticks = tuple[Floats, Floats]  # factors a >= 1, increasing, and bounds on H_a, decreasing and convex
 
 
@@ -127,3 +130,118 @@ def gaussian_stick(mu: arb, a: arb) -> arb:
     """H_a of a Gaussian pair, as a ball."""
     start = mu / 2 - a.log() / mu
     return (cdf(start) - a * cdf(start - mu)).max(arb(0))
+
+
+@dataclass(frozen=True, eq=False)
+class TradeoffLines:
+    """The lines L(x) >= (x - d)/alpha of a curve, alpha increasing, and where they meet."""
+
+    curve: TradeoffCurve
+
+    @cached_property
+    def alpha(self) -> Floats:
+        """Factors, below 1 for what is known of the other order."""
+        return np.concatenate([1 / self.back[0], self.ahead[0]])
+
+    @cached_property
+    def d(self) -> Floats:
+        """Bounds on H_alpha."""
+        return np.concatenate([1 - (1 - self.back[1]) / self.back[0], self.ahead[1]])
+
+    @cached_property
+    def ahead(self) -> Sticks:
+        """The sticks of the order itself; of two bounds on the same H_1 the larger is left out."""
+        a, d = self.curve.ahead
+        keep = slice(1, None) if self._twice and d[0] > self.curve.back[1][0] else slice(None)
+        return a[keep], d[keep]
+
+    @cached_property
+    def back(self) -> Sticks:
+        """The sticks of the other order, from the largest factor down."""
+        a, r = self.curve.back
+        keep = slice(1, None) if self._twice and r[0] >= self.curve.ahead[1][0] else slice(None)
+        return a[keep][::-1], r[keep][::-1]
+
+    @property
+    def _twice(self) -> bool:
+        return bool(self.curve.ahead[0][0] == 1 == self.curve.back[0][0])
+
+    @cached_property
+    def _slopes(self) -> tuple[Floats, Floats]:
+        """B(z) = 1 - L(1 - z) <= s z + c, the last line being B <= 1."""
+        (a, r), (b, d) = self.back, self.ahead
+        return np.concatenate([a, 1 / b, [0.0]]), np.concatenate([r, 1 - (1 - d) / b, [1.0]])
+
+    @cached_property
+    def corners(self) -> Floats:
+        """The z at which each line hands over to the next."""
+        s, c = self._slopes
+        gap = np.maximum(s[:-1] - s[1:], 1e-300)
+        return np.maximum.accumulate(np.clip((c[1:] - c[:-1]) / gap, 0.0, 1.0))
+
+    @cached_property
+    def _low(self) -> Floats:
+        """The x at which each line of ``ahead`` hands over to the one before it, increasing."""
+        a, d = self.ahead
+        return np.maximum.accumulate((d[:-1] + a[:-1] * (d[:-1] - d[1:]) / (a[1:] - a[:-1]))[::-1])
+
+    def grid(self, law: Law, points: int) -> Floats:
+        """Points z from 1 down to 0."""
+        parts = [self.corners, law.grid(points), np.geomspace(1e-15, 1.0, points // 5), np.array([0.0, 1.0])]
+        return np.unique(np.concatenate(parts))[::-1]
+
+    def upper(self, z: Floats) -> tuple[Indices, Floats, Floats]:
+        """For every cell of the grid: a line of B, and its values at the upper and the lower end."""
+        line = np.searchsorted(self.corners, (z[:-1] + z[1:]) / 2)
+        s, c = (part[line] for part in self._slopes)
+        return line, s * z[:-1] + c, s * z[1:] + c
+
+    def at(self, x: Floats) -> Indices:
+        """For every x the line that is highest there, nearly."""
+        top = len(self.alpha) - 1
+        low = top - np.searchsorted(self._low, x)
+        high = np.searchsorted(self.corners, 1 - x)
+        beyond = x > (self._low[-1] if len(self._low) else 0.0)
+        return np.minimum(np.where(beyond, high, low), top)
+
+    def stick(self, alpha: Floats) -> Floats:
+        """H_alpha by chords between the lines."""
+        found: Floats = np.interp(alpha, np.concatenate([[0.0], self.alpha]), np.concatenate([[1.0], self.d]))
+        return found
+
+
+class Chords:
+    """The lines of a curve as balls, and the profile between them."""
+
+    def __init__(self, lines: TradeoffLines) -> None:
+        (a, r), (b, d) = ([[arb(x) for x in part.tolist()] for part in side] for side in (lines.back, lines.ahead))
+        self.nodes = lines.alpha.tolist()
+        self.alpha = [*(1 / x for x in a), *b]
+        self.d = [*(1 - (1 - y) / x for x, y in zip(a, r, strict=True)), *d]
+        self.slope = [*a, *(1 / x for x in b), arb(0)]
+        self.offset = [*r, *(1 - (1 - y) / x for x, y in zip(b, d, strict=True)), arb(1)]
+
+    def stick(self, alpha: arb) -> arb:
+        """A bound on H_alpha: the chord between two lines around alpha; beyond the last, that one."""
+        alpha = alpha.lower()  # H does not increase in alpha, and a point is easier to place than a ball
+        right = bisect_left(self.nodes, float(alpha.mid()))
+        while right < len(self.alpha) and not alpha <= self.alpha[right]:
+            right += 1
+        left = min(right, len(self.alpha)) - 1
+        while left >= 0 and not self.alpha[left] <= alpha:
+            left -= 1
+        if right == len(self.alpha):
+            return self.d[left] if left >= 0 else arb(1)
+        a, d = (self.alpha[left], self.d[left]) if left >= 0 else (arb(0), arb(1))
+        part = (alpha - a) / (self.alpha[right] - a)
+        return d + part * (self.d[right] - d)
+
+    def bound(self, alpha: arb | None, stick: arb, x: arb, line: int) -> arb:
+        """A bound on max over s <= x of s - alpha L(s), from the profile, from one line, and x itself."""
+        if alpha is None:
+            return x
+        least = stick.min(x)
+        if alpha <= self.alpha[line]:
+            part = alpha / self.alpha[line]
+            least = least.min(x - part * (x - self.d[line]))
+        return least

@@ -19,7 +19,6 @@ from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.passes.moments import Moments
-from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Layout
 
@@ -134,18 +133,6 @@ def _upper(gram: list[list[int]]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class HeldGradientPass(FixedGradient):
-    """The same sums, also from rows that are kept in memory as the row map leaves them."""
-
-    def add(self, state: Moments, V: Floats, w: Floats) -> None:
-        """Add the rows of a block, however long it is."""
-        for start in range(0, len(V), self.limits.block):
-            part = slice(start, start + self.limits.block)
-            slopes, _ = self._derivatives(V[part], w[part])
-            state.add(None, V[part], slopes)
-
-
-@dataclass(frozen=True)
 class Gradients:
     """The gradients of a table with clipped residuals: what is public about them."""
 
@@ -162,7 +149,7 @@ class Gradients:
 
     def at(self, theta: Sequence[float], clip: Fraction) -> FixedGradient:
         """The sum of clip(x . theta - y) x."""
-        return HeldGradientPass(self.schema, theta, Huber(clip), self.bits)
+        return FixedGradient(self.schema, theta, Huber(clip), self.bits)
 
 
 def check_gradients(design: Design) -> None:

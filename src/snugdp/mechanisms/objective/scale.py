@@ -11,10 +11,9 @@ from snugdp.core.guarantee import Cost
 from snugdp.mechanisms.linear.base import Design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.base import Pass, row_map
+from snugdp.tables.passes.base import Pass, Sums, row_map
 from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
 from snugdp.tables.passes.moments import Moments
-from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rows import Rows
 
 Point = Sequence[float | Fraction] | None

@@ -17,7 +17,7 @@ from snugdp.mechanisms.objective.scale import GaussianRelease, of_design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import AffineRows
-from snugdp.tables.passes.norms import NormPass, RowSumPass
+from snugdp.tables.passes.distances import NormPass, RowSumPass
 from snugdp.tables.rows import Rows
 
 _MAX_DISTANCE = 2  # rows of norm 1 around a centre of norm 1

@@ -8,6 +8,7 @@ all over the ball is the decision on the true value. The proof is in ``refine.pr
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 
 from flint import arb
@@ -50,7 +51,13 @@ class Bits:
     def ball(self, count: int) -> arb:
         """A ball that holds the real for every continuation of its first ``count`` bits (or more)."""
         self.extend(count)
-        return arb((2 * self.value + 1, -self.count - 1), (1, -self.count - 1))
+        return arb(2 * self.value + 1, 1) * _power(-self.count - 1)
+
+
+@lru_cache(maxsize=64)
+def _power(exponent: int) -> arb:
+    """A power of two, exactly."""
+    return arb((1, exponent))
 
 
 def refine(expression: Callable[[int], B], decide: Callable[[B], D | None], start: int = START) -> D:

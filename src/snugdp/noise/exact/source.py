@@ -12,14 +12,13 @@ from snugdp.noise import requests
 from snugdp.noise.base import Noise
 from snugdp.noise.checks import opened
 from snugdp.noise.exact import discrete, entropy, vectorised
-from snugdp.noise.exact.deviate import Deviate, deviate
+from snugdp.noise.exact.deviate import Deviate, ball_of, deviate, largest, shape_of
 from snugdp.noise.exact.filtered import draw, rounded
 from snugdp.noise.exact.minimiser import Problem, Tilted
 from snugdp.noise.exact.posterior import rounded_posterior
 from snugdp.noise.exact.refine import START, exactly, floor, negative, refine
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL
 from snugdp.noise.exact.stopping import stopping
-from snugdp.noise.exact.sums import ball_of, largest, shape_of
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gumbel, Law
 
 _HALF = Fraction(1, 2)

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from snugdp.noise.exact import entropy
 from snugdp.noise.exact.coins import PROVED, Margins
-from snugdp.noise.exact.deviate import Deviate
+from snugdp.noise.exact.deviate import Deviate, ball_of, largest, shape_of
 from snugdp.noise.exact.filtered import DrawBatch, draw, leading
 from snugdp.noise.exact.refine import Bits, exactly, negative, refine
 from snugdp.noise.exact.shapes import Floats
-from snugdp.noise.exact.sums import ball_of, largest, shape_of
 from snugdp.noise.laws import Continuous, Gumbel
 
 Whole = NDArray[Any]  # whole numbers of a declared width

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real
-from snugdp.tables.layouts.base import WrappedLayout
+from snugdp.tables.layouts.arrays import WrappedLayout
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Coefficients, Layout

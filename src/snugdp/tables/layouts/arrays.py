@@ -1,28 +1,136 @@
 """A matrix and its targets as a table: rows without column names, under a bound on their norm instead of a schema.
 
 Every row has an image that depends on that row alone, as in ``cells/``: rows of objects and of lists are read cell
-by cell, never by what all cells have in common. Arrays of numbers are read in place.
+by cell, never by what all cells have in common. Arrays of numbers are read in place. First comes what layouts have in
+common: those of matrices of numbers, and those that read the rows of another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.cells import matrix, numbers
 from snugdp.tables.cells.rows import is_sparse
-from snugdp.tables.layouts.base import MAX_BLOCK_CELLS, NumberLayout, is_bound
-from snugdp.tables.schema.kinds import DType, Number
+from snugdp.tables.schema.kinds import Column, DType, Number, type_name
 from snugdp.tables.schema.scaling import Affine, Floats, floats, scale_for
-from snugdp.tables.sources.base import Batch, Frame, Partition, Source, step
+from snugdp.tables.schema.schema import Coefficients, Layout
+from snugdp.tables.sources.base import Batch, Frame, UndividedSource, step
+
+MAX_BLOCK_CELLS = 1 << 20
+_MAX_BOUND = Fraction(10**290)
+
+
+class WrappedLayout:
+    """A layout with the columns, the target and the constant of another one. ``layout`` is a field of the subclass."""
+
+    layout: Layout
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The columns that are read, with their bounds or values."""
+        return self.layout.columns
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the entries of a vector, in order; the constant comes last."""
+        return self.layout.features
+
+    @property
+    def target(self) -> str | None:
+        """The column to be predicted."""
+        return self.layout.target
+
+    @property
+    def target_units(self) -> tuple[float, float]:
+        """The middle of the target, and how many of its units a scaled target of 1 is."""
+        return self.layout.target_units
+
+    @property
+    def intercept(self) -> bool:
+        """Whether a constant 1 is the last entry of every vector."""
+        return self.layout.intercept
+
+    def check(self, types: Mapping[str, DType]) -> None:
+        """Compare the names and declared types of a table with what is expected."""
+        self.layout.check(types)
+
+
+class NumberLayout:
+    """Columns of numbers and a bounded number as the target. The annotated names are fields of the subclass."""
+
+    names: tuple[str, ...]
+    y_bound: Real | tuple[Real, ...]
+    intercept: bool
+    norm = 1
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the entries of a vector, in order; the constant comes last."""
+        return (*self.names, "intercept") if self.intercept else self.names
+
+    @cached_property
+    def target(self) -> str:
+        """A name for the target that no column has."""
+        name = "y"
+        while name in self.names:
+            name += "_"
+        return name
+
+    @cached_property
+    def aim(self) -> Number:
+        """The bounds of the target."""
+        if isinstance(self.y_bound, tuple | list | np.ndarray):
+            if len(self.y_bound) != 2:
+                raise ValueError("y_bound must be a number b, for targets in [-b, b], or a pair (low, high)")
+            return Number(*self.y_bound)
+        bound = rational(self.y_bound, "y_bound")
+        if bound <= 0:
+            raise ValueError("y_bound must be greater than 0, or a pair (low, high)")
+        return Number(-bound, bound)
+
+    @property
+    def target_units(self) -> tuple[float, float]:
+        """The middle of the target, and how many of its units a scaled target of 1 is."""
+        return float(self.aim.middle), float(self.aim.half)
+
+    @property
+    def entry(self) -> Number:
+        """The bounds that messages and engines see for every entry."""
+        return Number(-1, 1)
+
+    def per_entry(self, half: float) -> Floats | float:
+        """A coefficient of 1, if a scaled target of 1 is ``half`` units, for entries in the user's units."""
+        raise NotImplementedError
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """All columns, the target last."""
+        return {**dict.fromkeys(self.names, self.entry), self.target: self.aim}
+
+    def check(self, types: Mapping[str, DType]) -> None:
+        """Whether all columns hold numbers, by their declared types."""
+        for name, column in self.columns.items():
+            if name in types and not column.fits(types[name]):
+                raise TypeError(
+                    f'column "{name}" must hold numbers, not {type_name(types[name])}; convert it, or describe the '
+                    "table by a schema"
+                )
+
+    def coefficients(self, theta: ArrayLike) -> Coefficients:
+        """A linear function of scaled rows (one coefficient for every name in ``features``) in the user's units."""
+        given, (middle, half) = one_for_each(theta, self.features), self.target_units
+        constant = half * given[-1] if self.intercept else 0.0
+        return Coefficients(self.names, self.per_entry(half) * given[: len(self.names)], float(middle + constant))
 
 
 class Block(PrivateState):
@@ -113,45 +221,49 @@ class ArraySchema(NumberLayout):
             np.multiply(raw[part], self._factor, out=out, dtype=np.float64)
 
 
-class ArraySource(Source, Partition):
+def one_for_each(theta: ArrayLike, features: tuple[str, ...]) -> Floats:
+    """The coefficients, one for each of the features."""
+    given = np.asarray(theta, dtype=np.float64)
+    if given.shape != (len(features),):
+        raise ValueError(f"theta must have {len(features)} entries, one for each of the features")
+    return given
+
+
+def is_bound(value: Real, name: str) -> bool:
+    """Whether a bound is above 0 and far from where floats end."""
+    return 1 / _MAX_BOUND < rational(value, name) < _MAX_BOUND
+
+
+class ArraySource(UndividedSource):
     """A matrix and its targets in memory, in blocks of rows that share its memory.
 
     Guarantee: what is raised depends on shapes and declared types alone; that X and y have different lengths is a
     mistake of the program, and public.
     """
 
-    def __init__(self, X: object, y: object, schema: ArraySchema) -> None:
-        self._X = matrix(X)
-        self._y = vector(y)
-        self._schema = schema
+    name = "the array"
+
+    def __init__(self, X: object, y: object, schema: NumberLayout) -> None:
+        self._open(X, vector(y), schema)
+
+    def _open(self, X: object, y: Floats | None, schema: NumberLayout) -> None:
+        self._X, self._y = matrix(X), y
+        self.types = dict.fromkeys(schema.columns, nw.Float64())  # numbers, whatever their width
         if self._X.shape[1] != len(schema.names):
             raise ValueError(f"the rows have {self._X.shape[1]} entries, but {len(schema.names)} are expected")
-        same_length(self._X, self._y)
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """Numbers, whatever their width."""
-        return dict.fromkeys(self._schema.columns, nw.Float64())
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the array"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
+        if y is not None:
+            same_length(self._X, y)
 
     def is_empty(self) -> bool:
         """Whether there are no rows. Private, except in a rehearsal."""
         return not len(self._X)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Blocks of rows. Engines hand them on; only ``ArraySchema`` looks inside."""
-        size = step(len(self._schema.names))
+        """Blocks of rows. Engines hand them on; only the layouts of matrices look inside."""
+        size = step(self._X.shape[1])
         for start in range(0, len(self._X), size):
-            block = Block(self._X[start : start + size], self._y[start : start + size])
-            yield Batch(cast(Frame, block))
+            part = slice(start, start + size)
+            yield Batch(cast(Frame, Block(self._X[part], None if self._y is None else self._y[part])))
 
 
 def same_length(X: Sized, y: Sized) -> None:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
-from snugdp.tables.layouts.arrays import Block
-from snugdp.tables.layouts.base import MAX_BLOCK_CELLS, NumberLayout, WrappedLayout, is_bound, one_for_each
+from snugdp.tables.layouts.arrays import MAX_BLOCK_CELLS, Block, NumberLayout, WrappedLayout, is_bound, one_for_each
 from snugdp.tables.schema.scaling import Affine, Floats, floats, part_of_norm, scale_for
 from snugdp.tables.schema.schema import Coefficients, Schema
 from snugdp.tables.sources.sparse import SparseBlock

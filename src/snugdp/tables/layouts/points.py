@@ -6,7 +6,7 @@ image of a row still depends on that row alone, and is still no longer than the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, cast
@@ -16,15 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real
-from snugdp.tables.cells import declared, inferred, matrix
-from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block
-from snugdp.tables.layouts.base import WrappedLayout
+from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, WrappedLayout
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.kinds import Column
-from snugdp.tables.schema.labels import target_scale
-from snugdp.tables.schema.scaling import Affine, Scale, Sign, blocks, scale_for
+from snugdp.tables.schema.scaling import Affine, Scale, Sign
 from snugdp.tables.schema.schema import Coefficients, Layout, Schema
-from snugdp.tables.sources.base import Batch, Frame, step
 
 Shift: TypeAlias = tuple[float, ...]  # in the units of the scaled rows; () for none
 
@@ -59,7 +55,10 @@ class MatrixSchema(WrappedLayout):
     def blocks(self, frame: Any) -> Iterator[tuple[Floats, None]]:
         """The scaled rows of a block of a matrix, or of a frame, some at a time; overwritten by the next ones."""
         for rows, _ in self.layout.blocks(frame):
-            yield _moved(rows, self.shift), None
+            if self.shift:
+                with np.errstate(all="ignore"):  # a warning would depend on private values
+                    np.subtract(rows, np.array(self.shift), out=rows)
+            yield rows, None
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of scaled rows, before the shift, in the user's units."""
@@ -106,31 +105,14 @@ class CentredSchema(Schema):
     def _key(self) -> tuple[object, ...]:
         return (*super()._key, self.shift)
 
-    def blocks(self, frame: nw.DataFrame[Any]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
-        """As those of a schema, less the centre; a constant stays 1."""
-        if not self.shift:
-            return super().blocks(frame)
-        self.check({name: inferred(declared(frame.get_column(name))) for name in frame.columns if name in self.columns})
-        target = (self.target, target_scale(self.columns[self.target])) if self.target is not None else None
-        return blocks(frame, self._scales, self.intercept, target)
-
     @property
     def _scales(self) -> dict[str, Scale]:
-        """How every column but the target is scaled and moved."""
-        scales: dict[str, Scale] = {}
-        at = 0
-        for name, column in self._used.items():
-            scale = scale_for(column, len(self._used))
+        """Those of a schema, less the centre; a constant stays 1."""
+        scales, at = super()._scales, 0
+        for name, scale in scales.items() if self.shift else ():
             moved = FromCentre(scale, self.shift[at : at + scale.width])
             scales[name], at = cast(Scale, moved), at + scale.width  # it has the methods of one
         return scales
-
-
-def _moved(rows: Floats, shift: Shift) -> Floats:
-    if shift:
-        with np.errstate(all="ignore"):  # a warning would depend on private values
-            rows -= np.array(shift)
-    return rows
 
 
 def unlabelled(schema: Schema) -> Schema:
@@ -154,15 +136,7 @@ def centred(layout: Layout, shift: Shift) -> Layout:
 
 
 class MatrixSource(ArraySource):
-    """A matrix in memory, in blocks of rows that share its memory."""
+    """A matrix without targets in memory, in blocks of rows that share its memory."""
 
     def __init__(self, X: object, schema: MatrixSchema) -> None:
-        self._X, self._schema = matrix(X), schema.layout
-        if self._X.shape[1] != len(schema.names):
-            raise ValueError(f"the rows have {self._X.shape[1]} entries, but {len(schema.names)} are expected")
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Blocks of rows. Engines hand them on; only ``MatrixSchema`` looks inside."""
-        size = step(len(self._schema.names))
-        for start in range(0, len(self._X), size):
-            yield Batch(cast(Frame, Block(self._X[start : start + size], None)))
+        self._open(X, None, schema.layout)

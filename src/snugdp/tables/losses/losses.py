@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from snugdp.noise.exact.coins import MAX_EXPONENT, exp_neg
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.rowmap import Floats
-from snugdp.tables.schema.labels import MAX_CLASSES
+from snugdp.tables.schema.scaling import MAX_CLASSES
 
 PROOF = "tables/losses/losses.proof.md#theorem-1"
 
@@ -41,46 +41,37 @@ class Loss(Protocol):
 
     def __hash__(self) -> int:
         """Losses are frozen."""
-        ...
 
     @property
     def classifies(self) -> bool:
         """Whether the target is a label."""
-        ...
 
     @property
     def kind(self) -> Kind:
         """How the second derivative follows from the first."""
-        ...
 
     @property
     def slope(self) -> Fraction:
         """The largest absolute first derivative: L0."""
-        ...
 
     @property
     def curvature(self) -> Fraction:
         """The largest second derivative: b0."""
-        ...
 
     @property
     def c0(self) -> Fraction:
         """The constant of ``kind``."""
-        ...
 
     @property
     def log_lipschitz(self) -> Fraction | None:
         """How fast the logarithm of the second derivative changes at most: R0; none if that is not bounded."""
-        ...
 
     @property
     def curvature_bound(self) -> Fraction | None:
         """The largest R0 |l'| + l'': D0."""
-        ...
 
     def parts(self, u: Floats) -> tuple[Floats, Floats]:
         """The first derivative over ``slope``, and the root of the second over ``curvature``; elementwise."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -91,17 +82,13 @@ class Logistic:
     [-0.5, 1.0]
     """
 
+    kind: ClassVar[Kind] = "logistic"
     classifies = True
     slope = Fraction(1)
     curvature = Fraction(1, 4)
     c0 = Fraction(1)
     log_lipschitz = Fraction(1)
     curvature_bound = Fraction(1)
-
-    @property
-    def kind(self) -> Kind:
-        """Of the form p (1 - p)."""
-        return "logistic"
 
     def parts(self, u: Floats) -> tuple[Floats, Floats]:
         """-1 / (1 + exp(u)), and the root of 4 exp(u) / (1 + exp(u))**2."""
@@ -114,16 +101,12 @@ class SoftHinge:
     """h log(1 + exp((1 - u) / h)): a hinge, rounded off over a width h."""
 
     h: Real = 1
+    kind: ClassVar[Kind] = "logistic"
     classifies = True
     slope = Fraction(1)
 
     def __post_init__(self) -> None:
         _check_scale(self.h, "h")
-
-    @property
-    def kind(self) -> Kind:
-        """As for the logistic loss."""
-        return "logistic"
 
     @property
     def c0(self) -> Fraction:
@@ -150,8 +133,19 @@ class SoftHinge:
         return Logistic().parts((u - 1.0) / float(rational(self.h, "h")))
 
 
+class _LossConstants:
+    """What a loss takes from another one. These are no fields: they are not part of a question that a ledger keeps."""
+
+    kind: Kind
+    slope: Fraction
+    curvature: Fraction
+    c0: Fraction
+    log_lipschitz: Fraction
+    curvature_bound: Fraction
+
+
 @dataclass(frozen=True)
-class OneAgainst:
+class OneAgainst(_LossConstants):
     """One class against all others: a loss for labels, where the target is the code of one of several classes.
 
     The targets of K classes are -1, -1 + 2 / (K - 1), ..., 1; what is missing counts as the class in the middle.
@@ -168,36 +162,8 @@ class OneAgainst:
         _check_classes(self.classes)
         if not 0 <= self.place < self.classes:
             raise ValueError("place is one of 0, 1, ..., classes - 1")
-
-    @property
-    def kind(self) -> Kind:
-        """That of the loss."""
-        return self.loss.kind
-
-    @property
-    def slope(self) -> Fraction:
-        """That of the loss."""
-        return self.loss.slope
-
-    @property
-    def curvature(self) -> Fraction:
-        """That of the loss."""
-        return self.loss.curvature
-
-    @property
-    def c0(self) -> Fraction:
-        """That of the loss."""
-        return self.loss.c0
-
-    @property
-    def log_lipschitz(self) -> Fraction:
-        """That of the loss."""
-        return self.loss.log_lipschitz
-
-    @property
-    def curvature_bound(self) -> Fraction:
-        """That of the loss."""
-        return self.loss.curvature_bound
+        for name in _LossConstants.__annotations__:
+            object.__setattr__(self, name, getattr(self.loss, name))
 
     def parts(self, u: Floats) -> tuple[Floats, Floats]:
         """Those of the loss."""
@@ -243,12 +209,8 @@ class _Robust:
 class PseudoHuber(_Robust):
     """c**2 (sqrt(1 + (u / c)**2) - 1): squares near zero, absolute values far out."""
 
+    kind: ClassVar[Kind] = "pseudo_huber"
     curvature_bound = Fraction(3, 2)
-
-    @property
-    def kind(self) -> Kind:
-        """Of the form (1 - p**2)**(3/2)."""
-        return "pseudo_huber"
 
     @property
     def log_lipschitz(self) -> Fraction:
@@ -264,15 +226,11 @@ class PseudoHuber(_Robust):
 
 @dataclass(frozen=True)
 class Huber(_Robust):
-    """u**2 / 2 up to c, c |u| - c**2 / 2 beyond. Its second derivative jumps there."""
+    """u**2 / 2 up to c, c |u| - c**2 / 2 beyond. Its second derivative jumps there, from its bound to 0."""
 
+    kind: ClassVar[Kind] = "sign_changing"
     log_lipschitz = None
     curvature_bound = None
-
-    @property
-    def kind(self) -> Kind:
-        """As large as ``curvature`` up to p = 1: there is no better bound."""
-        return "sign_changing"
 
     def parts(self, u: Floats) -> tuple[Floats, Floats]:
         """The value v = u / c clipped to [-1, 1], and 1 where it is not clipped."""
@@ -284,12 +242,8 @@ class Huber(_Robust):
 class LogCosh(_Robust):
     """c**2 log cosh(u / c): squares near zero, absolute values far out."""
 
+    kind: ClassVar[Kind] = "log_cosh"
     curvature_bound = Fraction(2)
-
-    @property
-    def kind(self) -> Kind:
-        """Of the form 1 - p**2."""
-        return "log_cosh"
 
     @property
     def log_lipschitz(self) -> Fraction:
@@ -314,16 +268,12 @@ class TamedPoisson:
 
     most: Real
     rate: Real
+    kind: ClassVar[Kind] = "tamed_poisson"
     classifies = False
 
     def __post_init__(self) -> None:
         _check_scale(self.most, "most")
         _check_scale(self.rate, "rate")
-
-    @property
-    def kind(self) -> Kind:
-        """At most c0 (1 - p)."""
-        return "tamed_poisson"
 
     @cached_property
     def slope(self) -> Fraction:

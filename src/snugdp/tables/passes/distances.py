@@ -1,6 +1,7 @@
-"""How far targets lie from a public prediction: the sum of their distances, and a histogram on a logarithmic scale.
+"""Where rows lie: their sum and their norms, and how far targets are from a public prediction.
 
-Each row is one integer or one bin, computed from that row alone; the sensitivities are those of whole numbers.
+Each row adds whole numbers, or counts in one bin on a logarithmic scale, as a function of that row alone; the
+sensitivities are those of whole numbers. Proofs: ``distances.proof.md`` for targets, ``norms.proof.md`` for rows.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.blas import require_exact_products
-from snugdp.tables.passes.base import RowPass
-from snugdp.tables.passes.sums import Sums
+from snugdp.tables.passes.base import RowPass, Sums
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
 PROOF = "tables/passes/distances.proof.md#theorem-1"
+NORMS_PROOF = "tables/passes/norms.proof.md#theorem-1"
 
 _EXACT = 1 << 53
 _MAX_POINT_BITS, _MAX_COEFFICIENT = 60, Fraction(2) ** 100
@@ -136,5 +137,76 @@ class ResidualHistogramPass(_Residuals):
 
     def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
         """Count the rows of one block."""
-        places = self.count - 1 - np.searchsorted(np.array(self.edges[::-1]), self._sizes(V, w), side="right")  # 3
-        state.accumulate(np.bincount(places, minlength=self.count).tolist())
+        state.accumulate(_binned(self._sizes(V, w), self.edges))  # 3
+
+
+@dataclass(frozen=True)
+class RowSumPass(RowPass[Sums]):
+    """The sums of the entries of all rows in cells, and last the number of rows.
+
+    Guarantee: whole numbers, equal for every order and partition of the rows; the sums of the entries move by at most
+    the norm of a row when one comes or goes, and the number by 1 (``norms.proof.md``, Theorem 1).
+
+    >>> import narwhals as nw
+    >>> import pandas as pd
+    >>> from snugdp.tables.schema.schema import Number, Schema
+    >>> work = RowSumPass(Schema({"x": Number(-1, 1)}, intercept=False), bits=4)
+    >>> frame = nw.from_native(pd.DataFrame({"x": [0.5, -7.0, None]}), eager_only=True)
+    >>> work.fold(work.empty(), frame).values()
+    [-8, 3]
+    """
+
+    schema: Layout
+    bits: int | None = None
+
+    def empty(self) -> Sums:
+        """The sums over no rows."""
+        return Sums(self.row_map.entries + 1)
+
+    def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
+        """Add the rows of one block."""
+        state.accumulate([*V.astype(np.int64).sum(axis=0).tolist(), len(V)])
+
+
+@dataclass(frozen=True)
+class NormPass(RowPass[Sums]):
+    """Rows by the norm of their features: bin k holds T 2**(-(k+1)/2) <= norm < T 2**(-k/2), T the bound on it.
+
+    Longer rows count in the first bin, shorter ones in the last, so that every row counts once.
+
+    Guarantee: one row moves one count by one (``norms.proof.md``, Theorem 2).
+
+    >>> import narwhals as nw
+    >>> import pandas as pd
+    >>> from snugdp.tables.schema.schema import Number, Schema
+    >>> frame = nw.from_native(pd.DataFrame({"x": [1.0, -0.6, 0.5, 0.001]}), eager_only=True)
+    >>> work = NormPass(Schema({"x": Number(-1, 1)}), count=4)
+    >>> work.fold(work.empty(), frame).values()
+    [1, 2, 0, 1]
+    """
+
+    schema: Layout
+    bits: int | None = None
+    count: int = 24
+
+    def empty(self) -> Sums:
+        """Nothing counted yet."""
+        return Sums(self.count)
+
+    @cached_property
+    def edges(self) -> tuple[float, ...]:
+        """The lower ends of all bins but the last, as squares in cells, from the largest down."""
+        return tuple(math.ldexp(float(self.row_map.norm_squared), -k) for k in range(1, self.count))
+
+    def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
+        """Count the rows of one block."""
+        features = V[:, : self.row_map.entries - self.row_map.constant].astype(np.float64)
+        squares = np.einsum("ij,ij->i", features, features)
+        state.accumulate(_binned(squares, self.edges))
+
+
+def _binned(sizes: Floats, edges: Sequence[float]) -> list[int]:
+    """How many sizes lie in each bin; the edges are the lower ends of all bins but the last, from the largest down."""
+    indices = len(edges) - np.searchsorted(np.array(edges[::-1]), sizes, side="right")
+    counts: list[int] = np.bincount(indices, minlength=len(edges) + 1).tolist()
+    return counts

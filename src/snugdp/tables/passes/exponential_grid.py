@@ -12,8 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.passes.base import SummingPass
-from snugdp.tables.passes.sums import Sums
+from snugdp.tables.passes.base import SummingPass, Sums
 from snugdp.tables.schema.scaling import floats
 from snugdp.tables.schema.schema import Number, Schema
 

@@ -1,4 +1,4 @@
-"""Gradient and Hessian of a generalised linear model at a public point: exact sums of row-wise integers.
+"""The gradient of a generalised linear model at a public point: exact sums of row-wise integers.
 
 The line numbers in the comments are those of ``moments.proof.md``, Theorem 5.
 """
@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.blas import require_exact_products
-from snugdp.tables.limits import RowLimits
 from snugdp.tables.losses.losses import Loss, counts, labels, shares
 from snugdp.tables.passes.base import RowPass
 from snugdp.tables.passes.moments import Moments
-from snugdp.tables.rowmap import Floats
+from snugdp.tables.rowmap import Floats, RowLimits
 from snugdp.tables.schema.schema import Layout
 
 PROOF = "tables/passes/moments.proof.md#theorem-5"
@@ -44,7 +43,6 @@ class FixedGradient(RowPass[Moments]):
     theta: Sequence[float]
     loss: Loss
     bits: int | None = None
-    with_hessian = False
 
     def __post_init__(self) -> None:
         if self.schema.target is None:
@@ -97,43 +95,20 @@ class FixedGradient(RowPass[Moments]):
 
     def add_block(self, state: Moments, V: Floats, w: Floats) -> None:
         """Add the rows of one block."""
-        slopes, roots = self._derivatives(V, w)
-        state.add(np.trunc(V * roots[:, None]) if self.with_hessian else None, V, slopes)  # line 14
+        state.add(None, V, self._slopes(V, w))  # line 14
 
-    def _derivatives(self, V: Floats, w: Floats) -> tuple[Floats, Floats]:
+    def _slopes(self, V: Floats, w: Floats) -> Floats:
         high, low = np.dot(V, np.array(self._limbs, dtype=np.float64).T).T  # line 11
         with np.errstate(all="ignore"):  # a warning would depend on private values
             u = (high * 2.0**_LIMB_BITS + low) * math.ldexp(1.0, -self._point_bits - self.row_map.bits)
             label = labels(self.loss, w, self.row_map.target_limit) if self.loss.classifies else np.ones_like(w)
             apart = 0.0 if self.loss.classifies or counts(self.loss) else w * float(self.row_map.unit)
-            slope, root = self.loss.parts(u * label - apart)  # line 12
+            slope = self.loss.parts(u * label - apart)[0]  # line 12
             slope = slope * label - shares(self.loss, w, self.row_map.target_limit)
             slope = np.trunc(slope * 2.0**_SLOPE_BITS)  # line 13
         limit = 2.0**_SLOPE_BITS
-        return np.minimum(np.maximum(slope, -limit), limit), np.minimum(np.maximum(root, 0.0), 1.0)
+        return np.minimum(np.maximum(slope, -limit), limit)
 
     def gradient(self, state: Moments) -> NDArray[np.float64]:
         """The gradient as floats, each the nearest to its exact value. As private as the state."""
         return np.array([float(n * self.gradient_unit) for n in state.cross()])
-
-
-@dataclass(frozen=True)
-class FixedHessian(FixedGradient):
-    """The gradient, and the Hessian as an exact Gram matrix of weighted rows: ``gram()`` in units of ``hessian_unit``.
-
-    Each row adds z z' with z its integer row times the root of the second derivative (over its bound), truncated: the
-    matrix is positive semidefinite, and a row adds at most ``curvature * norm**2`` to it.
-
-    Guarantee: as for the gradient (``moments.proof.md``, Theorem 5).
-    """
-
-    with_hessian = True
-
-    @property
-    def hessian_unit(self) -> Fraction:
-        """The size of one cell of the Hessian."""
-        return self.loss.curvature * self.row_map.unit**2
-
-    def hessian(self, state: Moments) -> NDArray[np.float64]:
-        """The Hessian as floats, each the nearest to its exact value. As private as the state."""
-        return np.array([[float(n * self.hessian_unit) for n in row] for row in state.gram()])

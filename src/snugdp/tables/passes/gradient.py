@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from snugdp.noise.exact.minimiser import norm_above
 from snugdp.numerics.balls import ball, precision
 from snugdp.numerics.blas import require_exact_products
-from snugdp.tables.limits import RowLimits
 from snugdp.tables.losses.enclosures import float_error, slope_ball
 from snugdp.tables.losses.losses import Loss, counts, exact_share, labels, shares
-from snugdp.tables.passes.base import RowPass
-from snugdp.tables.passes.sums import Sums
-from snugdp.tables.rowmap import Floats, RowMap
+from snugdp.tables.passes.base import RowPass, Sums
+from snugdp.tables.rowmap import Floats, RowLimits, RowMap
 from snugdp.tables.schema.schema import Layout
 
 PROOF = "tables/passes/gradient.proof.md#theorem-1"

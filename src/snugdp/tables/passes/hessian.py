@@ -16,7 +16,7 @@ from flint import arb
 
 from snugdp.numerics.blas import require_exact_products
 from snugdp.tables.losses.enclosures import curvature_ball, curvature_error
-from snugdp.tables.passes.base import RowPass
+from snugdp.tables.passes.base import RowPass, Sums
 from snugdp.tables.passes.gradient import (
     DIGIT_BITS,
     LIMB_BITS,
@@ -26,7 +26,6 @@ from snugdp.tables.passes.gradient import (
     enclosed,
     limbs,
 )
-from snugdp.tables.passes.sums import Sums
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from snugdp.numerics.blas import require_exact_gram, require_exact_products
-from snugdp.tables.limits import RowLimits
-from snugdp.tables.passes.base import RowPass
-from snugdp.tables.passes.sums import Sums
-from snugdp.tables.rowmap import Floats
+from snugdp.tables.passes.base import RowPass, Sums
+from snugdp.tables.rowmap import Floats, RowLimits
 from snugdp.tables.schema.schema import Layout
 
 PROOF = "tables/passes/moments.proof.md#theorem-4"
@@ -55,7 +53,7 @@ class Moments(Sums):
     def add(self, Z: Floats | None, V: Floats, w: Floats) -> None:
         """Add Z'Z, V'w, w'w and the rows of one block: at most ``rows_per_block``, whole numbers within the limits.
 
-        Z is V for second moments, a weighted V for a Hessian, and None where Z'Z is not wanted.
+        Z is V for second moments, and None where Z'Z is not wanted.
         """
         if len(V) > self.limits.rows_per_block:
             raise ValueError("the block is too large for its sums to be exact")

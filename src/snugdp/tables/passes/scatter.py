@@ -7,8 +7,8 @@ from flint import fmpz_mat
 from snugdp.numerics.eigenvalues import Spectrum, spectrum
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.layouts.points import Shift, centred
+from snugdp.tables.passes.distances import RowSumPass
 from snugdp.tables.passes.moments import GramPass
-from snugdp.tables.passes.norms import RowSumPass
 from snugdp.tables.rows import Rows
 
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from snugdp.numerics.blas import require_exact_products
 from snugdp.tables.layouts.boxes import Box, BoxSchema
-from snugdp.tables.passes.base import SummingPass
-from snugdp.tables.passes.sums import Sums
+from snugdp.tables.passes.base import SummingPass, Sums
 from snugdp.tables.schema.scaling import Floats
 from snugdp.tables.sources import Source, wanted
 from snugdp.tables.sources.sparse import SparseBlock

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.cells import declared, inferred
-from snugdp.tables.schema import labels, scaling, toml
+from snugdp.tables.schema import scaling, toml
 from snugdp.tables.schema.kinds import Boolean, Category, Column, DType, Number, described, type_name
 
 __all__ = ["Boolean", "Category", "Coefficients", "Column", "Layout", "Number", "Schema"]
@@ -55,49 +55,35 @@ class Layout(Protocol):
     @property
     def columns(self) -> Mapping[str, Column]:
         """The columns that are read, with their bounds or values."""
-        ...
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of the entries of a vector, in order; the constant comes last."""
-        ...
 
     @property
     def target(self) -> str | None:
         """The column to be predicted."""
-        ...
-
-    @property
-    def target_bound(self) -> int:
-        """A bound on the size of a scaled target."""
-        ...
 
     @property
     def target_units(self) -> tuple[float, float]:
         """The middle of the target, and how many of its units a scaled target of 1 is."""
-        ...
 
     @property
     def norm(self) -> Real:
         """The norm to which longer rows are shortened."""
-        ...
 
     @property
     def intercept(self) -> bool:
         """Whether a constant 1 is the last entry of every vector."""
-        ...
 
     def check(self, types: Mapping[str, DType]) -> None:
         """Compare the names and declared types of a table with what is expected."""
-        ...
 
     def blocks(self, frame: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
         """The scaled vectors and targets of some rows, part by part. No value raises or warns."""
-        ...
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of scaled vectors in the user's units."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +92,7 @@ class Schema:
 
     A row becomes a vector of norm at most 1: each of the k columns is scaled to [-1, 1] by its bounds, or to one entry
     of 0 or 1 for every listed value, and divided by the square root of k. Missing entries become 0: the middle of the
-    bounds, or no category. The target is scaled to [-1, 1]; for a category see ``tables.schema.labels``.
+    bounds, or no category. The target is scaled to [-1, 1]; for a category see ``tables.schema.scaling``.
 
     Parameters
     ----------
@@ -151,7 +137,7 @@ class Schema:
             return
         if self.target not in self.columns:
             raise ValueError(f'the target "{self.target}" is not one of the columns')
-        labels.check_target(self.target, self.columns[self.target])
+        scaling.check_target(self.target, self.columns[self.target])
 
     def _check_features(self) -> None:
         if not self._used:
@@ -175,6 +161,11 @@ class Schema:
     @property
     def _used(self) -> dict[str, Column]:
         return {name: column for name, column in self.columns.items() if name != self.target}
+
+    @property
+    def _scales(self) -> dict[str, scaling.Scale]:
+        """How every column but the target is scaled."""
+        return {name: scaling.scale_for(column, len(self._used)) for name, column in self._used.items()}
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -240,10 +231,8 @@ class Schema:
     def blocks(self, frame: nw.DataFrame[Any]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
         """As ``vectors``, some rows at a time: column-major, in the cache, overwritten by the next block."""
         self.check({name: inferred(declared(frame.get_column(name))) for name in frame.columns if name in self.columns})
-        used = self._used
-        scales = {name: scaling.scale_for(column, len(used)) for name, column in used.items()}
-        target = (self.target, labels.target_scale(self.columns[self.target])) if self.target is not None else None
-        return scaling.blocks(frame, scales, self.intercept, target)
+        target = (self.target, scaling.target_scale(self.columns[self.target])) if self.target is not None else None
+        return scaling.blocks(frame, self._scales, self.intercept, target)
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of vectors (one coefficient for every name in ``features``) in the user's units.

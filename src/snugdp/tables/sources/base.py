@@ -48,22 +48,10 @@ class Source(ABC):
     whether the files are well formed.
     """
 
+    types: Mapping[str, DType]  # of every column, as declared; ``nw.Unknown`` where the format has none (CSV)
+    name: str  # what messages call it
+    size = 0  # bytes on disk
     inferred = False  # whether a loader may have taken the types from the cells
-
-    @property
-    @abstractmethod
-    def types(self) -> Mapping[str, DType]:
-        """The declared type of every column; ``nw.Unknown`` where the format has none (CSV)."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What messages call it."""
-
-    @property
-    def size(self) -> int:
-        """Bytes on disk; 0 for tables in memory."""
-        return 0
 
     @abstractmethod
     def partitions(self) -> Sequence[Partition]:
@@ -92,6 +80,14 @@ class Source(ABC):
 
     def __repr__(self) -> str:
         return f"<table {self.name}>"
+
+
+class UndividedSource(Source, Partition):
+    """A table that is read from its first row to its last: it is its only partition."""
+
+    def partitions(self) -> Sequence[Partition]:
+        """The table itself."""
+        return (self,)
 
 
 def wanted(work: Pass[Any], types: Mapping[str, DType]) -> tuple[str, ...]:

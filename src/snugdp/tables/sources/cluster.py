@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
 from snugdp.secrecy.silence import attempt
-from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Partition, Source, TableError, listed
 
 if TYPE_CHECKING:
@@ -23,8 +22,12 @@ _ready: set[str] = set()  # Spark applications whose workers were asked
 
 
 class SparkSource(Source):
-    """A Spark DataFrame. Its rows stay on the cluster: the Spark engine sends the pass to them."""
+    """A Spark DataFrame. Its rows stay on the cluster: the Spark engine sends the pass to them.
 
+    What has no type elsewhere (maps, intervals) is a struct here: it fits nothing.
+    """
+
+    name = "the Spark table"
     inferred = True
 
     def __init__(self, table: Any) -> None:
@@ -43,17 +46,7 @@ class SparkSource(Source):
         kinds = dict(table.dtypes)
         odd = {name for name, dtype in types.items() if dtype == nw.Unknown() and kinds[name] != "void"}
         self.table = table
-        self._types = {name: nw.Struct({}) if name in odd else dtype for name, dtype in types.items()}
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """The declared types. What has no type elsewhere (maps, intervals) is a struct here: it fits nothing."""
-        return self._types
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the Spark table"
+        self.types = {name: nw.Struct({}) if name in odd else dtype for name, dtype in types.items()}
 
     def partitions(self) -> Sequence[Partition]:
         """None here: the rows are never read on the driver."""

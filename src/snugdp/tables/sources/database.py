@@ -5,7 +5,7 @@ The extra ``snugdp[duckdb]`` brings what it needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import narwhals as nw
 
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.schema.kinds import DType
-from snugdp.tables.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, step
+from snugdp.tables.sources.base import Batch, Stamp, TableError, UndividedSource, guarded, step
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class DuckDB:
     query: str
 
 
-class DuckDBSource(Source, Partition):
+class DuckDBSource(UndividedSource):
     """The result of a query, not computed yet."""
 
     def __init__(self, asked: DuckDB) -> None:
-        self._asked = asked
+        self._asked, self.name = asked, f"the query on {asked.path}"
         _library()
         if not Path(asked.path).is_file():
             raise TableError(f"there is no database file {asked.path}")
@@ -47,7 +47,7 @@ class DuckDBSource(Source, Partition):
             )
         if not types:
             raise TableError(f"the query on {asked.path} must be one statement that selects, such as 'select ...'")
-        self._types = types
+        self.types = types
 
     def _plan(self) -> dict[str, DType]:
         """The types; none if it is not one statement that selects, which is then not run."""
@@ -56,20 +56,6 @@ class DuckDBSource(Source, Partition):
             if kinds != [_library().StatementType.SELECT]:
                 return {}
             return dict(nw.from_native(connection.sql(self._asked.query)).collect_schema())
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """The types that the query declares."""
-        return self._types
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return f"the query on {self._asked.path}"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, streamed. An error if the database changed since it was opened."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
@@ -16,7 +16,7 @@ import polars as pl
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.schema.kinds import DType, type_name
 from snugdp.tables.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, listed
-from snugdp.tables.sources.csv.stream import Csv, TextFormat
+from snugdp.tables.sources.csv import Csv, TextFormat
 from snugdp.tables.sources.frames import streamed
 
 T = TypeVar("T")
@@ -27,15 +27,12 @@ class Format(Protocol):
 
     def types(self, path: Path) -> dict[str, DType]:
         """Names and declared types, without a look at the rows."""
-        ...
 
     def verify(self, path: Path) -> None:
         """An error if the content is not what such files declare to be, which is public."""
-        ...
 
     def batches(self, path: Path, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -136,7 +133,10 @@ class FileSource(Source):
 
     def __init__(self, parts: Sequence[FilePartition]) -> None:
         self._parts, self._is_verified = tuple(parts), False
-        self._types = self._parts[0].types()
+        self.types = self._parts[0].types()
+        first = str(self._parts[0].path)
+        self.name = first if len(self._parts) == 1 else f"{first} (and {len(self._parts) - 1} more)"
+        self.size = sum(part.stamp.size for part in self._parts)
         for part in self._parts[1:]:
             self._compare(part)
 
@@ -169,22 +169,6 @@ class FileSource(Source):
             raise TableError(f"a file is listed twice, and its rows would count twice: {listed(sorted(twice))}")
         return cls([FilePartition(stamp, form) for stamp in stamps])
 
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """The declared types, the same in all files."""
-        return self._types
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        first = str(self._parts[0].path)
-        return first if len(self._parts) == 1 else f"{first} (and {len(self._parts) - 1} more)"
-
-    @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return sum(part.stamp.size for part in self._parts)
-
     def partitions(self) -> Sequence[FilePartition]:
         """The files."""
         return self._parts
@@ -209,7 +193,7 @@ class FileSource(Source):
         """Names and kinds of types; the labels, units and lengths that some types carry do not count."""
         first, other = self._parts[0].path, part.path
         here, there = (
-            {name: type_name(dtype) for name, dtype in types.items()} for types in (self._types, part.types())
+            {name: type_name(dtype) for name, dtype in types.items()} for types in (self.types, part.types())
         )
         if here == there:
             return

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -11,13 +10,13 @@ import polars as pl
 
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import declared
-from snugdp.tables.schema.kinds import DType
-from snugdp.tables.sources.base import Batch, Frame, Partition, Source, TableError, guarded, listed, step
+from snugdp.tables.sources.base import Batch, Frame, TableError, UndividedSource, guarded, listed, step
 
 
-class FrameSource(Source, Partition):
-    """A table in memory."""
+class FrameSource(UndividedSource):
+    """A table in memory. A pandas column of objects is one, whatever its rows look like."""
 
+    name = "the table"
     inferred = True
 
     def __init__(self, frame: Frame) -> None:
@@ -26,21 +25,7 @@ class FrameSource(Source, Partition):
         if doubled:
             raise TableError(f"two columns of the table are called {listed(doubled)}; rename one")
         self._frame = frame
-        self._types = {name: declared(frame.get_column(name)) for name in names}
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """The declared types. A pandas column of objects is one, whatever its rows look like."""
-        return self._types
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the table"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
+        self.types = {name: declared(frame.get_column(name)) for name in names}
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Slices; the columns are chosen slice by slice, so that no container copies the whole table."""
@@ -53,39 +38,23 @@ class FrameSource(Source, Partition):
             yield Batch(self._frame[start : min(start + size, rows)].select(*columns))
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class LazySource(Source, Partition):
+class LazySource(UndividedSource):
     """A polars query that was not run yet. It is run once, in batches."""
 
+    name = "the polars query"
     inferred = True
-    query: pl.LazyFrame
-    _types: Mapping[str, DType] = field(init=False)
 
-    def __post_init__(self) -> None:
-        worked, types = attempt(lambda: dict(nw.from_native(self.query).collect_schema()))
+    def __init__(self, query: pl.LazyFrame) -> None:
+        worked, types = attempt(lambda: dict(nw.from_native(query).collect_schema()))
         if not worked or types is None:
             raise TableError("the polars query cannot be planned: look at query.collect_schema()")
-        plan = attempt(lambda: self.query.explain(optimized=False).lower())[1] or ""
+        plan = attempt(lambda: query.explain(optimized=False).lower())[1] or ""
         if "csv scan" in plan or "ndjson scan" in plan:
             raise TableError(
                 "a polars query on a CSV or JSON file takes its types from the first rows, and a later cell that does "
                 "not fit makes it fail: give the path of the CSV file, or write it to Parquet first"
             )
-        object.__setattr__(self, "_types", types)
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """The types that the query declares."""
-        return self._types
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the polars query"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
+        self.query, self.types = query, types
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, streamed."""

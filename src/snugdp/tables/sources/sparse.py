@@ -5,7 +5,7 @@ scipy is not imported here: whoever has a sparse matrix has imported it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import narwhals as nw
@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState
-from snugdp.tables.schema.kinds import DType
-from snugdp.tables.sources.base import Batch, Frame, Partition, Source
+from snugdp.tables.sources.base import Batch, Frame, UndividedSource
 
 _STEP = 1 << 16  # rows in a batch
 
@@ -74,25 +73,14 @@ def canonical(X: Any) -> Any:
     return rows
 
 
-class SparseSource(Source, Partition):
+class SparseSource(UndividedSource):
     """A sparse matrix in memory, in blocks of rows that share its memory. Made from what ``canonical`` returns."""
 
+    name = "the sparse matrix"
+
     def __init__(self, X: Any, y: NDArray[np.float64], names: Sequence[str], target: str) -> None:
-        self._X, self._y, self._names = X, y, (*names, target)
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """Numbers, whatever their width."""
-        return dict.fromkeys(self._names, nw.Float64())
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "the sparse matrix"
-
-    def partitions(self) -> Sequence[Partition]:
-        """One."""
-        return (self,)
+        self._X, self._y = X, y
+        self.types = dict.fromkeys((*names, target), nw.Float64())  # numbers, whatever their width
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Blocks of rows. Engines hand them on; only ``BoxSchema`` and the score pass look inside."""

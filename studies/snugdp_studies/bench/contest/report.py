@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import track
 from rich.table import Column, Table
 
-from snugdp_studies.bench.contest.run import Plan, Score, Watch
-from snugdp_studies.bench.contest.task import Task, named
+from snugdp_studies.bench.contest.run import Plan, Score, Task, named
 
 _PACKAGES = ("snugdp", "numpy", "scipy", "scikit-learn", "diffprivlib")
 
@@ -155,24 +153,15 @@ def geometric(ratios: Sequence[float]) -> float | None:
     return float(np.exp(np.mean(np.log(ratios)))) if ratios else None
 
 
-def versions() -> dict[str, str | None]:
+def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str | None]:
     """Of what the numbers depend on."""
     found: dict[str, str | None] = {"python": platform.python_version()}
-    for name in _PACKAGES:
+    for name in packages:
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found[name] = None
     return found
-
-
-def watched(console: Console) -> Watch:
-    """A bar on a terminal."""
-
-    def watch(scores: Iterable[Score], total: int) -> Iterator[Score]:
-        yield from track(scores, "Fitting", total, console=console, disable=not console.is_terminal, transient=True)
-
-    return watch
 
 
 def show(report: Report, console: Console) -> None:

@@ -6,11 +6,10 @@ the votes of a proxy, which is trained on a few labelled public pictures. A refu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +39,7 @@ from snugdp_studies.paper.pate.data import (
 )
 
 Integers = NDArray[np.int64]
-Show: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 
-EPSILONS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-SIGMAS = (20.0, 40.0, 60.0)
 SURE = 0.7  # the share of teachers that makes a query a confident one
 PROXY_SURE = 0.9  # and the share of a proxy
 GAUSSIAN, DISTANCE, CONFIDENT = "Gaussian", "distance test", "Confident-GNMax"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers.ball import Integers, gaps, log_miss
+from snugdp.mechanisms.teachers.confident import ORDERS as FINE_ORDERS
 from snugdp.mechanisms.teachers.design import VoteBelief
 from snugdp.mechanisms.teachers.distance_test import Ballots, Labelling, SharpDistance, labelling_for, labels_profile
 from snugdp.mechanisms.teachers.pair import EPSILONS
@@ -175,7 +176,7 @@ def _quantile(width: float, failure: float) -> float:
 
 def not_private_renyi_epsilon(case: Case, deviations: Sequence[int] = TEST_DEVIATIONS) -> float:
     """The distance test by Renyi divergences, with the best of these deviations of its noise."""
-    totals = renyi.LabelLosses(table_for(case.sigma, renyi.ORDERS)).of
+    totals = renyi.LabelLosses(table_for(case.sigma, FINE_ORDERS)).of
     found = []
     for deviation in deviations:
         law = DiscreteGaussian(deviation**2)

@@ -16,17 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.noise.simulation import shuffled
+from snugdp_studies.paper.data import PICTURES, Public, found
 
 Pixels = NDArray[np.float32]
 Integers = NDArray[np.int64]
 Watch: TypeAlias = Callable[[Iterable[int], int], Iterable[int]]
 
-_FILES = {
-    "train images": "train-images-idx3-ubyte",
-    "train labels": "train-labels-idx1-ubyte",
-    "test images": "t10k-images-idx3-ubyte",
-    "test labels": "t10k-labels-idx1-ubyte",
-}
 PUBLIC_ROWS = 300  # labelled public pictures
 PROXY_TEACHERS = 50  # for each half of them
 TESTED = 1000  # the last test images
@@ -77,15 +72,16 @@ def read_idx(file: Path) -> NDArray[np.uint8]:
 
 def mnist(folder: Path) -> Mnist:
     """The four files of MNIST in a folder, each plain or with the ending .gz."""
-    found = {name: read_idx(_existing(folder, stem)) for name, stem in _FILES.items()}
-    return Mnist(*(_images(found[f"{part} images"], found[f"{part} labels"]) for part in ("train", "test")))
+    train, train_labels, test, test_labels = (read_idx(_existing(folder, file)) for file in PICTURES)
+    return Mnist(_images(train, train_labels), _images(test, test_labels))
 
 
-def _existing(folder: Path, stem: str) -> Path:
-    for file in (folder / f"{stem}.gz", folder / stem):
-        if file.is_file():
-            return file
-    raise FileNotFoundError(f"there is no {stem} or {stem}.gz in {folder}: name a folder with the files of MNIST")
+def _existing(folder: Path, file: Public) -> Path:
+    if (path := found(folder, file)) is None:
+        raise FileNotFoundError(
+            f"there is no {file.name} or {file.name}.gz in {folder}: name a folder with the files of MNIST"
+        )
+    return path
 
 
 def _images(pixels: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Images:
@@ -113,8 +109,8 @@ class KernelRidge:
     def predict(self, rows: Pixels) -> Integers:
         """The class of every row."""
         parts = [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
-        found = [(_kernel(part, self.rows, self.gamma) @ self.weights).argmax(axis=1) for part in parts]
-        return np.concatenate(found).astype(np.int64)
+        classes = [(_kernel(part, self.rows, self.gamma) @ self.weights).argmax(axis=1) for part in parts]
+        return np.concatenate(classes).astype(np.int64)
 
     def accuracy(self, images: Images) -> float:
         """The share of right answers."""
@@ -183,8 +179,8 @@ def proxied(public: Images, queries: Pixels, classes: int) -> Proxy:
     middle = len(public) // 2
     whole = voted(public, 2 * PROXY_TEACHERS, queries, classes, rows=max(1, len(public) // 3))
     halves = (public.part(slice(0, middle)), public.part(slice(middle, 2 * middle)))
-    found = (voted(half, PROXY_TEACHERS, queries, classes, rows=max(1, middle // 2)) for half in halves)
-    return Proxy(whole, *found)
+    votes = (voted(half, PROXY_TEACHERS, queries, classes, rows=max(1, middle // 2)) for half in halves)
+    return Proxy(whole, *votes)
 
 
 def public_part(images: Images) -> tuple[Images, Images, Images]:

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.loss import ceiling, log1mexp, log_sum
-from snugdp.noise import Gaussian, Simulation
-from snugdp.secrecy.secret import Secret
+from snugdp.noise import Simulation
+from snugdp_studies.paper.linear import not_private_normals
 from snugdp_studies.paper.pate.renyi import log_saturation, saturated
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-_STEP = 40  # bits of a standard normal
 _BLOCK = 1 << 21  # entries of one temporary array
 _FAR = 300.0  # exponents beyond this count as infinite
 
@@ -162,10 +160,8 @@ def not_private_upper_bound(
     NOT PRIVATE: its cost is as printed at one order only (T4), and the sensitivity has to be smooth, which that of the
     experiment is not (C9). The margin is larger than needed, and its proof lacks the weights (T5).
     """
-    if getattr(noise, "private", True):
-        raise ValueError("what the paper prints is NOT PRIVATE: it runs with snugdp.Simulation(seed) only")
     margin = math.sqrt(2 * math.log(2 / (delta / 2)))
-    first, second = _normals(noise, 2)
+    first, second = map(float, not_private_normals(noise, 2))
     shift = parameters.beta * parameters.sigma * (first + margin)
     return loss + sensitivity * parameters.sigma * (second + margin * math.exp(min(shift, _FAR)))
 
@@ -206,9 +202,3 @@ def not_private_gaussian_epsilon(queries: int, sigma: float, delta: float) -> fl
     [5.449, 8.014]
     """
     return 2 * math.sqrt(queries * math.log(1 / delta)) / sigma + queries / sigma**2
-
-
-def _normals(noise: Simulation, number: int) -> list[float]:
-    """Standard normals, to a public number of bits."""
-    drawn = noise.add_integers(Secret([0] * number), Gaussian(Fraction(2) ** _STEP))
-    return [math.ldexp(value, -_STEP) for value in drawn]

@@ -64,15 +64,6 @@ SELECTIONS: Mapping[str, Selection] = {
 
 
 @dataclass(frozen=True)
-class Belief:
-    """A public belief about the votes of a set: leads in votes, or histograms of a proxy."""
-
-    name: str
-    gap: Any = None
-    proxy: Any = None
-
-
-@dataclass(frozen=True)
 class Proposed:
     """What a public belief proposes: the epsilon, and how likely the votes of the study pass at it."""
 
@@ -119,19 +110,17 @@ class Study:
 
     def _proposals(self, case: Case, places: Integers) -> Iterator[Proposed]:
         plain = gaussian_epsilon(case)
-        for belief in self._beliefs(places):
-            shape = {"teachers": case.teachers, "queries": case.queries, "classes": case.votes.shape[1]}
-            public = design(gap=belief.gap, proxy=belief.proxy, **shape)
+        shape = {"teachers": case.teachers, "queries": case.queries, "classes": case.votes.shape[1]}
+        guess = "no belief" if self.gap is None else f"every lead is {self.gap:g}"
+        beliefs = {guess: design(gap=self.gap, proxy=None, **shape)}
+        if self.proxy is not None:
+            beliefs["public proxy"] = design(gap=None, proxy=self.proxy[places[places < len(self.proxy)]], **shape)
+        for name, public in beliefs.items():
             epsilon = proposed(case, public, plain)
             if epsilon < plain:
-                yield Proposed(belief.name, epsilon, not_private_chance(case, public, epsilon))
+                yield Proposed(name, epsilon, not_private_chance(case, public, epsilon))
             else:  # no test is needed, and none refuses
-                yield Proposed(belief.name, plain, 1.0)
-
-    def _beliefs(self, places: Integers) -> Iterator[Belief]:
-        yield Belief("no belief" if self.gap is None else f"every lead is {self.gap:g}", gap=self.gap)
-        if self.proxy is not None:
-            yield Belief("public proxy", proxy=self.proxy[places[places < len(self.proxy)]])
+                yield Proposed(name, plain, 1.0)
 
 
 def selected(votes: Votes, names: Iterable[str], queries: int) -> dict[str, Integers]:

@@ -1,10 +1,21 @@
 """CSV, plain or gzipped: a stream of records in which no cell can disturb another row, raise or warn.
 
 A CSV file declares no types, and its reader must not guess them from the rows. Every cell is text, and is read as a
-cell of text is in any other table (``tables/cells``). What a record is, the rules in ``records`` say: what stands
-between line breaks outside of quotes, in a file that is well formed; or every line, in any file. A cell of a line that
-starts with a quote goes on to the next single quote, or to the end of the line if there is none. Blocks whose quotes
-are absent or around whole cells are split by polars, and any other block record by record. Both give the same cells.
+cell of text is in any other table (``tables/cells``). A record is what stands between line breaks outside of quotes, in
+a file that is well formed; or every line, in any file. A cell of a line that starts with a quote goes on to the next
+single quote, or to the end of the line if there is none. Blocks whose quotes are absent or around whole cells are split
+by polars, and any other block record by record. Both give the same cells.
+
+A file is **well formed** if, outside of quotes, LF or CRLF ends a record (the last one may lack it), and
+
+- a quote opens a cell only as its first byte, so there is none in a cell without quotes around it;
+- inside quotes every byte is text, line breaks and separators too, and two quotes in a row are one;
+- behind the closing quote comes a separator or the end of the record;
+- no quote is open at the end of the file.
+
+So in a well-formed file the quotes before a byte are odd in number just where that byte is inside quotes, and
+``Quoted`` needs no more than the two neighbours of every quote. What does not look like this is refused as a whole, for
+a quote out of place can swallow other records. How many cells a record has, and what they hold, is its own affair.
 """
 
 from __future__ import annotations
@@ -16,19 +27,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol, TypeAlias
 
 import narwhals as nw
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Batch, TableError
-from snugdp.tables.sources.csv.records import Lines, Quoted, Rule, blocks, first_end, first_record, inside
 
+_BLOCK = 1 << 22  # bytes at a time
+_MAX_RECORD_BYTES = 1 << 27  # bytes in a record; a longer one is a row with everything missing
+_MARK = "\ufeff".encode()
+_QUOTE, _LF, _CR = b'"\n\r'
 _RECORDS = 1 << 14  # rows at a time where quotes are irregular
 _GZIP = b"\x1f\x8b"
 _STAND_INS = bytes(letter for letter in range(1, 32) if letter not in b"\t\n\r")
+Bytes: TypeAlias = NDArray[np.uint8]
+Window: TypeAlias = tuple[bytes, bytes, bytes]  # the byte before, some bytes, the two bytes after
 
 
 @dataclass(frozen=True)
@@ -38,10 +55,10 @@ class Csv:
     With ``names`` every record is a row; cells beyond the last name are passed over, and cells that a record lacks are
     missing.
 
-    ``multiline``: line breaks in quotes belong to their cell. The file must then be well formed (``records`` says what
-    that is), which is public: an ill-formed one is refused before the budget is charged, whoever wrote the record that
-    breaks it. With ``multiline=False`` every line is a record, any file can be read, and nothing that is written into
-    one line can touch another: for files whose writers nobody trusts to quote.
+    ``multiline``: line breaks in quotes belong to their cell. The file must then be well formed (what that is stands at
+    the top of this module), which is public: an ill-formed one is refused before the budget is charged, whoever wrote
+    the record that breaks it. With ``multiline=False`` every line is a record, any file can be read, and nothing that
+    is written into one line can touch another: for files whose writers nobody trusts to quote.
 
     >>> Csv("bikes.csv.gz", names=["hour", "rented"]).separator
     ','
@@ -83,13 +100,13 @@ class TextFormat:
     def batches(self, path: Path, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, as text."""
         names, before = self._names(path), 0
-        places = [names.index(column) for column in columns]
-        called = {str(place): column for place, column in zip(places, columns, strict=True)}
+        indices = [names.index(column) for column in columns]
+        called = {str(index): column for index, column in zip(indices, columns, strict=True)}
         with path.open("rb") as raw:
-            found = blocks(_plain(raw, path), self._rule(path))
+            records = blocks(_plain(raw, path), self._rule(path))
             if self.options.names is None:
-                found = _without_names(found, self.options.multiline)
-            for texts in _tables(found, self.options, len(names), places):
+                records = _without_first(records, len(self._first_record(path)))
+            for texts in _tables(records, self.options, len(names), indices):
                 frame = texts.rename(called).select(columns)
                 yield Batch(nw.from_native(frame, eager_only=True), raw.tell() - before)
                 before = raw.tell()
@@ -104,15 +121,18 @@ class TextFormat:
     def _names(self, path: Path) -> list[str]:
         """The names of the columns. If they are given, the first record is a row: it is not looked at."""
         advice = "give the names with Csv(path, names=[...])"
-        names = self._first_record(path, advice) if self.options.names is None else list(self.options.names)
+        names = self._named(path, advice) if self.options.names is None else list(self.options.names)
         if len(set(names)) != len(names):
             raise TableError(f"two columns of {path} have the same name: rename one, or {advice}")
         return names
 
-    def _first_record(self, path: Path, advice: str) -> list[str]:
-        """The names in the first record. Messages do not quote it: it may be somebody's row after all."""
+    def _first_record(self, path: Path) -> bytes:
         with path.open("rb") as raw:
-            record = first_record(_plain(raw, path), self._rule(path), self.options.multiline)
+            return first_record(_plain(raw, path), self._rule(path), self.options.multiline)
+
+    def _named(self, path: Path, advice: str) -> list[str]:
+        """The names in the first record. Messages do not quote it: it may be somebody's row after all."""
+        record = self._first_record(path)
         if not record:
             raise TableError(f"{path} is empty: its first line must name the columns")
         if re.search(rb"\r(?![\n\0])", record):  # in UTF-16 a zero follows
@@ -133,29 +153,29 @@ def _ill_formed(path: Path, separator: str) -> str:
     )
 
 
-def _tables(found: Iterator[bytes], options: Csv, width: int, places: Sequence[int]) -> Iterator[pl.DataFrame]:
-    """The cells of the wanted columns as text; columns are called by their places."""
+def _tables(records: Iterator[bytes], options: Csv, width: int, indices: Sequence[int]) -> Iterator[pl.DataFrame]:
+    """The cells of the wanted columns as text; columns are called by their indices."""
     split = _quoted_tables if options.multiline else _line_tables
-    for block in found:
-        for frame in split(block, options.separator, width, places):
+    for block in records:
+        for frame in split(block, options.separator, width, indices):
             yield frame.with_columns(pl.all().replace("", None))
 
 
-def _line_tables(block: bytes, separator: str, width: int, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+def _line_tables(block: bytes, separator: str, width: int, indices: Sequence[int]) -> Iterator[pl.DataFrame]:
     """Every line is a record."""
     block = _normal(block)
     quotes = _quotes(block, separator)
     if quotes == "irregular":
         lines = _text(block).removesuffix("\n").split("\n")  # splitlines knows more ends than a CSV file has
-        return _split(lines, separator, places)
-    return iter([_by_polars(block, separator, width, places, is_quoted=quotes == "regular")])
+        return _split(lines, separator, indices)
+    return iter([_by_polars(block, separator, width, indices, is_quoted=quotes == "regular")])
 
 
-def _quoted_tables(block: bytes, separator: str, width: int, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+def _quoted_tables(block: bytes, separator: str, width: int, indices: Sequence[int]) -> Iterator[pl.DataFrame]:
     """Records of a well-formed file: for polars, breaks inside cells are bytes that the block does not have."""
     is_quoted = b'"' in block
     if not is_quoted and b"\r" not in block:
-        return iter([_by_polars(_valid(block), separator, width, places, is_quoted)])
+        return iter([_by_polars(_valid(block), separator, width, indices, is_quoted)])
     letters = np.frombuffer(block, dtype=np.uint8)
     quotes, feeds, returns = (np.flatnonzero(letters == letter) for letter in b'"\n\r')
     is_end = ~inside(quotes, feeds)
@@ -164,12 +184,12 @@ def _quoted_tables(block: bytes, separator: str, width: int, places: Sequence[in
     if not (is_end.all() and is_dropped.all()):
         free = [letter for letter in _STAND_INS if letter not in block and letter != ord(separator)][:2]
         if len(free) < 2:
-            return _split(_cut(block, feeds[is_end]), separator, places)
+            return _split(_cut(block, feeds[is_end]), separator, indices)
         letters = letters.copy()
         letters[feeds[~is_end]], letters[returns[~is_dropped]] = free
     if is_dropped.any():
         letters = np.delete(letters, returns[is_dropped])
-    frame = _by_polars(_valid(letters.tobytes()), separator, width, places, is_quoted)
+    frame = _by_polars(_valid(letters.tobytes()), separator, width, indices, is_quoted)
     return iter([_with_breaks(frame, [chr(letter) for letter in free])])
 
 
@@ -190,13 +210,13 @@ def _cut(block: bytes, ends: Iterable[int]) -> Iterator[str]:
         start = end + 1
 
 
-def _by_polars(block: bytes, separator: str, width: int, places: Sequence[int], is_quoted: bool) -> pl.DataFrame:
+def _by_polars(block: bytes, separator: str, width: int, indices: Sequence[int], is_quoted: bool) -> pl.DataFrame:
     """The wanted cells of records that are a line each, and whose quotes are around whole cells."""
-    schema = dict.fromkeys((str(place) for place in range(width)), pl.String)
+    schema = dict.fromkeys((str(index) for index in range(width)), pl.String)
     frame = pl.read_csv(
         io.BytesIO(separator.join(schema).encode() + b"\n" + block),
         schema=schema,
-        columns=[str(place) for place in sorted(set(places))],
+        columns=[str(index) for index in sorted(set(indices))],
         separator=separator,
         quote_char='"' if is_quoted else None,
         truncate_ragged_lines=True,
@@ -206,15 +226,15 @@ def _by_polars(block: bytes, separator: str, width: int, places: Sequence[int], 
     return frame
 
 
-def _split(lines: Iterable[str], separator: str, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+def _split(lines: Iterable[str], separator: str, indices: Sequence[int]) -> Iterator[pl.DataFrame]:
     """The wanted cells of each record; one that is too short lacks its last ones."""
-    cell, width = _cell(separator), max(places) + 1
+    cell, width = _cell(separator), max(indices) + 1
     rows = (_row(line, cell, width) for line in lines)
     while some := list(islice(rows, _RECORDS)):
         yield pl.DataFrame(
             [
-                pl.Series(str(place), [row[place] if place < len(row) else None for row in some], pl.String)
-                for place in sorted(set(places))
+                pl.Series(str(index), [row[index] if index < len(row) else None for row in some], pl.String)
+                for index in sorted(set(indices))
             ]
         )
 
@@ -227,8 +247,8 @@ def _cell(separator: str) -> re.Pattern[str]:
 
 def _row(line: str, cell: re.Pattern[str], width: int | None) -> list[str]:
     """The first cells of a line."""
-    found = (match.groups() for match in islice(cell.finditer(line), width))
-    return [plain if quoted is None else quoted.replace('""', '"') + (rest or "") for quoted, rest, plain in found]
+    groups = (match.groups() for match in islice(cell.finditer(line), width))
+    return [plain if quoted is None else quoted.replace('""', '"') + (rest or "") for quoted, rest, plain in groups]
 
 
 def _quotes(block: bytes, separator: str) -> str:
@@ -256,11 +276,11 @@ def _is_packed(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def _without_names(found: Iterator[bytes], is_quoted: bool) -> Iterator[bytes]:
-    block = next(found, b"")
-    if first := block[first_end(block, is_quoted) + 1 :]:
-        yield first
-    yield from found
+def _without_first(records: Iterator[bytes], length: int) -> Iterator[bytes]:
+    """The blocks without the first record, which has so many bytes."""
+    if rest := next(records, b"")[length:]:
+        yield rest
+    yield from records
 
 
 def _normal(block: bytes) -> bytes:
@@ -284,3 +304,104 @@ def _is_number(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class Rule(Protocol):
+    """What ends a record."""
+
+    def ends(self, window: Window) -> tuple[int, int]:
+        """Where the first and the last record end that end in this window; -1 if none does."""
+
+    def close(self) -> None:
+        """An error if the file must not end here."""
+
+
+class Lines:
+    """Every line is a record."""
+
+    def ends(self, window: Window) -> tuple[int, int]:
+        """The first and the last line feed."""
+        return window[1].find(b"\n"), window[1].rfind(b"\n")
+
+    def close(self) -> None:
+        """A file may end anywhere."""
+
+
+class Quoted:
+    """Line feeds outside of quotes end a record; ``problem`` is raised where the file is not well formed."""
+
+    def __init__(self, separator: str, problem: str) -> None:
+        self._separator, self._problem, self._open = ord(separator), problem, False
+
+    def ends(self, window: Window) -> tuple[int, int]:
+        """The first and the last line feed outside of quotes."""
+        body = window[1]
+        if b'"' not in body:
+            return (-1, -1) if self._open else (body.find(b"\n"), body.rfind(b"\n"))
+        letters = np.frombuffer(b"".join(window), dtype=np.uint8)
+        quotes = np.flatnonzero(letters[1:-2] == _QUOTE) + 1
+        self._check(letters, quotes)
+        feeds = np.flatnonzero(letters[1:-2] == _LF) + 1
+        outside = feeds[inside(quotes, feeds) == self._open] - 1
+        self._open ^= len(quotes) % 2 == 1
+        return (int(outside[0]), int(outside[-1])) if len(outside) else (-1, -1)
+
+    def _check(self, letters: Bytes, quotes: NDArray[np.intp]) -> None:
+        opening, closing = quotes[int(self._open) :: 2], quotes[1 - int(self._open) :: 2]
+        before, after = letters[opening - 1], letters[closing + 1]
+        starts = (before == self._separator) | (before == _LF) | (before == _QUOTE)
+        ends = (after == self._separator) | (after == _LF) | (after == _QUOTE)
+        if not ends.all():
+            ends |= (after == _CR) & (letters[closing + 2] == _LF)
+        if not (starts.all() and ends.all()):
+            raise TableError(self._problem)
+
+    def close(self) -> None:
+        """Every quote must be closed."""
+        if self._open:
+            raise TableError(self._problem)
+
+
+def blocks(stream: BinaryIO, rule: Rule) -> Iterator[bytes]:
+    """Whole records, some megabytes at a time, without a byte order mark, and all with a line feed at the end."""
+    begun: list[bytes] = []  # a record that was not read to its end
+    length = 0
+    for window in _windows(stream):
+        body, (first, last) = window[1], rule.ends(window)
+        if last >= 0:
+            is_short = length + first <= _MAX_RECORD_BYTES
+            yield b"".join([*begun, body[: last + 1]]) if is_short else b"\n" + body[first + 1 : last + 1]
+            begun, length = [], 0
+        length += len(body) - last - 1
+        begun = [*begun, body[last + 1 :]] if length <= _MAX_RECORD_BYTES else []
+    rule.close()
+
+
+def inside(quotes: NDArray[np.intp], positions: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether the quotes before each position are odd in number."""
+    odd: NDArray[np.bool_] = np.searchsorted(quotes, positions) % 2 == 1
+    return odd
+
+
+def first_record(stream: BinaryIO, rule: Rule, is_quoted: bool) -> bytes:
+    """The first record of a file, or what a record may be long of it. Nothing else is looked at."""
+    record, is_open = b"", False
+    while line := stream.readline(_MAX_RECORD_BYTES + 1 - len(record)):
+        record += line
+        is_open ^= is_quoted and line.count(b'"') % 2 == 1
+        if line.endswith(b"\n") and not is_open:
+            break
+    return next(blocks(io.BytesIO(record), rule), b"")
+
+
+def _windows(stream: BinaryIO) -> Iterator[Window]:
+    """All bytes in pieces, with their neighbours. A line feed is added where the last line has none."""
+    before, held = b"\n", stream.read(max(_BLOCK, len(_MARK))).removeprefix(_MARK)
+    while more := stream.read(_BLOCK):
+        held += more
+        body, held = held[:-2], held[-2:]
+        if body:
+            yield before, body, held
+            before = body[-1:]
+    if held:
+        yield before, held if held.endswith(b"\n") else held + b"\n", b"\n\n"

@@ -1,6 +1,6 @@
 """CSV by lines: every text has an answer, a cell disturbs no other row, and all ways to split a block agree.
 
-Files that must be well formed, the default, have tests of their own (``test_sources_records``).
+Files that must be well formed, the default, have tests of their own (``test_csv``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import measure
 from snugdp.tables.sources import Csv, TableError
-from snugdp.tables.sources.csv import records, stream
+from snugdp.tables.sources import csv as reader
 from tests.tables.tallies import Tally, Words
 
 PIECES = st.lists(
@@ -49,9 +49,9 @@ def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any
     content = b"x,y,z\n" + body.encode()
     expected = read(content, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "_BLOCK", block)
+        patch.setattr(reader, "_BLOCK", block)
         assert read(content, folder) == expected
-        patch.setattr(stream, "_quotes", lambda block, separator: "irregular")
+        patch.setattr(reader, "_quotes", lambda block, separator: "irregular")
         assert read(content, folder) == expected
 
 
@@ -87,7 +87,7 @@ def test_a_line_is_a_row_of_its_own(tmp_path_factory: Any, lines: list[str], dat
 def test_a_line_is_split_as_the_standard_library_does_it(line: str) -> None:
     line = line.replace("\r", " ")
     expected = next(csv.reader([line]), []) or [""]
-    assert stream._row(line, stream._cell(","), None) == expected
+    assert reader._row(line, reader._cell(","), None) == expected
 
 
 def test_an_open_quote_ends_with_its_line(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_settings_of_the_process_stay_as_they_are(body: bytes, tmp_path: Path) -
 
 
 def test_a_giant_line_at_the_start_leaves_its_neighbours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_MAX_RECORD_BYTES", 1000)
-    monkeypatch.setattr(records, "_BLOCK", 64)
+    monkeypatch.setattr(reader, "_MAX_RECORD_BYTES", 1000)
+    monkeypatch.setattr(reader, "_BLOCK", 64)
     assert read(b"1\n2" + b"x" * 2000 + b"\n3\n", tmp_path) == tally([["1"], [], ["3"]])
 
 
@@ -131,8 +131,8 @@ def test_ragged_lines_bytes_that_are_no_text_and_a_byte_order_mark(tmp_path: Pat
 def test_a_giant_line_is_missing_whatever_its_neighbours_are(
     neighbour: bytes, giant: bytes, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "_MAX_RECORD_BYTES", 1_000_000)
-    monkeypatch.setattr(records, "_BLOCK", 70_000)
+    monkeypatch.setattr(reader, "_MAX_RECORD_BYTES", 1_000_000)
+    monkeypatch.setattr(reader, "_BLOCK", 70_000)
     (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + giant + b" " * length + b"3\n4,5\n6," + neighbour)
     read, number = length < 1_000_000, neighbour != b'"6""'
     found = unwrap(measure(Csv(tmp_path / "t.csv", multiline=False), Tally(("b",))))

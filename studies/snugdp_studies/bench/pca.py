@@ -1,26 +1,55 @@
-"""Lost variance of private principal components beside Analyze Gauss, on the same rows and budgets.
+"""Private principal components beside Analyze Gauss and scikit-learn: lost variance and fit times.
 
-The fits are rehearsals, NOT PRIVATE: their noise is seeded. The number of rows counts as public, for all alike.
+The tables are digits, and made-up rows with a known spectrum. The fits for lost variance are rehearsals, NOT PRIVATE:
+their noise is seeded. The number of rows counts as public, for all alike.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache, partial
 from statistics import fmean
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from snugdp.core.guarantee import Budget
+from snugdp.estimators.pca.pca import PCA
 from snugdp.mechanisms.components.base import ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import AnalyzeGauss, Crossing
 from snugdp.mechanisms.components.dual import Dual
 from snugdp.mechanisms.components.projector import Projector
-from snugdp.noise import Simulation
+from snugdp.noise import Gaussian, Simulation
 from snugdp.release.context import ReleaseContext
-from snugdp_studies.bench.contest.task import noise_start
-from snugdp_studies.bench.pca.data import CASES, Floats, Sample, sample
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
+from snugdp.tables.passes.scatter import Scatter
+from snugdp.tables.rows import Rows
+from snugdp_studies.bench.contest.run import noise_start
+from snugdp_studies.bench.contest.speed import Timing, one_thread, timed
+from snugdp_studies.bench.contest.tables import Floats, spread
 
+DIGITS = "digits"
+_MADE_UP: dict[str, tuple[int, int, tuple[float, ...], float]] = {  # rows, entries, leading variances, the others
+    "spiked": (20_000, 50, (1.0,), 0.001),
+    "flat": (20_000, 50, (1.0, 1.0, 1.0), 0.001),
+    "graded 3:2:1": (20_000, 50, (3.0, 2.0, 1.0), 0.001),
+    "graded 9:4:1": (20_000, 50, (9.0, 4.0, 1.0), 0.001),
+    "flat, 2,000 rows": (2_000, 50, (1.0, 1.0, 1.0), 0.001),
+    "flat with a floor": (20_000, 20, (1.0, 1.0, 1.0), 0.4),
+}
+CASES: dict[str, tuple[int, ...]] = {  # numbers of components
+    DIGITS: (1, 3, 5),
+    "spiked": (1,),
+    "flat": (3,),
+    "graded 3:2:1": (3,),
+    "graded 9:4:1": (2, 3),
+    "flat, 2,000 rows": (3,),
+    "flat with a floor": (3,),
+}
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 GAUSS = "gauss"
 _MORE = 4  # times as many draws of Analyze Gauss, to which all are compared
@@ -31,9 +60,57 @@ METHODS: dict[str, Callable[[Task], ComponentsMethod]] = {
     "projector": lambda task: Projector(task, describe=Fraction(0)),
     "dual": Dual,
 }
+SKLEARN = "scikit-learn PCA"
 GOALS = (
     "Goals: at most 1.07 of Analyze Gauss on average where a method falls back on it, at most 0.65 where it does not."
 )
+GOAL = "Goal: at most 3 times scikit-learn's PCA."
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of norm 1 and what is true of them, in units of one row."""
+
+    name: str
+    rows: Floats
+    layout: MatrixSchema
+    data: Secret[Scatter] = field(repr=False)
+    matrix: Floats
+    spectrum: Floats
+
+    def lost(self, vectors: Floats) -> float:
+        """The part of the leading sum of squares that these vectors miss."""
+        k = vectors.shape[1]
+        return float(self.spectrum[:k].sum() - np.trace(vectors.T @ self.matrix @ vectors))
+
+    def gap(self, k: int) -> float:
+        """How far the k-th eigenvalue is above the next."""
+        return float(self.spectrum[k - 1] - self.spectrum[k])
+
+
+@lru_cache(maxsize=16)
+def sample(name: str) -> Sample:
+    """The table of this name. It is made once: its exact sums are kept."""
+    rows = _digits() if name == DIGITS else _normal(*_MADE_UP[name])
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    layout = MatrixSchema(tuple(f"x{place}" for place in range(rows.shape[1])), 1)
+    matrix = rows.T @ rows
+    table = Scatter(Rows(MatrixSource(rows, layout), layout, progress=False))
+    return Sample(name, rows, layout, Secret(table), matrix, np.linalg.eigvalsh(matrix)[::-1])
+
+
+def _digits() -> Floats:
+    sets: Any = importlib.import_module("sklearn.datasets")
+    return np.asarray(sets.load_digits().data, dtype=np.float64)
+
+
+def _normal(rows: int, entries: int, leading: tuple[float, ...], floor: float) -> Floats:
+    """Independent normal entries, those of the leading directions larger."""
+    zeros = Secret(np.zeros(rows * entries, dtype=np.int64))
+    drawn = np.array(Simulation(rows + entries).add_integers(zeros, Gaussian(1 << 20)), dtype=np.float64)
+    deviations = np.sqrt(np.array([*leading, *[floor] * (entries - len(leading))]))
+    table: Floats = drawn.reshape(rows, entries) * deviations
+    return table
 
 
 @dataclass(frozen=True)
@@ -137,3 +214,21 @@ def summaries(cells: Sequence[Cell]) -> list[Summary]:
         fallback, large = (fmean(ratios) if ratios else None for ratios in ends)
         found.append(Summary(method, fallback, large, max(cell.ratio for cell in own)))
     return found
+
+
+def fit_times(rows: int = 1_000_000, columns: int = 20, repeats: int = 3) -> list[Timing]:
+    """Every fit in turn, ``repeats`` times over and twice in a row, with exact noise."""
+    X, _ = spread(rows, columns)
+    decomposition: Any = importlib.import_module("sklearn.decomposition")
+    k = min(5, columns - 1)
+    jobs: dict[str, Callable[[], object]] = {SKLEARN: lambda: decomposition.PCA(k).fit(X)}
+    for method in ("crossing", "gauss", "projector", "dual"):
+        jobs[method] = partial(_fit, X, k, method=method)
+    jobs["crossing, k chosen"] = partial(_fit, X, "auto", method="crossing")
+    jobs["crossing, private mean"] = partial(_fit, X, k, method="crossing", center="private")
+    with one_thread():
+        return timed(f"{rows:,} x {columns}", jobs, repeats, twice=True)
+
+
+def _fit(X: Floats, n_components: int | str, **options: Any) -> PCA:
+    return PCA(n_components, epsilon=1, delta=1e-6, x_norm=1, **options).fit(X)

@@ -1,7 +1,9 @@
-"""Private linear regression as the paper prints it: formulas that are NOT PRIVATE, and what is wrong with each.
+"""Private linear regression as the paper, and the papers that it cites, print it: NOT PRIVATE, with what is wrong.
 
 Labels such as L1 are those of ``docs/errata.md``, where the corrected statements are. The library releases nothing with
 these formulas. They are in floats, take data as they are, and exist to draw the paper's figures and to be compared.
+The paper names the baselines of its first figure and cites; their formulas are those of the cited papers and their
+public code, as read, for rows of norm at most 1 and targets in [-1, 1].
 
 ``bound`` is the paper's norm of the row space, B; ``lam_star`` is lambda + lambda_min(X'X).
 """
@@ -9,7 +11,7 @@ these formulas. They are in floats, take data as they are, and exist to draw the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,6 +26,7 @@ from snugdp.tables.passes.moments import Moments
 Floats = NDArray[np.float64]
 _STEP = 40  # bits of a standard normal
 _FAR = 300.0  # exponents beyond this count as infinite: squares are taken
+_DOUBT = 0.05  # the chance that the cited papers leave their forecasts to be wrong
 
 
 def not_private_ops_epsilon(
@@ -173,40 +176,65 @@ class NotPrivateFit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
-    """X'X by its eigenvectors, X'y along them, and the bounds. Data as they are: nothing here protects them."""
+class NotPrivateSums:
+    """X'X by its eigenvectors, X'y along them, and the number of rows, which is private when rows come and go (L9)."""
 
     values: Floats
     vectors: Floats
     right: Floats
-    x_bound: float
-    y_bound: float
+    rows: int
 
     @classmethod
-    def of(cls, moments: Secret[Moments], design: Design, noise: Simulation) -> _Problem:
-        if getattr(noise, "private", True):
-            raise ValueError("what the paper prints is NOT PRIVATE: it runs with snugdp.Simulation(seed) only")
+    def of(cls, X: Floats, y: Floats) -> NotPrivateSums:
+        """The sums of public rows."""
+        return cls.decomposed(X.T @ X, X.T @ y, len(y))
+
+    @classmethod
+    def of_moments(cls, moments: Secret[Moments], design: Design, noise: Simulation) -> NotPrivateSums:
+        """The moments of a table as they are: nothing here protects them."""
+        _only_simulated(noise)
         exact, unit = noise.reveal(moments), design.unit**2
         gram = np.array([[float(entry * unit) for entry in row] for row in exact.gram()])
-        values, vectors = np.linalg.eigh(gram)
-        right = vectors.T @ np.array([float(entry * unit) for entry in exact.cross()])
-        return cls(np.maximum(values, 0.0), vectors, right, math.sqrt(design.x_squared), float(design.y_bound))
+        return cls.decomposed(gram, np.array([float(entry * unit) for entry in exact.cross()]), exact.count())
 
-    def ops_ptr(self, ridge: float, epsilon: float, delta: float, noise: Simulation, misprints: bool) -> NotPrivateFit:
-        """Algorithm ``alg: ops_ptr``; the numbers are those of its steps."""
-        lowest, b = float(self.values[0]), self.x_bound  # 2
-        first = not_private_release_scales(epsilon, delta, bound=b)
-        bounded = max(0.0, lowest + first.noise * _normals(noise, 1)[0] - first.margin)  # 3
-        mean = self.right / (self.values + ridge)  # 4
-        second = not_private_lipschitz_scales(epsilon, delta, ridge + bounded, bound=b, misprints=misprints)
-        size = self.y_bound + b * float(np.linalg.norm(mean))
-        log = math.log(size) + second.noise * _normals(noise, 1)[0] + second.margin  # 5
-        lipschitz = b * (math.exp(log) if log < _FAR else math.inf)  # 6: B where the paper has the data matrix (L7)
-        gamma = not_private_ops_gamma(epsilon / 2, lipschitz, ridge + bounded, delta / 3, bound=b)  # 7
+    @classmethod
+    def decomposed(cls, gram: Floats, cross: Floats, rows: int) -> NotPrivateSums:
+        """From X'X and X'y."""
+        values, vectors = np.linalg.eigh(gram)
+        return cls(np.maximum(values, 0.0), vectors, vectors.T @ cross, rows)
+
+    def mean(self, ridge: float) -> Floats:
+        """The ridge fit, along the eigenvectors."""
+        return np.asarray(self.right / (self.values + ridge))
+
+    def sample(self, ridge: float, gamma: float, noise: Simulation) -> Floats | None:
+        """One posterior sample, the density as meant (L7); None where the formulas leave no gamma."""
         if not gamma > 0:
-            return NotPrivateFit(None, ridge, 0.0, bounded, lipschitz)
-        spread = _normals(noise, len(mean)) / np.sqrt(gamma * (self.values + ridge))  # 8: the density as meant (L7)
-        return NotPrivateFit(self.vectors @ (mean + spread), ridge, gamma, bounded, lipschitz)
+            return None
+        spread = not_private_normals(noise, len(self.values)) / np.sqrt(gamma * (self.values + ridge))
+        return np.asarray(self.vectors @ (self.mean(ridge) + spread))
+
+
+def _ops_ptr(
+    sums: NotPrivateSums,
+    design: Design,
+    ridge: float,
+    *,
+    epsilon: float,
+    delta: float,
+    noise: Simulation,
+    misprints: bool,
+) -> NotPrivateFit:
+    """Algorithm ``alg: ops_ptr``; the numbers are those of its steps."""
+    lowest, b = float(sums.values[0]), math.sqrt(design.x_squared)  # 2
+    first = not_private_release_scales(epsilon, delta, bound=b)
+    bounded = max(0.0, lowest + first.noise * not_private_normals(noise, 1)[0] - first.margin)  # 3
+    second = not_private_lipschitz_scales(epsilon, delta, ridge + bounded, bound=b, misprints=misprints)
+    size = float(design.y_bound) + b * float(np.linalg.norm(sums.mean(ridge)))  # 4
+    log = math.log(size) + second.noise * not_private_normals(noise, 1)[0] + second.margin  # 5
+    lipschitz = b * (math.exp(log) if log < _FAR else math.inf)  # 6: B where the paper has the data matrix (L7)
+    gamma = not_private_ops_gamma(epsilon / 2, lipschitz, ridge + bounded, delta / 3, bound=b)  # 7
+    return NotPrivateFit(sums.sample(ridge, gamma, noise), ridge, gamma, bounded, lipschitz)  # 8
 
 
 def not_private_ops_ptr(
@@ -225,7 +253,8 @@ def not_private_ops_ptr(
     """
     if not (ridge > 0 and epsilon > 0 and 0 < delta < 1):
         raise ValueError("ridge and epsilon must be above 0, and delta between 0 and 1")
-    return _Problem.of(moments, design, noise).ops_ptr(ridge, epsilon, delta, noise, misprints)
+    sums = NotPrivateSums.of_moments(moments, design, noise)
+    return _ops_ptr(sums, design, ridge, epsilon=epsilon, delta=delta, noise=noise, misprints=misprints)
 
 
 def not_private_ops_ptr_selection(
@@ -246,22 +275,116 @@ def not_private_ops_ptr_selection(
     rows, target = (np.asarray(part, dtype=np.float64) for part in validation)
     grid = not_private_grid() if ridges is None else tuple(ridges)
     share = not_private_selection(epsilon, delta, len(grid), misprints=False)
-    problem = _Problem.of(moments, design, noise)
+    sums = NotPrivateSums.of_moments(moments, design, noise)
     if share.epsilon <= 0 or share.delta <= 0:
         raise ValueError("this budget leaves nothing for a single run: give a larger epsilon or delta")
     best, lowest = NotPrivateFit(None, grid[0], 0.0, 0.0, math.inf), math.inf
     for _ in range(min(math.floor(share.cap), _geometric(noise, share.tau))):
-        fit = problem.ops_ptr(grid[noise.choice(len(grid))], share.epsilon, share.delta, noise, misprints=False)
+        ridge = grid[noise.choice(len(grid))]
+        fit = _ops_ptr(sums, design, ridge, epsilon=share.epsilon, delta=share.delta, noise=noise, misprints=False)
         if fit.theta is not None:
             error = float(np.mean((rows @ fit.theta - target) ** 2))
             best, lowest = (fit, error) if error < lowest else (best, lowest)
     return best
 
 
-def _normals(noise: Simulation, number: int) -> Floats:
+def not_private_ops_balanced(sums: NotPrivateSums, epsilon: float, delta: float, noise: Simulation) -> NotPrivateFit:
+    """OPS-Balanced of Wang 2018: a ridge that balances noise and shrinking for the worst data of so many rows.
+
+    NOT PRIVATE: it uses the number of rows (L9), and gamma comes from a formula that is no upper bound (L1).
+    """
+    n, log = sums.rows, math.log(2 / delta)
+    cost = _forecast(min(epsilon / 2, math.sqrt(epsilon / 2)), log, len(sums.values))
+    ridge = max((cost * n / 2) ** (1 / 3), (1 + log) / epsilon)
+    lipschitz = 1 + min(math.sqrt(n / (2 * ridge)), n / ridge)
+    gamma = not_private_ops_gamma(epsilon, lipschitz, ridge, delta)
+    return NotPrivateFit(sums.sample(ridge, gamma, noise), ridge, gamma, 0.0, lipschitz)
+
+
+def not_private_adaops(sums: NotPrivateSums, epsilon: float, delta: float, noise: Simulation) -> NotPrivateFit:
+    """AdaOPS of Wang 2018: lambda_min released, the ridge with the least forecast, the norm released, one sample.
+
+    NOT PRIVATE: its bound of lambda_min fails too often, its cap on the norm is false (C13), and the rest is as in
+    OPS-PTR (L1, L2, L4).
+    """
+    log = math.log(6 / delta)
+    lowest = not_private_adaops_lambda_min(float(sums.values[0]), epsilon, delta, not_private_normals(noise, 1)[0])
+    room = (-1 + math.sqrt(1 + log * epsilon / 2)) / log  # what half of the sample's share allows
+    cost, power = _forecast(room, log, len(sums.values)), 2 * log / (epsilon / 4)
+
+    def forecast(log_ridge: float) -> float:
+        whole = math.exp(log_ridge) + lowest
+        return math.log(cost / whole * math.exp(min(power * math.log1p(1 / whole), 600.0)) + math.exp(log_ridge))
+
+    least = max((1 + log) / (epsilon / 2) - lowest, 1e-3)
+    ridge = math.exp(_lowest(forecast, math.log(least), math.log(1e9)))
+    unit = not_private_lipschitz_sensitivity(ridge + lowest) / (epsilon / 4)
+    size = math.log(1 + float(np.linalg.norm(sums.mean(ridge))))
+    bound = size + unit * (math.sqrt(log) * not_private_normals(noise, 1)[0] + log)
+    lipschitz = min(math.exp(min(bound, 300.0)), 1 + not_private_adaops_norm_cap(sums.rows, ridge + lowest))
+    gamma = not_private_ops_gamma(epsilon / 2, lipschitz, ridge + lowest, delta / 3)
+    return NotPrivateFit(sums.sample(ridge, gamma, noise), ridge, gamma, lowest, lipschitz)
+
+
+def not_private_adassp(sums: NotPrivateSums, epsilon: float, delta: float, noise: Simulation) -> NotPrivateFit:
+    """AdaSSP of Wang 2018, which the paper does not draw: noisy X'X and X'y, a ridge from the noisy lambda_min.
+
+    NOT PRIVATE: floats and seeded noise. The proof of each third of its budget is that of L2; together the three cost
+    less than it says.
+    """
+    d, log = len(sums.values), math.log(6 / delta)
+    unit = not_private_release_scales(4 * epsilon / 3, delta).noise  # sqrt(log(6/delta)) / (epsilon/3)
+    lowest = max(0.0, float(sums.values[0]) + unit * (not_private_normals(noise, 1)[0] - math.sqrt(log)))
+    ridge = max(0.0, unit * math.sqrt(d * math.log(2 * d**2 / _DOUBT)) - lowest)
+    right = sums.right + unit * not_private_normals(noise, d)  # isotropic: the same along eigenvectors
+    square = not_private_normals(noise, d * d).reshape(d, d)
+    gram = np.diag(sums.values + ridge) + unit * (square + square.T) / 2
+    return NotPrivateFit(sums.vectors @ np.linalg.solve(gram, right), ridge, math.inf, lowest, math.inf)
+
+
+def not_private_output_perturbation(
+    sums: NotPrivateSums, epsilon: float, delta: float, noise: Simulation
+) -> NotPrivateFit:
+    """Output perturbation: the ridge fit plus Gaussian noise for the worst data of so many rows.
+
+    The paper says "an appropriate lambda"; here it is the one of the paper's grid with the least forecast error.
+    NOT PRIVATE: it uses the number of rows (L9), and sqrt(2 log(1.25/delta))/epsilon is Gaussian noise for epsilon
+    below 1 only.
+    """
+    n, factor = sums.rows, math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+    def scale(ridge: float) -> float:
+        return (1 + min(math.sqrt(n / ridge) / 2, n / ridge)) / ridge * factor
+
+    ridge = min(not_private_grid(), key=lambda ridge: n * scale(ridge) ** 2 + ridge)
+    theta = sums.vectors @ (sums.mean(ridge) + scale(ridge) * not_private_normals(noise, len(sums.values)))
+    return NotPrivateFit(theta, ridge, math.inf, 0.0, scale(ridge) * ridge / factor)
+
+
+def _forecast(epsilon: float, log: float, columns: int) -> float:
+    """The constant before 1/lambda in the forecast error of the cited paper."""
+    doubt = math.log(1 / _DOUBT)
+    return (columns / 2 + math.sqrt(columns * doubt) + doubt) * log / epsilon**2
+
+
+def _lowest(value: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function with one valley is lowest, by thirds."""
+    for _ in range(200):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if value(left) <= value(right) else (left, high)
+    return low
+
+
+def not_private_normals(noise: Simulation, number: int) -> Floats:
     """Standard normals, to a public number of bits."""
+    _only_simulated(noise)
     drawn = noise.add_integers(Secret([0] * number), Gaussian(Fraction(2) ** _STEP))
     return np.array([math.ldexp(value, -_STEP) for value in drawn])
+
+
+def _only_simulated(noise: Simulation) -> None:
+    if getattr(noise, "private", True):
+        raise ValueError("what the paper prints is NOT PRIVATE: it runs with snugdp.Simulation(seed) only")
 
 
 def _geometric(noise: Simulation, tau: float) -> int:

@@ -6,20 +6,38 @@ rest on false steps. The honest methods are rehearsals of private ones: the same
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from snugdp.mechanisms.linear.base import Design
+from snugdp.noise import Simulation
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.moments import Moments
+from snugdp.tables.rowmap import RowMap
+from snugdp_studies.bench.contest.run import Setting, noise_start
+from snugdp_studies.bench.contest.tables import Floats, Split
+from snugdp_studies.bench.regression import TASK, ours, ridge
 from snugdp_studies.paper import drawing
-from snugdp_studies.paper.drawing import GREY, SKY, Line, Version
-from snugdp_studies.paper.figure1.methods import GRID, METHODS, Floats, Method, Part, Setting, Split
+from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Line, Version
+from snugdp_studies.paper.linear import (
+    NotPrivateFit,
+    NotPrivateSums,
+    not_private_adaops,
+    not_private_adassp,
+    not_private_grid,
+    not_private_ops_balanced,
+    not_private_ops_ptr_selection,
+    not_private_output_perturbation,
+)
 
 Source: TypeAlias = Callable[[int], Split]  # the split of a number
+Published: TypeAlias = Callable[[NotPrivateSums, float, float, Simulation], NotPrivateFit]
+GRID = "OPS-PTR grid"
 _HIGHEST = 2.0  # times the error of answering 0: what is above is left out of the picture
 
 
@@ -41,9 +59,9 @@ class Score:
     """The error of one fit on the held-out rows."""
 
     table: str
+    version: str
     method: str
-    epsilon: float
-    seed: int
+    epsilon: float | None  # none for a reference
     mse: float
     fitted: bool
 
@@ -61,9 +79,81 @@ NOTES = (
 )
 
 
-def seed_of(*parts: object) -> int:
-    """Where noise starts: a number that depends on the names alone."""
-    return int.from_bytes(hashlib.sha256("|".join(map(str, parts)).encode()).digest()[:8], "big")
+@dataclass(frozen=True)
+class Method:
+    """One curve. ``fit`` gives coefficients, or None where nothing came of it: that predicts 0.
+
+    Without a line it is in the table of numbers only.
+    """
+
+    name: str
+    version: Version
+    line: Line | None
+    fit: Callable[[Split, Setting], Floats | None]
+
+
+def _printed_ops_ptr(split: Split, setting: Setting) -> Floats | None:
+    X, y = split.train
+    design = Design(RowMap(X.shape[1], feature_bound=1, target_bound=1))
+    moments = Moments(design.row_map.limits)
+    for rows, target in design.row_map.blocks(X, y):
+        moments.add(rows, rows, target)
+    return not_private_ops_ptr_selection(
+        Secret(moments),
+        design,
+        split.public,
+        epsilon=setting.epsilon,
+        delta=setting.delta,
+        noise=Simulation(setting.noise),
+    ).theta
+
+
+def _published(split: Split, setting: Setting, *, method: Published) -> Floats | None:
+    return method(NotPrivateSums.of(*split.train), setting.epsilon, setting.delta, Simulation(setting.noise)).theta
+
+
+def _cited(name: str, line: Line, method: Published) -> Method:
+    return Method(name, "as printed", line, partial(_published, method=method))
+
+
+def _private(name: str, line: Line | None, **options: Any) -> Method:
+    return Method(name, "honest", line, partial(ours, **options))
+
+
+_RIDGES = {"ridge": list(not_private_grid())}
+METHODS = (
+    Method("OPS-PTR", "as printed", Line("OPS-PTR (Algorithm 2 over 30 ridges)", RED, "o"), _printed_ops_ptr),
+    _cited("OPS-Balanced", Line("OPS-Balanced", BLUE, "s"), not_private_ops_balanced),
+    _cited("AdaOPS", Line("AdaOPS", GREEN, "^"), not_private_adaops),
+    _cited("AdaSSP", Line("AdaSSP (not in the paper's figure)", PURPLE, "D", "--"), not_private_adassp),
+    _cited("OutPert", Line("output perturbation", ORANGE, "v"), not_private_output_perturbation),
+    _private("OPS-PTR", Line("OPS-PTR, corrected, ridge by a rule", RED, "o"), method="posterior"),
+    _private(
+        GRID,
+        Line("OPS-PTR, corrected, best of 30 ridges", RED, "o", ":"),
+        method="posterior",
+        proposals=_RIDGES,
+        validation=True,
+    ),
+    _private("OPS-Balanced", Line("OPS-Balanced, corrected", BLUE, "s"), method="ops_balanced", rows=True),
+    _private("AdaOPS", Line("AdaOPS, corrected", GREEN, "^"), method="adaops"),
+    _private("AdaSSP", Line("AdaSSP, exact accounting", PURPLE, "D", "--"), method="adassp"),
+    _private("OutPert", Line("output perturbation after a test", ORANGE, "v"), method="output"),
+    _private("auto", Line("snugdp's default, objective perturbation", BLACK, "*", width=2.4), method="auto"),
+    _private("objective, fixed rule", None, method="objective"),
+    _private("objective, private scale", None, method="objective", proposals={"rule": "scale"}),
+    _private("objective, two stages", None, method="objective", proposals={"rule": "two_stage"}),
+    _private("sufficient statistics, refined", None, method="sufficient"),
+    _private("sufficient statistics, public validation", None, method="sufficient", validation=True),
+    _private("gradient descent", None, method="descent", rows=True),
+)
+
+
+REFERENCES: Mapping[str, Callable[[Split], Floats | None]] = {
+    "ridge, not private": lambda split: ridge(split.train),
+    "ridge on the public rows": lambda split: ridge(split.public),
+    "always 0": lambda split: None,
+}
 
 
 def run(sources: Mapping[str, Source], plan: Plan, methods: Sequence[Method] | None = None) -> Iterator[Score]:
@@ -71,46 +161,24 @@ def run(sources: Mapping[str, Source], plan: Plan, methods: Sequence[Method] | N
     for table, source in sources.items():
         for number in range(plan.seeds):
             split = source(number)
-            yield from _references(table, split, number)
+            for name, reference in REFERENCES.items():
+                error, _ = TASK.measure(reference(split), split)
+                yield Score(table, "reference", name, None, error, True)
             for epsilon in plan.epsilons:
                 for method in _chosen(plan) if methods is None else methods:
-                    seed = seed_of("figure 1", table, method.version, method.name, epsilon, number)
-                    theta = method.fit(split, Setting(epsilon, plan.delta, seed))
-                    name = f"{method.version}|{method.name}"
-                    yield Score(table, name, epsilon, number, _error(split.test, theta), theta is not None)
+                    seed = noise_start("figure 1", table, method.version, method.name, epsilon, number)
+                    theta = method.fit(split, Setting(epsilon, plan.delta, seed, variant=1))
+                    error, _ = TASK.measure(theta, split)
+                    yield Score(table, method.version, method.name, epsilon, error, theta is not None)
 
 
 def points(sources: Mapping[str, Source], plan: Plan) -> int:
     """How many scores there will be."""
-    return len(sources) * plan.seeds * (len(plan.epsilons) * len(_chosen(plan)) + len(_REFERENCES))
+    return len(sources) * plan.seeds * (len(plan.epsilons) * len(_chosen(plan)) + len(REFERENCES))
 
 
 def _chosen(plan: Plan) -> list[Method]:
     return [method for method in METHODS if plan.grid or method.name != GRID]
-
-
-def _ridge(rows: Part) -> Floats:
-    X, y = rows
-    return np.asarray(np.linalg.solve(X.T @ X + np.eye(X.shape[1]), X.T @ y), dtype=np.float64)
-
-
-_REFERENCES: Mapping[str, Callable[[Split], Floats | None]] = {
-    "ridge, not private": lambda split: _ridge(split.train),
-    "ridge on the public rows": lambda split: _ridge(split.public),
-    "always 0": lambda split: None,
-}
-
-
-def _references(table: str, split: Split, number: int) -> Iterator[Score]:
-    for name, fit in _REFERENCES.items():
-        yield Score(table, f"reference|{name}", math.nan, number, _error(split.test, fit(split)), True)
-
-
-def _error(rows: Part, theta: Floats | None) -> float:
-    X, y = rows
-    with np.errstate(all="ignore"):
-        mse = float(np.mean((y if theta is None else y - X @ theta) ** 2))
-    return mse if math.isfinite(mse) else math.inf
 
 
 @dataclass(frozen=True)
@@ -120,7 +188,7 @@ class Cell:
     table: str
     version: str
     method: str
-    epsilon: float
+    epsilon: float | None
     errors: tuple[float, ...]
     empty: int
 
@@ -143,17 +211,13 @@ class Cell:
 
 def cells(scores: Iterable[Score]) -> list[Cell]:
     """The scores over their splits."""
-    groups: dict[tuple[str, str, float | None], list[Score]] = {}
+    groups: dict[tuple[str, str, str, float | None], list[Score]] = {}
     for score in scores:
-        place = None if math.isnan(score.epsilon) else score.epsilon
-        groups.setdefault((score.table, score.method, place), []).append(score)
-    found = []
-    for (table, name, epsilon), own in groups.items():
-        version, method = name.split("|")
-        empty = sum(not score.fitted for score in own)
-        errors = tuple(score.mse for score in own)
-        found.append(Cell(table, version, method, math.nan if epsilon is None else epsilon, errors, empty))
-    return found
+        groups.setdefault((score.table, score.version, score.method, score.epsilon), []).append(score)
+    return [
+        Cell(*key, tuple(score.mse for score in own), sum(not score.fitted for score in own))
+        for key, own in groups.items()
+    ]
 
 
 def rows_of(found: Sequence[Cell], plan: Plan) -> list[dict[str, object]]:
@@ -169,7 +233,7 @@ def rows_of(found: Sequence[Cell], plan: Plan) -> list[dict[str, object]]:
             "version": cell.version,
             "method": cell.method,
             "status": status[cell.version],
-            "epsilon": "" if math.isnan(cell.epsilon) else cell.epsilon,
+            "epsilon": "" if cell.epsilon is None else cell.epsilon,
             "delta": plan.delta,
             "mse_mean": cell.mean,
             "mse_std": cell.deviation,
@@ -217,7 +281,7 @@ def _panel(panel: Any, own: Sequence[Cell], version: Version) -> None:
         if method.line is not None and method.version == version and mine:
             drawing.drawn(
                 panel,
-                [c.epsilon for c in mine],
+                [c.epsilon or 0.0 for c in mine],
                 [c.quartiles[1] for c in mine],
                 method.line,
                 [c.quartiles for c in mine],

@@ -23,7 +23,7 @@ from snugdp.tables.cells import numbers
 from snugdp.tables.engines import measure
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources import Csv, TableError, open_source
-from snugdp.tables.sources.csv import records, stream
+from snugdp.tables.sources import csv as reader
 from tests.tables.tallies import Tally
 
 Row = tuple[str | None, ...]
@@ -91,17 +91,17 @@ def test_any_text_is_refused_or_read_as_the_standard_library_does(
 ) -> None:
     path = written(tmp_path_factory.mktemp("csv"), content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "_BLOCK", block)
+        patch.setattr(reader, "_BLOCK", block)
         if is_well_formed(content):
             expected = by_the_standard_library(content)
             assert rows(path) == expected
-            patch.setattr(stream, "_STAND_INS", b"")  # record by record instead of with polars
+            patch.setattr(reader, "_STAND_INS", b"")  # record by record instead of with polars
             assert rows(path) == expected
         else:
             with pytest.raises(TableError, match="not a well-formed CSV file") as caught:
                 rows(path)
             assert caught.value.__context__ is None
-            assert str(caught.value) == stream._ill_formed(path, ",")  # which says nothing of where or what
+            assert str(caught.value) == reader._ill_formed(path, ",")  # which says nothing of where or what
 
 
 def by_csv(table: list[list[str]], path: Path, style: Any) -> None:
@@ -139,7 +139,7 @@ def test_what_a_writer_wrote_is_read(
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     write(table, path, style)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "_BLOCK", block)
+        patch.setattr(reader, "_BLOCK", block)
         assert rows(path) == padded(table)
 
 
@@ -204,7 +204,7 @@ def test_an_ill_formed_file_is_refused_before_the_charge(wrong: bytes, packed: b
         snugdp.LinearRegression(epsilon=1, delta=1e-6, schema=schema, ledger=book).fit(path)
     with pytest.raises(TableError):
         snugdp.private_bounds(path, columns=["x"], epsilon=1, ledger=book)
-    assert str(caught.value) == stream._ill_formed(path, ",")
+    assert str(caught.value) == reader._ill_formed(path, ",")
     assert caught.value.__context__ is None
     assert book.spent == untouched
     assert unwrap(measure(Csv(path, multiline=False), Tally(("x",))))[0] > 2000
@@ -242,8 +242,8 @@ def test_a_file_that_changes_behind_the_check_is_never_read_in_another_way(tmp_p
 def test_a_giant_record_is_missing_and_its_neighbours_are_not(
     filler: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "_MAX_RECORD_BYTES", 1000)
-    monkeypatch.setattr(records, "_BLOCK", block)
+    monkeypatch.setattr(reader, "_MAX_RECORD_BYTES", 1000)
+    monkeypatch.setattr(reader, "_BLOCK", block)
     for before, after in (("1,2,3\n", '4,"5\n",6\n'), ("", "7\n"), ("1\n", "")):
         content = f'{before}8,"{filler * 1000}",9\r\n{after}'
         expected = rows(written(tmp_path, before)), rows(written(tmp_path, after))

@@ -10,15 +10,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from snugdp import PCA, LogisticRegression, Simulation
 from snugdp.secrecy.secret import unwrap
-from snugdp.tables.engines import Engine, measure
-from snugdp.tables.engines.spark import Spark
-from snugdp.tables.passes.histogram import CountPass, HistogramPass
+from snugdp.tables import engines
+from snugdp.tables.engines import Engine, Spark, measure
 from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.schema.schema import Number, Schema
-from snugdp.tables.sources import Csv, TableError, open_source
+from snugdp.tables.sources import Csv, TableError, cluster, open_source
 from snugdp.tables.sources.cluster import interpreter
 from tests.real_data import real_data
 from tests.tables.clusters import MARKS, PATH, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
@@ -26,28 +27,29 @@ from tests.tables.tallies import Failing, Murderous, Tally
 
 needs_pyspark()
 pytestmark = MARKS
+ROWS = Tally(())  # reads no column, and counts rows all the same
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with spark_session("local[2]") as session:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with spark_session("local[2]", tmp_path_factory.mktemp("spark")) as session:
         yield session
 
 
 @pytest.fixture
 def table(spark: Any, tmp_path: Path) -> Any:
-    return in_files(spark, tmp_path)
+    return in_files(spark, tmp_path / "rows")
 
 
 def test_the_same_state_as_here(spark: Any, table: Any) -> None:
     engine: Engine = Spark()
     assert engine.run(open_source(table), WORK) == unwrap(measure(TABLE, WORK))
-    for work in (GramPass(SCHEMA), CountPass(), HistogramPass("kind of", categories=["x", "y"])):
-        local: Any = unwrap(measure(TABLE, work))
-        assert work.pack(unwrap(measure(table, work))) == work.pack(local)
+    gram = GramPass(SCHEMA)
+    assert gram.pack(unwrap(measure(table, gram))) == gram.pack(unwrap(measure(TABLE, gram)))
+    assert unwrap(measure(table, ROWS)) == [len(TABLE)]
     mixed = table.repartition(7, "a").union(table.limit(0)).withColumnRenamed("kind of", "kind.of")
     assert unwrap(measure(mixed, WORK)) == unwrap(measure(TABLE, WORK))
-    assert unwrap(measure(spark.createDataFrame([], "a double, b double"), WORK)) == WORK.empty()
+    assert unwrap(measure(spark.range(0).selectExpr("double(id) a", "double(id) b"), WORK)) == WORK.empty()
 
 
 def test_a_worker_that_dies_is_an_error_where_nobody_tries_again(table: Any, tmp_path: Path) -> None:
@@ -60,11 +62,9 @@ def test_a_worker_that_dies_is_an_error_where_nobody_tries_again(table: Any, tmp
 
 
 def test_a_partition_that_is_missing_or_doubled_is_an_error(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snugdp.tables.engines import spark as engine
-
-    real = engine._answers
+    real = engines._answers
     for change in (lambda answers: answers[:-1], lambda answers: [*answers, answers[0]]):
-        monkeypatch.setattr(engine, "_answers", lambda job, change=change: (real(job)[0], change(real(job)[1])))
+        monkeypatch.setattr(engines, "_answers", lambda job, change=change: (real(job)[0], change(real(job)[1])))
         with pytest.raises(TableError, match="missing or came twice"):
             measure(table, WORK)
 
@@ -92,8 +92,8 @@ def test_options_that_skip_files_are_refused_wherever_they_are(
     before = spark.conf.get("spark.sql.sources.useV1SourceList")
     spark.conf.set("spark.sql.sources.useV1SourceList", version)
     try:
-        skipping = spark.read.option(option, "true").parquet(str(tmp_path))
-        whole = spark.read.option(option, "false").parquet(str(tmp_path))
+        skipping = spark.read.option(option, "true").parquet(str(tmp_path / "rows"))
+        whole = spark.read.option(option, "false").parquet(str(tmp_path / "rows"))
     finally:
         spark.conf.set("spark.sql.sources.useV1SourceList", before)
     skipping.createOrReplaceTempView("skipping")
@@ -112,8 +112,6 @@ def test_options_that_skip_files_are_refused_wherever_they_are(
 
 
 def test_a_plan_that_cannot_be_inspected_is_refused(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snugdp.tables.sources import cluster
-
     def failing(plan: Any) -> Any:
         raise RuntimeError("SECRET")
 
@@ -125,7 +123,7 @@ def test_a_plan_that_cannot_be_inspected_is_refused(table: Any, monkeypatch: pyt
 
 def test_a_file_that_vanishes_is_an_error(table: Any, tmp_path: Path) -> None:
     source = open_source(table)
-    (tmp_path / "3.parquet").unlink()
+    (tmp_path / "rows" / "3.parquet").unlink()
     with pytest.raises(TableError, match="the Spark job failed") as caught:
         measure(source, WORK)
     assert caught.value.__context__ is None
@@ -153,49 +151,21 @@ def test_real_tables_are_the_same_to_the_last_bit(name: str, spark: Any) -> None
 def test_pyspark_is_not_imported_for_tables_elsewhere() -> None:
     code = (
         "import sys, polars as pl; from snugdp.tables.engines import measure\n"
-        "from snugdp.tables.passes.histogram import CountPass; "
-        "measure(pl.DataFrame({'a': [1]}), CountPass()); assert 'pyspark' not in sys.modules, 'imported'"
+        "from tests.tables.tallies import Tally\n"
+        "measure(pl.DataFrame({'a': [1]}), Tally(('a',))); assert 'pyspark' not in sys.modules, 'imported'"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": PATH}, check=True)
 
 
-SCRIPT = """
-import os, sys
-from pyspark.sql import SparkSession
-from snugdp.tables.engines import measure
-from snugdp.tables.passes.histogram import CountPass
-from snugdp.tables.sources import TableError
-
-builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-session = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "512m").getOrCreate()
-session.sparkContext.setLogLevel("OFF")
-measure(session.range(5), CountPass())
-assert session.sparkContext.pythonExec == "python3"  # other jobs are the user's
-os.environ["PYSPARK_PYTHON"] = "python3"  # now that interpreter was asked for: it cannot run the library
-from snugdp.tables.sources import cluster
-cluster._ready.clear()
-try:
-    measure(session.range(5), CountPass())
-except TableError as error:
-    print(error)
-session.stop()
-"""
-
-
-def test_an_environment_that_was_not_activated(tmp_path: Path) -> None:
+def test_an_environment_that_was_not_activated(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another python3 comes first: workers run the interpreter of the driver, unless somebody named one."""
-    wrong = tmp_path / "python3"
-    wrong.write_text("#!/bin/sh\nexit 1\n")
-    wrong.chmod(0o755)
-    given = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
-    first = {"PATH": f"{tmp_path}{os.pathsep}{given['PATH']}", "PYTHONPATH": PATH, "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [sys.executable, "-c", SCRIPT]
-    done = subprocess.run(
-        command, env={**given, **first}, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert f"Python {sys.version_info[0]}.{sys.version_info[1]} as here" in done.stdout
-    assert 'PYSPARK_PYTHON before the session starts. It is set to "python3"' in done.stdout
+    assert unwrap(measure(spark.range(5), ROWS)) == [5]
+    assert spark.sparkContext.pythonExec == "python3"  # other jobs are the user's
+    monkeypatch.setenv("PYSPARK_PYTHON", "python3")  # now that interpreter was asked for: it cannot run the library
+    monkeypatch.setattr(cluster, "_ready", set())
+    with pytest.raises(TableError, match=f"Python {sys.version_info[0]}.{sys.version_info[1]} as here") as caught:
+        measure(spark.range(5), ROWS)
+    assert 'PYSPARK_PYTHON before the session starts. It is set to "python3"' in str(caught.value)
 
 
 def test_whose_interpreter_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,3 +185,33 @@ def test_whose_interpreter_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert used("yarn") == used("local[2]", conf="spark.pyspark.python") == "python3"
     monkeypatch.setenv("PYSPARK_PYTHON", "/named/later")
     assert used("local[2]") == "python3"
+
+
+@pytest.mark.parametrize("center", ["bounds", "private"])
+def test_the_same_components_as_here(table: Any, center: str) -> None:
+    """Also where a released centre makes the table be read again."""
+    fits = [PCA(2, schema=SCHEMA, center=center, method="projector", noise=Simulation(1)) for _ in range(2)]
+    here, there = (fit.fit(rows) for fit, rows in zip(fits, (TABLE, table), strict=True))
+    assert np.array_equal(here.components_, there.components_)
+    assert np.array_equal(here.mean_, there.mean_)
+
+
+def test_the_same_coefficients_as_here(table: Any) -> None:
+    """By the method that reads the table again around a released centre."""
+    used = {name: column for name, column in SCHEMA.columns.items() if name != SCHEMA.target}
+    schema = Schema(used, target="kind of")
+    here, there = (LogisticRegression(schema=schema, noise=Simulation(1)).fit(rows) for rows in (TABLE, table))
+    assert np.array_equal(here.coef_, there.coef_)
+    assert here.classes_.tolist() == there.classes_.tolist()
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same_state_even_if_it_loses_an_executor(tmp_path: Path) -> None:
+    """Two workers with a JVM each, one of which is killed during the pass."""
+    with spark_session("local-cluster[2,1,1024]", tmp_path) as session:
+        table = in_files(session, tmp_path / "rows")
+        gram = GramPass(SCHEMA)
+        assert gram.pack(unwrap(measure(table, gram))) == gram.pack(unwrap(measure(TABLE, gram)))
+        work = Murderous(WORK.columns, tmp_path / "killed", executor=True)
+        assert unwrap(measure(table, work)) == unwrap(measure(TABLE, WORK))
+        assert "CoarseGrainedExecutorBackend" in (tmp_path / "killed").read_text()

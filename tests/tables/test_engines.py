@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp.secrecy.secret import PrivateComputationError, unwrap
-from snugdp.tables.engines import Engine, measure
-from snugdp.tables.engines.local import Local
+from snugdp.tables.engines import Engine, Local, measure
 from snugdp.tables.sources import TableError, base, open_source
 from tests.tables.tallies import Failing, Meddling, Tally
 

@@ -1,0 +1,255 @@
+"""Who runs a pass over a table, here or on a cluster, with the same result to the last bit.
+
+An engine is one method; another cluster is one more class. ``Local``: batches from one stream, folded by several
+threads, merged exactly. ``Spark``: the pass travels to the rows, and one packed state comes back from each partition.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import narwhals as nw
+
+from snugdp.secrecy.secret import PrivateComputationError, Secret
+from snugdp.secrecy.silence import attempt
+from snugdp.tables.sources import Batch, Source, SparkSource, TableError, open_source, wanted
+from snugdp.tables.sources.base import Frame
+from snugdp.tables.sources.cluster import interpreter
+
+if TYPE_CHECKING:
+    from snugdp.tables.passes.base import Pass
+
+S = TypeVar("S")
+PASS_FAILED = "the pass over the rows failed; the cause is withheld because it may depend on them. Nothing was released"
+_SMALL = 2048  # rows
+
+
+class Engine(Protocol):
+    """Folds every row of a source exactly once and merges the parts, or raises."""
+
+    def run(self, source: Source, work: Pass[S]) -> S:
+        """The state of the pass over the whole table. It is private."""
+
+
+def measure(data: object, work: Pass[S], *, progress: bool | None = None) -> Secret[S]:
+    """One pass over a table, wherever it is: in memory, in files, in a database, on a Spark cluster.
+
+    ``progress``: a bar on the terminal; by default where there is a terminal. It shows bytes of files, never rows.
+    What is public is checked before the first row is read. Charge the budget afterwards and before any noise is drawn:
+    a pass that fails has then cost nothing.
+
+    Guarantee: every row is folded exactly once, or a ``TableError`` or ``PrivateComputationError`` is raised and
+    nothing is returned. Since merging is exact, the state does not depend on the engine, the order of the rows or how
+    they are split. No message, warning or progress bar depends on the rows.
+    """
+    return Secret(gather(open_source(data), work, progress=progress))
+
+
+def gather(source: Source, work: Pass[S], *, progress: bool | None = None) -> S:
+    """As ``measure``, for computations that are inside a ``Secret`` already: what is returned is private."""
+    source.check(work)
+    return engine_for(source, progress=progress).run(source, work)
+
+
+def engine_for(source: Source, *, progress: bool | None = None) -> Engine:
+    """The engine that can reach the rows."""
+    return Spark() if isinstance(source, SparkSource) else Local(progress=progress)
+
+
+def fold(work: Pass[S], frames: Iterable[Frame]) -> S:
+    """The state after all frames. What goes wrong inside the pass is not told; what goes wrong in reading is."""
+    state = work.empty()
+    for frame in frames:
+        state = fold_one(work, state, frame)
+    return state
+
+
+def fold_one(work: Pass[S], state: S, frame: Frame) -> S:
+    """The state after one more frame. Raised outside any handler, so that nothing carries private values."""
+    worked, after = attempt(lambda: work.fold(state, frame))
+    if not worked or after is None:
+        raise PrivateComputationError(PASS_FAILED)
+    return after
+
+
+def merged(work: Pass[S], states: Iterable[S]) -> S:
+    """All parts together."""
+    total = work.empty()
+    for state in states:
+        total = work.merge(total, state)
+    return total
+
+
+@dataclass(frozen=True)
+class Local:
+    """Threads of this process. Memory does not grow with the number of rows: at most one batch for each thread.
+
+    ``threads``: by default one for every core. ``progress``: see ``measure``.
+    """
+
+    threads: int | None = None
+    progress: bool | None = None
+
+    def run(self, source: Source, work: Pass[S]) -> S:
+        """The state of the pass over the whole table. It is private."""
+        source.check(work)
+        number = self.threads or cores()
+        with _bar(source, self.progress) as advance:
+            feed = _Feed(_batches(source, work), advance)
+            parts = [_part(work, feed, feed.small())]
+            if not feed.ended:
+                parts += _parts(work, feed, number)
+        for part in parts:
+            if part.error is not None:
+                raise type(part.error)(*part.error.args)  # a new one, without the frames of the threads
+        return merged(work, (part.state for part in parts if part.state is not None))
+
+
+def cores() -> int:
+    """Those that this process may use, where the system can tell."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class _Part(Generic[S]):
+    """What one thread brings: its state, or why there is none."""
+
+    state: S | None = None
+    error: TableError | PrivateComputationError | None = None
+
+
+def _parts(work: Pass[S], feed: _Feed, number: int) -> list[_Part[S]]:
+    """One for each thread, until nothing is left."""
+    with ThreadPoolExecutor(number) as pool:
+        try:
+            return list(pool.map(lambda _: _part(work, feed, feed), range(number)))
+        finally:
+            feed.stop()  # also when the user interrupts
+
+
+def _part(work: Pass[S], feed: _Feed, frames: Iterable[Frame]) -> _Part[S]:
+    try:
+        return _Part(fold(work, frames))
+    except (TableError, PrivateComputationError) as problem:
+        feed.stop()
+        return _Part(error=problem)
+
+
+def _batches(source: Source, work: Pass[S]) -> Iterator[Batch]:
+    columns = wanted(work, source.types)
+    for partition in source.partitions():
+        yield from partition.batches(columns)
+
+
+class _Feed:
+    """One stream of batches for several threads."""
+
+    def __init__(self, batches: Iterator[Batch], advance: Callable[[int], None]) -> None:
+        self._batches, self._advance = batches, advance
+        self._lock, self.ended = Lock(), False
+        self._put_back: Batch | None = None
+
+    def __iter__(self) -> Iterator[Frame]:
+        while (batch := self._next()) is not None:
+            yield batch.frame
+            self._advance(batch.size)
+
+    def _next(self) -> Batch | None:
+        with self._lock:
+            batch, self._put_back = self._put_back, None
+            if batch is None and not self.ended:
+                batch = next(self._batches, None)
+            self.ended = self.ended or batch is None
+            return batch
+
+    def small(self) -> Iterator[Frame]:
+        """The first frames, if they are so small that starting threads takes longer than they do."""
+        for _ in range(2):
+            batch = self._next()
+            if batch is None:
+                return
+            if len(batch.frame) > _SMALL:
+                self._put_back = batch
+                return
+            yield batch.frame
+            self._advance(batch.size)
+
+    def stop(self) -> None:
+        """No more batches."""
+        self._put_back, self.ended = None, True
+
+
+@contextmanager
+def _bar(source: Source, progress: bool | None) -> Iterator[Callable[[int], None]]:
+    """A bar of bytes on the terminal: the sizes of the files are known to whoever sees it, the rows are private."""
+    if not source.size or not (sys.stderr.isatty() if progress is None else progress):
+        yield lambda size: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=source.size)
+        yield lambda size: bar.advance(task, size)
+
+
+@dataclass(frozen=True)
+class Spark:
+    """The session that the table belongs to. A task that is lost is run again by Spark, from its rows.
+
+    Guarantee: every partition has answered exactly once, or ``TableError`` is raised.
+    """
+
+    def run(self, source: Source, work: Pass[S]) -> S:
+        """The state of the pass over the whole table. It is private."""
+        source.check(work)
+        if not isinstance(source, SparkSource):
+            raise TypeError("the Spark engine reads Spark tables only")
+        columns = [f"`{name.replace('`', '``')}`" for name in wanted(work, source.types)]
+        with interpreter(source.table.sparkSession):
+            job = source.table.select(*columns).mapInArrow(_Task(work), "part int, state binary")
+        worked, answers = attempt(lambda: _answers(job))
+        if not worked or answers is None:
+            raise TableError(
+                "the Spark job failed; the cause is in the logs of the cluster and is withheld here because it may "
+                "quote rows. Nothing was released"
+            )
+        number, states = answers
+        if sorted(part for part, _ in states) != list(range(number)):
+            raise TableError("some partitions of the Spark table are missing or came twice. Nothing was released")
+        return merged(work, (work.unpack(state) for _, state in states))
+
+
+def _answers(job: Any) -> tuple[int, list[tuple[int, bytes]]]:
+    """How many partitions there are, and what they answered: both from one and the same plan."""
+    tasks = job.rdd
+    number = tasks.getNumPartitions()
+    return number, [(int(row["part"]), bytes(row["state"])) for row in tasks.collect()]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What a worker does with a partition."""
+
+    work: Pass[Any]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """One row: the number of the partition and its packed state."""
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is None:
+            raise RuntimeError("this runs inside a Spark task only")
+        frames = (nw.from_native(pa.Table.from_batches([batch]), eager_only=True) for batch in batches)
+        state = self.work.pack(fold(self.work, frames))
+        columns = [pa.array([context.partitionId()], pa.int32()), pa.array([state], pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, ["part", "state"])

@@ -1,1 +1,0 @@
-"""CSV files: records from bytes, cells from records."""

@@ -1,1 +1,0 @@
-"""Principal components beside peers."""

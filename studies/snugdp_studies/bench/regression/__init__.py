@@ -1,1 +1,0 @@
-"""Linear regression beside peers."""

@@ -1,1 +1,0 @@
-"""The linear regression experiments of the paper."""
