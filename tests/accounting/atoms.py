@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from scipy.special import ndtr
 
+from snugdp.accounting import composition
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.numerics.rationals import Real, rational
 
@@ -41,3 +42,14 @@ def remove_profile(m: float, floor: float, shift: float, epsilon: float) -> floa
     if level >= floor:
         return gaussian_delta(m, level)
     return 1 - math.exp(level - floor) * (1 - gaussian_delta(m, floor))
+
+
+def exact(number: float) -> Fraction:
+    """The number as it prints."""
+    return Fraction(repr(number))
+
+
+def claimed(epsilon: float, branches: tuple[Branch, ...], mu_squared: Fraction = Fraction(0), times: int = 1) -> float:
+    """What Theorem T says about one direction of an atom."""
+    atoms = (Atom(branches, branches),) * times
+    return composition.delta(mu_squared=mu_squared, atoms=atoms, epsilon=exact(epsilon))

@@ -31,6 +31,13 @@ def by_hand(*losses: Loss) -> dict[Fraction, Fraction]:
     return total
 
 
+def added(losses: list[Loss]) -> Levels:
+    total = Levels.none()
+    for loss in losses:
+        total = total.plus(Levels.of(loss))
+    return total
+
+
 def beyond(distribution: dict[Fraction, Fraction], at: Fraction) -> Fraction:
     return sum((p for loss, p in distribution.items() if loss >= at), Fraction(0))
 
@@ -40,9 +47,7 @@ def test_sums_are_exact_where_steps_go_together(steps: tuple[Fraction | int, ...
     rng = np.random.default_rng(1)
     for _ in range(20):
         losses = [made(rng, Fraction(step)) for step in steps]
-        total = Levels.none()
-        for loss in losses:
-            total = total.plus(Levels.of(loss))
+        total = added(losses)
         expected, found = by_hand(*losses), dict(total.pairs())
         assert set(found) == set(expected)
         assert all(0 <= found[loss] - expected[loss] < Fraction(1, 2**300) for loss in found)
@@ -53,9 +58,7 @@ def test_sums_are_never_too_small_where_they_do_not(steps: tuple[Fraction, ...])
     rng = np.random.default_rng(2)
     for _ in range(20):
         losses = [made(rng, Fraction(step)) for step in steps]
-        total = Levels.none()
-        for loss in losses:
-            total = total.plus(Levels.of(loss))
+        total = added(losses)
         expected, found = by_hand(*losses), dict(total.pairs())
         for at in expected:
             assert beyond(found, at) >= beyond(expected, at)
@@ -67,9 +70,7 @@ def test_too_many_levels_are_put_together_at_the_larger_loss(monkeypatch: pytest
     rng = np.random.default_rng(3)
     for _ in range(5):
         losses = [made(rng, Fraction(step), 5) for step in (1, 1, Fraction(1, 2), 16)]
-        total = Levels.none()
-        for loss in losses:
-            total = total.plus(Levels.of(loss))
+        total = added(losses)
         few, expected = total.coarse(8), by_hand(*losses)
         assert len(few.weights) <= 9
         found = dict(few.pairs())
@@ -92,9 +93,7 @@ def test_delta_of_composed_levels_is_that_of_the_sum_by_hand() -> None:
         losses = [made(rng, Fraction(1, 16)) for _ in range(3)]
         atoms = tuple(Atom((Branch(none, none),), tuple(Branch(none, s, p) for s, p in loss)) for loss in losses)
         for epsilon in (Fraction(1), Fraction(3), Fraction(5)):
-            found = composition.delta(
-                mu_squared=none, pure=none, failure=none, variation=none, atoms=atoms, epsilon=epsilon
-            )
+            found = composition.delta(mu_squared=none, atoms=atoms, epsilon=epsilon)
             exact = sum(
                 float(p) * max(0.0, -float(np.expm1(float(epsilon - loss)))) for loss, p in by_hand(*losses).items()
             )

@@ -9,7 +9,7 @@ import pytest
 
 from snugdp.accounting import gaussian
 from snugdp.audit.coverage import Certified, coverage
-from snugdp.mechanisms.components import gap_test
+from snugdp.mechanisms.components import projector
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.noise import Gaussian, Noise, Simulation
 from snugdp.secrecy.secret import Secret
@@ -68,7 +68,7 @@ def test_there_is_a_certificate_of_every_kind() -> None:
 def test_a_margin_that_is_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     gap = next(certificates.gaps())
     with monkeypatch.context() as patch:
-        patch.setattr(gap_test, "margin", lambda sigma, failure: Fraction(0))
+        patch.setattr(projector, "margin", lambda sigma, failure: Fraction(0))
         assert not coverage(gap, Simulation(5)).passed
     assert coverage(gap, Simulation(5)).passed
     curvature = next(certificates.ridges())

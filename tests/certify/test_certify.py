@@ -18,9 +18,10 @@ from snugdp.certify.smooth import SmoothBound, smooth_bound
 from snugdp.certify.statistics import Statistic, gaussian_bounds
 from snugdp.noise import tail
 from snugdp.secrecy.secret import PrivateComputationError, Secret
+from tests.effort import often, repeated
 
 RELATION = Neighbours.ADD_REMOVE
-RUNS = 4000
+RUNS = often(1500, 4000)
 
 
 def too_often(failures: int, probability: float) -> bool:
@@ -73,6 +74,7 @@ def bounds(delta: float) -> Any:
     return gaussian_bounds((low, high), mu=0.8, delta=delta, neighbours=RELATION)
 
 
+@repeated
 def test_bounds_hold_but_for_their_failure_probability() -> None:
     certifier, data, noise = bounds(0.2), Secret({"rows": 400, "norm": 30.0}), Simulation(11)
     drawn = [certifier.certify(data, noise) for _ in range(RUNS)]
@@ -156,6 +158,7 @@ def test_a_loss_that_fails_refuses() -> None:
         test.passes(Secret({"rows": 1, "norm": 1}), Simulation(1))
 
 
+@repeated
 def test_a_bound_test_passes_uncertified_data_rarely() -> None:
     test = BoundTest(bounds(0.1), lambda b: 100 / max(b["rows"], 1e-9), Fraction(1, 4))
     noise = Simulation(5)
@@ -182,6 +185,7 @@ def smooth(failure: float) -> SmoothBound[tuple[float, float]]:
     )
 
 
+@repeated
 def test_the_smooth_bound_holds_but_for_its_failure_probability() -> None:
     certifier, noise = smooth(0.2), Simulation(2)
     for loss, scale in ((0.5, 0.01), (3.0, 2.0)):

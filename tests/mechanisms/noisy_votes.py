@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -87,6 +88,29 @@ def neighbours(counts: Counts, relation: Relation, *, unlisted: bool = False) ->
         near[list(changes)] += list(changes.values())
         if near.min() >= 0:
             yield near
+
+
+def histograms(total: int, classes: int) -> Iterator[tuple[int, ...]]:
+    if classes == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in histograms(total - first, classes - 1):
+            yield (first, *rest)
+
+
+def moved(votes: tuple[int, ...], abstain: bool = True) -> set[tuple[int, ...]]:
+    """Every histogram that one teacher can make of these votes."""
+    found = {votes}
+    for j, k in itertools.permutations(range(len(votes)), 2):
+        if votes[j]:
+            found.add(tuple(n - (i == j) + (i == k) for i, n in enumerate(votes)))
+    if abstain:
+        for j, n in enumerate(votes):
+            found.add(tuple(m + (i == j) for i, m in enumerate(votes)))
+            if n:
+                found.add(tuple(m - (i == j) for i, m in enumerate(votes)))
+    return found
 
 
 def divergence(first: Floats, second: Floats, order: float) -> float:

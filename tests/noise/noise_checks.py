@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from math import sqrt
+from math import erf, exp, sqrt
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from snugdp.noise import (
+    Continuous,
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -22,6 +27,7 @@ from snugdp.noise import (
     pmf,
     rounded_pmf,
 )
+from snugdp.noise.exact import entropy
 from tests.effort import often
 
 ALPHA = 1e-7  # false alarms of one statistic on a correct sampler
@@ -114,3 +120,26 @@ def two_sample_p(one: Sequence[int], other: Sequence[int], least: int = 80) -> f
         rows[-1][1] += second[m]
     rows[-2:] = [[rows[-2][0] + rows[-1][0], rows[-2][1] + rows[-1][1]]]
     return float(stats.chi2_contingency(np.array(rows).T).pvalue)
+
+
+def winning(law: Continuous, lead: float) -> float:
+    """P(the first of two scores wins) when it leads by ``lead``."""
+    t = lead / spread(law)
+    if isinstance(law, Gumbel):
+        return 1 / (1 + exp(-t))
+    if isinstance(law, Gaussian):
+        return (1 + erf(t / 2)) / 2
+    return 1 - exp(-t) * (2 + t) / 4
+
+
+def replay(monkeypatch: pytest.MonkeyPatch, seen: dict[int, NDArray[np.uint64]]) -> None:
+    """Let every call for words give what the same call gave the time before."""
+    position = itertools.count()
+
+    def words(n: int) -> NDArray[np.uint64]:
+        turn = next(position)
+        if turn not in seen or len(seen[turn]) != n:
+            seen[turn] = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+        return seen[turn]
+
+    monkeypatch.setattr(entropy, "words", words)

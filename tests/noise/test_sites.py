@@ -28,7 +28,7 @@ from snugdp.noise.exact.refine import Bits
 from snugdp.secrecy.secret import Secret
 from tests.effort import repeated
 
-from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, WRONG_FEW, draws, rate_p, scaled, spread, suspicious
+from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, WRONG_FEW, draws, rate_p, scaled, spread, suspicious, winning
 
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
 names = pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
@@ -82,16 +82,6 @@ def test_at_least_exactly_on_the_threshold(law: Law) -> None:
     for distance in (0, Fraction(1, 2)):
         passed = sum(noise.at_least(Secret(Fraction(9)), law, 9 + distance) for _ in range(n))
         assert rate_p(passed, n, tail(law, distance)) > ALPHA
-
-
-def winning(law: Continuous, lead: float) -> float:
-    """P(the first of two scores wins) when it leads by ``lead``."""
-    t = lead / spread(law)
-    if isinstance(law, Gumbel):
-        return 1 / (1 + math.exp(-t))
-    if isinstance(law, Gaussian):
-        return (1 + math.erf(t / 2)) / 2
-    return 1 - math.exp(-t) * (2 + t) / 4
 
 
 @repeated

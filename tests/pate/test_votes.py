@@ -21,10 +21,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snugdp.pate import blocks, cells
+from snugdp.pate import blocks
+from snugdp.pate import votes as vote_forms
 from snugdp.pate.votes import Panel, read
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.cells.cell import label as label_of
+from tests.effort import often, repeated
 
 rng = np.random.default_rng(4)
 COUNTS = np.array([[5, 2, 0], [0, 0, 7], [3, 3, 1], [1, 6, 0]])
@@ -97,45 +99,31 @@ def containers(table: np.ndarray[Any, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-KINDS = [
-    "array", "int8", "uint8", "uint64", "float32", "float64", "by column", "strided", "backwards", "objects", "masked",
-    "lists", "tuples", "list of arrays", "mixed rows", "list of series", "numbers of many kinds", "pandas",
-    "pandas nullable", "pandas arrow", "pandas objects", "pandas of two types", "polars", "polars of two types",
-    "polars decimals", "narwhals", "lazy", "narwhals lazy", "arrow", "arrow chunks", "parquet", "parquet as text",
-    "arrow file",
-]  # fmt: skip
-kinds = pytest.mark.parametrize("kind", KINDS)
-
-
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [containers(table, tmp_path_factory.mktemp("votes")) for table in (COUNTS, LABELS, LABELS.T.copy())]
 
 
-def test_the_list_of_containers_is_complete(everything: list[dict[str, Any]]) -> None:
-    assert list(everything[0]) == KINDS
-
-
-@kinds
 @pytest.mark.parametrize("small", [False, True], ids=["one block", "many blocks"])
 def test_every_container_reads_alike(
-    kind: str, small: bool, everything: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    small: bool, everything: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if small:
         monkeypatch.setattr(blocks, "CELLS", 7)
         monkeypatch.setattr(blocks, "_GROUP", 2)
-        monkeypatch.setattr(cells, "_CELLS", 5)
-    histograms, queries, teachers = (table[kind] for table in everything)
-    for n_teachers in (None, 9):
-        found = read(histograms, n_teachers=n_teachers, classes=["a", "b", "c"])
-        assert found[0] == Panel(n_teachers or 7, 4, ("a", "b", "c"))
-        assert inside(found) == COUNTS.tolist()
-    for found in (
-        read(queries, form="queries", classes=[0, 1, 2]),
-        read(teachers, form="teachers", classes=[0, 1, 2], n_teachers=6),
-    ):
-        assert found[0] == Panel(6, 9, (0, 1, 2))
-        assert inside(found) == counted(LABELS.tolist(), [0, 1, 2])
+        monkeypatch.setattr(vote_forms, "_CELLS", 5)
+    for kind, histograms in everything[0].items():
+        queries, teachers = (table[kind] for table in everything[1:])
+        for n_teachers in (None, 9):
+            found = read(histograms, n_teachers=n_teachers, classes=["a", "b", "c"])
+            assert found[0] == Panel(n_teachers or 7, 4, ("a", "b", "c")), kind
+            assert inside(found) == COUNTS.tolist(), kind
+        for found in (
+            read(queries, form="queries", classes=[0, 1, 2]),
+            read(teachers, form="teachers", classes=[0, 1, 2], n_teachers=6),
+        ):
+            assert found[0] == Panel(6, 9, (0, 1, 2)), kind
+            assert inside(found) == counted(LABELS.tolist(), [0, 1, 2]), kind
 
 
 def text_containers(rows: list[list[Any]], folder: Path) -> dict[str, Any]:
@@ -161,19 +149,11 @@ HOLES = np.array([[0, 1, 0], [1, 1, 1], [0, 0, 0]], dtype=bool)
 TEXTS: list[list[Any]] = [["cat", "dog", None], ["ox", "dog", "dog"], ["", "Cat", "cat "], ["cat", "cat", "cat"]]
 
 
-KINDS_OF_TEXT = [
-    "lists", "objects", "pandas", "pandas objects", "pandas categories", "pandas of two types", "polars",
-    "polars categories", "arrow", "arrow dictionary", "lazy", "parquet",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", KINDS_OF_TEXT)
-def test_text_in_every_container(kind: str, tmp_path: Path) -> None:
-    votes = text_containers(TEXTS, tmp_path)[kind]
-    assert list(text_containers(TEXTS, tmp_path)) == KINDS_OF_TEXT
-    panel, histograms = read(votes, form="queries", classes=["cat", "dog"])
-    assert panel == Panel(3, 4, ("cat", "dog"))
-    assert unwrap(histograms).tolist() == [[1, 1], [0, 2], [0, 0], [3, 0]]
+def test_text_in_every_container(tmp_path: Path) -> None:
+    for kind, votes in text_containers(TEXTS, tmp_path).items():
+        panel, histograms = read(votes, form="queries", classes=["cat", "dog"])
+        assert panel == Panel(3, 4, ("cat", "dog")), kind
+        assert unwrap(histograms).tolist() == [[1, 1], [0, 2], [0, 0], [3, 0]], kind
 
 
 def test_numpy_text() -> None:
@@ -235,23 +215,9 @@ class Awkward:
 
 def test_no_cell_of_a_list_changes_another() -> None:
     strange: list[Any] = [
-        None,
-        math.nan,
-        "4",
-        b"4",
-        [],
-        [1, 2],
-        {},
-        1j,
-        np.timedelta64(1, "s"),
-        Awkward(),
-        1.5,
-        10**400,
-        -1,
-        object(),
-        pd.NA,
-        Decimal("sNaN"),
-    ]
+        None, math.nan, "4", b"4", [], [1, 2], {}, 1j, np.timedelta64(1, "s"), Awkward(), 1.5, 10**400, -1, object(),
+        pd.NA, Decimal("sNaN"),
+    ]  # fmt: skip
     for cell in strange:
         for odd in (cell, [cell, 1]):  # a cell, and a row
             rows = [[1, 2, 3], odd, [1, 1.0, "1"]]
@@ -276,7 +242,8 @@ label = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@repeated
+@settings(max_examples=often(60, 150), deadline=None, derandomize=True)
 @given(numeric, st.lists(label, min_size=2, max_size=9, unique_by=label_of), st.data())
 def test_typed_cells_match_as_one_by_one(dtype: str, classes: list[Any], data: st.DataObject) -> None:
     kind = np.dtype(dtype)

@@ -22,6 +22,8 @@ from snugdp import (
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
+from tests.accounting.hockey import hockey_stick
+from tests.effort import often, repeated
 from tests.plans import plan_of
 
 PLAN = plan_of("a test of the spine", {"test": Cost(epsilon=1), "release": Cost()})
@@ -161,10 +163,6 @@ def test_a_secret_is_not_a_release() -> None:
         release_or_refuse(PLAN, Careless(), Careless(), Secret(5), ReleaseContext(Simulation(1)))
 
 
-def hockey_stick(p: Any, q: Any, epsilon: float) -> float:
-    return float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
-
-
 def response(loss: float) -> tuple[Any, Any]:
     """Randomised response with this loss: the extreme pair of laws."""
     w = np.exp(loss) / (1 + np.exp(loss))
@@ -197,13 +195,14 @@ def worst_excess(claim: Cost, e_test: float, e_mech: float, failure: float, alon
     claims = {e: claim.delta_at(e) for e in (0.0, 0.3, 0.6, 0.7, 0.9, 1.2)}
     if alone:
         claims = {e: max(Cost(epsilon=claim.epsilon).delta_at(e), failure) for e in claims}
-    for trial in range(4000):
+    for trial in range(often(1500, 4000)):
         p, q = refusing_laws(generator, trial % 3 > 0, e_test, e_mech, failure)
         for epsilon, delta in claims.items():
             worst = max(worst, hockey_stick(p, q, epsilon) - delta, hockey_stick(q, p, epsilon) - delta)
     return worst
 
 
+@repeated
 @pytest.mark.parametrize("alone", [False, True])
 def test_theorem_a1_on_random_finite_mechanisms(alone: bool) -> None:
     claim = Cost(epsilon=0.3) + Cost(epsilon=0.6) + Cost(delta=0.05)

@@ -50,7 +50,7 @@ def run(first: First, second: Second, ledger: MemoryLedger | None = None) -> Any
     context = (
         ReleaseContext(None, ledger or MemoryLedger(1, 1e-6)) if ledger is not None else ReleaseContext(Simulation(1))
     )
-    return in_two_stages(PLAN, first, second, Secret(1), context, limit=SECOND)
+    return in_two_stages(PLAN, first, second.fit, Secret(1), context, limit=SECOND)
 
 
 def test_both_are_paid_once() -> None:

@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression as PlainLogistic
 from sklearn.naive_bayes import GaussianNB
 
 import snugdp
-from snugdp.core.outcome import NotPrivate
-from snugdp.core.unit import Unit
+from snugdp.core.outcome import NotPrivate, Unit
 from snugdp.estimators.files.model_file import as_dict, from_dict
 from snugdp.propose.theorem import theorem
 from snugdp.report.model import render, told

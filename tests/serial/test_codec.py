@@ -340,7 +340,7 @@ def calibrating(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
 
 
 def staged(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
-    return in_two_stages(PLAN, Twice(draws.shelf, draws.passing), draws, Secret(0), context, limit=Cost(epsilon=1))
+    return in_two_stages(PLAN, Twice(draws.shelf, draws.passing), draws.fit, Secret(0), context, limit=Cost(epsilon=1))
 
 
 def selected(draws: Draws, context: ReleaseContext) -> Outcome[Any]:

@@ -15,8 +15,7 @@ from snugdp.accounting.objective import linear
 from snugdp.accounting.objective.run import RunCost, log_det
 from snugdp.accounting.output import posterior
 from snugdp.accounting.output.posterior_search import rho_max
-from snugdp.mechanisms.linear.sufficient import adassp_scales
-from snugdp.mechanisms.objective.minimiser import minimise
+from snugdp.mechanisms.linear.noisy_sums import law_for
 from snugdp.mechanisms.order_statistics import median, quantile, trimmed_mean
 from snugdp.mechanisms.votes import mode, vote
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, pmf, rounded_pmf
@@ -26,6 +25,7 @@ from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp_studies.paper import figure3
 from tests.mechanisms import noisy_votes
+from tests.mechanisms.objective.reference import minimise
 from tests.vectors.formulas import FORMULAS
 from tests.vectors.glm import GLM, OBJECTIVE_GLM
 from tests.vectors.pate import PATE
@@ -210,7 +210,13 @@ def _minimiser(X: list[list[float]], y: list[float], tau: float, lam: float, b: 
 
 
 def _adassp(eps: float, delta: float, shares: list[float], B: float, By: float) -> dict[str, float]:
-    return adassp_scales(eps, delta, shares, B, By)
+    mu = gaussian.mu(eps, delta)
+    squares = {"sd_lambda_min": B**4, "sd_gram": B**4, "sd_xty": B**2 * By**2}
+    laws = (
+        law_for(Fraction(square), Fraction(share * mu**2))
+        for square, share in zip(squares.values(), shares, strict=True)
+    )
+    return {"mu": mu, **{name: float(law.sigma) for name, law in zip(squares, laws, strict=True)}}
 
 
 def _row_map(d: int, q: int, Bx: str, By: str) -> RowMap:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -9,8 +10,18 @@ from typing import Any
 import numpy as np
 
 from snugdp import Budget
-from snugdp.mechanisms.components.gap_test import W0, certified_gaps, sensitivity
-from snugdp.mechanisms.components.projector import FAILURE, TEST, numbers
+from snugdp.accounting import gaussian
+from snugdp.mechanisms.components.base import Start
+from snugdp.mechanisms.components.projector import (
+    FAILURE,
+    TEST,
+    W0,
+    GapCertificate,
+    PairTest,
+    certified_gaps,
+    sensitivity,
+    sensitivity_above,
+)
 from snugdp.numerics.eigenvalues import spectrum
 
 RELATION = {"add_remove": "add_remove", "replace_one": "replace"}
@@ -24,7 +35,22 @@ def _sensitivity(gap: float, neighbours: str) -> float | None:
 def _plan(*, eps: float, delta: float, k: int, p: int, noisy_gap: float, noisy_U: float, **shares: float) -> Any:
     ours = {"fail_fraction": FAILURE, "test_fraction": TEST, "w0": W0}
     assert {name: Fraction(repr(value)) for name, value in shares.items()} == ours
-    return numbers(Budget(eps, delta), k, p, (noisy_gap, noisy_U))
+    budget = Budget(eps, delta)
+    failure = FAILURE * budget.delta
+    whole = Fraction(gaussian.mu(budget.epsilon, budget.delta - failure)) ** 2
+    test = PairTest(k, p, TEST * whole, failure, Fraction(0))
+    gap = test.certified(Fraction(repr(noisy_gap)))
+    tested = GapCertificate(k, gap, noisy_U, Start())
+    left = math.sqrt((1 - TEST) * whole)
+    return {
+        "mu_test": math.sqrt(test.mu_squared),
+        "mu_release": left,
+        "gap_noise_std": float(test.sigma),
+        "U_noise_std": float(test.spread_sigma),
+        "certified_gap": float(gap),
+        "use_projector": tested.wins,
+        "noise_sigma": (float(sensitivity_above(gap)) if tested.wins else 1.0) / left,
+    }
 
 
 def _gaps(noisy_spectrum: list[float], mu_test: float, fail: float) -> list[float]:

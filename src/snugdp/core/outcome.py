@@ -1,15 +1,25 @@
-"""The two outcomes of a paid release, what the ledger wrote first, and the stamp of a rehearsal."""
+"""The two outcomes of a paid release and whom they protect, what the ledger wrote first, the stamp of a rehearsal."""
 
 from __future__ import annotations
 
+import enum
 import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from snugdp.core.guarantee import Cost
-from snugdp.core.unit import Unit
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+class Unit(enum.Enum):
+    """Whom a plan protects: who it is that two neighbouring data sets differ in.
+
+    ``ROW``: one row of a table, which stands for one person. ``TEACHER``: one teacher with all its votes.
+    """
+
+    ROW = "row"
+    TEACHER = "teacher"
 
 
 @dataclass(frozen=True)

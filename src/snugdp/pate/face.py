@@ -15,12 +15,11 @@ from snugdp.accounting.gaussian import positive
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.ledger.question import Question, question
-from snugdp.mechanisms.teachers.design import design
 from snugdp.mechanisms.teachers.labels import NO_ANSWER
+from snugdp.mechanisms.teachers.planning import design
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.pate.proposals import Confidence, LabelRequest, Proposal, Size, plain, tested
-from snugdp.pate.smooth import smooth
+from snugdp.pate.proposals import Confidence, LabelRequest, Proposal, Size, plain, smooth, tested
 from snugdp.pate.votes import Form, Panel, read
 from snugdp.propose.plan import Plan
 from snugdp.release.context import ReleaseContext

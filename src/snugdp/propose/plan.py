@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.core.unit import Unit
+from snugdp.core.outcome import Unit
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Amount, Forecast
 from snugdp.propose.theorem import Theorem

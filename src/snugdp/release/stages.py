@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Protocol, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome, Receipt
@@ -17,19 +18,8 @@ from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 
 Data = TypeVar("Data")
-Data_contra = TypeVar("Data_contra", contravariant=True)
 Found = TypeVar("Found")
-Found_contra = TypeVar("Found_contra", contravariant=True)
 Output = TypeVar("Output")
-Output_co = TypeVar("Output_co", covariant=True)
-
-
-class Second(Protocol[Data_contra, Found_contra, Output_co]):
-    """The second stage: a release of its own, paid from the context that it is given."""
-
-    def fit(self, data: Secret[Data_contra], found: Found_contra, context: ReleaseContext) -> Outcome[Output_co]:
-        """Pay, test, release or refuse."""
-        ...
 
 
 class Advance(ReleaseContext):
@@ -50,7 +40,7 @@ class Advance(ReleaseContext):
 def in_two_stages(
     plan: Plan,
     first: Certifier[Data, Found | None],
-    second: Second[Data, Found, Output],
+    second: Callable[[Secret[Data], Found, ReleaseContext], Outcome[Output]],
     data: Secret[Data],
     context: ReleaseContext,
     *,
@@ -58,7 +48,8 @@ def in_two_stages(
 ) -> Outcome[tuple[Found, Output]]:
     """Pay for both, run the first, and the second on what was found. If either refuses, the whole does.
 
-    ``limit``: the cost of the second stage, whatever the first one finds; the plan holds both.
+    ``second(data, found, context)``: a release of its own, paid from the context that it is given. ``limit``: its cost,
+    whatever the first one finds; the plan holds both.
 
     Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
     """
@@ -67,7 +58,7 @@ def in_two_stages(
         found = first.certify(data, noise)  # 3. first stage
         if found is None:
             return StoredOutcome(refused=True)
-        outcome = second.fit(data, found, Advance(noise, limit, receipt))  # 4. second stage
+        outcome = second(data, found, Advance(noise, limit, receipt))  # 4. second stage
         if outcome.refused or outcome.value is None:
             return StoredOutcome(refused=True)
         return StoredOutcome(refused=False, value=(found, outcome.value), certificate=outcome.certificate)

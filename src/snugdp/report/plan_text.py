@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from snugdp.core.unit import Unit
+from snugdp.core.outcome import Unit
 from snugdp.numerics.printed import printed_up
 from snugdp.propose.forecast import Amount, ErrorOf, FitForecast, Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, Step, StepNoise

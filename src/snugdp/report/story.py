@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from snugdp import __version__
 from snugdp.core.guarantee import Cost
-from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
-from snugdp.core.unit import Unit
+from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released, Unit
 from snugdp.estimators.registry import BY_NAME, LEFT_OUT, entry_of
 from snugdp.propose.forecast import FitForecast
 from snugdp.propose.plan import Plan, Step, StepKind

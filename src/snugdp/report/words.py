@@ -12,7 +12,7 @@ from typing import TypeAlias
 from markupsafe import Markup, escape
 
 from snugdp.core.guarantee import Cost, Neighbours
-from snugdp.core.unit import Unit
+from snugdp.core.outcome import Unit
 from snugdp.numerics import balls
 from snugdp.numerics.printed import decimal_up
 from snugdp.numerics.rationals import float_up, rational

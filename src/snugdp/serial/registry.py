@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it was before there were ids
     "neighbours/1": ("core.guarantee:Neighbours", "guarantee:Neighbours"),
-    "unit/1": ("core.unit:Unit", "guarantee:Unit"),
+    "unit/1": ("core.outcome:Unit", "guarantee:Unit"),
     "budget/1": ("core.guarantee:Budget", "guarantee:Budget"),
     "cost/1": ("core.guarantee:Cost", "guarantee:Cost"),
     "atom/1": ("accounting.composition:Atom", "accounting.triple:Atom"),
@@ -50,10 +50,10 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "curvature-certificate/1": (
         "mechanisms.output.glm:CurvatureCertificate", "mechanisms.glm_output:CurvatureCertificate",
     ),
-    "gap-certificate/1": ("mechanisms.components.gap_test:GapCertificate", "mechanisms.gap_test:GapCertificate"),
+    "gap-certificate/1": ("mechanisms.components.projector:GapCertificate", "mechanisms.gap_test:GapCertificate"),
     "scale/1": ("mechanisms.objective.robust:Scale", "mechanisms.objective:Scale"),
     "sizes/1": ("mechanisms.objective.adaptive:Sizes", "mechanisms.adaptive:Sizes"),
-    "spread/1": ("mechanisms.objective.spread:Spread", "mechanisms.spread:Spread"),
+    "spread/1": ("mechanisms.objective.scale:Spread", "mechanisms.spread:Spread"),
     # what is asked for
     "schema/1": ("tables.schema.schema:Schema", "data.schema:Schema"),
     "number/1": ("tables.schema.kinds:Number", "data.kinds:Number"),

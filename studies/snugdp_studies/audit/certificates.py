@@ -21,13 +21,12 @@ from snugdp.certify.bound import BoundTest
 from snugdp.certify.smooth import SmoothBound
 from snugdp.certify.statistics import Statistic, gaussian_bounds
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.mechanisms.components import gap_test
+from snugdp.mechanisms.components import projector
 from snugdp.mechanisms.components.base import Rank, Start, Task
-from snugdp.mechanisms.components.dual import Dual
-from snugdp.mechanisms.components.noisy_matrix import symmetric
+from snugdp.mechanisms.components.projector import Dual
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.linear.noisy_sums import root_above
+from snugdp.mechanisms.linear.noisy_sums import root_above, symmetric
 from snugdp.mechanisms.output.glm import OutputGLM
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest
 from snugdp.noise import Gaussian, Noise
@@ -146,13 +145,13 @@ def gaps() -> Iterator[Certified]:
     """Bounds below eigengaps: one gap, all of them together, and those of a noisy matrix."""
     true, unit = (50, 30, 10, 5), 2**20
     data = Secret(spectrum([[unit * value * (i == j) for j in range(4)] for i, value in enumerate(true)], unit))
-    pair = gap_test.PairTest(2, 4, Fraction(1, 4), MORE)
+    pair = projector.PairTest(2, 4, Fraction(1, 4), MORE)
 
     def one(noise: Noise) -> float:
         return float(20 - pair.draw(data, Start(), noise).gap)
 
     yield Certified("one eigengap", one, float(MORE), gaussian_slips(float(pair.sigma), float(MORE)))
-    whole = gap_test.SpectrumTest(Rank.of("auto", 4), 4, Fraction(1, 4), MORE)
+    whole = projector.SpectrumTest(Rank.of("auto", 4), 4, Fraction(1, 4), MORE)
 
     def every(noise: Noise) -> float:
         found = whole.draw(data, Start(), noise)
@@ -162,7 +161,7 @@ def gaps() -> Iterator[Certified]:
         off = noisy[k - 1] - noisy[k] - float(found.gap)
         return min(true[j] - true[j + 1] - (noisy[j] - noisy[j + 1] - off) for j in range(3))
 
-    shift = float(gap_test.margin(root_above(2 * whole.sigma**2), MORE / 3))
+    shift = float(projector.margin(root_above(2 * whole.sigma**2), MORE / 3))
     yield Certified("all eigengaps", every, float(MORE), {"forgotten shift": shift, "wrong sign": 2 * shift})
     yield _dual()
 

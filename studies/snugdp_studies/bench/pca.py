@@ -20,8 +20,7 @@ from snugdp.core.guarantee import Budget
 from snugdp.estimators.pca.pca import PCA
 from snugdp.mechanisms.components.base import ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import AnalyzeGauss, Crossing
-from snugdp.mechanisms.components.dual import Dual
-from snugdp.mechanisms.components.projector import Projector
+from snugdp.mechanisms.components.projector import Dual, Projector
 from snugdp.noise import Gaussian, Simulation
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret

@@ -15,13 +15,13 @@ from flint import arb
 from scipy.special import ndtr
 
 from snugdp import Budget, Cost
-from snugdp.accounting import composition, gaussian
-from snugdp.accounting.composition import Atom, Branch
+from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import cdf, density
 from snugdp.accounting.objective import critical, glm
 from snugdp.accounting.objective import curve as glm_curve
 from snugdp.accounting.objective.run import Kind, RunCost, critical_loss, within
 from snugdp.numerics import balls
+from tests.accounting.atoms import claimed, exact, gaussian_delta
 from tests.accounting.objective.glm_laws import Classifier, Counts, path_deltas, random_pair, random_path
 from tests.accounting.objective.perturbed import Law, beside, deltas, loss
 from tests.accounting.objective.perturbed import random_pair as robust_pair
@@ -33,27 +33,12 @@ SETTINGS = [(0.05, 0.2), (0.1, 0.12), (0.24, 1.1), (0.24, 0.4), (0.84, 4.5), (0.
 GOALS = [(0.1, 1e-6), (0.5, 1e-9), (1.0, 1e-6), (4.0, 1e-6), (4.0, 1e-3)]
 
 
-def exact(number: float) -> Fraction:
-    return Fraction(repr(number))
-
-
-def claimed(epsilon: float, branches: tuple[Branch, ...], mu_squared: Fraction = NONE, times: int = 1) -> float:
-    """What Theorem T says about one direction of an atom."""
-    atoms = (Atom(branches, branches),) * times
-    level = exact(epsilon)
-    return composition.delta(mu_squared=mu_squared, pure=NONE, failure=NONE, variation=NONE, atoms=atoms, epsilon=level)
-
-
-def normal_delta(mu: float, epsilon: float) -> float:
-    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
-
-
 def beside_gaussian(m: float, kappa: float, mu: float, epsilon: float) -> tuple[float, float]:
     """Deltas of adding and removing a row by the chord of glm.proof.md, Theorem 1, beside a Gaussian release."""
     limit = kappa - m**2 / 2
-    whole, gap = normal_delta(math.hypot(m, mu), epsilon), normal_delta(m, 0.0) - normal_delta(m, limit)
+    whole, gap = gaussian_delta(math.hypot(m, mu), epsilon), gaussian_delta(m, 0.0) - gaussian_delta(m, limit)
     added = gap * math.exp(epsilon) * float(ndtr(-(epsilon + mu**2 / 2) / mu))
-    removed = gap / -math.expm1(-limit) * normal_delta(mu, epsilon - limit)
+    removed = gap / -math.expm1(-limit) * gaussian_delta(mu, epsilon - limit)
     return (whole + added, whole + removed) if limit > 0 else (whole, whole)
 
 
@@ -91,7 +76,7 @@ def test_random_neighbours_stay_below_the_whole_curve(m: float, kappa: float) ->
     run = RunCost(exact(m) ** 2, exact(kappa))
     levels = levels_for(rng, m, float(run.critical_loss))
     claims = {side: [claimed(e, getattr(run.atom, side)) for e in levels] for side in ("add", "remove")}
-    one_gaussian = [normal_delta(math.sqrt(run.gaussian_squared), e) for e in levels]
+    one_gaussian = [gaussian_delta(math.sqrt(run.gaussian_squared), e) for e in levels]
     for _ in range(6 * TIMES):
         small, big = random_pair(rng, str(rng.choice(["logistic", "hinge"])), m, kappa)
         for side, p, q in (("add", small, big), ("remove", big, small)):
@@ -115,7 +100,7 @@ def test_random_paths_stay_below_the_whole_curve(curve: str, kind: Kind) -> None
             for actual, claims in zip(found, (remove, add), strict=True):
                 for e, value, claim in zip(levels, actual, claims, strict=True):
                     assert value <= claim * LEEWAY + 1e-12
-                    assert math.isinf(mu) or value <= normal_delta(mu, e) * LEEWAY + 1e-12
+                    assert math.isinf(mu) or value <= gaussian_delta(mu, e) * LEEWAY + 1e-12
 
 
 @pytest.mark.parametrize("c", [0.5, 1.0])
@@ -126,7 +111,7 @@ def test_class_c_up_to_m_is_exactly_gaussian(c: float) -> None:
         best = 0.0
         for _ in range(20 * TIMES):
             for found in path_deltas(*random_path(rng, m, c * m, "linear"), m, levels):
-                ratios = [value / normal_delta(m, e) for e, value in zip(levels, found, strict=True)]
+                ratios = [value / gaussian_delta(m, e) for e, value in zip(levels, found, strict=True)]
                 best = max(best, *ratios)
         assert 0.999 < best <= LEEWAY
 
@@ -209,7 +194,7 @@ def test_the_gaussian_cost_is_needed() -> None:
     m, kappa = 0.24, 8 * 0.24
     run = RunCost(exact(m) ** 2, exact(kappa))
     found = worst(0.6, m, kappa)
-    assert normal_delta(m, 0.6) * 1.5 < found <= normal_delta(math.sqrt(run.gaussian_squared), 0.6)
+    assert gaussian_delta(m, 0.6) * 1.5 < found <= gaussian_delta(math.sqrt(run.gaussian_squared), 0.6)
     assert not run.is_gaussian(exact(m) ** 2)
     assert run.is_gaussian(run.gaussian_squared)
     assert run.gaussian_squared < exact(kappa) ** 2
@@ -247,7 +232,7 @@ def test_two_runs_together_by_quadrature() -> None:
     run = RunCost(exact(m) ** 2, exact(kappa))
     t = np.linspace(-8.5, 8.5, 401)
     weights = np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
-    both = normal_delta(math.sqrt(2 * run.gaussian_squared), epsilon)
+    both = gaussian_delta(math.sqrt(2 * run.gaussian_squared), epsilon)
     remove, add = (claimed(epsilon, side, times=2) for side in (run.atom.remove, run.atom.add))
     for p, q in rows_that_go(m, kappa, epsilon, 7):
         for one, other, claim in ((p, q, remove), (q, p, add)):
@@ -265,7 +250,7 @@ def test_the_atom_is_tighter_than_the_closed_form() -> None:
             for e in (part * kappa + m,):
                 add, remove = beside_gaussian(m, kappa, mu, e)
                 assert claimed(e, run.atom.remove, exact(mu) ** 2) <= remove * (1 + 1e-9)
-                assert claimed(e, run.atom.remove, exact(mu) ** 2) >= normal_delta(math.hypot(m, mu), e) * (1 - 1e-9)
+                assert claimed(e, run.atom.remove, exact(mu) ** 2) >= gaussian_delta(math.hypot(m, mu), e) * (1 - 1e-9)
                 both = max(claimed(e, side, exact(mu) ** 2) for side in (run.atom.add, run.atom.remove))
                 assert both <= max(add, remove) * (1 + 1e-9)
 
@@ -320,7 +305,7 @@ def test_a_changing_sign_doubles_an_addition() -> None:
     m, kappa, epsilon = 0.625, 1.35, 1.6
     nobody = Law([], [], "logcosh", 1.0, 1 / kappa, 1 / m)
     found = deltas(nobody, nobody.more(1.0, 0.0), [epsilon])[0]
-    assert found > 1.7 * normal_delta(m, epsilon)
+    assert found > 1.7 * gaussian_delta(m, epsilon)
     assert found <= claimed(epsilon, RunCost(exact(m) ** 2, exact(kappa), "log_cosh").atom.add)
 
 

@@ -15,7 +15,7 @@ from snugdp.accounting import composition, gaussian
 from snugdp.accounting.objective import linear
 from snugdp.accounting.objective.run import RunCost, critical_loss, log_det, smallest_ridge, within
 from snugdp.numerics.rationals import Real, rational
-from tests.accounting.atoms import add_profile, remove_profile
+from tests.accounting.atoms import add_profile, exact, remove_profile
 from tests.accounting.hockey import NODES, WEIGHTS
 from tests.accounting.objective.perturbed import Array, Law, deltas, loss, random_pair, slopes
 from tests.effort import often, repeated
@@ -51,16 +51,8 @@ def kappa_alone(epsilon: Real, m: float | Fraction) -> Fraction:
 
 
 def composed(epsilon: float, runs: Sequence[RunCost], mu: float = 0.0) -> float:
-    none = Fraction(0)
     atoms = tuple(run.atom for run in runs)
-    return composition.delta(
-        mu_squared=Fraction(repr(mu)) ** 2,
-        pure=none,
-        failure=none,
-        variation=none,
-        atoms=atoms,
-        epsilon=Fraction(repr(epsilon)),
-    )
+    return composition.delta(mu_squared=exact(mu) ** 2, atoms=atoms, epsilon=exact(epsilon))
 
 
 # --- the theorem, against exact laws ---
@@ -91,8 +83,8 @@ def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
         m, kappa = float(rng.uniform(0.05, 1.5)), float(np.exp(rng.uniform(-4, 1)))
         one, other = random_pair(rng, kind, m, kappa)
         levels = [-1.0, -0.1, 0.0, *(kappa * rng.uniform(0, 4, 4) + m * rng.uniform(0, 4, 4)).tolist()]
-        exact = Fraction(kappa)
-        limit, beta = float(critical_loss("class_t", Fraction(m) ** 2, exact)), float(log_det(exact))
+        limit = float(critical_loss("class_t", Fraction(m) ** 2, Fraction(kappa)))
+        beta = float(log_det(Fraction(kappa)))
         for level, add, remove in zip(levels, deltas(one, other, levels), deltas(other, one, levels), strict=True):
             slack = 1e-12 + (LEEWAY - 1)
             assert add <= add_profile(m, level) + slack

@@ -9,25 +9,16 @@ import numpy as np
 import pytest
 
 from snugdp import Budget, Cost
-from snugdp.accounting import composition, gaussian
-from snugdp.accounting.composition import Atom, Branch
+from snugdp.accounting import gaussian
 from snugdp.accounting.objective import glm, multiclass
 from snugdp.accounting.objective.multiclass import SoftmaxRun
 from snugdp.accounting.objective.run import RunCost
+from tests.accounting.atoms import claimed, exact
 from tests.accounting.objective.glm_laws import Classifier
 from tests.accounting.objective.perturbed import Array, loss
 
 NONE = Fraction(0)
 BASIS = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2.0], [6.0]])  # orthogonal to equal coefficients
-
-
-def exact(number: float) -> Fraction:
-    return Fraction(repr(number))
-
-
-def claimed(epsilon: float, branches: tuple[Branch, ...]) -> float:
-    atoms, level = (Atom(branches, branches),), exact(epsilon)
-    return composition.delta(mu_squared=NONE, pure=NONE, failure=NONE, variation=NONE, atoms=atoms, epsilon=level)
 
 
 def log_density(rows: list[tuple[float, int]], grid: Array, centre: Array, ridge: float, sigma: float) -> Array:

@@ -17,6 +17,7 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective import linear, removal
 from snugdp.accounting.objective.run import RunCost, within
 from snugdp.numerics import balls
+from tests.accounting.atoms import exact
 from tests.accounting.objective.perturbed import Array, Law, beside, deltas, random_pair
 from tests.effort import often, repeated
 
@@ -38,10 +39,6 @@ def limits(epsilon: float, delta: float, share: float = 0.0) -> tuple[float, flo
     return m, float(kappa), mu
 
 
-def exact(number: float) -> Fraction:
-    return Fraction(repr(number))
-
-
 def nobody(kind: str, m: float, kappa: float) -> Law:
     return Law([], [], kind, 1.0, 1 / kappa, 1 / m)
 
@@ -58,9 +55,7 @@ def worst(epsilon: float, m: float, kappa: float, kind: str = "logcosh") -> floa
 
 
 def claimed(epsilon: float, atoms: tuple[Atom, ...], mu_squared: Fraction = NONE) -> float:
-    return composition.delta(
-        mu_squared=mu_squared, pure=NONE, failure=NONE, variation=NONE, atoms=atoms, epsilon=exact(epsilon)
-    )
+    return composition.delta(mu_squared=mu_squared, atoms=atoms, epsilon=exact(epsilon))
 
 
 def removal_only(m_squared: Fraction, kappa: Fraction) -> Atom:

@@ -16,7 +16,7 @@ from snugdp.audit.density.tail import deltas, hockey, independent_end, stick
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import path
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.mechanisms.linear.output import OutputPerturbation
+from snugdp.mechanisms.linear.ridge import OutputPerturbation
 from snugdp.noise import Gaussian, Laplace, Noise
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release

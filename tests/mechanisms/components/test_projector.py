@@ -11,23 +11,24 @@ import pytest
 
 from snugdp import Budget, Simulation
 from snugdp.mechanisms.components.base import Rank, Start, Task, edge
-from snugdp.mechanisms.components.dual import Dual
-from snugdp.mechanisms.components.gap_test import (
+from snugdp.mechanisms.components.projector import (
     KEPT,
     W0,
+    Dual,
     GapCertificate,
     PairTest,
+    Projector,
     SpectrumTest,
     sensitivity,
     sensitivity_above,
 )
-from snugdp.mechanisms.components.noisy_matrix import symmetric
-from snugdp.mechanisms.components.projector import Projector
+from snugdp.mechanisms.linear.noisy_sums import symmetric
 from snugdp.noise import Gaussian
 from snugdp.numerics import eigenvalues
 from snugdp.numerics.eigenvalues import spectrum
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema
+from tests.effort import often, repeated
 
 Array = Any
 
@@ -83,10 +84,11 @@ def test_a_smaller_constant_is_caught() -> None:
     assert max(climbed(rng, 1, 2, 1, 0.97) for _ in range(4)) > 1
 
 
+@repeated
 def test_replaced_rows_need_twice_the_gap() -> None:
     rng = np.random.default_rng(2)
     worst = 0.0
-    for _ in range(3000):
+    for _ in range(often(1000, 3000)):
         p, gap = int(rng.integers(2, 5)), 2 + rng.exponential(2)
         k = int(rng.integers(1, p))
         C = np.diag(np.concatenate([rng.uniform(2, 3, p - k), 3 + gap + rng.exponential(1, k)]))
@@ -116,10 +118,11 @@ def test_the_sensitivity_is_rounded_up() -> None:
         assert Fraction(sensitivity(gap) or 0) >= sensitivity_above(gap) * (1 - Fraction(1, 2**50))
 
 
+@repeated
 def test_no_row_moves_the_spectrum_further_than_claimed() -> None:
     rng = np.random.default_rng(4)
     worst: dict[str, float] = {"all": 0.0, "pair": 0.0}
-    for trial in range(4000):
+    for trial in range(often(1500, 4000)):
         p = int(rng.integers(2, 8))
         k = int(rng.integers(1, p))
         q = np.linalg.qr(rng.normal(size=(p, p)))[0]
@@ -181,12 +184,13 @@ def scattered(values: list[float], unit: int = 2**20) -> Secret[Any]:
     return Secret(spectrum(cells(np.diag(values), unit), unit))
 
 
+@repeated
 def test_certificates_fail_as_rarely_as_claimed() -> None:
     noise, failure = Simulation(11), Fraction(1, 5)
     data = scattered([50.0, 30.0, 10.0, 5.0])
     pair = PairTest(2, 4, Fraction(1, 4), failure)
     whole = SpectrumTest(Rank.of("auto", 4), 4, Fraction(1, 4), failure)
-    draws = 3000
+    draws = often(1000, 3000)
     wrong = sum(pair.draw(data, Start(), noise).gap > 20 for _ in range(draws))
     margin = 5 * math.sqrt(0.2 * 0.8 / draws)
     assert 0.2 - margin - 0.02 < wrong / draws < 0.2 + margin
@@ -216,7 +220,7 @@ def task(k: Any = 1, p: int = 3, **options: Any) -> Task:
 
 def test_the_gap_of_a_noisy_matrix_is_certified_as_rarely_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a failure of one in two: never certain to fail, and the bound is not trivial."""
-    monkeypatch.setattr("snugdp.mechanisms.components.dual.FAILURE", Fraction(1, 2))
+    monkeypatch.setattr("snugdp.mechanisms.components.projector.FAILURE", Fraction(1, 2))
     one = task(budget=Budget(2, 0.5), rows=1)
     dual, noise, unit = Dual(one), Simulation(13), one.unit
     first = dual._shares[1]

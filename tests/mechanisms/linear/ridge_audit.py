@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.linear.output import OutputPerturbation
-from snugdp.mechanisms.linear.posterior import PosteriorSampling
+from snugdp.mechanisms.linear.ridge import OutputPerturbation, PosteriorSampling
 from snugdp.noise import Gaussian
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.passes.moments import Moments
@@ -127,5 +126,5 @@ def _last(method: Method, middle: Any, residuals: Array) -> Array:
     """gamma of the sample, or one over the deviation of the noise, at every residual; zero for a refusal."""
     changed: Callable[[float], Any] = lambda size: type(middle)(middle.curvature, middle.ridge, size)  # noqa: E731
     if isinstance(method, PosteriorSampling):
-        return np.array([float(method._sampler.allowed(changed(size)) or 0) for size in residuals.tolist()])
+        return np.array([float(method._mechanism.allowed(changed(size)) or 0) for size in residuals.tolist()])
     return np.array([1 / float(method._mechanism.sigma(changed(size))[0]) for size in residuals.tolist()])

@@ -1,4 +1,4 @@
-"""Noisy sufficient statistics: exact sensitivities, the exact law on neighbours, robust post-processing."""
+"""Regression from noisy sums: exact sensitivities, the exact law on neighbours, robust post-processing, usefulness."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ from snugdp import Budget, Cost, MemoryLedger, Released, Simulation
 from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.noisy_sums import cross_law, gram_law, off_diagonal, root_above
-from snugdp.mechanisms.linear.spectral import FitUnits, NoisySpectrum, Validation
-from snugdp.mechanisms.linear.sufficient import PATH, AdaSSP, SufficientStatistics, adassp_scales
+from snugdp.mechanisms.linear.sufficient import (
+    PATH,
+    AdaSSP,
+    FitUnits,
+    NoisyDescent,
+    NoisySpectrum,
+    SufficientStatistics,
+    Validation,
+)
 from snugdp.noise import Gaussian
 from snugdp.release.context import ReleaseContext
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.rowmap import RowMap
+from snugdp.tables.rows import Rows
 from tests.mechanisms.scripted import Scripted, Table, hockey_stick, mu_squared, rows_of, run, schema_of, without_last
 
 EPSILONS, DELTAS = (0.1, 0.5, 1.0, 4.0, 8.0), (1e-9, 1e-6, 1e-4, 1e-2)
@@ -37,9 +45,9 @@ def one_row(x: list[float], y: float) -> Table:
     return {**{f"x{i}": [value] for i, value in enumerate(x)}, "y": [y]}
 
 
-def both(epsilon: float, delta: float, design: Design) -> list[Method]:
+def every(epsilon: float, delta: float, design: Design) -> list[Method]:
     budget = Budget(epsilon, delta)
-    return [AdaSSP(design, budget), SufficientStatistics(design, budget)]
+    return [AdaSSP(design, budget), SufficientStatistics(design, budget), NoisyDescent(design, budget, rows=9, steps=7)]
 
 
 def test_roots_are_rounded_up_and_close() -> None:
@@ -109,7 +117,7 @@ def test_the_whole_release_stays_within_its_cost_on_random_neighbours() -> None:
         table = tables(rng, entries, int(rng.integers(1, 30)), size=float(10 ** rng.uniform(-1, 1)))
         if k % 4 == 0:
             table = {name: [*column[:-1], STRANGE[int(rng.integers(8))]] for name, column in table.items()}
-        for method in both(float(rng.choice(EPSILONS)), 1e-6, design):
+        for method in every(float(rng.choice(EPSILONS)), 1e-6, design):
             square = mu_squared(method, table, without_last(table), schema, seed=k)
             assert 0 < square <= method.plan().cost.mu_squared
 
@@ -120,7 +128,7 @@ def test_the_exact_delta_of_the_worst_neighbours_is_the_claimed_one(epsilon: flo
     schema = schema_of(2)
     for x in ([1.0, 1.0], [1.0, -1.0]):  # a full row: 1 over the root of 2 in both entries
         full, empty = one_row(x, -1.0), without_last(one_row(x, 1.0))
-        for method in both(epsilon, delta, Design.of(schema)):
+        for method in every(epsilon, delta, Design.of(schema)):
             for square in (mu_squared(method, full, empty, schema), mu_squared(method, empty, full, schema)):
                 assert square <= method.plan().cost.mu_squared
                 exact = hockey_stick(square, epsilon)
@@ -128,12 +136,14 @@ def test_the_exact_delta_of_the_worst_neighbours_is_the_claimed_one(epsilon: flo
             assert method.plan().cost.fits(Budget(epsilon, delta))
 
 
-@pytest.mark.parametrize("part", ["off_diagonal", "gram_law", "cross_law", "gradient_law"])
+@pytest.mark.parametrize("part", ["off_diagonal", "gram_law", "cross_law", "gradient_law", "descent"])
 def test_understated_noise_is_found(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema, budget = schema_of(2), Budget(1, 1e-6)
+    method: Method = SufficientStatistics(Design.of(schema), budget)
+    if part == "descent":
+        method, part = NoisyDescent(Design.of(schema), budget, rows=100, steps=5), "gradient_law"
     honest = getattr(noisy_sums, part)
     monkeypatch.setattr(noisy_sums, part, lambda *args: Gaussian(honest(*args).sigma * Fraction(8, 10)))
-    schema, budget = schema_of(2), Budget(1, 1e-6)
-    method = SufficientStatistics(Design.of(schema), budget)
     square = mu_squared(method, one_row([1.0, 1.0], -1.0), without_last(one_row([1.0, 1.0], 1.0)), schema)
     assert square > method.plan().cost.mu_squared
     assert hockey_stick(square, 1.0) > 1.1e-6
@@ -176,14 +186,6 @@ def test_shares_add_up_exactly_and_the_plan_says_so() -> None:
     assert "clip = 0.25" in str(SufficientStatistics(design, budget).plan())
 
 
-def test_scales_of_the_vectors() -> None:
-    found = adassp_scales(0.1, 1e-6, [0.04, 0.48, 0.48], 2.0, 0.5)
-    assert found["mu"] == pytest.approx(0.02754465024382762, rel=1e-8)
-    assert found["sd_lambda_min"] == pytest.approx(726.0938085239156, rel=1e-8)
-    assert found["sd_gram"] == pytest.approx(209.60522790410164, rel=1e-8)
-    assert found["sd_xty"] == pytest.approx(52.40130697602541, rel=1e-8)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -222,6 +224,27 @@ def test_half_a_refinement_is_refused() -> None:
         SufficientStatistics(Design.of(schema_of(2)), Budget(1, 1e-6), refinements=1.5)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"rows": 0}, ValueError, "rows"),
+        ({"rows": 1.5}, TypeError, "rows"),
+        ({"steps": 0}, ValueError, "steps"),
+        ({"steps": 10**6}, ValueError, "steps"),
+        ({"steps": True}, ValueError, "steps"),
+        ({"clip": -1}, ValueError, "clip"),
+        ({"clip": 1e-9}, ValueError, "1e-6"),
+        ({"rate": 0}, ValueError, "rate"),
+        ({"rate": math.inf}, ValueError, "rate"),
+        ({"rate": 1e6}, ValueError, "rate"),
+    ],
+)
+def test_bad_proposals_of_descent_are_refused(changes: dict[str, Any], error: type[Exception], message: str) -> None:
+    given = {"design": Design.of(schema_of(2)), "budget": Budget(1, 1e-6), "rows": 100, **changes}
+    with pytest.raises(error, match=message):
+        NoisyDescent(**given)
+
+
 def test_adassp_refuses_bad_proposals() -> None:
     design = Design.of(schema_of(2))
     for budget, ridge, message in (
@@ -239,7 +262,7 @@ def test_adassp_refuses_bad_proposals() -> None:
 def test_a_table_of_another_schema_is_refused_before_the_charge() -> None:
     ledger = MemoryLedger(10, 1e-3, "add_remove")
     other = rows_of(tables(np.random.default_rng(0), 2, 5), schema_of(2, intercept=True))
-    for method in both(1.0, 1e-6, Design.of(schema_of(2))):
+    for method in every(1.0, 1e-6, Design.of(schema_of(2))):
         with pytest.raises(ValueError, match="another schema"):
             method.fit(other, ReleaseContext(ledger=ledger))
     assert ledger.spent == Cost()
@@ -248,15 +271,15 @@ def test_a_table_of_another_schema_is_refused_before_the_charge() -> None:
 def test_a_release_is_paid_for_and_finite() -> None:
     schema = schema_of(3, intercept=True)
     table = tables(np.random.default_rng(6), 3, 50)
-    for method in both(1.0, 1e-6, Design.of(schema)):
+    for method in every(1.0, 1e-6, Design.of(schema)):
         ledger = MemoryLedger(1, 1e-6, "add_remove")
         outcome = method.fit(rows_of(table, schema), ReleaseContext(ledger=ledger))
         assert isinstance(outcome, Released)
         assert ledger.spent == method.plan().cost
         assert outcome.value.theta.shape == (4,)
         assert np.isfinite(outcome.value.theta).all()
-        assert outcome.value.noise is not None
-        assert outcome.value.noise > 0
+        assert (outcome.value.noise is None) == isinstance(method, NoisyDescent)
+        assert outcome.value.noise is None or outcome.value.noise > 0
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 50.0])
@@ -275,6 +298,8 @@ def test_strange_tables_and_hopeless_budgets_give_finite_numbers(epsilon: float)
             SufficientStatistics(design, budget, refinements=4, ridge=0, clip=1e6),
             SufficientStatistics(design, budget, validation=(np.eye(3), np.ones(3))),
             SufficientStatistics(design, budget, ridge=[0, 1e100], validation=(1e100 * np.eye(3), np.ones(3))),
+            NoisyDescent(design, budget, rows=1, steps=20),
+            NoisyDescent(design, budget, rows=1, steps=20, rate=100),
         ):
             fit = run(method, table, schema, Scripted(seed=1))
             assert np.isfinite(fit.theta).all()
@@ -284,7 +309,7 @@ def test_strange_tables_and_hopeless_budgets_give_finite_numbers(epsilon: float)
 
 def test_a_small_norm_is_nothing_special() -> None:
     schema = schema_of(2, norm=1e-5)
-    for method in both(1.0, 1e-6, Design.of(schema)):
+    for method in every(1.0, 1e-6, Design.of(schema)):
         fit = run(method, tables(np.random.default_rng(8), 2, 20), schema, Scripted(seed=3))
         assert np.isfinite(fit.theta).all()
 
@@ -296,12 +321,13 @@ def test_an_indefinite_matrix_is_projected() -> None:
     assert spectrum.path(np.array([4.0, 4.0]), [0.0, 2.0]).tolist() == [[2.0, 1.0], [0.0, 2.0]]
 
 
-def synthetic(rows: int = 20_000) -> tuple[dict[str, list[Any]], Any, Any]:
+def synthetic(rows: int = 20_000, columns: int = 3) -> tuple[dict[str, list[Any]], Any, Any]:
     rng = np.random.default_rng(9)
-    X = rng.uniform(-1, 1, (rows, 3))
-    theta = np.array([0.5, -0.3, 0.2])
+    X = rng.uniform(-1, 1, (rows, columns))
+    theta = np.array([0.5, -0.3, 0.2][:columns])
     y = X @ theta + 0.05 * rng.normal(size=rows)
-    return {**{f"x{i}": X[:, i].tolist() for i in range(3)}, "y": y.tolist()}, X / math.sqrt(3), theta * math.sqrt(3)
+    table = {**{f"x{i}": X[:, i].tolist() for i in range(columns)}, "y": y.tolist()}
+    return table, X / math.sqrt(columns), theta * math.sqrt(columns)
 
 
 def test_much_data_and_little_noise_find_the_truth() -> None:
@@ -372,3 +398,69 @@ def test_wider_targets_need_no_special_care() -> None:
     )
     assert forecast.noise == pytest.approx(24 * plain.noise, rel=1e-3)
     assert forecast.excess == pytest.approx(9 * plain.excess, rel=1e-3)
+
+
+# --- gradient descent ---
+
+
+def test_the_path_stays_within_its_cost_on_random_neighbours() -> None:
+    rng = np.random.default_rng(1)
+    for k in range(25):
+        schema = schema_of(2, intercept=bool(k % 2))
+        method = NoisyDescent(
+            Design.of(schema),
+            Budget(float(rng.choice([0.1, 1.0, 8.0])), 1e-6),
+            rows=int(rng.integers(1, 1000)),
+            steps=int(rng.integers(1, 12)),
+            clip=float(10 ** rng.uniform(-3, 1)),
+            rate=float(10 ** rng.uniform(-2, 2)),
+        )
+        table = tables(rng, 2, int(rng.integers(1, 20)))
+        if k % 3 == 0:
+            table = {name: [*column[:-1], STRANGE[int(rng.integers(8))]] for name, column in table.items()}
+        assert 0 <= mu_squared(method, table, without_last(table), schema, seed=k) <= method.plan().cost.mu_squared
+
+
+def test_the_cost_does_not_depend_on_the_number_of_steps_or_the_guess() -> None:
+    design, budget = Design.of(schema_of(2)), Budget(1, 1e-6)
+    costs = {
+        NoisyDescent(design, budget, rows=rows, steps=steps).plan().cost.mu_squared
+        for rows in (1, 10**9)
+        for steps in (1, 3, 100)
+    }
+    assert len(costs) == 1
+    text = str(NoisyDescent(design, budget, rows=5000).plan())
+    assert "steps = 100" in text
+    assert text.endswith("linear-descent/1")
+
+
+def test_rows_kept_in_memory_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    for bits, intercept in ((None, True), (3, False), (12, True)):
+        schema = schema_of(2, intercept=intercept)
+        table = {name: [*column, *STRANGE] for name, column in tables(rng, 2, 9000).items()}
+        theta = rng.normal(size=2 + intercept).tolist()
+        work = noisy_sums.Gradients(schema, bits).at(theta, Fraction(1, 10))
+        sums = []
+        for keep in (True, False):
+            rows = Rows(pd.DataFrame(table), schema, bits)
+            if keep:
+                assert rows.images() is not None
+                monkeypatch.setattr("snugdp.tables.rows.gather", None)  # from memory, or not at all
+            sums.append(rows.state(work))
+            monkeypatch.undo()
+        assert sums[0].values() == sums[1].values()
+
+
+def test_descent_finds_the_truth_and_the_forecast_is_about_right() -> None:
+    schema = schema_of(2)
+    table, _, theta = synthetic(3000, 2)
+    rows = rows_of(table, schema)
+    method = NoisyDescent(Design.of(schema), Budget(1, 1e-6), rows=3000, steps=20, clip=1, rate=0.5)
+    fits = [method.fit(rows, ReleaseContext(Simulation(k))).value for k in range(25)]
+    thetas = np.array([fit.theta for fit in fits if fit is not None])
+    assert np.abs(thetas.mean(axis=0) - theta).max() < 0.05
+    spread = float(np.sqrt(thetas.var(axis=0).mean()))
+    # the rows fill a square, so they have a third of the squared length of full rows: steps are a third as long
+    assert 0.3 * spread < method.forecast(1000).noise < 3 * spread
+    assert method.forecast(2000).excess < method.forecast(1000).excess * 2

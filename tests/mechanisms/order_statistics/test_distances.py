@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from snugdp.mechanisms.order_statistics import median, quantile, trimmed_mean
 from snugdp.mechanisms.order_statistics.windows import least
+from tests.effort import often, repeated
 from tests.mechanisms.queries_by_hand import (
     added_or_removed,
     all_rows,
@@ -81,7 +82,8 @@ rows_of_floats = st.lists(st.floats(-3, 3), min_size=1, max_size=40)
 betas_of_ints = st.one_of(st.integers(0, 61), st.floats(0, 61))
 
 
-@settings(max_examples=300, deadline=None)
+@repeated
+@settings(max_examples=often(80, 300), deadline=None)
 @given(rows_of_ints, betas_of_ints, st.data())
 def test_integers_agree_with_the_formulas(rows: list[int], beta: float, data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, len(rows)))
@@ -99,7 +101,8 @@ def test_integers_agree_with_the_formulas(rows: list[int], beta: float, data: st
     )
 
 
-@settings(max_examples=300, deadline=None)
+@repeated
+@settings(max_examples=often(80, 300), deadline=None)
 @given(rows_of_floats, st.floats(0, 6), st.data())
 def test_floats_agree_with_the_formulas(rows: list[float], beta: float, data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, len(rows)))
@@ -110,7 +113,8 @@ def test_floats_agree_with_the_formulas(rows: list[float], beta: float, data: st
     assert trimmed_mean.distance(ordered, trim, -3.0, 3.0, beta) == trimmed_by_definition(rows, trim, -3, 3, beta)
 
 
-@settings(max_examples=300, deadline=None)
+@repeated
+@settings(max_examples=often(80, 300), deadline=None)
 @given(rows_of_ints, betas_of_ints, st.data())
 def test_one_row_moves_a_distance_by_one(rows: list[int], beta: float, data: st.DataObject) -> None:
     where = data.draw(st.integers(0, len(rows) - 1))

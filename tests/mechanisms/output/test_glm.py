@@ -17,29 +17,18 @@ from scipy.stats import norm
 from snugdp import Budget, BudgetExceededError, MemoryLedger, Refused, Simulation
 from snugdp.accounting import gaussian
 from snugdp.accounting.output.glm import ShapedNoise, displacement
-from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.output.glm import CurvatureCertificate, OutputGLM, Shape
-from snugdp.mechanisms.output.glm_point import SettledPoint
+from snugdp.mechanisms.output.glm import CurvatureCertificate, OutputGLM, SettledPoint, Shape
 from snugdp.noise import Gaussian
 from snugdp.numerics.ridge import smallest_eigenvalue
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.tables.rows import Rows
-from snugdp.tables.schema.schema import Number, Schema
+from snugdp.tables.schema.schema import Schema
+from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images
 
-SCHEMA = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-1, 1)}, target="y")
-LINE = Schema({"a": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)
-DESIGN, LINE_DESIGN = Design.of(SCHEMA), Design.of(LINE)
-BUDGET = Budget(1, 1e-6)
 LOSSES: list[Loss] = [Logistic(), SoftHinge("0.5"), PseudoHuber("0.4"), LogCosh("0.4"), TamedPoisson(3, 2)]
 SHAPES: list[Shape] = ["iso", "hessian"]
-
-
-def frame(n: int, seed: int = 0) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    a, b = rng.uniform(-1, 1, (2, n))
-    return pd.DataFrame({"a": a, "b": b, "y": np.where(rng.random(n) < expit(3 * a - 2 * b + 0.5), 1.0, -1.0)})
 
 
 def settled(method: OutputGLM, table: pd.DataFrame, schema: Schema = SCHEMA) -> SettledPoint:
@@ -56,10 +45,8 @@ def floats(point: SettledPoint) -> tuple[np.ndarray, np.ndarray]:
 def test_the_point_has_a_small_gradient_and_the_matrix_is_its_hessian() -> None:
     method, table = OutputGLM(DESIGN, BUDGET, loss=Logistic(), ridge="1.5"), frame(300)
     theta, hessian = floats(settled(method, table))
-    held = Rows(table, SCHEMA).images()
-    assert held is not None
-    V, w = held.sample(10**6)
-    X, y = V * float(DESIGN.unit), np.sign(w)
+    X, y = images(table)
+    y = np.sign(y)
     p = expit(-y * (X @ theta))
     assert np.linalg.norm(-X.T @ (y * p) + 1.5 * theta) <= float(method.tolerance) * (1 + 1e-6)
     assert np.allclose(hessian, (X.T * (p * (1 - p))) @ X, rtol=1e-12)
@@ -216,10 +203,9 @@ def test_shaped_noise_has_the_shape_of_the_hessian() -> None:
     method = OutputGLM(DESIGN, Budget(4, 1e-6), loss=Logistic(), ridge=1, shape="hessian")
     rows = Secret(Rows(frame(8000), SCHEMA))
     theta, hessian = floats(settled(method, frame(8000)))
-    drawn = []
+    points, drawn = method.settle(rows), []
     for seed in range(60):
-        fit = method.fit(rows, ReleaseContext(Simulation(seed))).value
-        assert fit is not None
+        fit = method.draw(points, method.certify(points, Simulation(seed)), Simulation(1000 + seed))
         drawn.append((fit.theta - theta) * math.sqrt(fit.released["gamma"]))
     square = np.linalg.cholesky(hessian + np.eye(3)).T
     white = np.array(drawn) @ square.T

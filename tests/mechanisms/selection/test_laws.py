@@ -19,7 +19,7 @@ from scipy import special, stats
 
 from snugdp import Budget, Cost, Plan, Selection
 from snugdp.accounting import gaussian
-from tests.mechanisms.selection.test_select import LAWS, Script, Told, law_named, paid, value_of, whole
+from tests.mechanisms.selection.test_select import LAWS, Script, Told, law_named, paid, value_of
 from tests.plans import plan_of
 
 Floats = NDArray[np.float64]
@@ -191,7 +191,7 @@ class Gaussian:
     """A run with a plan: mu of its budget."""
 
     def __call__(self, proposal: Any, budget: Budget, ledger: Any) -> Any:
-        return paid(0.0, whole(budget), ledger)
+        return paid(0.0, budget.cost, ledger)
 
     def plan(self, proposal: Any, budget: Budget) -> Plan:
         return plan_of("a run", Cost(mu=gaussian.mu(budget.epsilon, budget.delta), delta=budget.delta / 10))

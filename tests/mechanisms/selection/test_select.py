@@ -57,10 +57,6 @@ def paid(value: Any, cost: Cost, ledger: Any, noise: Any = None) -> Any:
     )
 
 
-def whole(budget: Budget) -> Cost:
-    return Cost(epsilon=budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
-
-
 class ManyRuns(accounting.NegativeBinomial):
     """Paid for as a geometric law of mean 2, drawn as a thousand runs."""
 
@@ -91,7 +87,7 @@ def test_scores_of_all_types_are_compared_alike() -> None:
     }  # fmt: skip
 
     def run(proposal: int, budget: Budget, ledger: Any) -> Any:
-        return paid(proposal, whole(budget), ledger)
+        return paid(proposal, budget.cost, ledger)
 
     for best, among in ((5, scores), (7, {k: v for k, v in scores.items() if k != 5}), (3, {3: None, 9: "a"})):
         ask = Selection(list(among), run, lambda release: scores[release.value], budget=Budget(9, 0.5), route="compose")
@@ -125,7 +121,7 @@ class Told:
         value = self.values[self.calls % len(self.values)]
         self.calls += 1
         self.ledgers.append(ledger)
-        outcome = paid(None if isinstance(value, Exception) else value, whole(budget), ledger)
+        outcome = paid(None if isinstance(value, Exception) else value, budget.cost, ledger)
         if isinstance(value, Exception):
             raise value
         return outcome
@@ -174,7 +170,7 @@ def test_a_score_that_is_no_number_is_the_worst_of_the_released() -> None:
 
 def test_real_noise_finds_the_best() -> None:
     def run(proposal: int, budget: Budget, ledger: Any) -> Any:
-        return paid(float(proposal), whole(budget), ledger)
+        return paid(float(proposal), budget.cost, ledger)
 
     made = stopping(run, mean_runs=40, k=4)
     best = [outcome.value.proposal for _ in range(60) if (outcome := made.release()).value is not None]
@@ -188,11 +184,11 @@ def test_exactly_one_charge() -> None:
     ledger = MemoryLedger(5, 0.2)
     outcome = stopping(Told([1.0, 2.0])).release(ledger=ledger, noise=Script(7))
     assert isinstance(outcome, Released)
-    assert ledger.spent == outcome.cost == whole(BUDGET)
+    assert ledger.spent == outcome.cost == BUDGET.cost
     assert outcome.receipt.sequence == 1
     assert outcome.cost.fits(BUDGET)
     assert isinstance(stopping(Told([None])).release(ledger=ledger, noise=Script(3)), Refused)
-    assert ledger.spent == whole(BUDGET) + whole(BUDGET)
+    assert ledger.spent == BUDGET.cost + BUDGET.cost
 
 
 def test_nothing_is_run_when_the_ledger_is_short() -> None:
@@ -206,7 +202,7 @@ def test_nothing_is_run_when_the_ledger_is_short() -> None:
 @pytest.mark.parametrize("law", LAWS)
 def test_a_run_gets_what_the_total_affords(law: str) -> None:
     made = Selection([1, 2, 3], Told([1.0]), value_of, budget=BUDGET, law=law_named(law), route="stop")
-    base = whole(made._runs.whole)
+    base = made._runs.whole.cost
     assert accounting.delta(base, law_named(law), 1) <= 0.05
     more = Cost(epsilon=base.epsilon * Fraction(1001, 1000), delta=base.delta)
     assert accounting.delta(more, law_named(law), 1) > 0.05
@@ -247,7 +243,7 @@ def test_a_plan_lets_a_run_spend_more() -> None:
 def test_a_run_that_spends_more_is_a_refusal(factor: Fraction, known: bool) -> None:
     class Greedy(Planned):
         def __call__(self, proposal: Any, budget: Budget, ledger: Any) -> Any:
-            cost = self.plan(proposal, budget).cost if known else whole(budget)
+            cost = self.plan(proposal, budget).cost if known else budget.cost
             more = Cost(mu_squared=cost.mu_squared * factor, epsilon=cost.epsilon * factor, delta=cost.delta)
             return paid(1.0, more, ledger)
 
@@ -260,14 +256,14 @@ def test_a_run_that_was_not_charged_to_its_ledger_is_a_refusal() -> None:
     kept: list[Any] = []
 
     def elsewhere(proposal: Any, budget: Budget, ledger: Any) -> Any:
-        return paid(1.0, whole(budget), MemoryLedger(9, 0.9))
+        return paid(1.0, budget.cost, MemoryLedger(9, 0.9))
 
     def again(proposal: Any, budget: Budget, ledger: Any) -> Any:
-        kept.append(paid(float(-len(kept)), whole(budget), ledger))
+        kept.append(paid(float(-len(kept)), budget.cost, ledger))
         return kept[0]
 
     def rehearsed(proposal: Any, budget: Budget, ledger: Any) -> Any:
-        return paid(1.0, whole(budget), None, Simulation(1))
+        return paid(1.0, budget.cost, None, Simulation(1))
 
     for run in (elsewhere, rehearsed, lambda *given: 1.0):
         assert isinstance(stopping(run).release(noise=Script(4)), Refused)
@@ -328,7 +324,7 @@ def test_failures_are_not_exceptions(capfd: pytest.CaptureFixture[str]) -> None:
         pass
 
     def secret(proposal: Any, budget: Budget, ledger: Any) -> Any:
-        paid(1.0, whole(budget), ledger)
+        paid(1.0, budget.cost, ledger)
         return Secret("Jane Q. Canary").map(lambda text: int(text))
 
     def panics(proposal: Any, budget: Budget, ledger: Any) -> Any:
@@ -365,7 +361,7 @@ def test_beyond_the_cut_nothing_is_run() -> None:
 def rehearsable(proposal: int, budget: Budget, ledger: Any, noise: Any = None) -> Any:
     if proposal < 0:
         raise ValueError("a mistake")
-    return paid(float(proposal), whole(budget), ledger, noise)
+    return paid(float(proposal), budget.cost, ledger, noise)
 
 
 def test_a_rehearsal_is_not_private_and_shows_mistakes() -> None:
@@ -411,7 +407,7 @@ def test_composing_runs_every_proposal_once() -> None:
 
     def run(proposal: int, budget: Budget, ledger: Any) -> Any:
         seen.append(proposal)
-        return paid(float(-proposal), whole(budget), ledger)
+        return paid(float(-proposal), budget.cost, ledger)
 
     ledger = MemoryLedger(1, 0.05)
     outcome = select([3, 1, 2], run, value_of, budget=BUDGET, route="compose", ledger=ledger)
@@ -428,7 +424,7 @@ def test_a_private_score_is_charged_to_the_run(route: str) -> None:
 
     def score(release: Any, budget: Budget, ledger: Any) -> Any:
         budgets.append(budget)
-        return paid(-release.value if release.value < 3 else None, whole(budget), ledger)
+        return paid(-release.value if release.value < 3 else None, budget.cost, ledger)
 
     run = Told([2.0, 1.0, 3.0])
     made = Selection([1, 2, 3], run, score, budget=BUDGET, route=route, score_share=0.25)
@@ -438,7 +434,7 @@ def test_a_private_score_is_charged_to_the_run(route: str) -> None:
     assert budgets[0].epsilon * 3 == made.run_budget.epsilon
     assert budgets[0].epsilon + made.run_budget.epsilon == made._runs.whole.epsilon
     for ledger in run.ledgers:
-        assert ledger.spent == whole(made._runs.whole)
+        assert ledger.spent == made._runs.whole.cost
 
     def greedy(release: Any, budget: Budget, ledger: Any) -> Any:
         return paid(1.0, Cost(epsilon=budget.epsilon * 2), ledger)

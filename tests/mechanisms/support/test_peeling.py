@@ -25,6 +25,7 @@ from snugdp.tables.candidates import Candidates
 from snugdp.tables.layouts.boxes import BoxSchema
 from snugdp.tables.passes.scores import CELLS
 from tests.accounting.hockey import hockey_stick
+from tests.effort import often, repeated
 
 Scores = tuple[int, ...]
 LEVELS = (0, 1, 2, 5, 9)
@@ -97,7 +98,8 @@ def test_one_draw_is_tight_and_less_noise_is_caught(mu: str) -> None:
     assert leak[1] > bound * 1.01
 
 
-@settings(max_examples=100, deadline=None)
+@repeated
+@settings(max_examples=often(40, 100), deadline=None)
 @given(
     st.lists(st.floats(-1, 1), min_size=2, max_size=6),
     st.lists(st.floats(-8, 8), min_size=6, max_size=6),
@@ -177,7 +179,8 @@ def test_all_tables_of_a_small_universe_through_the_whole_numbers(centre: int) -
         assert worst > 0.7 / (1 + centre / CELLS)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(25, 60), deadline=None)
 @given(st.integers(0, 10**6), st.integers(-CELLS, CELLS))
 def test_one_row_moves_scores_by_no_more_than_the_planned_sensitivity(seed: int, centre: int) -> None:
     rng = np.random.default_rng(seed)
@@ -211,7 +214,8 @@ def test_the_centre_takes_the_mean_out() -> None:
     assert (found.centre * 4096).denominator == 1
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(25, 60), deadline=None)
 @given(st.integers(0, 10**6), st.integers(-CELLS, CELLS), st.sampled_from(["1/3", "1", "7/5", "3"]))
 def test_one_row_moves_all_scores_by_no_more_than_its_norm(seed: int, centre: int, norm: str) -> None:
     """Shortened rows, dense and sparse, in whole numbers: what one row moves, squared, against what was planned."""

@@ -15,12 +15,11 @@ from snugdp.accounting import renyi as certified
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.confident import MOST, confident_losses
-from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance, confident_profile
-from snugdp.mechanisms.teachers.passing import best_table
+from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance, best_table, confident_profile
 from snugdp.mechanisms.teachers.table import STEP, UNIT
 from snugdp.numerics import balls
-from tests.mechanisms.noisy_votes import divergence, log_probabilities
-from tests.mechanisms.teachers.test_loss import histograms, moved
+from tests.effort import often, repeated
+from tests.mechanisms.noisy_votes import divergence, histograms, log_probabilities, moved
 
 Floats = NDArray[np.float64]
 Row = tuple[int, ...]
@@ -60,9 +59,10 @@ def answers(row: Row, sigma: float, threshold: float, spread: float) -> Floats:
     return np.maximum(law, 1e-290)
 
 
+@repeated
 def test_the_joint_loss_is_above_the_exact_one() -> None:
     generator = np.random.default_rng(4)
-    for _ in range(30):
+    for _ in range(often(12, 30)):
         sigma, spread = float(np.exp(generator.uniform(0.2, 2.5))), float(np.exp(generator.uniform(0, 2)))
         row = tuple(int(n) for n in generator.multinomial(25, generator.dirichlet(np.full(3, 0.6))))
         at = float(generator.uniform(5, 25))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,24 +19,20 @@ from snugdp.core.guarantee import Cost
 from snugdp.mechanisms.teachers.labels import NO_ANSWER, ConfidentLabels, NoisyLabels, gaussian_cost, sigma_for
 from snugdp.noise import Noise
 from snugdp.secrecy.secret import PrivateComputationError, Secret
+from tests.accounting.hockey import hockey_stick
+from tests.mechanisms.noisy_votes import moved, probabilities
 
 Floats = NDArray[np.float64]
 Votes = tuple[int, ...]
 Tables = Sequence[tuple[Votes, ...]]
 
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(100)
 LEVELS = [-2.0, -0.5, 0.0, 0.1, 0.3, 0.7, 1.0, 1.5, 2.5, 4.0]
 sources = pytest.mark.parametrize("noise", [Exact(), Simulation(11)], ids=lambda noise: type(noise).__name__)
 
 
 def label_law(votes: Votes, sigma: float) -> Floats:
-    """P(each class wins), by quadrature over the noise of the winner."""
-    counts = np.array(votes)
-    below = special.ndtr((counts[:, None, None] - counts[None, :, None]) / sigma + NODES)
-    below[range(len(votes)), range(len(votes))] = 1
-    chances: Floats = (below.prod(axis=1) * WEIGHTS).sum(axis=1) / math.sqrt(2 * math.pi)
-    assert abs(chances.sum() - 1) < 1e-10
-    return chances
+    """P(each class wins)."""
+    return probabilities(votes, "gaussian", sigma)
 
 
 def confident_law(votes: Votes, sigma: float, threshold: float, threshold_sigma: float) -> Floats:
@@ -44,29 +41,10 @@ def confident_law(votes: Votes, sigma: float, threshold: float, threshold_sigma:
     return np.append(answered * label_law(votes, sigma), 1 - answered)
 
 
-def neighbours(votes: Votes) -> Iterator[Votes]:
-    """All histograms that one teacher can turn this one into: a move, an abstention, a vote that appears, nothing."""
-    places = range(len(votes))
-    steps = [(0,) * len(votes)]
-    for sign, a in itertools.product((-1, 1), places):
-        steps.append(tuple(sign * (j == a) for j in places))
-    steps += [tuple((j == b) - (j == a) for j in places) for a, b in itertools.permutations(places, 2)]
-    return (moved for step in steps if min(moved := tuple(n + s for n, s in zip(votes, step, strict=True))) >= 0)
-
-
-def hockey_stick(one: Floats, other: Floats, epsilon: float) -> float:
-    return float(np.maximum(one - math.exp(epsilon) * other, 0).sum())
-
-
 def worst_excess(tables: Tables, law: Any, cost: Cost) -> float:
     """How far any pair of neighbours is above the stated delta, at any level; all queries change at once."""
     allowed = {level: cost.delta_at(level) for level in LEVELS}
-    cache: dict[Votes, Floats] = {}
-
-    def one(votes: Votes) -> Floats:
-        if votes not in cache:
-            cache[votes] = law(votes)
-        return cache[votes]
+    one = cache(law)
 
     def joint(table: tuple[Votes, ...]) -> Floats:
         out = np.ones(1)
@@ -77,8 +55,8 @@ def worst_excess(tables: Tables, law: Any, cost: Cost) -> float:
     worst = -1.0
     for table in tables:
         here = joint(table)
-        for moved in itertools.product(*(tuple(neighbours(votes)) for votes in table)):
-            there = joint(moved)
+        for other in itertools.product(*(moved(votes) for votes in table)):
+            there = joint(other)
             for level in LEVELS:
                 for pair in ((here, there), (there, here)):
                     worst = max(worst, hockey_stick(*pair, level) - allowed[level])

@@ -16,8 +16,7 @@ from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest, smooth_plan
 from snugdp.noise import Exact, Simulation
 from snugdp.secrecy.secret import Secret
-from tests.mechanisms.noisy_votes import largest_loss, log_probabilities
-from tests.mechanisms.teachers.test_loss import histograms, moved
+from tests.mechanisms.noisy_votes import histograms, largest_loss, log_probabilities, moved
 
 Floats = NDArray[np.float64]
 Votes = tuple[tuple[int, ...], ...]

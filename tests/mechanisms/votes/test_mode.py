@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp.mechanisms.votes import mode
+from tests.effort import often, repeated
 from tests.mechanisms.exact_laws import ONE, passing, refused
 from tests.mechanisms.queries_by_hand import (
     Neighbours,
@@ -66,7 +67,8 @@ def test_no_rows_at_all() -> None:
     assert mode.distance(np.zeros(1, dtype=np.int64), "replace") == math.inf
 
 
-@settings(max_examples=200, deadline=None)
+@repeated
+@settings(max_examples=often(60, 200), deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=6), st.data())
 def test_one_row_moves_the_distance_by_one(counts: list[int], data: st.DataObject) -> None:
     here = np.array(counts)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp.mechanisms.votes import vote
+from tests.effort import often, repeated
 from tests.mechanisms.exact_laws import passing
 
 RELATIONS: tuple[vote.Relation, ...] = ("add_remove", "replace")
@@ -61,7 +62,8 @@ def test_printed_list_is_not_monotone() -> None:
     assert replace[17] > 0 == replace[18] == replace[19]
 
 
-@settings(max_examples=200, deadline=None)
+@repeated
+@settings(max_examples=often(60, 200), deadline=None)
 @given(noise_epsilons, st.integers(0, 60), deltas, relations)
 def test_epsilon_is_a_close_upper_value(eps: float, gap: int, delta: float, relation: vote.Relation) -> None:
     true = as_written(eps, gap, delta, relation)
@@ -70,7 +72,8 @@ def test_epsilon_is_a_close_upper_value(eps: float, gap: int, delta: float, rela
     assert ours <= true + 1e-7
 
 
-@settings(max_examples=120, deadline=None)
+@repeated
+@settings(max_examples=often(40, 120), deadline=None)
 @given(noise_epsilons, deltas, relations)
 def test_envelope_is_the_running_maximum(eps: float, delta: float, relation: vote.Relation) -> None:
     size = vote.vanishing_gap(eps, delta, relation) + 3
@@ -99,7 +102,8 @@ def test_worst_case_is_not_monotone_in_the_noise() -> None:
     assert vote.worst_case_epsilon(15.0, 1e-6, "add_remove") < vote.worst_case_epsilon(14.5, 1e-6, "add_remove") - 0.3
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(25, 60), deadline=None)
 @given(st.floats(1e-3, 20), st.sampled_from([0, 1e-12, 1e-6, 1e-3, 0.1, 0.49]), relations)
 def test_noise_for_a_guarantee_keeps_it(epsilon: float, delta: float, relation: vote.Relation) -> None:
     noise = vote.noise_epsilon_for(epsilon, delta, relation)
@@ -110,7 +114,8 @@ def test_noise_for_a_guarantee_keeps_it(epsilon: float, delta: float, relation: 
     assert all(x <= noise * 1.02 + 0.05 for x in larger)  # nothing much larger was missed
 
 
-@settings(max_examples=100, deadline=None)
+@repeated
+@settings(max_examples=often(40, 100), deadline=None)
 @given(st.floats(0.05, 20), st.floats(0, 2), deltas, relations)
 def test_least_gap(noise: float, epsilon: float, delta: float, relation: vote.Relation) -> None:
     gap = vote.least_gap(noise, epsilon, delta, relation)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -12,14 +10,14 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from snugdp.noise.exact import discrete, entropy
+from snugdp.noise.exact import discrete
 from snugdp.noise.exact.coins import COIN_BITS, Margins, coins, exp_neg
 from snugdp.noise.exact.deviate import Deviate
 from snugdp.noise.exact.filtered import DrawBatch, _whole_parts, draw, floors, rounded
 from snugdp.noise.exact.refine import Bits, below, precision
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL, Shape, thresholds, whole_part
 from tests.effort import repeated
-from tests.noise.noise_checks import ALPHA, WRONG_FEW, cells_p, draws, scale_p, suspicious
+from tests.noise.noise_checks import ALPHA, WRONG_FEW, cells_p, draws, replay, scale_p, suspicious
 
 WIDE = Margins(table=1 << 27, accept=2.0**-4, window=2.0**60)
 shapes = pytest.mark.parametrize("shape", [HALF_NORMAL, EXPONENTIAL], ids=["half-normal", "exponential"])
@@ -112,19 +110,6 @@ def test_floor_reads_on_until_it_is_sure() -> None:
     tie = Deviate(False, 0, Bits(2863311530, 32))  # two thirds, to 32 bits: 3/2 of it is about to be one
     assert tie.floor(Fraction(3, 2), Fraction(0)) in {0, 1}
     assert tie.fraction.count > 32
-
-
-def replay(monkeypatch: pytest.MonkeyPatch, seen: dict[int, NDArray[np.uint64]]) -> None:
-    """Let every call for words give what the same call gave the time before."""
-    position = itertools.count()
-
-    def words(n: int) -> NDArray[np.uint64]:
-        turn = next(position)
-        if turn not in seen or len(seen[turn]) != n:
-            seen[turn] = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
-        return seen[turn]
-
-    monkeypatch.setattr(entropy, "words", words)
 
 
 @shapes

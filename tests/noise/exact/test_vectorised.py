@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
 import tracemalloc
 from collections import Counter
@@ -25,7 +24,7 @@ from snugdp.noise.exact.deviate import Deviate, ball_of
 from snugdp.noise.exact.filtered import DrawBatch
 from snugdp.noise.exact.refine import Bits, precision
 from snugdp.secrecy.secret import Secret
-from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, scaled, spread
+from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, replay, scaled, spread, winning
 
 SLOW = Margins(window=2.0**200)  # balls settle everything
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
@@ -39,19 +38,6 @@ def rescaled(law: Continuous, factor: Fraction) -> Continuous:
     used = scaled(law, factor)
     assert isinstance(used, Continuous)
     return used
-
-
-def replay(monkeypatch: pytest.MonkeyPatch, seen: dict[int, NDArray[np.uint64]]) -> None:
-    """Let every call for words give what the same call gave the time before."""
-    position = itertools.count()
-
-    def words(n: int) -> NDArray[np.uint64]:
-        turn = next(position)
-        if turn not in seen or len(seen[turn]) != n:
-            seen[turn] = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
-        return seen[turn]
-
-    monkeypatch.setattr(entropy, "words", words)
 
 
 @laws
@@ -135,16 +121,6 @@ def test_a_threshold_beyond_floats_decides(monkeypatch: pytest.MonkeyPatch) -> N
             rigged(monkeypatch, [(negative, 0, cell + shift)])
             answer = vectorised.reach(np.array([value + negative]), law, at)
             assert bool(answer[0]) == ((shift > 0) != negative)
-
-
-def winning(law: Continuous, lead: float) -> float:
-    """P(the first of two scores wins) when it leads by ``lead``."""
-    t = lead / spread(law)
-    if isinstance(law, Gumbel):
-        return 1 / (1 + math.exp(-t))
-    if isinstance(law, Gaussian):
-        return (1 + math.erf(t / 2)) / 2
-    return 1 - math.exp(-t) * (2 + t) / 4
 
 
 @sources

@@ -19,8 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released
-from snugdp.core.unit import Unit
+from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released, Unit
 from snugdp.estimators.base import Promise
 from snugdp.estimators.files.former import upgraded
 from snugdp.estimators.files.steps import agrees, steps_from, steps_to

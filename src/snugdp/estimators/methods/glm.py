@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.methods.linear import Recipe
 from snugdp.mechanisms.linear.base import Design, Method
-from snugdp.mechanisms.objective.glm import GLMObjective
-from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM, recommended
+from snugdp.mechanisms.objective.adaptive import AdaptiveGLM, recommended
+from snugdp.mechanisms.objective.glm import GLMObjective, Losses
 from snugdp.mechanisms.output.glm import OutputGLM
-from snugdp.tables.losses.losses import Logistic, Loss, Softmax
-
-Losses: TypeAlias = tuple[Loss, ...] | tuple[Softmax]
+from snugdp.tables.losses.losses import Logistic, Softmax
 
 
 def _auto(design: Design, budget: Budget, *, losses: Losses, rows: int | None = None) -> Method:

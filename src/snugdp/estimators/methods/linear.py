@@ -68,11 +68,11 @@ METHODS: dict[str, Recipe] = {
         "linear.sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True, lists=("ridge",)
     ),
     "adassp": Recipe("linear.sufficient:AdaSSP", ("ridge",)),
-    "posterior": Recipe("linear.posterior:PosteriorSampling", ("ridge", "gamma"), rows=False, lists=("ridge",)),
-    "ops_balanced": Recipe("linear.posterior:PosteriorSampling", ("gamma",), {"ridge": "balanced"}, rows=True),
-    "adaops": Recipe("linear.posterior:PosteriorSampling", ("gamma",), {"ridge": "adaptive"}, rows=False),
-    "output": Recipe("linear.output:OutputPerturbation", ("ridge",)),
-    "descent": Recipe("linear.descent:NoisyDescent", ("steps", "clip", "rate"), rows=True),
+    "posterior": Recipe("linear.ridge:PosteriorSampling", ("ridge", "gamma"), rows=False, lists=("ridge",)),
+    "ops_balanced": Recipe("linear.ridge:PosteriorSampling", ("gamma",), {"ridge": "balanced"}, rows=True),
+    "adaops": Recipe("linear.ridge:PosteriorSampling", ("gamma",), {"ridge": "adaptive"}, rows=False),
+    "output": Recipe("linear.ridge:OutputPerturbation", ("ridge",)),
+    "descent": Recipe("linear.sufficient:NoisyDescent", ("steps", "clip", "rate"), rows=True),
 }
 
 

@@ -19,8 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.core.unit import Unit
+from snugdp.core.outcome import LedgerLike, Outcome, Unit
 from snugdp.estimators.base import AbsentLedger, NotReleased, Promise, whole_rows
 from snugdp.estimators.inputs import eager
 from snugdp.estimators.labels import declared

@@ -19,8 +19,7 @@ from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import FOCUS, AnalyzeGauss, Crossing
-from snugdp.mechanisms.components.dual import Dual
-from snugdp.mechanisms.components.projector import Projector
+from snugdp.mechanisms.components.projector import Dual, Projector
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread

@@ -16,9 +16,8 @@ from snugdp.estimators.methods.linear import METHODS, Recipe
 from snugdp.estimators.sparse.base import SparseModel
 from snugdp.estimators.sparse.tables import BoxBounds, require_truth, targets
 from snugdp.mechanisms.linear.base import Design, Fit, Method
-from snugdp.mechanisms.objective.adaptive import Adaptive
+from snugdp.mechanisms.objective.adaptive import Adaptive, AdaptiveGLM
 from snugdp.mechanisms.objective.glm import GLMObjective
-from snugdp.mechanisms.objective.glm_adaptive import AdaptiveGLM
 from snugdp.mechanisms.output.glm import OutputGLM
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
@@ -206,11 +205,11 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
 
 
 def _auto(design: Design, budget: Budget) -> Method:
-    return AdaptiveGLM(design, budget, losses=[Logistic()])
+    return AdaptiveGLM(design, budget, losses=(Logistic(),))
 
 
 def _objective(design: Design, budget: Budget, **proposals: Any) -> Method:
-    return GLMObjective(design, budget, losses=[Logistic()], composable=True, **proposals)
+    return GLMObjective(design, budget, losses=(Logistic(),), composable=True, **proposals)
 
 
 def _output(design: Design, budget: Budget, **proposals: Any) -> Method:
@@ -402,7 +401,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(LABEL_METHODS)
         if self.method == "auto" and first.mu_squared and not first.epsilon:
-            return AdaptiveGLM(design, budget, losses=[Logistic()], beside=first.mu_squared)
+            return AdaptiveGLM(design, budget, losses=(Logistic(),), beside=first.mu_squared)
         return self._beside(LABEL_METHODS, design, budget, first)
 
     def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:

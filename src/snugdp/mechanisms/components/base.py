@@ -1,6 +1,7 @@
-"""What all ways to principal components have in common: the public task, what is released first, and the result.
+"""What all ways to principal components have in common: the public task, noisy matrices, and the result.
 
-Proof: ``base.proof.md``. Sums of squares are counted in units of what one row can add.
+Proof: ``base.proof.md``, whose line numbers the comments carry. Sums of squares are counted in units of what one row
+can add; what gets noise is in whole cells, and public bases are of whole numbers, too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from operator import index
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.noisy_sums import law_for
-from snugdp.noise import Noise
+from snugdp.mechanisms.linear.noisy_sums import law_for, root_above, symmetric
+from snugdp.noise import Gaussian, Noise
+from snugdp.numerics.eigenvalues import departure, shifted, to_grid
 from snugdp.numerics.rationals import rational
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.release.context import ReleaseContext
@@ -31,13 +33,15 @@ from snugdp.tables.passes.scatter import Scatter
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.schema.schema import Layout
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.int64]
 
 LEAST_MU = Fraction(1, 10**15)  # with less, squares and fourth powers of the noise would leave the floats
 LARGEST_MU = Fraction(10**101)  # with more, so would its square
 COUNT, MEAN = Fraction(1, 100), Fraction(1, 20)  # of mu**2
-_FEW = 20  # components, unless more are asked for
-_SURE = 0.05  # how often a band may miss
+_MAX_AUTOMATIC = 20  # components, unless more are asked for
+_MISSES = 0.05  # how often a band may miss
+_BASIS_BITS = 50  # of the entries of a public basis
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Rank:
         if isinstance(wanted, str):
             if wanted != "auto":
                 raise ValueError('n_components must be a whole number, a share between 0 and 1, or "auto"')
-            return cls(None, None, max(1, min(_FEW, entries - 1)))
+            return cls(None, None, max(1, min(_MAX_AUTOMATIC, entries - 1)))
         if isinstance(wanted, float | Fraction | np.floating) and 0 < wanted < 1:
             return cls(None, rational(float(wanted), "n_components"), max(1, entries - 1))
         try:
@@ -237,12 +241,71 @@ class ComponentsMethod(Protocol):
         ...
 
 
+def noisy_cells(data: Secret[Scatter], view: ComponentsView, mu_squared: Fraction, noise: Noise) -> list[list[int]]:
+    """X'X in cells squared, with noise.
+
+    Guarantee: mu-Gaussian DP under add/remove, for all tables (``base.proof.md``, Lemma 2).
+    """
+    law = law_for(view.unit**2, mu_squared)  # 3.
+    return symmetric(data.map(lambda s: s.gram(view.shift)), law, noise)
+
+
+def noisy_matrix(data: Secret[Scatter], view: ComponentsView, mu_squared: Fraction, noise: Noise) -> Floats:
+    """The same in units of what one row can add."""
+    return floats(noisy_cells(data, view, mu_squared, noise), view.unit)
+
+
+def noisy_block(
+    data: Secret[Scatter], view: ComponentsView, vectors: Floats, mu_squared: Fraction, noise: Noise
+) -> Floats:
+    """V'X'XV for a few public vectors, in units of what one row can add.
+
+    Guarantee: mu-Gaussian DP under add/remove, for all tables (``base.proof.md``, Lemma 3).
+    """
+    basis = to_grid(vectors, _BASIS_BITS)
+    sensitivity = (1 + departure(basis, _BASIS_BITS)) * view.unit + vectors.shape[1]
+    law = Gaussian(root_above(sensitivity**2 / mu_squared))  # 4.
+    block = data.map(lambda s: shifted(s.between(view.shift, basis, basis), 2 * _BASIS_BITS))
+    return floats(symmetric(block, law, noise), view.unit)
+
+
+def noisy_crossing(
+    data: Secret[Scatter], view: ComponentsView, blocks: tuple[Floats, Labels], mu_squared: Fraction, noise: Noise
+) -> tuple[Floats, float]:
+    """The entries of V'X'XV between different blocks of a public basis V, and the deviation of their noise.
+
+    ``blocks``: the basis, and the block of each of its vectors. In units of what one row can add; 0 inside blocks.
+
+    Guarantee: mu-Gaussian DP under add/remove, for all tables (``base.proof.md``, Lemma 4).
+    """
+    vectors, labels = blocks
+    basis, number = to_grid(vectors, _BASIS_BITS), len(set(labels.tolist()))
+    upper = [(i, j) for i, j in zip(*np.triu_indices(view.entries, 1), strict=True) if labels[i] != labels[j]]
+    whole = (1 + departure(basis, _BASIS_BITS)) * view.unit
+    sensitivity = whole * root_above(Fraction(number - 1, 2 * number)) + math.isqrt(len(upper)) + 1
+    law = Gaussian(root_above(sensitivity**2 / mu_squared))  # 5.
+
+    def entries(scatter: Scatter) -> list[int]:
+        cells = shifted(scatter.between(view.shift, basis, basis), 2 * _BASIS_BITS)
+        return [cells[i][j] for i, j in upper]
+
+    noisy = np.zeros((view.entries, view.entries))
+    for (i, j), value in zip(upper, noise.add_integers(data.map(entries), law), strict=True):
+        noisy[i, j] = noisy[j, i] = value / view.unit
+    return noisy, float(law.sigma / view.unit)
+
+
+def floats(cells: list[list[int]], unit: int) -> Floats:
+    """A released matrix in other units, as floats."""
+    return np.array([[value / unit for value in row] for row in cells])
+
+
 def decomposed(matrix: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues, descending, and eigenvectors of a released matrix."""
     values, vectors = np.linalg.eigh(np.nan_to_num((matrix + matrix.T) / 2))
     return values[::-1].copy(), vectors[:, ::-1].copy()
 
 
-def edge(entries: int, sure: float = _SURE) -> float:
+def edge(entries: int, sure: float = _MISSES) -> float:
     """What the norm of symmetric Gaussian noise of deviation 1 exceeds in ``sure`` of the cases at most."""
     return math.sqrt(2 * entries) + math.sqrt(2 * math.log(2 / sure))

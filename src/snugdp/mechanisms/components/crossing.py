@@ -7,7 +7,6 @@ is decided on the way, and there is nothing that can fail.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,8 +14,17 @@ import numpy as np
 
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.components.base import Components, Floats, Start, Task, decomposed, edge
-from snugdp.mechanisms.components.noisy_matrix import Labels, noisy_crossing, noisy_matrix
+from snugdp.mechanisms.components.base import (
+    Components,
+    Floats,
+    Labels,
+    Start,
+    Task,
+    decomposed,
+    edge,
+    noisy_crossing,
+    noisy_matrix,
+)
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Forecast, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -35,17 +43,6 @@ _SECOND = 0.5  # how much of the second-order error counts; with STAGES the bett
 
 
 @dataclass(frozen=True)
-class MatrixDrawing:
-    """A way to draw, as the spine wants it."""
-
-    function: Callable[[Secret[Scatter], Noise], Components]
-
-    def draw(self, data: Secret[Scatter], noise: Noise) -> Components:
-        """One draw."""
-        return self.function(data, noise)
-
-
-@dataclass(frozen=True)
 class AnalyzeGauss:
     """The whole matrix with symmetric Gaussian noise, and its leading eigenvectors.
 
@@ -60,9 +57,10 @@ class AnalyzeGauss:
 
     def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay and release; there is nothing to test."""
-        return release(self.plan(), MatrixDrawing(self._draw), data, context)
+        return release(self.plan(), self, data, context)
 
-    def _draw(self, data: Secret[Scatter], noise: Noise) -> Components:
+    def draw(self, data: Secret[Scatter], noise: Noise) -> Components:
+        """One noisy matrix."""
         task = self.task
         mu_squared = task.mu_squared(Fraction(0))
         start = task.begin(data, mu_squared, noise)
@@ -95,9 +93,10 @@ class Crossing:
 
     def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay and release; there is nothing to test."""
-        return release(self.plan(), MatrixDrawing(self._draw), data, context)
+        return release(self.plan(), self, data, context)
 
-    def _draw(self, data: Secret[Scatter], noise: Noise) -> Components:
+    def draw(self, data: Secret[Scatter], noise: Noise) -> Components:
+        """Noisy matrices, and what crosses once it stands out."""
         task, done = self.task, Fraction(0)
         mu_squared = task.mu_squared(Fraction(0))
         start = task.begin(data, mu_squared, noise)

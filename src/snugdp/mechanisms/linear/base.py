@@ -1,4 +1,4 @@
-"""What all ways to fit a line have in common: the public design, the released fit, and the face of a method."""
+"""What all ways to fit a model have in common: the public design, the released fit, and the face of a method."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import Outcome
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan
@@ -65,6 +66,27 @@ class Design:
     def y_bound(self) -> Fraction:
         """The bound on a target, exactly."""
         return self.row_map.target_limit * self.unit
+
+
+def of_design(rows: Rows, design: Design) -> Rows:
+    """The rows, if theirs is this design: others have other sensitivities, and end like any private failure."""
+    if row_map(rows.schema, rows.bits) != design.row_map:
+        raise ValueError("the rows do not have the design that was planned for")
+    return rows
+
+
+def check_budget(budget: Budget) -> None:
+    """Refuse a budget that no theorem here speaks of."""
+    if budget.neighbours is not Neighbours.ADD_REMOVE:
+        raise ValueError('this method is proved for neighbours="add_remove" only: give the budget that relation')
+    if not budget.delta:
+        raise ValueError("this method has Gaussian noise and needs delta > 0, such as 1e-6")
+
+
+def check_rows(rows: int | None) -> None:
+    """Refuse a guess of the number of rows that is none."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise ValueError("rows, a public guess of the number of rows, must be a whole number above 0")
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,18 @@ The sums are whole numbers of cells, the noise is rounded to whole cells, and se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.linear.base import Design, check_budget, of_design
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.passes.glm import FixedGradient
-from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Layout
 
@@ -28,13 +27,12 @@ _PRECISE = 48  # bits of a standard deviation: it is rounded up to so many
 
 def affordable(design: Design, budget: Budget) -> Fraction:
     """The Gaussian part mu that a budget affords, rounded down; bad proposals are refused here, in public."""
-    if budget.neighbours is not _RELATION:
-        raise ValueError('this method is proved for neighbours="add_remove" only: give the budget that relation')
+    check_budget(budget)
     if design.row_map.target_limit < 1:
         raise ValueError("a regression needs a target with a bound above one cell: give a target, or more bits")
     mu = Fraction(gaussian.mu(budget.epsilon, budget.delta))
     if mu <= 0:
-        raise ValueError("Gaussian noise needs a delta above 0; 1e-6 is typical")
+        raise ValueError("the budget is too small: give a larger epsilon or delta")
     return mu
 
 
@@ -49,7 +47,7 @@ def root_above(square: Fraction) -> Fraction:
     return (math.isqrt(math.ceil(square / unit**2) - 1) + 1) * unit
 
 
-def law_for(sensitivity_squared: int, mu_squared: Fraction) -> Gaussian:
+def law_for(sensitivity_squared: int | Fraction, mu_squared: Fraction) -> Gaussian:
     """Noise for a vector of sums: sigma**2 >= sensitivity**2 / mu**2, in cells.
 
     Guarantee: mu-Gaussian DP when every entry of the vector gets noise of its own (``sufficient.proof.md``, Lemma 2).
@@ -77,21 +75,27 @@ def gradient_law(work: FixedGradient, mu_squared: Fraction) -> Gaussian:
     return law_for(work.limits.sensitivity(_RELATION).cross_squared, mu_squared)
 
 
+def symmetric(matrix: Secret[list[list[int]]], law: Gaussian, noise: Noise) -> list[list[int]]:
+    """A symmetric matrix of whole numbers with the law's noise on the diagonal, and half of its variance elsewhere."""
+    diagonal = noise.add_integers(matrix.map(lambda m: [m[i][i] for i in range(len(m))]), law)  # line 2
+    d = len(diagonal)
+    upper = matrix.map(lambda m: [m[i][j] for i in range(d) for j in range(i + 1, d)])
+    others = iter(noise.add_integers(upper, off_diagonal(law)) if d > 1 else [])  # line 3
+    noisy = [[0] * d for _ in range(d)]
+    for i in range(d):
+        noisy[i][i] = diagonal[i]
+        for j in range(i + 1, d):
+            noisy[i][j] = noisy[j][i] = next(others)
+    return noisy
+
+
 def noisy_gram(rows: Secret[Rows], design: Design, mu_squared: Fraction, noise: Noise) -> list[list[int]]:
     """X'X in cells squared, every entry of the upper triangle with noise of its own.
 
     Guarantee: mu-Gaussian DP under add/remove, for all tables (``sufficient.proof.md``, Lemma 1).
     """
-    law, d = gram_law(design, mu_squared), design.entries
-    gram = rows.map(lambda table: _moments(table, design).gram())  # line 1
-    diagonal = noise.add_integers(gram.map(_diagonal), law)  # line 2
-    upper = iter(noise.add_integers(gram.map(_upper), off_diagonal(law)) if d > 1 else [])  # line 3
-    noisy = [[0] * d for _ in range(d)]
-    for i in range(d):
-        noisy[i][i] = diagonal[i]
-        for j in range(i + 1, d):
-            noisy[i][j] = noisy[j][i] = next(upper)
-    return noisy
+    gram = rows.map(lambda table: of_design(table, design).moments().gram())  # line 1
+    return symmetric(gram, gram_law(design, mu_squared), noise)
 
 
 def noisy_cross(rows: Secret[Rows], design: Design, mu_squared: Fraction, noise: Noise) -> list[int]:
@@ -99,7 +103,7 @@ def noisy_cross(rows: Secret[Rows], design: Design, mu_squared: Fraction, noise:
 
     Guarantee: mu-Gaussian DP under add/remove, for all tables (``sufficient.proof.md``, Lemma 2).
     """
-    cross = rows.map(lambda table: _moments(table, design).cross())
+    cross = rows.map(lambda table: of_design(table, design).moments().cross())
     return noise.add_integers(cross, cross_law(design, mu_squared))  # line 4
 
 
@@ -115,21 +119,6 @@ def noisy_gradient(rows: Secret[Rows], work: FixedGradient, mu_squared: Fraction
 def hold(rows: Secret[Rows]) -> None:
     """Keep the rows in memory where they fit: they are going to be read often. It changes time, and nothing else."""
     rows.map(lambda table: table.images())
-
-
-def _moments(table: Rows, design: Design) -> Moments:
-    moments = table.moments()
-    if moments.limits != design.row_map.limits:
-        raise ValueError("the table has other bounds than the design")
-    return moments
-
-
-def _diagonal(gram: list[list[int]]) -> list[int]:
-    return [gram[i][i] for i in range(len(gram))]
-
-
-def _upper(gram: list[list[int]]) -> list[int]:
-    return [gram[i][j] for i in range(len(gram)) for j in range(i + 1, len(gram))]
 
 
 @dataclass(frozen=True)
@@ -156,14 +145,3 @@ def check_gradients(design: Design) -> None:
     """Refuse a grid on which x . theta would not be exact for every theta: it must not show after the charge."""
     if design.row_map.limits.norm_squared * design.entries > 1 << 56:  # limbs are at most 2**25, products 2**53
         raise ValueError("the grid is too fine for x . theta to be exact: give fewer bits")
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A way to draw a fit, as the spine wants it."""
-
-    function: Callable[[Secret[Rows], Noise], Fit]
-
-    def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
-        """One draw."""
-        return self.function(data, noise)

@@ -1,27 +1,32 @@
 """The test of the ridge methods: how curved the data are, and how large a residual can be, released as safe bounds.
 
+And the rules by which the regulariser follows from the first bound, so that the second one says something.
+
 Proof: ``posterior.proof.md``, Lemmas 2 and 3, whose line numbers the comments carry.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
+
+import numpy as np
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.output.posterior import log_lipschitz_sensitivity
+from snugdp.accounting.output.posterior_search import rho_guess
 from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.linear.base import Design, check_budget, of_design
 from snugdp.noise import Gaussian, Noise, grid_below
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, float_down, rational
 from snugdp.numerics.ridge import log_lipschitz, smallest_eigenvalue
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.base import row_map
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rows import Rows
 
@@ -31,8 +36,13 @@ _CLOSE = Fraction(1, 1 << 20)  # the error of a statistic, as a part of its sens
 CURVATURE, RESIDUAL = "test-curvature", "test-residual"  # steps
 SHARES: tuple[Real, Real] = (Fraction(1, 20), Fraction(1, 10))
 LARGEST = 1e100  # a residual beyond this is no bound at all: refused
-_WIDEST = 10**30  # bounds of a design between its inverse and this, so that no float overflows
+_MAX_BOUND = 10**30  # bounds of a design between its inverse and this, so that no float overflows
 _SLACK, _FAILURE = Fraction(1, 10), Fraction(1, 20)  # parts of delta
+_OVERSHOOT = 0.5  # how far the bound on log residuals may lie above them, in logarithms
+_ROUGH = 11  # halvings for a forecast: a hundredth
+_MAX_RIDGE = 2.0**24  # regularisers that are looked at, beside the squared norm of a row
+_ZOOMS = 3
+_NODES = 9
 
 
 @dataclass(frozen=True)
@@ -70,13 +80,18 @@ class Split:
         first, second = (rational(share, "test_shares") for share in shares)
         if first < 0 or second <= 0 or first + second >= 1:
             raise ValueError("test_shares are two parts of the budget, at least 0 and above 0, with a sum below 1")
-        require(budget)
+        check_budget(budget)
         failures = (budget.delta * _FAILURE if first else Fraction(0), budget.delta * _FAILURE)
         spare = budget.delta * _SLACK if slack else Fraction(0)
         total = Fraction(gaussian.mu(budget.epsilon, budget.delta - sum(failures) - spare)) ** 2
         mus = [_root(total * share) for share in (first, second)]
         rest = total - mus[0] ** 2 - mus[1] ** 2
         return cls(mus[0], mus[1], rest, spare, *failures, budget.neighbours)
+
+    @property
+    def mu_release(self) -> Fraction:
+        """Of the release, rounded down."""
+        return _root(self.mu_release_squared)
 
     def costs(self) -> tuple[Cost, Cost, Cost]:
         """Of the two tests and of the release."""
@@ -87,17 +102,6 @@ class Split:
         )
         curvature, residual, release = (Cost(mu_squared=m, delta=d, neighbours=self.neighbours) for m, d in parts)
         return curvature, residual, release
-
-
-def require(budget: Budget) -> None:
-    """Refuse a budget that no theorem here speaks of."""
-    if budget.neighbours is not Neighbours.ADD_REMOVE:
-        raise ValueError(
-            'ridge methods are proved for neighbours="add_remove" alone: make the budget with it, as in '
-            'Budget(1, 1e-6, neighbours="add_remove")'
-        )
-    if budget.delta <= 0:
-        raise ValueError("ridge methods need delta > 0, such as 1e-6: their tests are Gaussian")
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class RidgeTest:
 
     def __post_init__(self) -> None:
         for bound in (self.design.x_bound, self.design.y_bound):
-            if not Fraction(1, _WIDEST) < bound < _WIDEST:
+            if not Fraction(1, _MAX_BOUND) < bound < _MAX_BOUND:
                 raise ValueError("the bounds of features and target must lie between 1e-30 and 1e30: change the units")
 
     @property
@@ -178,6 +182,7 @@ class RidgeTest:
         return RidgeCertificate(float(curvature), float(ridge), size)
 
 
+@lru_cache(maxsize=64)
 def spread(sensitivity: Fraction, close: Fraction, mu: Fraction, failure: Fraction) -> tuple[Fraction, int, Fraction]:
     """Deviation and grid of the noise for a number with error ``close``, and the margin of a bound made with it."""
     sigma = (sensitivity + 2 * close) / mu
@@ -187,14 +192,126 @@ def spread(sensitivity: Fraction, close: Fraction, mu: Fraction, failure: Fracti
 
 def moments_of(design: Design, rows: Secret[Rows]) -> Secret[Moments]:
     """The exact moments, read before anything is paid, of rows that were mapped as the design says."""
-
-    def read(table: Rows) -> Moments:
-        if row_map(table.schema, table.bits) != design.row_map:
-            raise ValueError("the table was opened with another schema than the method was made for")
-        return table.moments()
-
-    return rows.map(read)
+    return rows.map(lambda table: of_design(table, design).moments())
 
 
 def _root(square: Fraction) -> Fraction:
     return Fraction(balls.below(lambda: balls.ball(square).sqrt())) if square else Fraction(0)
+
+
+# --- how the regulariser is chosen: from public numbers and the released curvature alone (Lemma 3 takes any rule) ---
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a rule may know: the design, the split of the budget, a public guess of the number of rows."""
+
+    design: Design
+    split: Split
+    rows: int | None = None
+
+    @property
+    def square(self) -> float:
+        """A bound on the squared norm of a row."""
+        return float(self.design.x_bound**2)
+
+    def log_margin(self, ridge: float, curvature: float) -> float:
+        """How far the released bound on log residuals lies above them, at the middle of its noise."""
+        z = gaussian.threshold(1, self.split.fail_residual)
+        sensitivity = math.log1p(self.square / (ridge + max(curvature - self.square, 0.0)))
+        return sensitivity * z / float(self.split.mu_residual)
+
+    def strength(self, ridge: float, curvature: float) -> float:
+        """About how strong a sample may be; 0 for a refusal."""
+        added = self.square / (ridge + curvature)
+        removed = min(added, self.square / (ridge + self.square))
+        mu, slack = math.sqrt(self.split.mu_release_squared), float(self.split.slack)
+        return rho_guess(added, removed, mu, slack, _ROUGH)
+
+    def error(self, ridge: float, curvature: float, rho: float) -> float:
+        """About the sum of squared errors of predictions that noise and shrinking cause; infinite for a refusal.
+
+        Coefficients are taken to be of the size B_y / B, and all directions to hold equally many of ``rows``; without
+        a guess of rows, the worst number of them.
+        """
+        if not rho:
+            return math.inf
+        size = float(self.design.y_bound)
+        residual = 2 * size * math.exp(min(self.log_margin(ridge, curvature), 300.0))
+        noise = self.design.entries * (residual / rho) ** 2
+        shrunk = size**2 / self.square * ridge
+        if self.rows is None:
+            return noise + shrunk / 4
+        share = max(curvature, self.rows * self.square / self.design.entries)
+        return noise * share / (share + ridge) + shrunk * share * ridge / (share + ridge) ** 2
+
+
+def rule(ridge: Real | str | Sequence[Real] | None, setting: Setting) -> Rule:
+    """The rule that a user's ``ridge`` names, checked."""
+    if ridge is None:
+        return lambda curvature: steady(setting, curvature)
+    if ridge in ("adaptive", "balanced"):
+        if ridge == "balanced" and setting.rows is None:
+            raise ValueError('ridge="balanced" needs rows=..., a public guess of the number of rows')
+        return lambda curvature: searched(setting, curvature)
+    if isinstance(ridge, Sequence) and not isinstance(ridge, str):
+        proposals = tuple(proposed(value) for value in ridge)
+        if not proposals:
+            raise ValueError("ridge has no numbers to choose from: give at least one")
+        return lambda curvature: best(setting, curvature, proposals)
+    number = proposed(ridge)
+    return lambda curvature: number
+
+
+def proposed(ridge: Real) -> Fraction:
+    """A regulariser as typed, as near as a float is."""
+    try:
+        number = rational(ridge, "ridge")
+    except ValueError:
+        raise ValueError(
+            'ridge must be a number, "balanced", "adaptive", or a sequence of numbers to choose from'
+        ) from None
+    if not Fraction(1, 10**40) < number < 10**40:
+        raise ValueError("ridge must be above 0, such as 10, and between 1e-40 and 1e40")
+    return Fraction(float(number))
+
+
+def steady(setting: Setting, curvature: Fraction) -> Fraction:
+    """The regulariser at which the bound on residuals overshoots by a factor of about 1.6; at least B squared."""
+    z = gaussian.threshold(1, setting.split.fail_residual)
+    needed = setting.square / math.expm1(_OVERSHOOT * float(setting.split.mu_residual) / z)
+    rest = max(float(curvature) - setting.square, 0.0)
+    return Fraction(max(needed - rest, setting.square))
+
+
+@lru_cache(maxsize=256)
+def best(setting: Setting, curvature: Fraction, proposals: tuple[Fraction, ...]) -> Fraction:
+    """The proposal with the least forecast error; of equal ones, the largest."""
+    ordered, known = sorted(proposals, reverse=True), float(curvature)
+    strengths = _strengths(setting, [float(ridge) for ridge in ordered], known)
+    errors = [setting.error(float(ridge), known, rho) for ridge, rho in zip(ordered, strengths, strict=True)]
+    return ordered[errors.index(min(errors))]
+
+
+def _strengths(setting: Setting, ridges: Sequence[float], curvature: float) -> list[float]:
+    """The strength at every ridge, the largest first; for many ridges from a few of them: it hardly bends."""
+    if len(ridges) <= _NODES:
+        return [setting.strength(ridge, curvature) for ridge in ridges]
+    nodes = np.geomspace(ridges[-1], ridges[0], _NODES)
+    known = [setting.strength(float(ridge), curvature) for ridge in nodes]
+    if not all(known):
+        return [setting.strength(ridge, curvature) for ridge in ridges]
+    found: list[float] = np.exp(np.interp(np.log(ridges), np.log(nodes), np.log(known))).tolist()
+    return found
+
+
+@lru_cache(maxsize=256)
+def searched(setting: Setting, curvature: Fraction) -> Fraction:
+    """About the regulariser with the least forecast error: a grid, and finer ones around the best."""
+    low, high = math.log(setting.square / 16), math.log(setting.square * _MAX_RIDGE)
+    for _ in range(_ZOOMS):
+        step = (high - low) / 8
+        grid = tuple(Fraction(math.exp(low + step * i)) for i in range(9))
+        found = best(setting, curvature, grid)
+        low, high = math.log(found) - step, math.log(found) + step
+    return found

@@ -8,24 +8,26 @@ Theorem 2; ``one_versus_rest.proof.md``; ``softmax.proof.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit
-from snugdp.mechanisms.objective.affordable import gaussian_runs, gaussian_square, lone_run, softmax_run
+from snugdp.mechanisms.linear.base import Design, Fit, check_budget, check_rows
 from snugdp.mechanisms.objective.perturbation import (
     GLMRun,
     ObjectiveRun,
     as_ridge,
-    check_budget,
     check_labels,
     coefficients_of,
     fit_of,
+    gaussian_runs,
+    gaussian_square,
+    lone_run,
+    softmax_run,
     total_cost,
 )
 from snugdp.noise import Noise
@@ -43,10 +45,12 @@ THEOREM = theorem("glm-objective/1")
 CLASSES_THEOREM = theorem("one-versus-rest/1")
 SOFTMAX_THEOREM = theorem("softmax/1")
 
+Losses: TypeAlias = tuple[Loss, ...] | tuple[Softmax]
+
 _MANY_ROWS = 10  # rows * epsilon over coefficients: below that, more ridge than the limit is better
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class GLMObjective:
     """Fit a generalised linear model by objective perturbation; a ``Method``. Nothing is tested and nothing refused.
 
@@ -64,45 +68,30 @@ class GLMObjective:
     >>> from snugdp.tables.losses.losses import Logistic
     >>> from snugdp.tables.schema.schema import Boolean, Number, Schema
     >>> design = Design.of(Schema({"x": Number(0, 10), "y": Boolean()}, target="y"))
-    >>> plan = GLMObjective(design, Budget(1, 1e-6), losses=[Logistic()]).plan()
+    >>> plan = GLMObjective(design, Budget(1, 1e-6), losses=(Logistic(),)).plan()
     >>> {name: round(value, 4) for name, value in plan.proposal.items()}
     {'ridge': 1.9455, 'm': 0.2367}
     """
 
     design: Design
     budget: Budget
-    losses: tuple[Loss, ...] | tuple[Softmax]
-    ridge: Fraction | None
-    composable: bool
-    rows: int | None
+    _: KW_ONLY
+    losses: Losses
+    ridge: Real | None = None
+    composable: bool = False
+    rows: int | None = None
 
-    def __init__(
-        self,
-        design: Design,
-        budget: Budget,
-        *,
-        losses: Sequence[Loss] | Sequence[Softmax],
-        ridge: Real | None = None,
-        composable: bool = False,
-        rows: int | None = None,
-    ) -> None:
-        check_budget(budget)
-        check_labels(design)
-        check_losses(losses)
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-            raise ValueError("rows, a public guess of the number of rows, must be a whole number above 0")
-        values = {
-            "design": design,
-            "budget": budget,
-            "losses": tuple(losses),
-            "ridge": None if ridge is None else gaussian.positive(ridge, "ridge"),
-            "composable": composable,
-            "rows": rows,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-        if not self.cost.fits(budget):  # also reads everything that could be wrong
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        check_labels(self.design)
+        check_losses(self.losses)
+        check_rows(self.rows)
+        if not self.cost.fits(self.budget):  # also reads everything that could be wrong
             raise ValueError("the budget is too small with this ridge: give a larger one, or a larger budget")
+
+    @cached_property
+    def _ridge(self) -> Fraction | None:
+        return None if self.ridge is None else gaussian.positive(self.ridge, "ridge")
 
     @property
     def run(self) -> ObjectiveRun:
@@ -116,11 +105,11 @@ class GLMObjective:
         if isinstance(loss, Softmax):
             if self.composable:
                 raise ValueError('a softmax model is not composable: leave that out, or use multi_class="ovr"')
-            return (softmax_run(self.design, self.budget, loss, self.ridge),)
+            return (softmax_run(self.design, self.budget, loss, self._ridge),)
         if self.composable or len(self.losses) > 1:
-            return gaussian_runs(self.design, gaussian_square(self.budget), self.losses, self.ridge)
-        if self.ridge is not None:
-            return (self._with_ridge(loss, self.ridge),)
+            return gaussian_runs(self.design, gaussian_square(self.budget), self.losses, self._ridge)
+        if self._ridge is not None:
+            return (self._with_ridge(loss, self._ridge),)
         least = lone_run(self.design, self.budget, loss)
         return (least if self._enough else self._more(least),)
 
@@ -186,7 +175,7 @@ class GLMObjective:
         return fit_of(coefficients_of(self.runs, data, noise.at("release")), self.run.released)
 
 
-def check_losses(losses: Sequence[Loss] | Sequence[Softmax]) -> None:
+def check_losses(losses: Losses) -> None:
     """Refuse what is neither one loss nor one for each class."""
     if not losses:
         raise ValueError("there must be at least one loss")

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from snugdp.mechanisms.linear.base import Design
 from snugdp.secrecy.private_state import PrivateState
@@ -123,7 +123,7 @@ class PerturbedLoss(PrivateState):
         """About the minimiser, from a sample first, then from all rows."""
         with np.errstate(all="ignore"):  # a warning would depend on private values
             start = self._from_sample(b)
-            return _Newton(self._derivatives(b), float(self.ridge), close(self.loss), _MAX_SWEEPS, self._on_grid).run(
+            return Newton(self._derivatives(b), float(self.ridge), close(self.loss), _MAX_SWEEPS, self._on_grid).run(
                 start
             )
 
@@ -137,8 +137,8 @@ class PerturbedLoss(PrivateState):
         V, w = images.sample(_SAMPLE_ROWS)
         unit = float(self.design.unit)
         limit = self.design.row_map.target_limit
-        table = _Table(V * unit, w, limit, unit, self.loss, float(self.ridge), b, centre, images.count / len(w))
-        return _Newton(table.derivatives, table.ridge, close(self.loss), _MAX_STEPS).run(centre)
+        table = FloatObjective(V * unit, w, limit, unit, self.loss, float(self.ridge), b, centre, images.count / len(w))
+        return Newton(table.derivatives, table.ridge, close(self.loss), _MAX_STEPS).run(centre)
 
     def _on_grid(self, theta: Floats) -> Floats:
         """The nearest point that level 0 takes as it is."""
@@ -204,7 +204,7 @@ def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Table:
+class FloatObjective:
     """Rows in memory as floats: the tilted objective of the whole table, guessed from a sample ``weight`` times.
 
     ``w``: targets in cells of ``unit``, at most ``limit`` of them.
@@ -221,6 +221,7 @@ class _Table:
     weight: float = 1.0
 
     def derivatives(self, theta: Floats, hessian: bool) -> tuple[Floats, Floats | None]:
+        """The gradient, and the Hessian of the losses if asked for."""
         u, label = self.X @ theta, np.ones(len(self.w))
         if self.loss.classifies:
             label = labels(self.loss, self.w, self.limit)
@@ -249,7 +250,7 @@ class _Here:
 
 
 @dataclass
-class _Newton:
+class Newton:
     """Newton's method on a convex function of which only derivatives are known.
 
     ``close``: after a step shorter than this the last Hessian is good enough. ``left``: evaluations after which the
@@ -263,6 +264,7 @@ class _Newton:
     on_grid: Callable[[Floats], Floats] = lambda theta: theta
 
     def run(self, theta: Floats) -> Floats:
+        """About the minimiser, from this start."""
         theta = self.on_grid(theta)
         gradient, matrix = self._evaluate(theta, True)
         here = _Here(theta, gradient, np.zeros((len(theta),) * 2) if matrix is None else matrix)
@@ -297,21 +299,3 @@ class _Newton:
             low, high = (part, high) if new_slope <= 0.0 else (low, part)
             part = (low + high) / 2 if low else part * min(0.5, max(0.1, slope / (slope - new_slope)))
         return None
-
-
-def minimise(
-    X: ArrayLike, y: ArrayLike, loss: Loss, *, ridge: float, b: ArrayLike, centre: ArrayLike | None = None
-) -> NDArray[np.float64]:
-    """The argmin of the summed loss at (x, y), plus ridge / 2 |theta - centre|**2, plus b . theta, in floats.
-
-    For reference values: neither exact nor private.
-
-    >>> from snugdp.tables.losses.losses import LogCosh
-    >>> minimise([[1.0], [1.0]], [0.5, 0.5], LogCosh(1), ridge=2.0, b=[0.0]).round(6).tolist()
-    [0.24738]
-    """
-    rows, target, tilt = (np.asarray(values, dtype=np.float64) for values in (X, y, b))
-    middle = np.zeros_like(tilt) if centre is None else np.asarray(centre, dtype=np.float64)
-    table = _Table(rows, target, 1, 1.0, loss, float(ridge), tilt, middle)
-    with np.errstate(all="ignore"):
-        return _Newton(table.derivatives, table.ridge, close(loss), _MAX_STEPS).run(middle)

@@ -7,7 +7,7 @@ those of the proof's Theorem 2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -17,16 +17,17 @@ from snugdp.accounting.objective import linear as accounting
 from snugdp.accounting.objective.run import Kind, smallest_ridge
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.linear.base import Design, Fit, check_budget
 from snugdp.mechanisms.objective.adaptive import in_tau_steps
-from snugdp.mechanisms.objective.affordable import affordable, least_ridges, shared
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
     Point,
     Robust,
-    check_budget,
+    affordable,
     coefficients_of,
     fit_of,
+    least_ridges,
+    shared,
     total_cost,
 )
 from snugdp.mechanisms.objective.scale import MeanSize
@@ -78,7 +79,7 @@ _LAYOUTS: dict[str, _Layout] = {
 }
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class ObjectivePerturbation:
     """Fit a line by robust objective perturbation. Nothing is tested: it is private on all data alike.
 
@@ -98,37 +99,22 @@ class ObjectivePerturbation:
 
     design: Design
     budget: Budget
-    rule: Rule
-    loss: str
-    tau: Fraction | None
-    ridge: Fraction | None
-    general: bool
+    _: KW_ONLY
+    rule: Rule = "fixed"
+    loss: str = "logcosh"
+    tau: Real | None = None
+    ridge: Real | None = None
+    general: bool = False
 
-    def __init__(
-        self,
-        design: Design,
-        budget: Budget,
-        *,
-        rule: Rule = "fixed",
-        loss: str = "logcosh",
-        tau: Real | None = None,
-        ridge: Real | None = None,
-        general: bool = False,
-    ) -> None:
-        _check(budget, rule, loss, tau)
-        values = {
-            "design": design,
-            "budget": budget,
-            "rule": rule,
-            "loss": loss,
-            "tau": None if tau is None else gaussian.positive(tau, "tau"),
-            "ridge": None if ridge is None else gaussian.positive(ridge, "ridge"),
-            "general": general or loss == "huber",
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-        if not self.cost.fits(budget):  # also reads everything that could be wrong
+    def __post_init__(self) -> None:
+        _check(self.budget, self.rule, self.loss, self.tau)
+        object.__setattr__(self, "general", self.general or self.loss == "huber")
+        if not self.cost.fits(self.budget):  # also reads everything that could be wrong
             raise ValueError(f"a ridge of {float(self._runs[-1].ridge):g} is too small for this budget")
+
+    @cached_property
+    def _ridge(self) -> Fraction | None:
+        return None if self.ridge is None else gaussian.positive(self.ridge, "ridge")
 
     @cached_property
     def _layout(self) -> _Layout:
@@ -160,8 +146,8 @@ class ObjectivePerturbation:
     def _general_ridges(self) -> tuple[Fraction, ...]:
         """The ridges when they do not follow from the noise."""
         parts = self._layout.kappas or (Fraction(1, 4),)
-        if self.ridge is not None:
-            return tuple(self.ridge * parts[-1] / part for part in parts)
+        if self._ridge is not None:
+            return tuple(self._ridge * parts[-1] / part for part in parts)
         return tuple(smallest_ridge(self.design.x_squared, self.budget.epsilon * part) for part in parts)
 
     @cached_property
@@ -171,14 +157,14 @@ class ObjectivePerturbation:
             return self._general_ridges
         parts, (sizes, mu) = self._layout.kappas or (Fraction(1),), self._sizes
         smallest = least_ridges(self.design, self.budget, sizes, mu, parts)[-1]
-        if self.ridge is not None and self.ridge < smallest:
+        if self._ridge is not None and self._ridge < smallest:
             raise ValueError(
                 f"ridge must be at least {typed_up(smallest)!r} for this budget and rule: below that the noise does "
                 "not cover the curvature of the loss. Give a larger ridge, or general=True for more noise instead"
             )
-        if self.ridge is None and self._layout.kappas is not None:
+        if self._ridge is None and self._layout.kappas is not None:
             smallest = max(smallest, self._general_ridges[-1])
-        last = smallest if self.ridge is None else self.ridge
+        last = smallest if self._ridge is None else self._ridge
         return tuple(last * parts[-1] / part for part in parts)
 
     @cached_property
@@ -197,7 +183,9 @@ class ObjectivePerturbation:
     @property
     def _first_tau(self) -> Fraction:
         """The scale of the loss without knowledge of the data."""
-        return self.tau or in_tau_steps(0.2 * float(self.budget.epsilon) ** 0.25, 0.05, 1.0) * self.design.y_bound
+        if self.tau is not None:
+            return gaussian.positive(self.tau, "tau")
+        return in_tau_steps(0.2 * float(self.budget.epsilon) ** 0.25, 0.05, 1.0) * self.design.y_bound
 
     def _last_tau(self, scale: Fraction) -> Fraction:
         """The scale of the loss once a private scale is known."""
@@ -232,8 +220,8 @@ class ObjectivePerturbation:
     def _steps_of_plan(self) -> tuple[Step, ...]:
         steps = [_step("release", StepKind.RELEASE, self._runs[-1])]
         if self._scale:
-            what = StepNoise("mean-target-size" if len(self._runs) == 1 else "mean-residual-size", "gaussian")
-            steps.insert(0, Step("scale", StepKind.STATISTIC, what, self._scale.cost))
+            what = "mean-target-size" if len(self._runs) == 1 else "mean-residual-size"
+            steps.insert(0, self._scale.step("scale", what))
         if len(self._runs) == 2:
             steps.insert(0, _step("pilot", StepKind.STATISTIC, self._runs[0]))
         return tuple(steps)

@@ -1,4 +1,8 @@
-"""Private scales: how large targets, or residuals at a released point, are. Proof: ``scale.proof.md``."""
+"""What is looked at in private before a run: how large targets or residuals are, where rows lie and how long they are.
+
+Proofs: ``scale.proof.md`` for targets, ``spread.proof.md`` for rows; the numbers in the comments are those of their
+algorithms.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from snugdp.core.guarantee import Cost
-from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.linear.base import Design, of_design
 from snugdp.noise import Gaussian, Noise
+from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.base import Pass, Sums, row_map
-from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
+from snugdp.tables.layouts.affine import AffineRows
+from snugdp.tables.passes.base import Pass, Sums
+from snugdp.tables.passes.distances import NormPass, ResidualHistogramPass, RowSumPass, ScalePass
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rows import Rows
 
 Point = Sequence[float | Fraction] | None
 _ROOT = Fraction(99, 70)  # not below the root of 2
+_MAX_DISTANCE = 2  # rows of norm 1 around a centre of norm 1
+_CLEAR_BIN = 2.5  # a bin counts from so many deviations of its noise on
+_GUESSED, _AT = 3.0, 3  # the guess, rows of 0.5 to 0.7 of the farthest, counts like so many deviations
+_QUANTILE = 0.5  # so many of the rows are not shortened
 
 
 class GaussianRelease:
@@ -29,6 +41,11 @@ class GaussianRelease:
     def cost(self) -> Cost:
         """A Gaussian release."""
         return Cost(mu=self.mu)
+
+    def step(self, name: str, on: str, deviation: Fraction | None = None) -> Step:
+        """The step of a plan; ``deviation``: of the noise, in rows, where that says something."""
+        noise = StepNoise(on, "gaussian") if deviation is None else StepNoise(on, "gaussian", float(deviation), "rows")
+        return Step(name, StepKind.STATISTIC, noise, self.cost)
 
 
 @dataclass(frozen=True)
@@ -102,18 +119,87 @@ class SizeHistogram(GaussianRelease):
         """The standard deviation of the noise on a bin."""
         return 1 / self.mu
 
-    @property
-    def lower_ends(self) -> tuple[float, ...]:
-        """The lower ends of the bins, in the units of a scaled target; the last is 0."""
-        top = float(self.design.y_bound)
-        return (*(top * 2 ** (-(k + 1) / 2) for k in range(self.bins - 1)), 0.0)
-
     def draw(self, rows: Secret[Rows], noise: Noise, theta: Point = None) -> list[int]:
         """The noisy counts, as whole numbers; some may be below zero."""
         counts = rows.map(
             lambda r: _values(r, self.design, ResidualHistogramPass(r.schema, theta, r.bits, count=self.bins))
         )
         return noise.add_integers(counts, Gaussian(self.deviation))  # 1
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What is known before a fit: about where rows lie, how far from there, and how many there are. Released, noisy."""
+
+    centre: tuple[float, ...]
+    radius: float
+    rows: float
+
+
+@dataclass(frozen=True)
+class MeanRow(GaussianRelease):
+    """The mean of the features, shrunk towards the middle of their bounds. For rows with a constant.
+
+    Guarantee: cost mu when one row comes or goes (``spread.proof.md``, Theorem 1).
+    """
+
+    design: Design
+    mu: Fraction
+
+    @property
+    def deviation(self) -> Fraction:
+        """Of the noise on a sum, in units of scaled rows."""
+        return self.design.x_bound / self.mu
+
+    def draw(self, rows: Secret[Rows], noise: Noise) -> tuple[float, ...]:
+        """The released centre, one number for each feature, of norm at most 1."""
+        unit = self.design.unit
+        sums = rows.map(lambda r: _row_sums(of_design(r, self.design)))  # 1
+        *totals, count = noise.add_integers(sums, Gaussian(self.deviation / unit))  # 2
+        return self._centre([float(total * unit) for total in totals], float(count * unit))  # 3
+
+    def _centre(self, totals: Sequence[float], count: float) -> tuple[float, ...]:
+        """Sums over the number of rows, less the part that noise alone would make up."""
+        deviation = float(self.deviation)
+        known = max(count, 0.0) + 2 * deviation
+        mean = np.array(totals) / known
+        square, noise = float(mean @ mean), len(mean) * (deviation / known) ** 2
+        mean *= max(0.0, 1 - noise / square) if square else 0.0
+        mean /= max(1.0, math.sqrt(float(mean @ mean)))
+        return tuple(mean.tolist())
+
+
+@dataclass(frozen=True)
+class RowRadius(GaussianRelease):
+    """How far most rows lie from a released centre, and about how many there are, from a noisy histogram.
+
+    Guarantee: cost mu when one row comes or goes, for any centre that is public or was released before
+    (``spread.proof.md``, Theorem 2).
+    """
+
+    mu: Fraction
+    bins: int = 24
+
+    def draw(self, rows: Secret[Rows], noise: Noise, centre: Sequence[float]) -> Spread:
+        """The released radius and number of rows."""
+        counts = rows.map(lambda r: _norms(r, centre, self.bins))  # 1
+        noisy = noise.add_integers(counts, Gaussian(1 / self.mu))  # 2
+        radius, number = self.read(noisy)  # 3
+        return Spread(tuple(centre), radius, number)
+
+    def read(self, counts: Sequence[int]) -> tuple[float, float]:
+        """The radius below which most rows lie, and the number of rows; bins below their noise do not count.
+
+        >>> RowRadius(Fraction(1, 2)).read([0, 3, 0, 1, 2, 40, 600, 900, *[0] * 16])
+        (0.1767766952966369, 1540.0)
+        """
+        deviation = float(1 / self.mu)
+        clear = [float(count) if count > _CLEAR_BIN * deviation else 0.0 for count in counts]
+        total = max(sum(clear), deviation)
+        clear[_AT] += _GUESSED * deviation
+        above = np.cumsum(clear)
+        place = int(np.argmax(above >= (1 - _QUANTILE) * above[-1]))
+        return _MAX_DISTANCE * 2.0 ** (-place / 2), total
 
 
 def _sums(moments: Moments, design: Design) -> list[int]:
@@ -124,12 +210,15 @@ def _sums(moments: Moments, design: Design) -> list[int]:
     return [total, moments.count() * design.row_map.target_limit]
 
 
-def of_design(rows: Rows, design: Design) -> Rows:
-    """The rows, if theirs is this design: others have other sensitivities, and end like any private failure."""
-    if row_map(rows.schema, rows.bits) != design.row_map:
-        raise ValueError("the rows do not have the design that was planned for")
-    return rows
-
-
 def _values(rows: Rows, design: Design, work: Pass[Sums]) -> list[int]:
     return of_design(rows, design).state(work).values()
+
+
+def _row_sums(rows: Rows) -> list[int]:
+    *sums, _ = rows.state(RowSumPass(rows.schema, rows.bits)).values()
+    return sums
+
+
+def _norms(rows: Rows, centre: Sequence[float], bins: int) -> list[int]:
+    moved = AffineRows(rows, centre, 1.0, _MAX_DISTANCE)
+    return moved.state(NormPass(moved.schema, None, bins)).values()

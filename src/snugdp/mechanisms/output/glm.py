@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import itemgetter
@@ -21,12 +21,11 @@ from snugdp.accounting.gaussian import positive
 from snugdp.accounting.output.glm import Constants, LossConstants, TestedRelease
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.linear.base import Design, Fit, check_budget, check_rows, of_design
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
-from snugdp.mechanisms.objective.perturbation import as_ridge, check_budget, check_labels
-from snugdp.mechanisms.objective.scale import of_design
-from snugdp.mechanisms.output.glm_point import SettledPoint, settled
+from snugdp.mechanisms.objective.perturbation import as_ridge, check_labels
 from snugdp.noise import Gaussian, Noise, grid_below
+from snugdp.noise.exact.minimiser import norm_above
 from snugdp.numerics.rationals import Real, float_down
 from snugdp.numerics.ridge import smallest_eigenvalue
 from snugdp.propose.forecast import Accuracy
@@ -34,8 +33,10 @@ from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Loss
+from snugdp.tables.passes.hessian import HessianEnclosure
 from snugdp.tables.rows import Rows
 
 THEOREM = theorem("glm-output/1")
@@ -49,7 +50,8 @@ _EXTRA_BITS = 12  # bits of the grid beyond the usual: directions with more curv
 _WEIGHT_BITS = 200  # the public unit of a Hessian: finer than any level that is reached
 _POINT_BITS = 190  # bits of a point, and some more for steep losses: enough for 2**75 rows
 _MAX_RIDGE = 10**15
-_CURVED = 0.6  # forecasts: the mean second derivative, as a part of the largest
+_MEAN_CURVATURE = 0.6  # forecasts: the mean second derivative, as a part of the largest
+_HALVINGS = 8  # of a Newton step
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class CurvatureCertificate:
         return self.curvatures[self.place]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class OutputGLM:
     """The minimiser of the losses + ridge/2 |theta|**2, plus noise as small as a private test allows; a ``Method``.
 
@@ -88,49 +90,36 @@ class OutputGLM:
 
     design: Design
     budget: Budget
+    _: KW_ONLY
     loss: Loss
-    ridges: tuple[Fraction, ...]
-    shape: Shape
-    rows: int
+    ridge: Real | Sequence[Real] | None = None
+    shape: Shape = "iso"
+    test_share: Real = Fraction(3, 20)
+    rows: int | None = None
 
-    def __init__(
-        self,
-        design: Design,
-        budget: Budget,
-        *,
-        loss: Loss,
-        ridge: Real | Sequence[Real] | None = None,
-        shape: Shape = "iso",
-        test_share: Real = Fraction(3, 20),
-        rows: int | None = None,
-    ) -> None:
-        check_budget(budget)
-        check_labels(design)
-        if loss.log_lipschitz is None:
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        check_labels(self.design)
+        if self.loss.log_lipschitz is None:
             raise ValueError("output perturbation needs a loss with a smooth second derivative: not Huber")
-        if shape not in ("iso", "hessian"):
+        if self.shape not in ("iso", "hessian"):
             raise ValueError('shape must be "iso" or "hessian"')
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-            raise ValueError("rows, a public guess of the number of rows, must be a whole number above 0")
-        values = {"design": design, "budget": budget, "loss": loss, "shape": shape, "rows": rows or _GUESSED_ROWS}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_split", TestedRelease.of(budget.epsilon, budget.delta, test_share=test_share))
-        object.__setattr__(self, "ridges", self._proposed(ridge))
+        check_rows(self.rows)
         for one in self.ridges:
-            check_objective(design, loss, one)
-        if shape == "hessian" and self._plan.divergence <= 0:
+            check_objective(self.design, self.loss, one)
+        if self.shape == "hessian" and self._plan.divergence <= 0:
             raise ValueError('this budget leaves nothing for shaped noise: use shape="iso", or a larger delta')
-        if not self.plan().cost.fits(budget):
+        if not self.plan().cost.fits(self.budget):
             raise ValueError("the plan costs more than the budget")
 
-    @property
+    @cached_property
     def _plan(self) -> TestedRelease:
-        split: TestedRelease = self.__dict__["_split"]
-        return split
+        return TestedRelease.of(self.budget.epsilon, self.budget.delta, test_share=self.test_share)
 
-    def _proposed(self, ridge: Real | Sequence[Real] | None) -> tuple[Fraction, ...]:
+    @cached_property
+    def ridges(self) -> tuple[Fraction, ...]:
         """The ridges to choose from."""
+        ridge = self.ridge
         if ridge is None:
             low = as_ridge(self.design, self.loss, self.budget.epsilon)
             step = float(self._exact.gradient) / (self._plan.release_mu * self._length)
@@ -147,7 +136,7 @@ class OutputGLM:
     @property
     def _trace(self) -> float:
         """About the largest trace of the Hessian, for as many rows as are guessed."""
-        return self.rows * float(self._exact.curvature)
+        return (self.rows or _GUESSED_ROWS) * float(self._exact.curvature)
 
     @property
     def _length(self) -> float:
@@ -210,7 +199,7 @@ class OutputGLM:
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions."""
         square = float(self.design.x_squared)
-        curvature = _CURVED * float(self.loss.curvature) * rows * square / self.design.entries
+        curvature = _MEAN_CURVATURE * float(self.loss.curvature) * rows * square / self.design.entries
         margin = self._plan.margin(self.sensitivity, len(self.ridges))
         found = [max(0.0, curvature - margin)] * len(self.ridges)
         noise = self._deviation(self.ridges[self._choose(found)], Fraction(found[0]))
@@ -326,14 +315,99 @@ def _cross(found: SettledPoint, unit: Fraction, ridge: Fraction) -> list[int]:
 class _Settling:
     """The method on rows: minimisers are looked for after the charge, once, and serve the test and the release."""
 
+    _points: Secret[list[SettledPoint]]
+
     def __init__(self, method: OutputGLM) -> None:
         self._method = method
-        self._points: Secret[list[SettledPoint]] | None = None
 
     def certify(self, data: Secret[Rows], noise: Noise) -> CurvatureCertificate:
         self._points = self._method.settle(data)
         return self._method.certify(self._points, noise)
 
     def draw(self, data: Secret[Rows], certificate: CurvatureCertificate, noise: Noise) -> Fit:
-        points = self._method.settle(data) if self._points is None else self._points
-        return self._method.draw(points, certificate, noise)
+        return self._method.draw(self._points, certificate, noise)
+
+
+# --- a point with a provably small gradient, and the Hessian there; the line numbers are those of Lemma 1 ---
+
+
+class SettledPoint(PrivateState):
+    """A point, and the Hessian of the losses there as whole numbers of ``unit``. Private."""
+
+    __slots__ = ("gram", "theta", "unit")
+
+    def __init__(self, theta: list[Fraction], gram: list[list[int]], unit: Fraction) -> None:
+        self.theta, self.gram, self.unit = theta, gram, unit
+
+
+@dataclass(frozen=True)
+class _PointAt:
+    theta: list[Fraction]
+    gradient: list[Fraction]
+    size: Fraction
+    error: Fraction
+
+
+def settled(problem: PerturbedLoss, tol: Fraction, close: Fraction, fine: int) -> SettledPoint:
+    """A point with a gradient of at most ``tol``, and the Hessian there within ``close`` in the Frobenius norm.
+
+    The point is a vector of multiples of 2**-fine.
+
+    Guarantee: for all rows (``glm.proof.md``, Lemma 1). It ends for all rows, and how long it takes depends on
+    them.
+    """
+    theta = small_gradient(problem, tol, fine)
+    level = 0
+    while True:
+        work = HessianEnclosure(problem.gradient_pass(theta, level, hessian=False))
+        state = problem.rows.state(work)
+        if work.error(state) <= close:  # 5
+            return SettledPoint(theta, work.gram(state), work.unit)
+        level += 1
+
+
+def small_gradient(problem: PerturbedLoss, tol: Fraction, fine: int) -> list[Fraction]:
+    """Multiples of 2**-fine at which the gradient is at most ``tol``, errors included."""
+    found = problem.solve(np.zeros(problem.dimension))
+    usable = found.shape == (problem.dimension,) and bool(np.isfinite(found).all())
+    start = [Fraction(value) for value in found.tolist()] if usable else [Fraction(0)] * problem.dimension
+    level, at = 0, _evaluate(problem, _rounded(start, fine), 0)  # 1
+    while at.size + at.error > tol:  # 2
+        moved = _moved(problem, at, level, fine) if at.size > 4 * at.error else None  # 3
+        if moved is None:
+            level += 1  # 4
+            moved = _evaluate(problem, at.theta, level)
+        at = moved
+    return at.theta
+
+
+def _evaluate(problem: PerturbedLoss, theta: Sequence[Fraction], level: int) -> _PointAt:
+    gradient, error = problem.gradient(theta, level)
+    return _PointAt(list(theta), gradient, norm_above(gradient), error)
+
+
+def _rounded(theta: Sequence[Fraction], fine: int) -> list[Fraction]:
+    return [Fraction(round(value * 2**fine), 2**fine) for value in theta]
+
+
+def _moved(problem: PerturbedLoss, at: _PointAt, level: int, fine: int) -> _PointAt | None:
+    """A point with a clearly smaller gradient: a part of a Newton step, or a step of plain descent."""
+    scale = Fraction(2) ** (at.size.numerator.bit_length() - at.size.denominator.bit_length())
+    with np.errstate(all="ignore"):
+        change = problem.correct(at.theta, np.array([float(value / scale) for value in at.gradient]))
+    for halving in range(_HALVINGS if bool(np.isfinite(change).all()) else 0):
+        part = Fraction(1, 1 << halving)
+        steps = [part * scale * Fraction(value) for value in change.tolist()]
+        target = [value + step for value, step in zip(at.theta, steps, strict=True)]
+        new = _evaluate(problem, _rounded(target, fine), level)
+        if new.size <= (1 - part / 4) * at.size:
+            return new
+    return _descended(problem, at, level, fine)
+
+
+def _descended(problem: PerturbedLoss, at: _PointAt, level: int, fine: int) -> _PointAt | None:
+    size = problem.smoothness.numerator.bit_length() - problem.smoothness.denominator.bit_length() + 1
+    steepest = Fraction(2) ** size
+    target = [value - slope / steepest for value, slope in zip(at.theta, at.gradient, strict=True)]
+    new = _evaluate(problem, _rounded(target, fine), level)
+    return new if new.size <= (1 - problem.modulus / (4 * steepest)) * at.size else None

@@ -137,24 +137,23 @@ def _delta(request: SelectionRequest, base: Cost) -> Fraction:
     if test is None:
         return _proved(base, law, request.budget.epsilon)
     if test.gaussian:
-        return _proved_after(base, law, request.budget.epsilon, Fraction(test.cost.mu), test.cost.delta)
-    return _proved_after(base, law, request.budget.epsilon - test.whole.epsilon) + test.whole.delta
+        mu, failure = Fraction(test.cost.mu), test.cost.delta
+        return _proved(base, law, request.budget.epsilon, after=True, mu=mu, failure=failure)
+    return _proved(base, law, request.budget.epsilon - test.whole.epsilon, after=True) + test.whole.delta
 
 
 @lru_cache(maxsize=256)  # the same plan is made again at every fit
-def _proved(base: Cost, law: Any, epsilon: Fraction) -> Fraction:
-    return Fraction(selection.delta(base, law, epsilon))
-
-
-@lru_cache(maxsize=256)
-def _proved_after(
-    base: Cost, law: Any, epsilon: Fraction, test: Fraction | None = None, failure: Fraction = _NO
+def _proved(
+    base: Cost, law: Any, epsilon: Fraction, *, after: bool = False, mu: Fraction | None = None, failure: Fraction = _NO
 ) -> Fraction:
-    """The same after a test, which certifies one data set: the runs are known in one order (Theorem 3)."""
-    run = selection.of_cost_one_way(base)
-    if test is None:
+    """The delta of a selection; ``after`` a test, which certifies one data set, a run is known one way (Theorem 3).
+
+    ``mu``, ``failure``: of a test that is Gaussian but for its failure; the delta is then that of both.
+    """
+    run = selection.of_cost_one_way(base) if after else base
+    if mu is None:
         return Fraction(selection.delta(run, law, epsilon))
-    return Fraction(selection.shared_delta(run, law, epsilon, test=test, failure=failure))
+    return Fraction(selection.shared_delta(run, law, epsilon, test=mu, failure=failure))
 
 
 def _guess(request: SelectionRequest, base: Cost) -> float:

@@ -7,9 +7,9 @@ what the first one leaves of the budget, and only the entries that were released
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Protocol
+from typing import TypeAlias
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
@@ -17,10 +17,9 @@ from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Fit, Method
 from snugdp.mechanisms.support.block_votes import VotedSupport
 from snugdp.mechanisms.support.peeling import NoisyScores, NoisySupport, Support, TopScores
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import Accuracy, Note
-from snugdp.propose.plan import Plan, Step
+from snugdp.propose.plan import Plan
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.release.stages import in_two_stages
@@ -35,26 +34,7 @@ _JUST_BELOW = 1 - Fraction(1, 1 << 20)
 _MAX_TRIES = 200
 _MAX_MU = 1 << 30  # a cap on public mu, for budgets that protect nobody
 
-
-class Chooser(Protocol):
-    """A way to choose entries: what it costs, how it is told, and the choice itself."""
-
-    @property
-    def cost(self) -> Cost:
-        """What the choice costs, whatever is chosen."""
-        ...
-
-    def steps(self) -> tuple[Step, ...]:
-        """Of a plan."""
-        ...
-
-    def needed(self, width: int) -> float:
-        """The lead that is usually found, in rows or in votes."""
-        ...
-
-    def certify(self, data: Secret[Candidates], noise: Noise) -> Support | None:
-        """The entries, or a refusal."""
-        ...
+Chooser: TypeAlias = NoisySupport | NoisyScores | VotedSupport
 
 
 def noisy_support(size: int, budget: Budget, share: Fraction, *, centred: bool) -> NoisySupport:
@@ -135,22 +115,12 @@ class SparseMethod:
 
     def fit(self, data: Secret[Candidates], context: ReleaseContext) -> Outcome[tuple[Support, Fit]]:
         """Pay, choose, fit."""
-        second = _Restricted(self.method, self._x_norm)
-        return in_two_stages(self.plan(), self.chooser, second, data, context, limit=self._second.cost)
+        return in_two_stages(self.plan(), self.chooser, self._on_chosen, data, context, limit=self._second.cost)
 
-
-@dataclass(frozen=True)
-class _Restricted:
-    """The second stage: the method on the rows of the chosen entries."""
-
-    method: Method
-    x_norm: Real
-
-    def fit(self, data: Secret[Candidates], found: Support, context: ReleaseContext) -> Outcome[Fit]:
-        """Pay, test, release or refuse."""
-        places = tuple(sorted(found.places))
-        rows = data.map(lambda candidates: candidates.rows(places, self.x_norm))
-        return self.method.fit(rows, context)
+    def _on_chosen(self, data: Secret[Candidates], found: Support, context: ReleaseContext) -> Outcome[Fit]:
+        """The second stage: the method on the rows of the chosen entries."""
+        positions = tuple(sorted(found.places))
+        return self.method.fit(data.map(lambda candidates: candidates.rows(positions, self._x_norm)), context)
 
 
 def _guesses(epsilon: Fraction, delta: Fraction, mu_squared: Fraction) -> list[Fraction]:

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from snugdp.mechanisms.teachers.ball import gaps, log_miss
+from snugdp.mechanisms.teachers.ball import Floats, Integers, gaps, log_miss
 from snugdp.mechanisms.teachers.table import LOWEST, STEP, UNIT, LossTable, table_for
 from snugdp.numerics.rationals import Real, rational
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ORDERS = (
     1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 25.0, 28.0, 32.0,

@@ -15,12 +15,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from snugdp.mechanisms.teachers.ball import gaps, log_miss
+from snugdp.mechanisms.teachers.ball import Floats, Integers, gaps, log_miss
 from snugdp.mechanisms.teachers.loss import ceiling, closed
 from snugdp.mechanisms.teachers.table import MARGIN, STEP
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Positions = NDArray[np.intp]
 Loss: TypeAlias = Callable[[Floats, float, float], Floats]  # of one label, from log q, sigma and the order
 

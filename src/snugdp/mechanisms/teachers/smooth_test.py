@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from operator import itemgetter
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from snugdp.accounting import renyi
 from snugdp.accounting.gaussian import positive, threshold
 from snugdp.certify.bound import BoundTest
 from snugdp.certify.smooth import SmoothBound
 from snugdp.core.guarantee import Cost, Neighbours
+from snugdp.mechanisms.teachers.ball import Floats, Integers
 from snugdp.mechanisms.teachers.loss import ceiling
 from snugdp.mechanisms.teachers.smooth import local_sums, smooth_sensitivity, total_loss
 from snugdp.mechanisms.teachers.table import UNIT
@@ -26,9 +28,6 @@ from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 THEOREM = theorem("labels-smooth/1")
 ORDERS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 24.0, 28.0, 34.0, 40.0)
@@ -140,21 +139,16 @@ def smooth_plan(
     votes = np.asarray(profile, dtype=np.int64)
     spread, failure = float(positive(sigma, "sigma")), float(positive(delta, "delta"))
 
-    def cheapest(candidates: Sequence[float], knots: int) -> _Choice:
+    def cheapest(candidates: Sequence[float], knots: int) -> dict[str, float]:
         found = (_best_at(order, votes, teachers, spread, failure, chance=chance, knots=knots) for order in candidates)
-        return min(found, key=lambda choice: choice.epsilon)
+        return min(found, key=itemgetter("epsilon"))
 
-    first = cheapest(orders, 14).order
+    first = cheapest(orders, 14)["order"]
     best = cheapest([order for order in (first * np.linspace(0.85, 1.15, 5)).tolist() if order > 1.2], 36)
     return SmoothTest(
+        **{name: _short(value) for name, value in best.items() if name != "epsilon"},
         sigma=rational(sigma, "sigma"),
-        order=_short(best.order),
-        beta=_short(best.beta),
-        sigma_loss=_short(best.sigma_loss),
-        sigma_scale=_short(best.sigma_scale),
-        limit=_short(best.limit * 1.0005),
         delta=rational(delta, "delta"),
-        failure=_short(best.failure),
         teachers=teachers,
         queries=len(votes),
         classes=votes.shape[-1],
@@ -173,21 +167,10 @@ def conversion(order: ArrayLike, delta: float) -> Floats:
     return added
 
 
-@dataclass(frozen=True)
-class _Choice:
-    epsilon: float
-    order: float
-    beta: float
-    sigma_loss: float
-    sigma_scale: float
-    failure: float
-    limit: float
-
-
 def _best_at(
     order: float, votes: Integers, teachers: int, sigma: float, delta: float, *, chance: float, knots: int
-) -> _Choice:
-    """The best numbers at one order, on a grid of beta, both noises and the failure probability."""
+) -> dict[str, float]:
+    """The best numbers at one order, on a grid of beta, both noises and the failure probability; and their epsilon."""
     loss = total_loss(votes, sigma, order, teachers)
     sums = local_sums(votes, sigma, order, teachers)
     farthest = -math.log1p(-1 / order) / 2
@@ -203,15 +186,15 @@ def _best_at(
     left = np.array([float(conversion(order, delta * (1 - part))) for part in share])
     total = limit + own + order / (2 * scale**2) + np.maximum(left, 0.0)
     at = np.unravel_index(int(np.argmin(total)), total.shape)
-    return _Choice(
-        epsilon=float(total[at]),
-        order=order,
-        beta=float(beta[at[0], 0, 0, 0]),
-        sigma_loss=float(spread[at[2], 0]),
-        sigma_scale=float(scale[at[1], 0, 0]),
-        failure=delta * float(share[at[3]]),
-        limit=float(limit[at]),
-    )
+    return {
+        "epsilon": float(total[at]),
+        "order": order,
+        "beta": float(beta[at[0], 0, 0, 0]),
+        "sigma_loss": float(spread[at[2], 0]),
+        "sigma_scale": float(scale[at[1], 0, 0]),
+        "failure": delta * float(share[at[3]]),
+        "limit": float(limit[at]) * 1.0005,
+    }
 
 
 def _quantiles(widths: Floats, shares: Floats, delta: float, chance: float) -> Floats:

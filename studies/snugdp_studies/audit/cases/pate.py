@@ -14,7 +14,7 @@ import snugdp.pate
 from snugdp.accounting import gaussian
 from snugdp.audit.finding import Case
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.core.unit import Unit
+from snugdp.core.outcome import Unit
 from snugdp.estimators.pate.classifier import PATEClassifier
 from snugdp.mechanisms.teachers.labels import NoisyLabels
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest

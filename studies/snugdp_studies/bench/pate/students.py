@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.core.guarantee import Budget
-from snugdp.mechanisms.teachers.design import design
+from snugdp.mechanisms.teachers.planning import design
 from snugdp.noise import Simulation
 from snugdp.noise.simulation import shuffled
 from snugdp.pate.face import Labels, Numbers, propose, run

@@ -18,10 +18,9 @@ from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers.ball import Integers, gaps, log_miss
 from snugdp.mechanisms.teachers.confident import ORDERS as FINE_ORDERS
-from snugdp.mechanisms.teachers.design import VoteBelief
 from snugdp.mechanisms.teachers.distance_test import Ballots, Labelling, SharpDistance, labelling_for, labels_profile
 from snugdp.mechanisms.teachers.pair import EPSILONS
-from snugdp.mechanisms.teachers.planning import Search, Tested, plain_search
+from snugdp.mechanisms.teachers.planning import Search, Tested, VoteBelief, plain_search
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest, conversion, smooth_plan
 from snugdp.mechanisms.teachers.table import UNIT, table_for
 from snugdp.noise import DiscreteGaussian, Simulation

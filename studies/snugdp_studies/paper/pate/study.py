@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from snugdp.mechanisms.teachers.ball import Integers
-from snugdp.mechanisms.teachers.design import design
+from snugdp.mechanisms.teachers.planning import design
 from snugdp.noise.simulation import shuffled
 from snugdp_studies.paper.pate.curves import (
     CURVES,

@@ -1,7 +1,8 @@
-"""One posterior sample of a ridge regression, as sharp as the data are certified to allow.
+"""The ridge methods: one posterior sample, or the solution plus noise, as sharp as the data are certified to allow.
 
-The paper's OPS-PTR with corrected constants. Its noise is that of the least curved direction, so other methods are
-better on most tables. Proof: ``posterior.proof.md``, whose line numbers the comments carry.
+The paper's OPS-PTR with corrected constants, whose noise is that of the least curved direction, so other methods are
+better on most tables; and OutPert-PTR, its baseline with honest accounting: the same test, then plain noise. Proofs:
+``posterior.proof.md``, ``output.proof.md``, whose line numbers the comments carry.
 """
 
 from __future__ import annotations
@@ -10,18 +11,29 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import itemgetter
 
 import numpy as np
 
-from snugdp.accounting.output.posterior import leverages
+from snugdp.accounting.output.posterior import leverages, output_sensitivity
 from snugdp.accounting.output.posterior_search import rho_guess, rho_max
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit
-from snugdp.mechanisms.linear.ridge_rules import Setting, rule
-from snugdp.mechanisms.linear.ridge_test import LARGEST, SHARES, RidgeCertificate, RidgeTest, Split, moments_of
-from snugdp.noise import Noise, grid_below
+from snugdp.mechanisms.linear.base import Design, Fit, Method, check_rows
+from snugdp.mechanisms.linear.ridge_test import (
+    LARGEST,
+    SHARES,
+    RidgeCertificate,
+    RidgeTest,
+    Setting,
+    Split,
+    moments_of,
+    proposed,
+    rule,
+)
+from snugdp.noise import Gaussian, Noise, grid_below
 from snugdp.numerics.rationals import Real, rational
+from snugdp.numerics.ridge import solution
 from snugdp.propose.forecast import Accuracy, Forecast, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
@@ -31,15 +43,32 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rows import Rows
 
+POSTERIOR, OUTPUT = theorem("linear-posterior/1"), theorem("linear-output/1")
+
 _DIGITS = 12  # of the strength: a four-thousandth of the noise buys a quick proof
-
-THEOREM = theorem("linear-posterior/1")
-
 _BITS = 60  # of gamma: rounded down
 _FINER = 12  # bits of the grid beyond the usual: directions with more rows have less noise than the bound says
+_CLOSE = Fraction(1, 1 << 20)  # the error of theta*, as a part of its sensitivity
 
 
-class PosteriorSampling:
+class RidgeMethod(Method):
+    """What both have in common: a test, and a mechanism that follows its certificate."""
+
+    design: Design
+    budget: Budget
+    _test: RidgeTest
+    _mechanism: Sampler | NoisySolution
+
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
+        """Pay, test, release or refuse. The outcome's certificate is a ``RidgeCertificate``."""
+        data = moments_of(self.design, rows)
+        return certify_and_release(self.plan(), self._test, self._mechanism, data, context)
+
+    def _steps(self, noise: StepNoise) -> tuple[Step, ...]:
+        return (*self._test.steps(), Step("release", StepKind.RELEASE, noise, self._test.split.costs()[2]))
+
+
+class PosteriorSampling(RidgeMethod):
     """theta ~ N(theta*, (gamma H)^-1), H = X'X + ridge I, theta* = H^-1 X'y; a ``Method``.
 
     ``gamma``: ``None`` for the largest that the certificate allows; a number is tested, and refused if it is too large.
@@ -53,6 +82,8 @@ class PosteriorSampling:
     released (``posterior.proof.md``, Theorem 1).
     """
 
+    _mechanism: Sampler
+
     def __init__(
         self,
         design: Design,
@@ -63,8 +94,7 @@ class PosteriorSampling:
         test_shares: tuple[Real, Real] = SHARES,
         rows: int | None = None,
     ) -> None:
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-            raise ValueError("rows, a public guess of the number of rows, must be a whole number above 0")
+        check_rows(rows)
         first, second = test_shares
         self.design, self.budget, self.rows = design, budget, rows
         split = Split.of(budget, (0 if isinstance(ridge, str) and ridge == "balanced" else first, second), slack=True)
@@ -72,16 +102,15 @@ class PosteriorSampling:
         if self.gamma is not None and self.gamma <= 0:
             raise ValueError("gamma must be above 0, or None for the largest that the data allow")
         self._test = RidgeTest(design, split, rule(ridge, Setting(design, split, rows)))
-        self._sampler = Sampler(design, split, self.gamma)
+        self._mechanism = Sampler(design, split, self.gamma)
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         noise = StepNoise("posterior-sample" if self.gamma is None else "posterior-sample-or-refusal", "posterior")
-        release = Step("release", StepKind.RELEASE, noise, self._test.split.costs()[2])
         return Plan(
-            THEOREM.title,
-            THEOREM,
-            (*self._test.steps(), release),
+            POSTERIOR.title,
+            POSTERIOR,
+            self._steps(noise),
             {} if self.gamma is None else {"gamma": float(self.gamma)},
             Forecast() if self.rows is None else _expected(self.forecast(self.rows), self.rows),
             self.budget,
@@ -90,17 +119,12 @@ class PosteriorSampling:
     def forecast(self, rows: int) -> Accuracy:
         """What to expect for about so many rows, spread evenly over all directions; infinite where it is a refusal."""
         found = self._test.expected(rows)
-        gamma = self._sampler.likely(found)
+        gamma = self._mechanism.likely(found)
         if not gamma:
             return Accuracy(math.inf, math.inf)
         square = float(self.design.x_bound**2)
         variance = 1 / (gamma * (found.ridge + rows * square / self.design.entries))
         return Accuracy(math.sqrt(variance), square * variance)
-
-    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
-        """Pay, test, release or refuse. The outcome's certificate is a ``RidgeCertificate``."""
-        data = moments_of(self.design, rows)
-        return certify_and_release(self.plan(), self._test, self._sampler, data, context)
 
 
 @dataclass(frozen=True)
@@ -168,3 +192,72 @@ def _expected(accuracy: Accuracy, rows: int) -> Forecast:
     if math.isinf(accuracy.noise):
         return noted("refusal-expected", rows=rows)
     return noted("scaled-noise", rows=rows, noise=accuracy.noise)
+
+
+class OutputPerturbation(RidgeMethod):
+    """theta* + Gaussian noise, theta* = (X'X + ridge I)^-1 X'y; a ``Method``.
+
+    ``ridge``: a number, or ``None`` for one at which the test says something. ``test_shares``: parts of the budget (of
+    mu squared) for the curvature and for the residual.
+
+    Guarantee: (epsilon, delta) of the budget, for one row more or less, with the certificate and theta released
+    (``output.proof.md``, Theorem 1).
+    """
+
+    _mechanism: NoisySolution
+
+    def __init__(
+        self,
+        design: Design,
+        budget: Budget,
+        *,
+        ridge: Real | None = None,
+        test_shares: tuple[Real, Real] = SHARES,
+    ) -> None:
+        self.design, self.budget = design, budget
+        split = Split.of(budget, test_shares, slack=False)
+        number = None if ridge is None else proposed(ridge)
+        self._test = RidgeTest(design, split, rule(number, Setting(design, split)))
+        self._mechanism = NoisySolution(design, split.mu_release)
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        steps = self._steps(StepNoise("ridge-solution", "gaussian"))
+        return Plan(OUTPUT.title, OUTPUT, steps, budget=self.budget)
+
+    def forecast(self, rows: int) -> Accuracy:
+        """What to expect for about so many rows, spread evenly over all directions."""
+        noise = float(self._mechanism.sigma(self._test.expected(rows))[0])
+        return Accuracy(noise, float(self.design.x_bound**2) * noise**2)
+
+
+@dataclass(frozen=True)
+class NoisySolution:
+    """The release: noise for the farthest that one row can move the solution, by the certificate."""
+
+    design: Design
+    mu: Fraction
+
+    def sigma(self, certificate: RidgeCertificate) -> tuple[Fraction, Fraction]:
+        """The deviation of the noise, and the error allowed in theta*."""
+        curvature, ridge, residual = certificate.exact()
+        sensitivity = output_sensitivity(self.design.x_bound, ridge, curvature, residual)  # 4.
+        close = sensitivity * _CLOSE
+        return (sensitivity + 2 * close) / self.mu, close
+
+    def draw(self, data: Secret[Moments], certificate: RidgeCertificate, noise: Noise) -> Fit | None:
+        """The noisy solution; a bound beyond all reason is a refusal."""
+        if not certificate.residual < LARGEST:
+            return None
+        sigma, close = self.sigma(certificate)
+        unit, ridge = self.design.unit**2, Fraction(certificate.ridge)
+        theta = data.map(lambda moments: solution(moments.gram(), moments.cross(), unit, ridge, close))  # 5.
+        law, grid = Gaussian(sigma), grid_below(sigma)
+        release = noise.at("release")
+        entries = [release.add(theta.map(itemgetter(i)), law, grid=grid) for i in range(self.design.entries)]  # 6.
+        released = {
+            "ridge": certificate.ridge,
+            "curvature": certificate.curvature,
+            "residual": certificate.residual,
+        }
+        return Fit(np.array([float(value) for value in entries]), float(sigma), released)

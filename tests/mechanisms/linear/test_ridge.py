@@ -1,4 +1,4 @@
-"""Posterior sampling: the exact law of the whole output against the claimed budget, the rules, and what is refused."""
+"""The ridge methods: the exact law of the whole output against the claimed budget, the rules, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.accounting import gaussian
 from snugdp.accounting.output.posterior import leverages, log_lipschitz_sensitivity
 from snugdp.accounting.output.posterior_search import rho_guess, rho_max
-from snugdp.mechanisms.linear import posterior, ridge_test
+from snugdp.ledger.errors import BudgetExceededError
+from snugdp.mechanisms.linear import ridge_test
 from snugdp.mechanisms.linear.base import Design, Method
-from snugdp.mechanisms.linear.posterior import PosteriorSampling
+from snugdp.mechanisms.linear.ridge import OutputPerturbation, PosteriorSampling
 from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
 from snugdp.numerics.ridge import log_lipschitz, smallest_eigenvalue, solution
 from snugdp.release.context import ReleaseContext
@@ -27,6 +28,7 @@ from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.kinds import Number
 from snugdp.tables.schema.schema import Schema
+from tests.effort import often, repeated
 from tests.mechanisms.linear.ridge_audit import DESIGN, Quantiles, audit, moments
 
 ONES = (1.0, 1.0)
@@ -70,9 +72,10 @@ def test_some_of_these_are_tight() -> None:
     assert audit(method, *both(0), 4.0) > 0.75e-6
 
 
+@repeated
 def test_random_tables_and_budgets() -> None:
     rng = np.random.default_rng(11)
-    for _ in range(40):
+    for _ in range(often(16, 40)):
         epsilon, delta = float(10 ** rng.uniform(-1, 0.9)), float(10 ** rng.uniform(-9, -2))
         ridge, share = float(10 ** rng.uniform(0, 4)), float(rng.uniform(0.05, 0.7))
         method = PosteriorSampling(DESIGN, Budget(epsilon, delta), ridge=ridge, test_shares=(0, share))
@@ -82,6 +85,7 @@ def test_random_tables_and_budgets() -> None:
             assert audit(method, one, other, epsilon) <= delta
 
 
+@repeated
 def test_with_a_test_of_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
     """The strength from floats, which is larger than the certified one by a millionth or less, or by a part in 500."""
 
@@ -89,12 +93,39 @@ def test_with_a_test_of_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
     def quick(added: Fraction, removed: Fraction, mu_squared: Fraction, slack: Fraction, digits: int) -> Fraction:
         return Fraction(rho_guess(float(added), float(removed), math.sqrt(mu_squared), float(slack)))
 
-    monkeypatch.setattr(posterior, "rho_max", quick)
-    for epsilon, n, ridge in ((4.0, 3000, 50.0), (4.0, 60, 5.0), (1.0, 400, 30.0)):
+    monkeypatch.setattr("snugdp.mechanisms.linear.ridge.rho_max", quick)
+    for epsilon, n, ridge in ((4.0, 3000, 50.0), (4.0, 60, 5.0), (1.0, 400, 30.0))[: often(1, 3)]:
         method = PosteriorSampling(DESIGN, Budget(epsilon, 1e-6), ridge=ridge)
         held, odd = both(n)
         for one, other in ((held, odd), (odd, held)):
             assert audit(method, one, other, epsilon, points=97) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "ridge", "shares", "rows"),
+    [
+        (4.0, 1e-6, 1000.0, (0, 0.5), 0),
+        (1.0, 1e-5, 3000.0, (0, 0.3), 20),
+        (0.1, 1e-9, 30000.0, (0, 0.5), 0),
+        (8.0, 1e-2, 200.0, (0, 0.3), 5),
+        (4.0, 1e-6, 50.0, (0.05, 0.1), 3000),
+        (4.0, 1e-6, 5.0, (0.05, 0.1), 60),
+    ],
+)
+def test_a_noisy_solution_is_as_private_as_claimed(
+    *, epsilon: float, delta: float, ridge: float, shares: Any, rows: int
+) -> None:
+    method = OutputPerturbation(DESIGN, Budget(epsilon, delta), ridge=ridge, test_shares=shares)
+    held, more = both(rows)
+    for one, other in ((held, more), (more, held)):
+        assert audit(method, one, other, epsilon, points=97) <= delta
+
+
+def test_less_noise_on_a_solution_is_found_out() -> None:
+    method = OutputPerturbation(DESIGN, Budget(4, 1e-6), ridge=1000, test_shares=(0, 0.5))
+    held, more = both(0)
+    assert audit(method, held, more, 4.0) > 0.5e-6
+    assert audit(method, held, more, 4.0, shrink=0.9) > 1e-6
 
 
 def test_the_paper_s_sensitivity_does_not_cover_a_removed_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +207,7 @@ def test_the_code_takes_these_steps() -> None:
     )
     assert found.curvature == pytest.approx(curvature, rel=1e-5)
     assert found.residual == pytest.approx(residual, rel=1e-5)
-    assert float(method._sampler.allowed(found) or 0) == pytest.approx(gamma, rel=6e-4)
+    assert float(method._mechanism.allowed(found) or 0) == pytest.approx(gamma, rel=6e-4)
 
 
 def test_neighbours_by_reference_values() -> None:
@@ -225,6 +256,9 @@ def table(n: int, seed: int = 1) -> pd.DataFrame:
     return pd.DataFrame({**{f"x{i}": X[:, i] for i in range(COLUMNS)}, "y": y})
 
 
+TRUTH = [0.4 * 3**0.5, -0.3 * 3**0.5, 0.2 * 3**0.5, 0]
+
+
 def made(**given: Any) -> PosteriorSampling:
     return PosteriorSampling(Design.of(SCHEMA), Budget(2, 1e-6), **given)
 
@@ -256,13 +290,28 @@ def test_every_form_of_a_proposal_fits(given: dict[str, Any], monkeypatch: pytes
     assert isinstance(certificate, RidgeCertificate)
     assert fit.theta.shape == (COLUMNS + 1,)
     assert fit.noise is not None
-    assert np.abs(fit.theta - [0.4 * 3**0.5, -0.3 * 3**0.5, 0.2 * 3**0.5, 0]).max() < 6 * fit.noise + 0.2
+    assert np.abs(fit.theta - TRUTH).max() < 6 * fit.noise + 0.2
     assert set(fit.released) == {"ridge", "gamma", "curvature", "residual"}
     assert outcome.cost.fits(method.budget)
     assert method.forecast(20_000).noise < 1.0
     assert method.plan().theorem.id == "linear-posterior/1"
     if isinstance(given.get("ridge"), list):
         assert certificate.ridge in [float(value) for value in given["ridge"]]
+
+
+@pytest.mark.parametrize("ridge", [None, 20])
+def test_a_noisy_solution_fits(ridge: float | None) -> None:
+    method = OutputPerturbation(Design.of(SCHEMA), Budget(2, 1e-6), ridge=ridge)
+    outcome = method.fit(Secret(Rows(table(30_000), SCHEMA)), ReleaseContext(budget=method.budget))
+    assert outcome.value is not None
+    assert isinstance(outcome.certificate, RidgeCertificate)
+    assert outcome.value.noise is not None
+    assert np.abs(outcome.value.theta - TRUTH).max() < 6 * outcome.value.noise + 0.05
+    assert outcome.cost.fits(method.budget)
+    assert 0 < method.forecast(30_000).noise < 0.1
+    assert "release" in str(method.plan())
+    with pytest.raises(BudgetExceededError):
+        method.fit(Secret(Rows(table(10), SCHEMA)), ReleaseContext(ledger=MemoryLedger(1, 1e-6)))
 
 
 def test_an_exact_release_and_its_receipt() -> None:
@@ -278,7 +327,8 @@ def test_an_exact_release_and_its_receipt() -> None:
 def test_empty_and_strange_tables_are_answered() -> None:
     rows = {f"x{i}": [float("nan"), float("inf"), 1e308] for i in range(COLUMNS)}
     for data in (table(0), table(1), pd.DataFrame({**rows, "y": [float("nan"), -1e300, 0.0]})):
-        assert made(ridge=500).fit(Secret(Rows(data, SCHEMA)), ReleaseContext(Simulation(1))).value is not None
+        for method in (made(ridge=500), OutputPerturbation(Design.of(SCHEMA), Budget(2, 1e-6))):
+            assert method.fit(Secret(Rows(data, SCHEMA)), ReleaseContext(Simulation(1))).value is not None
 
 
 def test_too_large_a_gamma_is_refused_and_paid() -> None:
@@ -294,6 +344,8 @@ def test_too_large_a_gamma_is_refused_and_paid() -> None:
 def test_a_ridge_without_any_strength_is_refused() -> None:
     method = made(ridge="1e-6", test_shares=(0, 0.1))
     assert method.fit(Secret(Rows(table(500), SCHEMA)), ReleaseContext(Simulation(2))).refused
+    output = OutputPerturbation(Design.of(SCHEMA), Budget("0.1", 1e-9), ridge="1e-3", test_shares=(0, "0.01"))
+    assert output.fit(Secret(Rows(table(10), SCHEMA)), ReleaseContext(Simulation(1))).refused
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -319,13 +371,20 @@ def test_bad_proposals_are_refused_when_the_method_is_made(given: dict[str, Any]
         made(**given)
 
 
-def test_budgets_that_no_theorem_covers_are_refused() -> None:
-    with pytest.raises(ValueError, match="add_remove"):
-        PosteriorSampling(DESIGN, Budget(1, 1e-6, "replace"))
-    with pytest.raises(ValueError, match="delta > 0"):
-        PosteriorSampling(DESIGN, Budget(1))
-    with pytest.raises(ValueError, match="1e-30"):
-        PosteriorSampling(Design(RowMap(1, 1e-40, 1e-40)), Budget(1, 1e-6))
+@pytest.mark.parametrize("make", [PosteriorSampling, OutputPerturbation])
+def test_what_no_theorem_covers_is_refused(make: Any) -> None:
+    for design, budget, given, message in (
+        (DESIGN, Budget(1, 1e-6, "replace"), {}, "add_remove"),
+        (DESIGN, Budget(1), {}, "delta > 0"),
+        (Design(RowMap(1, 1e-40, 1e-40)), Budget(1, 1e-6), {}, "1e-30"),
+        (DESIGN, Budget(1, 1e-6), {"ridge": 0}, "ridge must be above 0"),
+        (DESIGN, Budget(1, 1e-6), {"ridge": "best"}, "ridge must be a number"),
+        (DESIGN, Budget(1, 1e-6), {"test_shares": (0.9, 0.2)}, "test_shares"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make(design, budget, **given)
+    with pytest.raises(ValueError, match="ridge must be a number"):
+        OutputPerturbation(DESIGN, Budget(1, 1e-6), ridge="adaptive")
 
 
 def test_a_table_of_another_schema_is_not_charged() -> None:
