@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snugdp.accounting import gaussian
-from snugdp.audit.coverage import Certified, coverage, coverages
+from snugdp.audit.coverage import Certified, coverage
 from snugdp.mechanisms.components import projector
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.noise import Gaussian, Noise, Simulation
@@ -60,18 +60,9 @@ def test_what_is_no_number_is_no_bound() -> None:
     assert not coverage(Certified("a", lambda noise: float("nan"), 0.2, {"b": 1.0}), Simulation(1)).passed
 
 
-@pytest.mark.parametrize("part", ["statistics", "distances", "smooths", "ridges"])
-def test_our_own_certificates_hold(part: str) -> None:
-    for one in getattr(certificates, part)():
-        if one.failure == 0.2:
-            finding = coverage(one, Simulation(4))
-            assert finding.passed, finding
-
-
 def test_there_is_a_certificate_of_every_kind() -> None:
     names = [one.name for one in certificates.certificates()]
     assert len(names) == len(set(names)) >= 17
-    assert coverages([certified(FAILURE)], Simulation(1))[0].passed
 
 
 def test_a_margin_that_is_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

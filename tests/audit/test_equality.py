@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 
 from snugdp.audit.equality import equal
+from snugdp.core.guarantee import Cost
 
 
 class Plain:
@@ -44,6 +46,9 @@ MAKERS: list[Callable[[int], Any]] = [
     lambda n: [n, float("nan")],
     lambda n: np.array([n, 1]),
     lambda n: {"a": {"b": n}},
+    lambda n: {"a": np.array([n, np.nan])},
+    lambda n: np.array([Fraction(n)], dtype=object),
+    lambda n: Cost(mu=n),
     lambda n: {n},
     Plain,
     Slotted,
@@ -64,6 +69,8 @@ def test_the_same_and_another(make: Callable[[int], Any]) -> None:
 
 
 def test_what_cannot_be_compared_is_not_alike() -> None:
+    assert not equal(1, 1.0)
+    assert not equal(object(), object())
     assert not equal(iter([]), iter([]))
     assert not equal((x for x in "a"), (x for x in "a"))
     ring: list[Any] = []

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.audit.equality import equal
 from snugdp.audit.finding import Case
 from snugdp.audit.replay import losses, path, realised
 from snugdp.core.guarantee import Cost
@@ -22,9 +21,9 @@ ONE, TWO = PAIRS[0]
 
 
 def test_a_gaussian_walk_has_the_losses_of_its_mu() -> None:
-    found = losses(case(gaussian_sum(2), Cost(mu=0.5)), ONE, TWO, 1500, 1)
-    assert abs(found.mean() - 0.125) < 6 * 0.5 / math.sqrt(1500)
-    assert abs(found.std() - 0.5) < 6 * 0.5 / math.sqrt(3000)
+    found = losses(case(gaussian_sum(2), Cost(mu=0.5)), ONE, TWO, 600, 1)
+    assert abs(found.mean() - 0.125) < 6 * 0.5 / math.sqrt(600)
+    assert abs(found.std() - 0.5) < 6 * 0.5 / math.sqrt(1200)
 
 
 def test_a_laplace_walk_never_exceeds_its_epsilon() -> None:
@@ -91,15 +90,6 @@ def test_what_is_realised_is_exact() -> None:
     assert found.epsilon == Fraction(1)
     assert found.other == ()
     assert [step.method for step in found.steps] == ["at_least", "add_integers"]
-
-
-def test_results_are_compared_all_the_way_down() -> None:
-    assert equal({"a": np.array([1.0, np.nan])}, {"a": np.array([1.0, np.nan])})
-    assert not equal({"a": np.array([1.0])}, {"a": np.array([2.0])})
-    assert not equal(1, 1.0)
-    assert not equal(object(), object())
-    assert equal(np.array([Fraction(1)], dtype=object), np.array([Fraction(1)], dtype=object))
-    assert not equal(Cost(mu=1), Cost(mu=2))
 
 
 @pytest.mark.parametrize("method", ["auto", "adassp", "sufficient", "objective", "posterior", "output"])

@@ -1,4 +1,4 @@
-"""The audit as a whole: all cases with few runs and fixed seeds; that it fails where it must; shared walks."""
+"""The audit as a whole: all cases with fixed seeds; that it fails where it must; shared walks."""
 
 from __future__ import annotations
 
@@ -10,36 +10,50 @@ import pytest
 
 import snugdp
 from snugdp.audit import registry
-from snugdp.audit.effort import QUICK, Effort, RunCounts
+from snugdp.audit.effort import QUICK
 from snugdp.audit.finding import LAYERS, Case
-from snugdp.audit.jobs import Job, jobs_of_cases, jobs_of_the_library, perform
+from snugdp.audit.jobs import Job, Walks, jobs_of_cases, jobs_of_the_library, perform
+from snugdp.audit.replay import path, realised_by
 from snugdp.audit.run import Report, audit
-from snugdp.audit.transcript_cache import Walks
+from snugdp.audit.steps.neighbour import exceeds
+from snugdp.audit.steps.stepwise import bills
 from snugdp.core.guarantee import Cost
 from snugdp.noise.recording import Witness
+from snugdp_studies.audit import library
 from tests.audit.toys import case, gaussian_sum, laplace_sum
 
-# As little as says something: every layer that sees a case, on every case. The command line does more.
-LEAST = Effort(
-    "least",
-    RunCounts(tight=12, loose=10, others=3, random=4, near=1, strange=6, walks=12, ends=0),
-    RunCounts(tight=2, loose=2, others=2, pairs=1, random=0, near=1, strange=3, walks=6, ends=0),
-    RunCounts(tight=2, loose=2, others=2, pairs=1, random=0, near=1, strange=2, walks=4, ends=0),
-)
-SWIFT = ("queries", "framework", "pate", "selection")
-CLOSED = ("linear: adassp", "linear: sufficient", "linear: objective", "linear: descent", "pca: gauss")
 SLICES = [(group, part) for group in registry.groups() for part in range(2)]
 
 
-def failed(job: Job, of: Case[Any], effort: Effort = LEAST) -> list[str]:
-    return [str(finding) for finding in perform(job, effort, 0, of).findings if not finding.passed]
+def failed(job: Job, of: Case[Any] | None = None) -> list[str]:
+    return [str(finding) for finding in perform(job, QUICK, 0, of).findings if not finding.passed]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "part"), SLICES)
-def test_every_case_passes(group: str, part: int) -> None:
+def test_every_case_passes_the_quick_audit(group: str, part: int) -> None:
     for one in registry.registered(group)[part::2]:
-        dense = group in SWIFT or one.name in CLOSED
-        assert failed(Job("case", one.name, "DNLIEC" if dense else "NLIC"), replace(one, tight=False)) == []
+        (job,) = jobs_of_cases([one], LAYERS)
+        assert failed(job, one) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", library.PERFORM)
+@pytest.mark.parametrize("part", range(2))
+def test_what_stands_behind_the_cases_passes_the_quick_audit(kind: str, part: int) -> None:
+    for job in [job for job in jobs_of_the_library(LAYERS) if job.kind == kind][part::2]:
+        assert failed(job) == []
+
+
+@pytest.mark.parametrize("group", registry.groups())
+def test_no_case_moves_farther_than_it_pays_for(group: str) -> None:
+    """Every case once on its first pair, as a whole and step by step. The quick audit has more and luckier runs."""
+    for one in registry.registered(group):
+        first, second = next(iter(one.worst()))
+        for pair in ((first, second), (second, first)) if one.transcript else ():
+            run = path(one, *pair, seed=0, kept=True)
+            assert not exceeds(one, realised_by(run)), one.name
+            assert not [str(bill) for bill in bills(run, parts=one.parts) if bill.unpaid(lucky=False)], one.name
 
 
 @pytest.mark.parametrize("name", ["framework: distance, Laplace", "vote: laplace", "linear: adassp"])

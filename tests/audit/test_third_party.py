@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from snugdp.audit import Case, audit, black_box, released_by
-from snugdp.audit.freshness.independence import walks
+from snugdp.audit.independence import walks
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.noise import DiscreteLaplace, Laplace, Simulation
 

@@ -12,7 +12,7 @@ import numpy as np
 from snugdp.audit.finding import Case
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome
-from snugdp.noise import Gaussian, Laplace, Noise
+from snugdp.noise import Gaussian, Laplace, Noise, Simulation
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
@@ -67,3 +67,15 @@ def checked_sum(threshold: int = 3) -> Walk:
         return gaussian_sum()(data, noise)
 
     return walk
+
+
+class Cached(Simulation):
+    """The same vector for every call of one length."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._kept: dict[int, Any] = {}
+
+    def _many(self, law: Any, n: int) -> Any:
+        z = self._kept.setdefault(n, super()._many(Gaussian(1), n))
+        return z * float(getattr(law, "sigma", getattr(law, "scale", 1)))

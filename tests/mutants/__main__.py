@@ -18,7 +18,6 @@ def main() -> int:
     """The exit code is 1 if a mutant survives that is not known to, and 2 if a patch does not fit."""
     options = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     options.add_argument("names", nargs="*", help="names or numbers; all if there are none")
-    options.add_argument("--quick", action="store_true", help="only those that every test run tries")
     options.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options.add_argument("--markdown", type=Path, help="put the table into this page, between its marks")
     given = options.parse_args()
@@ -29,11 +28,7 @@ def main() -> int:
     unknown = set(given.names) - {key for one in every for key in (one.name, str(one.number))}
     if unknown:
         options.error(f"there is no mutant {', '.join(sorted(unknown))}")
-    some = [
-        one
-        for one in every
-        if (one.quick or not given.quick) and (not given.names or {one.name, str(one.number)} & set(given.names))
-    ]
+    some = [one for one in every if not given.names or {one.name, str(one.number)} & set(given.names)]
     verdicts = run(some, given.processes, lambda verdict: print(verdict, flush=True))
     print(score(verdicts))
     if given.markdown:

@@ -133,7 +133,7 @@ def _found(check: str, names: dict[str, Any]) -> list[Found]:
                 " ".join(f"{one.claim}; {one.measured}{f' ({one.detail})' if one.detail else ''}".split())[:_LENGTH],
                 one.detail.startswith(_WEAK),
             )
-            for one in eval(check, names)()
+            for one in eval(check, names)
         ]
     except BaseException as problem:
         return _Task((check,)).lost(problem)[0]

@@ -5,15 +5,14 @@ A file of patches has a block for every mutant::
     [12] ties as less
     What cannot be decided yet counts as below.
     layers: S
-    check: Inside("coins", 3, 0.08)
+    check: inside("coins", 3, 0.08)
     @@ noise/exact/refine.py
     -    return False if ball > 0 else None
     +    return not ball > 0
 
-``quick`` in a line of its own marks the few that every test run tries, and ``known: ...`` says why a mutant is expected
-to survive. Of a change, ``-`` lines are removed, ``+`` lines added, and lines that begin with a space stay. The old
-text may begin or end inside a line. It must occur exactly once in its file, so that no change of the library loses a
-mutant silently.
+``known: ...`` says why a mutant is expected to survive. Of a change, ``-`` lines are removed, ``+`` lines added, and
+lines that begin with a space stay. The old text may begin or end inside a line. It must occur exactly once in its file,
+so that no change of the library loses a mutant silently.
 """
 
 from __future__ import annotations
@@ -62,7 +61,6 @@ class Mutant:
     layers: str
     check: str
     edits: tuple[Edit, ...] = field(repr=False)
-    quick: bool = False
     known: str = ""
 
     def texts(self) -> dict[Path, str]:
@@ -110,12 +108,12 @@ def _mutant(number: int, name: str, topic: str, block: str) -> Mutant:
     head, *changes = re.split(r"^@@ ", block.strip("\n"), flags=re.MULTILINE)
     lines = head.strip().split("\n")
     named = dict(line.split(": ", 1) for line in lines if line.startswith(("layers: ", "check: ", "known: ")))
-    does = " ".join(line for line in lines if line != "quick" and line not in {f"{k}: {v}" for k, v in named.items()})
+    does = " ".join(line for line in lines if line not in {f"{k}: {v}" for k, v in named.items()})
     if {"layers", "check"} - named.keys() or not does.endswith(".") or not changes:
         raise ValueError(f"mutant {number} needs a sentence, layers, a check and a change")
     edits = tuple(_edit(change, number) for change in changes)
     known = named.get("known", "")
-    return Mutant(number, name, topic, does, named["layers"], named["check"], edits, "quick" in lines, known)
+    return Mutant(number, name, topic, does, named["layers"], named["check"], edits, known)
 
 
 def _edit(change: str, number: int) -> Edit:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snugdp.audit.side_channels.cells import HOSTILE
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace, Simulation
 from snugdp.noise.number import MAX_SIZE_BITS, finite, number
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.audit.side_channels.inputs import HOSTILE
 
 NO_NUMBERS: tuple[Any, ...] = (
     None, math.nan, np.float32("nan"), np.array(np.nan), Decimal("NaN"), Decimal("sNaN"), "1", b"1", 1j,

@@ -24,6 +24,7 @@ from snugdp.recipe import PrivateAlgorithm, from_distance, from_statistics
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
+from snugdp_studies.audit.side_channels.entry_points import entry_point_names, entry_points, plain_input, rehearsed
 from tests.plans import plan_of
 from tests.release.escapes import CANARY, KINDS, Counting, Shelf, Watch, attack, ended, lines, shown, tidy
 
@@ -89,6 +90,7 @@ def test_a_draw_that_raises_has_bought_a_refusal(kind: Any, ledger: Ledger) -> N
         assert isinstance(made(draws)([1] * 50, ledger=ledger.once("k")), Refused)
     assert len(draws.seen) == 1
     assert [entry.state for entry in ledger.entries()] == ["refused"]
+    assert ledger.spent == made(draws).plan.cost
 
 
 def test_a_logarithm_of_something_below_zero(ledger: Ledger) -> None:
@@ -141,20 +143,38 @@ def named(case: Case[Any]) -> Callable[[Any], Any]:
     return lambda noise: case.run(data, noise)
 
 
-@pytest.mark.parametrize("group", registry.groups())
-@pytest.mark.filterwarnings("ignore")
-def test_some_lines_of_every_mechanism(group: str) -> None:
+def some_lines(run: Callable[[Any], Any], number: int, name: str) -> None:
     """The last line before the outcome is stored, and one in between; the exceptions take turns."""
+    inside = [line for line, phase in lines(run).items() if phase == "walk"]
+    for turn, index in enumerate((number * 37 % len(inside), len(inside) - 1)):
+        assert attack(run, inside[index], KINDS[(number + turn) % len(KINDS)]) == "walk", name
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(entry_point_names())), ids=entry_point_names())
+@pytest.mark.filterwarnings("ignore")
+def test_some_lines_of_every_entry_point(number: int, name: str) -> None:
+    source: dict[str, Any] = {}
+    (one,) = entry_points(names=[name], how=lambda: source or rehearsed())
+
+    def run(noise: Any) -> Any:
+        source["noise"] = noise
+        released = one.release(plain_input(one.takes))
+        return getattr(released, "outcome_", released)
+
     with one_blas_thread():
-        for number, case in enumerate(registry.registered(group)):
-            run = named(case)
-            inside = [line for line, phase in lines(run).items() if phase == "walk"]
-            places = (number * 37 % len(inside), len(inside) - 1)
-            for turn, place in enumerate(places):
-                assert attack(run, inside[place], KINDS[(number + turn) % len(KINDS)]) == "walk", case.name
+        some_lines(run, number, name)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("group", registry.groups())
+@pytest.mark.filterwarnings("ignore")
+def test_some_lines_of_every_mechanism(group: str) -> None:
+    with one_blas_thread():
+        for number, case in enumerate(registry.registered(group)):
+            some_lines(named(case), number, case.name)
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("group", registry.groups())
 @pytest.mark.filterwarnings("ignore")
 def test_all_lines_of_every_mechanism(group: str) -> None:

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.audit.side_channels.inputs import Given
 from snugdp.cli.models import Model
 from snugdp.estimators.registry import BY_ID, BY_NAME, ESTIMATORS, LEFT_OUT, entry_of
 from snugdp.report.story import of_estimator
 from snugdp.serial.codec import StoredOutcome, dumps
 from snugdp.serial.registry import FORMER, TYPES, identity, resolve
 from snugdp_studies.audit.side_channels.entry_points import entry_points, rehearsed
+from snugdp_studies.audit.side_channels.inputs import Given
 
 ROOT = Path(snugdp.__file__).parent
 FROZEN = Path(__file__).with_name("ids.txt")

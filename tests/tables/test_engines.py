@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from snugdp.secrecy.secret import PrivateComputationError, unwrap
 from snugdp.tables.engines import Engine, Local, measure
 from snugdp.tables.sources import TableError, base, open_source
+from tests.effort import often, repeated
 from tests.tables.tallies import Failing, Meddling, Tally
 
 NUMBERS = np.linspace(-3.0, 5.0, 60_000) ** 3
@@ -25,7 +26,8 @@ WORK = Tally(("a", "b"))
 EXPECTED = unwrap(measure(TABLE, WORK))
 
 
-@settings(max_examples=30, deadline=None)
+@repeated
+@settings(max_examples=often(12, 30), deadline=None)
 @given(threads=st.integers(1, 8), size=st.integers(500, 60_000), seed=st.integers(0, 99))
 def test_order_split_and_threads_do_not_matter(threads: int, size: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from snugdp.audit.finding import LAYERS, Case, Curve, Finding
+from snugdp.lazy import loader
 
 __all__ = [
     "LAYERS",
@@ -23,23 +22,15 @@ __all__ = [
     "released_by",
 ]
 
-_LAZY = {  # these load scipy, scikit-learn or everything
-    "Certified": "coverage",
-    "Report": "run",
-    "audit": "run",
-    "black_box": "third_party",
-    "register": "registry",
-    "registered": "registry",
-    "released_by": "third_party",
-}
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+__getattr__ = loader(  # these load scipy, scikit-learn or everything
+    __name__,
+    {
+        "snugdp.audit.coverage": "Certified",
+        "snugdp.audit.registry": "register registered",
+        "snugdp.audit.run": "Report audit",
+        "snugdp.audit.third_party": "black_box released_by",
+    },
+)
 
 
 def __dir__() -> list[str]:

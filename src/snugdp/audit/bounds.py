@@ -31,20 +31,6 @@ def clopper_pearson(hits: int, runs: int, alpha: float = ALPHA) -> tuple[float, 
     return low, high
 
 
-def bernstein(values: ArrayLike, alpha: float = ALPHA) -> tuple[float, float]:
-    """An interval around the mean of independent values in [0, 1], by their empirical variance.
-
-    Maurer and Pontil (2009), Theorem 4, at each end with alpha / 2.
-    """
-    x = _within(values)
-    _check(alpha)
-    if len(x) < 2:
-        return 0.0, 1.0
-    log, mean = math.log(4 / alpha), float(x.mean())
-    radius = math.sqrt(2 * float(x.var(ddof=1)) * log / len(x)) + 7 * log / (3 * (len(x) - 1))
-    return max(0.0, mean - radius), min(1.0, mean + radius)
-
-
 def mean_interval(values: ArrayLike, alpha: float = ALPHA) -> tuple[float, float]:
     """An interval around the mean of independent values in [0, 1]; they need not have the same law.
 

@@ -7,7 +7,7 @@ slack of a whole mechanism; they are plain to see in the bound itself, at a fail
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -92,13 +92,6 @@ def coverage(certified: Certified, source: Noise | None = None, runs: int | None
         low <= certified.failure and not missed,
         detail,
     )
-
-
-def coverages(certificates: Iterable[Certified] | None = None, source: Noise | None = None) -> list[Finding]:
-    """The same for many; for all of our own if none are given."""
-    from snugdp_studies.audit.certificates import certificates as ours
-
-    return [coverage(one, source) for one in (ours() if certificates is None else certificates)]
 
 
 def _held(run: Run, noise: Noise, n: int) -> NDArray[np.float64]:

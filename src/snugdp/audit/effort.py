@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from snugdp.audit.finding import Case
-from snugdp.audit.laws import goodness
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class Effort:
     swift: RunCounts
     steady: RunCounts
     slow: RunCounts
-    laws: goodness.LawEffort = field(default_factory=goodness.LawEffort)
     full: bool = False
 
     def of(self, case: Case[Any]) -> RunCounts:
@@ -74,6 +72,5 @@ FULL = Effort(
     ),
     RunCounts(tight=500, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600, lucky=40),
     RunCounts(tight=300, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300, lucky=20),
-    goodness.FULL,
     full=True,
 )

@@ -50,18 +50,31 @@ def end_to_end(
 def _audited(  # noqa: PLR0917
     case: Case[Data], one: Data, two: Data, number: int, runs: int, seed: int, alpha: float, power: bool
 ) -> Finding:
-    at = levels(case)
-    at = at[at >= 0]
-    claimed = np.array([case.delta_at(float(epsilon)) for epsilon in at])
-    low, mean = _deltas(case, one, two, at, runs, seed, 1.0, alpha)
-    passed, detail = bool((low <= claimed + 1e-12).all()), f"pair {number}, {runs} runs a side"
+    at, claimed = claims(case)
+    found = _deltas(case, one, two, at, runs, seed, 1.0, alpha)
+    passed, detail = bool((found[0] <= claimed + 1e-12).all()), f"pair {number}, {runs} runs a side"
     if passed and power and case.tight is not False:
         passed = any(_seen(case, pair, at, claimed, (runs, seed + 1, alpha)) for pair in case.worst())
         detail += f"; noise {1 - _SHRINK:.0%} smaller is seen" if passed else "; too weak: smaller noise was not seen"
-    place = int(np.argmax(low - claimed))
-    curve = Curve(_tuple(at), _tuple(claimed), _tuple(mean), _tuple(low), _tuple(np.ones_like(at)))
-    claim, measured = f"delta({at_most(at[place], 3)}) <= {at_most(claimed[place])}", f"at least {at_least(low[place])}"
-    return Finding("E", case.name, claim, measured, passed, detail, curve)
+    return finding_of(case.name, (at, claimed), found, passed, detail)
+
+
+def claims(case: Case[Data]) -> tuple[Floats, Floats]:
+    """Some epsilons from 0 on, and the delta that is claimed at each."""
+    at = levels(case)
+    at = at[at >= 0]
+    return at, np.array([case.delta_at(float(epsilon)) for epsilon in at])
+
+
+def finding_of(
+    name: str, claimed_at: tuple[Floats, Floats], found: tuple[Floats, Floats], passed: bool, detail: str
+) -> Finding:
+    """Lower bounds on delta and what was counted, beside the claim: in words where it is closest, and as a curve."""
+    (at, claimed), (low, mean) = claimed_at, found
+    index = int(np.argmax(low - claimed))
+    curve = Curve(*(tuple(part.tolist()) for part in (at, claimed, mean, low, np.ones_like(at))))
+    claim, measured = f"delta({at_most(at[index], 3)}) <= {at_most(claimed[index])}", f"at least {at_least(low[index])}"
+    return Finding("E", name, claim, measured, passed, detail, curve)
 
 
 def _seen(case: Case[Data], pair: tuple[Data, Data], at: Floats, claimed: Floats, how: tuple[int, int, float]) -> bool:
@@ -77,8 +90,12 @@ def _deltas(  # noqa: PLR0917
     """Lower bounds on delta at every epsilon, and what was counted, the larger of both directions."""
     first = outputs(case, one, runs, 2 * seed, shrink)
     second = outputs(case, two, runs, 2 * seed + 1, shrink)
-    scores = learnt(first, second)
-    found = [lower_deltas(*pair, at, alpha) for pair in (scores, (-scores[1], -scores[0]))]
+    return both_ways(learnt(first, second), at, alpha)
+
+
+def both_ways(scores: tuple[Floats, Floats], at: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """``lower_deltas`` of the first against the second and the other way round, the larger of each."""
+    found = [lower_deltas(*way, at, alpha) for way in (scores, (-scores[1], -scores[0]))]
     low: Floats = np.max([low for low, _ in found], axis=0)
     mean: Floats = np.max([mean for _, mean in found], axis=0)
     return low, mean
@@ -170,7 +187,3 @@ def _float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.copysign(math.inf, value)
-
-
-def _tuple(values: Floats) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)

@@ -12,24 +12,29 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
-from typing import Any
+from multiprocessing import get_context
+from typing import Any, TypeVar
 
 from snugdp.audit import registry
 from snugdp.audit.effort import FULL, QUICK, Effort
 from snugdp.audit.finding import LAYERS, Case, Finding
 from snugdp.audit.jobs import Done, Job, jobs_of_cases, jobs_of_the_library, perform
-from snugdp.audit.pool import in_processes
 from snugdp.numerics.threads import one_blas_thread
 
+T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _VERSIONS = ("snugdp", "numpy", "scipy", "scikit-learn", "python-flint")
 
 
@@ -202,7 +207,7 @@ def _performed(
     away = [job for job in jobs if processes > 1 and _can_travel(job, own)]
     here = [job for job in jobs if job not in set(away)]
     for batch in _batches(away):
-        yield from in_processes((partial(perform, job, effort, seed) for job in batch for seed in seeds), processes)
+        yield from _in_processes((partial(perform, job, effort, seed) for job in batch for seed in seeds), processes)
     with one_blas_thread():
         for job, seed in product(here, seeds):
             yield perform(job, effort, seed, own.get(job.name) if job.kind == "case" else None)
@@ -224,3 +229,34 @@ def _batches(jobs: list[Job]) -> list[list[Job]]:
     long = ["entry point", "law", "inside", "linear", "glm", "sparse", "selection", "pca", "pate"]
     order = {name: place for place, name in enumerate(long)}
     return [sorted(batch, key=lambda job: order.get(job.group or job.kind, len(long))) for batch in found if batch]
+
+
+def _in_processes(work: Iterable[Callable[[], T]], processes: int) -> Iterator[T]:
+    """What each piece returns, in the order in which they end. What is not begun when one fails is left."""
+    with _single_threads(), ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(partial(_alone, piece)) for piece in work]
+        try:
+            yield from (piece.result() for piece in as_completed(waiting))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _alone(piece: Callable[[], T]) -> T:
+    with one_blas_thread():
+        return piece()
+
+
+@contextmanager
+def _single_threads() -> Iterator[None]:
+    """For processes that start now."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.audit.bounds import ALPHA, epsilon_from_scores, mu_from_scores
-from snugdp.audit.end_to_end import learnt, lower_deltas
-from snugdp.audit.finding import Curve, Finding, at_least, at_most, promised
+from snugdp.audit.end_to_end import both_ways, claims, finding_of, learnt
+from snugdp.audit.finding import Case, Finding, at_least, at_most
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
@@ -23,8 +23,6 @@ from snugdp.serial.codec import StoredOutcome
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]
 Draw = Callable[[Secret[Data], Noise], Any]
-_PLACES = (0.0, 0.3, 0.6, 0.85, 1.0)  # of the claimed epsilon
-_SMALL = 0.05
 _YOURS = Theorem("yours", "Your own claim", "", "")
 
 
@@ -116,6 +114,10 @@ def black_box(
     """
     if runs < 100:
         raise ValueError("give at least 100 runs: fewer refute nothing")
+    if not isinstance(claim, Cost | Budget):
+        raise TypeError("claim must be a snugdp.Cost or a snugdp.Budget, such as Budget(epsilon=1, delta=1e-6)")
+    cost, budget = (Cost(), claim) if isinstance(claim, Budget) else (claim, None)
+    case = Case(name, lambda data, _: sample(data), cost, worst=lambda: [pair], budget=budget)
     first, second = ([sample(data) for _ in range(runs)] for data in pair)
     if score is None:
         scores = learnt(first, second)
@@ -123,22 +125,10 @@ def black_box(
         scores = (np.array([float(score(one)) for one in first]), np.array([float(score(one)) for one in second]))
         if np.median(scores[0][::2]) < np.median(scores[1][::2]):  # the half that only learns may turn it round
             scores = (-scores[0], -scores[1])
-    top = _epsilon(claim)
-    at = np.array([top * place for place in _PLACES])
-    claimed = np.array([_delta(claim, float(epsilon)) for epsilon in at])
-    both = [lower_deltas(*way, at, alpha) for way in (scores, (-scores[1], -scores[0]))]
-    low: Floats = np.max([one for one, _ in both], axis=0)
-    mean: Floats = np.max([one for _, one in both], axis=0)
-    place = int(np.argmax(low - claimed))
-    return Finding(
-        "E",
-        name,
-        f"delta({at_most(at[place], 3)}) <= {at_most(claimed[place])}",
-        f"at least {at_least(low[place])}",
-        bool((low <= claimed + 1e-12).all()),
-        _bounds(scores, claimed[-1], runs, alpha),
-        Curve(tuple(at.tolist()), tuple(claimed.tolist()), tuple(mean.tolist()), tuple(low.tolist()), (1.0,) * len(at)),
-    )
+    at, claimed = claims(case)
+    found = both_ways(scores, at, alpha)
+    passed = bool((found[0] <= claimed + 1e-12).all())
+    return finding_of(name, (at, claimed), found, passed, _bounds(scores, claimed[-1], runs, alpha))
 
 
 def _bounds(scores: tuple[Floats, Floats], delta: float, runs: int, alpha: float) -> str:
@@ -148,18 +138,3 @@ def _bounds(scores: tuple[Floats, Floats], delta: float, runs: int, alpha: float
     mu = max(mu_from_scores(*way, alpha) for way in ways)
     found = f"epsilon >= {at_least(epsilon, 3)} at delta {at_most(delta, 3)}, mu >= {at_least(mu, 3)}"
     return f"{runs} runs a side; {found}"
-
-
-def _epsilon(claim: Cost | Budget) -> float:
-    if isinstance(claim, Budget):
-        return float(claim.epsilon)
-    if not isinstance(claim, Cost):
-        raise TypeError("claim must be a snugdp.Cost or a snugdp.Budget, such as Budget(epsilon=1, delta=1e-6)")
-    found = claim.epsilon_at(min(max(_SMALL, 1.5 * float(claim.delta)), 0.5))
-    return max(found if np.isfinite(found) else 1.0, float(claim.epsilon), 0.05)
-
-
-def _delta(claim: Cost | Budget, at: float) -> float:
-    if isinstance(claim, Budget):
-        return promised(float(claim.epsilon), float(claim.delta), at)
-    return claim.delta_at(at)

@@ -33,7 +33,7 @@ class Grid:
         """
         low, high = _bounds(bounds)
         largest = max(abs(low), abs(high))
-        exponent = _exponent_above(largest) - _BITS
+        exponent = exponent_above(largest) - _BITS
         unit = Fraction(2) ** exponent
         grid = cls(exponent, math.ceil(low / unit), math.floor(high / unit))
         if grid.width < _MIN_CELLS:
@@ -92,11 +92,9 @@ def _bounds(bounds: tuple[Real, Real] | None) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _exponent_above(value: Fraction) -> int:
-    """The smallest e with value <= 2**e."""
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    while Fraction(2) ** exponent < value:
-        exponent += 1
-    while Fraction(2) ** (exponent - 1) >= value:
-        exponent -= 1
-    return exponent
+def exponent_above(value: Fraction, power: int = 1) -> int:
+    """The smallest e with value <= 2**(power * e)."""
+    e = (value.numerator.bit_length() - value.denominator.bit_length()) // power - 1
+    while Fraction(2) ** (power * e) < value:
+        e += 1
+    return e

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from snugdp.core.guarantee import Neighbours
 from snugdp.numerics.blas import require_exact_products
 from snugdp.numerics.rationals import Real, rational
+from snugdp.tables.grid import exponent_above
 
 PROOF = "tables/passes/moments.proof.md#lemma-1"
 
@@ -276,13 +277,5 @@ class RowMap:
 
 def _default_bits(norm_squared: Fraction, target: Fraction) -> int:
     """20 bits for the bound of a row; fewer where the target would have more than 22."""
-    bits = _BITS - _exponent(norm_squared, 2)
-    return min(bits, _TARGET_BITS - _exponent(target, 1)) if target else bits
-
-
-def _exponent(value: Fraction, power: int) -> int:
-    """The smallest e with value <= 2**(power * e)."""
-    e = (value.numerator.bit_length() - value.denominator.bit_length()) // power - 1
-    while Fraction(2) ** (power * e) < value:
-        e += 1
-    return e
+    bits = _BITS - exponent_above(norm_squared, 2)
+    return min(bits, _TARGET_BITS - exponent_above(target)) if target else bits

@@ -9,17 +9,17 @@ from typing import Any
 from snugdp.audit.coverage import coverage
 from snugdp.audit.effort import Effort
 from snugdp.audit.finding import Case, Finding
-from snugdp.audit.freshness import independence
 from snugdp.audit.jobs import Job
-from snugdp.audit.side_channels.canaries import power
 from snugdp.noise import Exact
 from snugdp_studies.audit.cases import framework, glm, labels, linear, pate, pca, queries, selection, sparse
 from snugdp_studies.audit.certificates import certificates
-from snugdp_studies.audit.freshness import fresh_library
+from snugdp_studies.audit.freshness import decisions, equal_draws, fresh_library, lanes
 from snugdp_studies.audit.laws import inside
+from snugdp_studies.audit.laws.samples import FULL, QUICK, LawEffort
 from snugdp_studies.audit.laws.sources import SITES, laws
+from snugdp_studies.audit.side_channels.canaries import power
 from snugdp_studies.audit.side_channels.doors import doors
-from snugdp_studies.audit.side_channels.entry_points import entry_points
+from snugdp_studies.audit.side_channels.entry_points import entry_point_names
 from snugdp_studies.audit.side_channels.lint import lint
 from snugdp_studies.audit.side_channels.releases import bad_inputs, kept
 
@@ -65,9 +65,9 @@ SLOW = frozenset(  # of some fifty and more
     }
 )
 _SOURCES: dict[str, Callable[[Effort], Iterator[Finding]]] = {
-    "lanes": lambda effort: independence.lanes(Exact(), effort.laws),
-    "decisions": lambda effort: independence.decisions(Exact(), effort.laws),
-    "equal_draws": lambda effort: independence.equal_draws(Exact),
+    "lanes": lambda effort: lanes(Exact(), _law_effort(effort)),
+    "decisions": lambda effort: decisions(Exact(), _law_effort(effort)),
+    "equal_draws": lambda effort: equal_draws(Exact),
 }
 
 
@@ -91,11 +91,15 @@ def _paced(case: Case[Any]) -> Case[Any]:
     return replace(case, pace="slow" if case.name in SLOW else "steady" if case.group in _STEADY else "swift")
 
 
+def _law_effort(effort: Effort) -> LawEffort:
+    return FULL if effort.full else QUICK
+
+
 def jobs(*, full: bool) -> Iterator[Job]:
     """Everything that is no case."""
-    yield from (Job("entry point", one.name, "B") for one in entry_points(full=full))
+    yield from (Job("entry point", name, "B") for name in entry_point_names(full=full))
     if full:
-        yield from (Job("door", one.name, "B") for one in entry_points())
+        yield from (Job("door", name, "B") for name in entry_point_names())
     yield from (Job("law", name, "S") for name in SITES)
     yield from (Job("inside", name, "S") for name in inside.PARTS)
     yield from (Job("source", name, "I") for name in _SOURCES)
@@ -106,8 +110,8 @@ def jobs(*, full: bool) -> Iterator[Job]:
 
 
 PERFORM: Mapping[str, Callable[[str, Effort], list[Finding]]] = {
-    "law": lambda name, effort: laws(effort=effort.laws, only=(name,)),
-    "inside": lambda name, effort: list(inside.PARTS[name](effort.laws)),
+    "law": lambda name, effort: laws(effort=_law_effort(effort), only=(name,)),
+    "inside": lambda name, effort: list(inside.PARTS[name](_law_effort(effort))),
     "source": lambda name, effort: list(_SOURCES[name](effort)),
     "certificate": lambda name, effort: [coverage(one) for one in certificates() if one.name == name],
     "entry point": lambda name, effort: [*bad_inputs(full=effort.full, names=[name]), *kept([name])],

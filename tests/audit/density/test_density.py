@@ -124,11 +124,11 @@ def test_an_answer_that_decides_the_release_is_not_integrated() -> None:
 
 def test_integrating_the_end_leaves_the_mean_as_it_is() -> None:
     at, audited = np.array([0.0, 0.5]), case(checked_sum(), Cost(mu=1, epsilon=1))
-    walks = [path(audited, ONE, TWO, seed) for seed in range(800)]
+    walks = [path(audited, ONE, TWO, seed) for seed in range(300)]
     plain = np.array([deltas(walk, at, 0) for walk in walks])
     smooth = np.array([deltas(walk, at, 1) for walk in walks])
     assert np.all(smooth.std(axis=0) < plain.std(axis=0))
-    assert np.all(np.abs(plain.mean(axis=0) - smooth.mean(axis=0)) < 6 * plain.std(axis=0) / math.sqrt(800))
+    assert np.all(np.abs(plain.mean(axis=0) - smooth.mean(axis=0)) < 6 * plain.std(axis=0) / math.sqrt(300))
 
 
 def test_a_leak_beside_the_noise_fails_at_once() -> None:

@@ -14,8 +14,7 @@ from scipy import stats
 
 from snugdp.audit.density.laws import contest
 from snugdp.audit.density.parts import part
-from snugdp.audit.density.sites import log_probability
-from snugdp.audit.density.vectors import hessian, minimiser, posterior
+from snugdp.audit.density.sites import hessian, log_probability
 from snugdp.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -139,8 +138,8 @@ def test_the_density_of_a_posterior() -> None:
     gram, cross, theta = [[4, 1], [1, 9]], [3, -2], [Fraction(1, 4), Fraction(-3, 8)]
     A = np.array([[4 * 0.5 + 2, 0.5], [0.5, 9 * 0.5 + 2]])
     known = stats.multivariate_normal(np.linalg.solve(A, [1.5, -1.0]), np.linalg.inv(3 * A)).logpdf([0.25, -0.375])
-    found = posterior(theta, gram, cross, unit=Fraction(1, 2), ridge=Fraction(2), precision=Fraction(3))
-    assert found == pytest.approx(float(known), rel=1e-12)
+    found = site("posterior", None, theta, gram, cross, unit=Fraction(1, 2), ridge=Fraction(2), precision=Fraction(3))
+    assert log_probability(found) == pytest.approx(float(known), rel=1e-12)
 
 
 class Quartic:
@@ -161,7 +160,7 @@ class Quartic:
 
 def test_the_density_of_a_minimiser_in_one_dimension_integrates_to_the_normal_law() -> None:
     t = np.linspace(-3, 3, 601)
-    density = [math.exp(minimiser([Fraction(float(x))], Quartic(), Fraction(2))) for x in t]
+    density = [chance("minimiser", Gaussian(2), [Fraction(float(x))], Quartic()) for x in t]
     assert np.trapezoid(density, t) == pytest.approx(1, abs=1e-4)
     upto = np.trapezoid(density[:401], t[:401])  # below 1 where the tilt is above minus the slope
     assert upto == pytest.approx(float(stats.norm.cdf(3 / 2)), abs=1e-4)

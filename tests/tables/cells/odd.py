@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from snugdp.audit.side_channels.cells import STRANGE
+from snugdp_studies.audit.side_channels.inputs import STRANGE
 
 PLAIN: list[Any] = [
     0, 1, -1, 7, 2**24 + 1, 2**53 + 1, 2**63, 2**64 + 1, 10**400, -(10**400), 0.0, -0.0, 0.1, 0.5, 2.5, 1e-300, 1e300,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from snugdp.tables.passes.base import Sums
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import RowLimits, RowMap
+from tests.effort import often, repeated
 
 STRANGE = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -2.5e-310, 0.0, -0.0]
 
@@ -51,14 +52,15 @@ def test_moments_are_the_sums_by_hand(n: int, d: int, bits: int | None) -> None:
     assert moments.count() == n
 
 
+@repeated
 @pytest.mark.parametrize("constant", [False, True])
 def test_bit_identical_over_shuffles_partitions_blocks_and_layouts(constant: bool) -> None:
-    """100 shuffles, 1 to 64 partitions each, merged in random order, through bytes half of the time."""
+    """Shuffles, 1 to 64 partitions each, merged in random order, through bytes half of the time."""
     row_map = RowMap(6, 1, 1, constant=constant)
     X, y = table(3, 1200, 6)
     whole = gather(row_map, X, y)
     rng = np.random.default_rng(4)
-    for shuffle in range(100):
+    for shuffle in range(often(30, 100)):
         order = rng.permutation(len(X))
         cuts = np.sort(rng.integers(0, len(X) + 1, int(rng.integers(0, 64))))
         parts = []

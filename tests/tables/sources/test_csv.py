@@ -24,6 +24,7 @@ from snugdp.tables.engines import measure
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources import Csv, TableError, open_source
 from snugdp.tables.sources import csv as reader
+from tests.effort import often, repeated
 from tests.tables.tallies import Tally
 
 Row = tuple[str | None, ...]
@@ -84,7 +85,8 @@ def is_well_formed(content: str) -> bool:
     return state == "start"
 
 
-@settings(max_examples=400, deadline=None)
+@repeated
+@settings(max_examples=often(150, 400), deadline=None)
 @given(content=RAW, block=BLOCKS)
 def test_any_text_is_refused_or_read_as_the_standard_library_does(
     tmp_path_factory: Any, content: str, block: int
@@ -126,7 +128,8 @@ STYLES = st.tuples(st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), st.sampl
 
 
 @pytest.mark.parametrize("write", [by_csv, by_pandas, by_polars])
-@settings(max_examples=100, deadline=None)
+@repeated
+@settings(max_examples=often(50, 100), deadline=None)
 @given(table=TABLE, style=STYLES, block=BLOCKS)
 def test_what_a_writer_wrote_is_read(
     tmp_path_factory: Any, write: Any, table: list[list[str]], style: Any, block: int
@@ -143,7 +146,8 @@ def test_what_a_writer_wrote_is_read(
         assert rows(path) == padded(table)
 
 
-@settings(max_examples=200, deadline=None)
+@repeated
+@settings(max_examples=often(80, 200), deadline=None)
 @given(content=RAW.filter(is_well_formed), table=TABLE, line=st.sampled_from(["\n", "\r\n"]), data=st.data())
 def test_one_more_record_changes_no_other_row(
     tmp_path_factory: Any, content: str, table: list[list[str]], line: str, data: st.DataObject

@@ -20,6 +20,7 @@ from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import measure
 from snugdp.tables.sources import Csv, TableError
 from snugdp.tables.sources import csv as reader
+from tests.effort import often, repeated
 from tests.tables.tallies import Tally, Words
 
 PIECES = st.lists(
@@ -42,7 +43,8 @@ def tally(rows: Sequence[Sequence[str | None]]) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-@settings(max_examples=300, deadline=None)
+@repeated
+@settings(max_examples=often(100, 300), deadline=None)
 @given(body=PIECES, block=st.sampled_from([1, 7, 64, 1 << 22]))
 def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any, body: str, block: int) -> None:
     folder = tmp_path_factory.mktemp("csv")
@@ -55,7 +57,8 @@ def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any
         assert read(content, folder) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@repeated
+@settings(max_examples=often(80, 200), deadline=None)
 @given(rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1), quoting=st.sampled_from([0, 1]))
 def test_what_a_writer_wrote_without_line_breaks_is_read(
     tmp_path_factory: Any, rows: list[list[str]], quoting: int
@@ -70,7 +73,8 @@ def test_what_a_writer_wrote_without_line_breaks_is_read(
 LINE = PIECES.map(lambda piece: piece.replace("\n", " "))
 
 
-@settings(max_examples=200, deadline=None)
+@repeated
+@settings(max_examples=often(80, 200), deadline=None)
 @given(lines=st.lists(LINE, max_size=8), data=st.data())
 def test_a_line_is_a_row_of_its_own(tmp_path_factory: Any, lines: list[str], data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("csv")
@@ -82,7 +86,8 @@ def test_a_line_is_a_row_of_its_own(tmp_path_factory: Any, lines: list[str], dat
     assert sum(alone.values()) == len(lines)
 
 
-@settings(max_examples=300, deadline=None)
+@repeated
+@settings(max_examples=often(100, 300), deadline=None)
 @given(line=LINE)
 def test_a_line_is_split_as_the_standard_library_does_it(line: str) -> None:
     line = line.replace("\r", " ")

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from snugdp.audit.density.laws import scale_of
 from snugdp.audit.finding import Case, Finding
-from snugdp.audit.laws import reference
 from snugdp.audit.laws.goodness import cells_p, rate_p, two_samples_p, verdict
 from snugdp.noise import Exact, Noise
 from snugdp.noise.recording import Impossible, Replay, Site, Witness, private_inputs
@@ -95,14 +95,14 @@ def cells_in_noise(site: Site) -> float:
     """How many cells the noise is wide, at least; 0 where that is unknown."""
     inside = private_inputs(site)
     if site.method == "add_integers" and site.law is not None:
-        return reference.spread(site.law)
+        return float(scale_of(site.law))
     if site.method not in ("add", "posterior", "minimiser"):
         return 0.0
     if site.law is None:
         size = site.number("unit") * sum(int(row[i]) for i, row in enumerate(inside[0])) + site.number("ridge")
         width = 1 / math.sqrt(site.number("precision") * size)
     else:
-        width = reference.spread(site.law)
+        width = float(scale_of(site.law))
         if site.method == "minimiser":
             width /= float(inside[0].smoothness)
         elif len(inside) > 1:

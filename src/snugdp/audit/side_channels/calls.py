@@ -19,11 +19,19 @@ from functools import partial
 from typing import Any
 
 from snugdp.audit.finding import Finding
-from snugdp.audit.side_channels.inputs import Input
 from snugdp.core.outcome import Released
 
 _SHOWN = 5  # differences in a finding
 _LENGTH = 300
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input. ``form`` is public, ``content`` is private."""
+
+    form: str
+    content: str
+    make: Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ def bad_input(name: str, release: Callable[[Any], Any], groups: Iterable[list[In
     """One finding about a release: whether what is seen differs between inputs of one form, the first beside the rest.
 
     ``release(data)``: pays and releases, for real; what it returns is an outcome or a fitted estimator. ``groups``:
-    inputs of one form each, such as ``inputs("column")`` or ``inputs("table")``.
+    inputs of one form each, such as ``inputs("column")`` of ``snugdp_studies.audit.side_channels.inputs``.
     """
     count, forms, refused, differences = 0, 0, 0, []
     for group in groups:

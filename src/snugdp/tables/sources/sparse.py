@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState
+from snugdp.tables.cells.rows import check_shape
 from snugdp.tables.sources.base import Batch, Frame, UndividedSource
 
 _STEP = 1 << 16  # rows in a batch
@@ -56,10 +57,7 @@ def canonical(X: Any) -> Any:
 
     Shapes and declared types decide what is refused. The user's own matrix is not changed.
     """
-    if len(X.shape) != 2:
-        raise ValueError("Expected 2D array, got 1D array instead: rows by features")
-    if X.shape[1] == 0:
-        raise ValueError("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. Give at least one column")
+    check_shape(X)
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: give real numbers")
     if X.dtype.kind not in "biuf":

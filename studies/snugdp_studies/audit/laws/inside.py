@@ -20,24 +20,15 @@ from flint import arb
 from numpy.typing import NDArray
 
 from snugdp.audit.finding import Finding
-from snugdp.audit.laws import reference
-from snugdp.audit.laws.goodness import (
-    SHAPES,
-    LawEffort,
-    cells_p,
-    rate_p,
-    real_noise,
-    size,
-    told,
-    verdict,
-    whole_noise,
-)
+from snugdp.audit.laws.goodness import cells_p, rate_p, verdict
 from snugdp.noise import Continuous, DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace
 from snugdp.noise.exact import discrete, entropy, filtered, posterior, vectorised
 from snugdp.noise.exact.coins import Margins
 from snugdp.noise.exact.refine import Bits, below, refine
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL, Shape, accepts, whole_part
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.audit.laws import reference
+from snugdp_studies.audit.laws.samples import SHAPES, LawEffort, real_noise, size, told, whole_noise
 
 WIDE = Margins(table=1 << 27, accept=2.0**-4, window=2.0**60)
 SLOW = Margins(window=2.0**200)  # balls settle everything

@@ -17,25 +17,21 @@ from scipy import special, stats
 
 from snugdp.accounting import selection
 from snugdp.audit.finding import Finding
-from snugdp.audit.laws import reference
-from snugdp.audit.laws.goodness import (
+from snugdp.audit.laws.goodness import cells_p, normal_p, rate_p, verdict
+from snugdp.noise import Continuous, DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace, Law, Noise
+from snugdp.secrecy.secret import Secret
+from snugdp_studies.audit.laws import reference, vectors
+from snugdp_studies.audit.laws.samples import (
     QUICK,
     SHAPES,
     LawEffort,
-    cells_p,
     decision_information,
     decisions,
-    normal_p,
-    rate_p,
     real_noise,
     size,
     told,
-    verdict,
     whole_noise,
 )
-from snugdp.noise import Continuous, DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace, Law, Noise
-from snugdp.secrecy.secret import Secret
-from snugdp_studies.audit.laws import vectors
 
 REAL: tuple[Continuous, ...] = (Laplace(4), Gaussian(4), Gumbel(4))
 WHOLE: tuple[Law, ...] = (DiscreteLaplace("9/2"), DiscreteGaussian("49/3"))

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from snugdp.audit.finding import Finding
-from snugdp.audit.laws.goodness import LawEffort, normal_p, place_p, scale_p, size, uniform_p, verdict
+from snugdp.audit.laws.goodness import normal_p, verdict
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.audit.laws.samples import LawEffort, place_p, scale_p, size, uniform_p
 
 Floats = NDArray[np.float64]
 

@@ -21,13 +21,13 @@ from sklearn.naive_bayes import GaussianNB
 
 import snugdp
 from snugdp import Boolean, Budget, Category, Cost, MemoryLedger, Neighbours, Number, Schema, Simulation, Statistic
-from snugdp.audit.side_channels.inputs import NAMES, TARGET, Given
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.outcome import Receipt
 from snugdp.estimators.registry import BY_NAME
 from snugdp.noise import Laplace
 from snugdp.tables.cells import numbers
 from snugdp.tables.losses.losses import PseudoHuber
+from snugdp_studies.audit.side_channels.inputs import NAMES, TARGET, Given
 
 _DATA = ("data", "votes", "X")  # what a public function calls private rows
 _FEATURES = dict.fromkeys(NAMES, Number(-2, 2))
@@ -148,11 +148,19 @@ REQUIRED = ("x_norm", "y_bound", "y_max", "bounds", "classes", "categories", "ca
 
 def entry_points(*, full: bool = False, names: Iterable[str] | None = None, how: How = paid) -> list[EntryPoint]:
     """All of them, or those of these names. A public name that reads rows and cannot be made here is an error."""
-    found = [one for name in snugdp.__all__ for one in points_of(name, getattr(snugdp, name), full, how)]
-    wanted = [one for one in found if names is None or one.name in names]
-    for one in wanted:
+    found = [one for one in _found(full, how) if names is None or one.name in names]
+    for one in found:
         _prove(one)
-    return wanted
+    return found
+
+
+def entry_point_names(*, full: bool = False) -> list[str]:
+    """Their names alone, which takes no time."""
+    return [one.name for one in _found(full, paid)]
+
+
+def _found(full: bool, how: How) -> Iterator[EntryPoint]:
+    return (one for name in snugdp.__all__ for one in points_of(name, getattr(snugdp, name), full, how))
 
 
 def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Iterator[EntryPoint]:
@@ -283,12 +291,16 @@ def _without(given: dict[str, Any], release: Callable[[dict[str, Any]], Callable
     }
 
 
-def _prove(one: EntryPoint) -> None:
-    """That plain numbers in an array are released or refused: otherwise the parameters are not enough."""
-    plain = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
+def plain_input(takes: str) -> Any:
+    """Plain numbers in an array: a table or a column."""
     labels = np.array([0.0, 1.0, 1.0, 0.0])
+    return Given(np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1.0, 1.0]]), labels) if takes == "table" else labels
+
+
+def _prove(one: EntryPoint) -> None:
+    """That plain numbers are released or refused: otherwise the parameters are not enough."""
     try:
-        one.release(Given(plain, labels) if one.takes == "table" else labels)
+        one.release(plain_input(one.takes))
     except Exception as problem:
         raise UncoveredError(
             f"{one.name} cannot be audited with the parameters of entry_points.py: add what it needs there "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +12,32 @@ import pytest
 import snugdp
 from snugdp.tables.cells import columns, rows
 from snugdp_studies.audit.side_channels import doors as audited
-from snugdp_studies.audit.side_channels.containers import containers
-from snugdp_studies.audit.side_channels.doors import doors, odd_cells
-from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_points
+from snugdp_studies.audit.side_channels.doors import containers, doors, odd_cells
+from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_point_names
 from tests.effort import often, repeated
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask cells
-ENTRIES = [one.name for one in entry_points() if one.name not in HANDED_ON]
+ENTRIES = [name for name in entry_point_names() if name not in HANDED_ON]
+
+
+@pytest.fixture(autouse=True)
+def nobody_quotes_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loaders ask cells that raise, and pytest would ask them for their repr to tell that."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
 
 
 @repeated
-@pytest.mark.parametrize("name", ENTRIES)
-def test_an_odd_cell_or_row_changes_nothing_else(name: str) -> None:
-    full = often(0, 1) == 1
-    (finding,) = doors(names=[name], full=full)
+@pytest.mark.parametrize(("turn", "name"), list(enumerate(ENTRIES)), ids=ENTRIES)
+def test_an_odd_cell_or_row_changes_nothing_else(turn: int, name: str) -> None:
+    """In every so manyth container, others for each entry point; in all of them; in all with every odd cell."""
+    every, full = often(8, 1), often(0, 0, 1) == 1
+    (finding,) = doors(names=[name], full=full, part=slice(turn % every, None, every))
     assert finding.passed, str(finding)
     tried = int(finding.measured.split()[2].replace(",", ""))
-    assert tried >= (10_000 if full else 400)
+    assert tried >= (10_000 if full else 400 if every == 1 else 10)
 
 
 def test_every_entry_point_is_a_door() -> None:
-    """``entry_points`` raises for a public name that reads rows and is not covered."""
+    """``entry_point_names`` raises for a public name that reads rows and is not covered."""
     estimators = {name for name in snugdp.__all__ if callable(getattr(getattr(snugdp, name), "fit", None))}
     queries = {"median", "quantile", "trimmed_mean", "mode", "vote", "private_bounds", "select", "pate.label"}
     assert estimators | queries <= set(ENTRIES)
@@ -45,7 +51,7 @@ def test_containers_and_cells_are_many(tmp_path: Path) -> None:
 
 
 def broken(name: str) -> str:
-    (finding,) = doors(names=[name])
+    (finding,) = doors(names=[name], part=slice(4))
     assert not finding.passed
     return finding.detail
 

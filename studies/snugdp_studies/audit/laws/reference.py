@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from snugdp.audit.density.laws import contest, scale_of
 from snugdp.noise import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law, recording
 
 Floats = NDArray[np.float64]
@@ -25,9 +26,7 @@ _GUMBEL_INFORMATION = math.pi**2 / 6 + (1 - _EULER) ** 2
 
 def spread(law: Law) -> float:
     """The scale of the law, or its standard deviation."""
-    if isinstance(law, Gaussian):
-        return float(law.sigma)
-    return math.sqrt(law.variance) if isinstance(law, DiscreteGaussian) else float(law.scale)
+    return float(scale_of(law))
 
 
 def scaled(law: Law, factor: float) -> Law:
@@ -137,21 +136,13 @@ def tail(law: Law, x: float) -> float:
 
 
 def winning(values: Sequence[float], law: Continuous) -> Floats:
-    """How often each of the values is the largest, after each has got noise of its own: by quadrature.
+    """How often each of the values is the largest, after each has got noise of its own.
 
     >>> [round(chance, 9) for chance in winning([0, 3], Gumbel(1)).tolist()]
     [0.047425873, 0.952574127]
     """
-    at = np.asarray(values, dtype=np.float64)
-    far = _FAR * spread(law)
-    z = np.linspace(at.min() - far, at.max() + far, 40_001)
-    under = [below(law, z - value) for value in at]
-    found = []
-    for i, value in enumerate(at):
-        others = np.prod([part for j, part in enumerate(under) if j != i], axis=0)
-        found.append(float(np.sum(density(law, z - value) * others)))
-    chances = np.array(found) * (z[1] - z[0])
-    return np.asarray(chances / chances.sum(), dtype=np.float64)
+    at = np.asarray(values, dtype=np.float64) / spread(law)
+    return np.exp(contest(tuple((at - at.max()).tolist()), type(law).__name__))
 
 
 def _at(law: Law, m: NDArray[np.int64]) -> Floats:

@@ -15,13 +15,20 @@ import pytest
 
 import snugdp
 from snugdp.audit.side_channels.calls import bad_input, watch
-from snugdp.audit.side_channels.cells import contents, good
-from snugdp.audit.side_channels.inputs import Given, inputs
 from snugdp.tables.cells import numbers
-from snugdp_studies.audit.side_channels.entry_points import COVERED_BY, LEDGER, UncoveredError, entry_points
+from snugdp_studies.audit.side_channels.entry_points import (
+    COVERED_BY,
+    LEDGER,
+    UncoveredError,
+    entry_point_names,
+    entry_points,
+)
+from snugdp_studies.audit.side_channels.inputs import Given, contents, good, inputs
 from snugdp_studies.audit.side_channels.releases import bad_inputs
 
-POINTS = [one.name for one in entry_points()]
+POINTS = entry_point_names()
+SOME = [group for group in inputs("column") if "float" in group[0].form]
+EVERY = 8  # of the forms: each entry point has others. The self-audit tries them all
 
 
 def test_every_estimator_and_query_is_an_entry_point() -> None:
@@ -34,13 +41,13 @@ def test_every_estimator_and_query_is_an_entry_point() -> None:
     assert set(COVERED_BY.values()) <= set(POINTS)
 
 
-@pytest.mark.parametrize("name", POINTS)
-def test_nothing_depends_on_private_cells(name: str) -> None:
-    findings = bad_inputs(names=[name])
+@pytest.mark.parametrize(("turn", "name"), list(enumerate(POINTS)), ids=POINTS)
+def test_nothing_depends_on_private_cells(turn: int, name: str) -> None:
+    findings = bad_inputs(names=[name], part=slice(turn % EVERY, None, EVERY))
     assert findings
     for finding in findings:
         assert finding.passed, str(finding)
-    assert int(findings[0].measured.split()[2]) >= 200
+    assert int(findings[0].measured.split()[2]) >= 10
 
 
 class Needs:
@@ -138,7 +145,7 @@ def planted(leak: Callable[[Any], Any]) -> str:
         leak(numbers(data))
         return snugdp.vote([1, 0], candidates=[0, 1], epsilon=1, ledger=LEDGER)
 
-    finding = bad_input("planted", release, inputs("column"))
+    finding = bad_input("planted", release, SOME)
     return "" if finding.passed else finding.detail
 
 
@@ -197,8 +204,8 @@ def test_what_is_kept_beside_the_value_is_compared() -> None:
     def costly(data: Any) -> Any:
         return snugdp.vote([1], candidates=[0, 1], epsilon=1 + int(np.isnan(numbers(data)).any()), ledger=LEDGER)
 
-    assert "had_missing_" in bad_input("planted", Fitted, inputs("column")).detail
-    assert "kept" in bad_input("planted", costly, inputs("column")).detail
+    assert "had_missing_" in bad_input("planted", Fitted, SOME).detail
+    assert "kept" in bad_input("planted", costly, SOME).detail
 
 
 def test_nothing_to_try_is_no_success() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp.audit.side_channels.canaries import (
+from snugdp_studies.audit.side_channels.canaries import (
     LABEL,
     NUMBER,
     ROWS,
@@ -23,11 +23,11 @@ from snugdp.audit.side_channels.canaries import (
     search_error,
     seen_in,
 )
-from snugdp_studies.audit.side_channels.entry_points import entry_points
+from snugdp_studies.audit.side_channels.entry_points import entry_point_names
 from snugdp_studies.audit.side_channels.releases import kept
 
 
-@pytest.mark.parametrize("name", [one.name for one in entry_points()])
+@pytest.mark.parametrize("name", entry_point_names())
 def test_no_canary_is_found(name: str) -> None:
     for finding in kept([name]):
         assert finding.passed, str(finding)

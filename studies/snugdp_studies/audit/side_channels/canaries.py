@@ -19,7 +19,7 @@ import numpy as np
 
 from snugdp.audit.finding import Finding
 from snugdp.audit.side_channels.calls import watch
-from snugdp.audit.side_channels.inputs import NAMES, Given
+from snugdp_studies.audit.side_channels.inputs import NAMES, Given
 
 NUMBER = 731415.9265358979  # a cell
 LABEL = 58_271_943  # a label, a group or a number of votes

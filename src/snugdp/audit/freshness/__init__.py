@@ -1,1 +1,0 @@
-"""Layer I: noise is new at every draw."""
