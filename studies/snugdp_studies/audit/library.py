@@ -19,9 +19,8 @@ from snugdp_studies.audit.laws.samples import FULL, QUICK, LawEffort
 from snugdp_studies.audit.laws.sources import SITES, laws
 from snugdp_studies.audit.side_channels.canaries import power
 from snugdp_studies.audit.side_channels.doors import doors
-from snugdp_studies.audit.side_channels.entry_points import entry_point_names
+from snugdp_studies.audit.side_channels.entry_points import bad_inputs, entry_point_names, kept
 from snugdp_studies.audit.side_channels.lint import lint
-from snugdp_studies.audit.side_channels.releases import bad_inputs, kept
 
 MODULES: dict[str, Any] = {  # by group, those whose cases are made quickly first
     "framework": framework,

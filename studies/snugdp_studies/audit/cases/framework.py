@@ -99,7 +99,7 @@ def _algorithm(
     algorithm: PrivateAlgorithm[Rows, Any],
     worst: Callable[[], list[Pair]],
     random: Callable[[Generator], Pair] = _random,
-    **claims: bool,
+    **claims: Any,
 ) -> Case[Rows]:
     """What a recipe made. Its certificate has slack of its own, so smaller noise need not be seen."""
     return Case(

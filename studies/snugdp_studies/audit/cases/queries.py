@@ -48,7 +48,7 @@ def _case(
     worst: Callable[[], list[Pair]],
     random: Callable[[Generator], Pair],
     run: Callable[[Rows, Noise], Any] | None = None,
-    **claims: bool,
+    **claims: Any,
 ) -> Case[Rows]:
     """A query by its own ``release``, unless by the short form ``run``."""
     release = run or (lambda rows, noise: query.release(rows, noise=noise))
