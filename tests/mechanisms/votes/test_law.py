@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from snugdp.mechanisms.votes import vote
+from tests.accounting.atoms import gaussian_delta
 from tests.mechanisms.noisy_votes import Noise, Relation, largest_delta, probabilities
 
 NOISES: tuple[Noise, ...] = ("laplace", "gaussian", "gumbel")
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace")
 SMALL = [np.array(c) for c in product(range(4), repeat=3)]
-
-
-def gaussian_delta(mu: float, epsilon: float) -> float:
-    below = NormalDist().cdf
-    return below(mu / 2 - epsilon / mu) - math.exp(epsilon) * below(-mu / 2 - epsilon / mu)
 
 
 @pytest.mark.parametrize("noise", NOISES)
