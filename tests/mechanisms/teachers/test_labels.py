@@ -132,11 +132,6 @@ def test_each_query_has_its_own_answer(noise: Noise) -> None:
     assert confident.draw(Secret(table[:0]), noise).tolist() == []
 
 
-@pytest.mark.parametrize(("sigma", "epsilon"), [("13.8", 6.776), ("21", 4.142), ("30.3", 2.724), ("48.6", 1.606)])
-def test_the_exact_gaussian_column_of_the_reference_table(sigma: str, epsilon: float) -> None:
-    assert gaussian_cost(200, sigma).epsilon_at(1e-5) == pytest.approx(epsilon, rel=3e-3)
-
-
 def test_costs_are_exact() -> None:
     cost = gaussian_cost(7, 0.1, "1/3", Neighbours.REPLACE)
     assert cost.mu_squared == 7 * (200 + 9)
