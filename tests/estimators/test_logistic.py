@@ -47,7 +47,6 @@ from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.targets import ClassTarget, LabelBounds
 from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Logistic
-from tests.effort import often, repeated
 from tests.estimators.test_check_estimator import failures
 from tests.estimators.test_privacy_of_the_face import CANARY, ROWS, SECRET, STRANGE, everything, shows
 from tests.estimators.tiny import Tiny
@@ -458,8 +457,8 @@ VALUES = {
 }
 
 
-@repeated
-@pytest.mark.parametrize("given", [{}, {"noise": Simulation(0)}][: often(1, 2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [{}, {"noise": Simulation(0)}])
 def test_scikit_learns_own_battery(given: dict[str, Any]) -> None:
     """What it wants that would betray somebody must fail, and nothing else may but what noise on ten rows decides."""
     noisy = {"check_classifiers_one_label": "noise on ten rows"}
