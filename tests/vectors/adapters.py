@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from snugdp import Cost, Guarantee
-from snugdp.accounting import composition, discrete, gaussian, pairs, renyi
+from snugdp.accounting import composition, discrete, gaussian, pairs, renyi, variation
 from snugdp.accounting.objective import linear
 from snugdp.accounting.objective.run import RunCost, log_det
 from snugdp.accounting.output import posterior
@@ -312,8 +312,26 @@ NUMERICS: Mapping[str, Adapter] = {
     "discrete_gaussian_delta": lambda sigma2, sensitivity, epsilon: {
         "delta": pairs.discrete_gaussian(sigma2, sensitivity, epsilon)
     },
-    "charge": lambda epsilon, delta, tau: {
-        "delta_total": Cost(epsilon=epsilon, delta=delta, variation=tau).delta_at(epsilon)
+    "tv_unimodal": lambda eta, grid_exponent, gaussian_sd_exponents: {
+        "tau": variation.unimodal(
+            eta,
+            Fraction(2) ** grid_exponent,
+            [variation.gaussian_peak(Fraction(2) ** k) for k in gaussian_sd_exponents],
+        )
+    },
+    "tv_random_offset": lambda eta2, d, grid_exponent, offset_bits: {
+        "tau": variation.random_offset(eta2, d, Fraction(2) ** grid_exponent, offset_bits=offset_bits)
+    },
+    "tv_bounded_density": lambda eta, grid_exponent, d, density_bound, radius, tail: {
+        "tau": variation.bounded_density(
+            eta, Fraction(2) ** grid_exponent, d, density=density_bound, radius=radius, tail=tail
+        )
+    },
+    "charge": lambda epsilon, delta, tau: {"delta_total": variation.charge(epsilon, delta, tau)},
+    "eta": lambda grad_norm, grad_error, strong_convexity, noise_lattice, d: {
+        "eta2": variation.solver_error(
+            grad_norm, grad_error, strong_convexity, noise_lattice=noise_lattice, dimension=d
+        )
     },
 }
 

@@ -265,14 +265,6 @@ def test_general_calibration_is_safe_and_tight() -> None:
 # --- the rest ---
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "m"),
-    [(0.1, 1e-6, 0.02640810383983127), (1, 1e-6, 0.22908694272827254), (4, 1e-6, 0.8158649353764221)],
-)
-def test_reference_values(epsilon: float, delta: float, m: float) -> None:
-    assert linear.calibrate(epsilon, delta) == pytest.approx(m, rel=1e-12)
-
-
 def test_smallest_ridge_is_on_the_safe_side() -> None:
     for square, kappa in ((Fraction(2), Fraction(1, 3)), (Fraction(10**9, 7), Fraction(3, 10**7))):
         ridge = smallest_ridge(square, kappa)

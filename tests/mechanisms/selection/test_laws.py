@@ -19,6 +19,7 @@ from scipy import special, stats
 
 from snugdp import Budget, Cost, Plan, Selection
 from snugdp.accounting import gaussian
+from tests.accounting.hockey import hockey_stick
 from tests.mechanisms.selection.test_select import LAWS, Script, Told, law_named, paid, value_of
 from tests.plans import plan_of
 
@@ -56,10 +57,6 @@ def winners(counts: Floats, p: Floats, rank: Sequence[float] | Floats) -> Floats
     result[-1] += result[refused].sum()
     result[refused] = 0.0
     return result
-
-
-def hockey(p: Floats, q: Floats, epsilon: float) -> float:
-    return float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
 
 
 def cut(counts: Floats, most: int, *, leak: bool = False) -> Floats:
@@ -138,7 +135,7 @@ def excess(name: str, counts: Floats, trials: int = 400) -> float:
         p, q = pairs(generator, run_budget(name))
         order = ranks(generator, p, q)
         a, b = winners(counts, p, order), winners(counts, q, order)
-        worst = max(worst, hockey(a, b, 1.0), hockey(b, a, 1.0))
+        worst = max(worst, hockey_stick(a, b, 1.0), hockey_stick(b, a, 1.0))
     return worst - float(BUDGET.delta)
 
 
@@ -155,7 +152,7 @@ def test_the_attack_comes_close(name: str) -> None:
     more = Budget(generous.epsilon * Fraction(4, 3), generous.delta * Fraction(4, 3))
     p, q = extreme(more)
     found = max(
-        hockey(winners(masses(name), a, order), winners(masses(name), b, order), 1.0)
+        hockey_stick(winners(masses(name), a, order), winners(masses(name), b, order), 1.0)
         for order in permutations(range(4))
         for a, b in ((p, q), (q, p))
     )
@@ -178,7 +175,7 @@ def test_a_cut_that_runs_on_breaks_the_claim() -> None:
 
     def worst(counts: Floats) -> float:
         return max(
-            hockey(winners(counts, a, order), winners(counts, b, order), 1.0)
+            hockey_stick(winners(counts, a, order), winners(counts, b, order), 1.0)
             for order in permutations(range(4))
             for a, b in ((p, q), (q, p))
         )
@@ -215,5 +212,5 @@ def test_gaussian_runs_under_adversarial_scores(name: str) -> None:
             order[np.argsort(ratio)[lowest]] += 1e6
             for rank in (order, ratio, -ratio):
                 first, second = winners(masses(name), a, rank), winners(masses(name), b, rank)
-                worst = max(worst, hockey(first, second, 1.0), hockey(second, first, 1.0))
+                worst = max(worst, hockey_stick(first, second, 1.0), hockey_stick(second, first, 1.0))
     assert 0.2 * 0.05 < worst <= 0.05
