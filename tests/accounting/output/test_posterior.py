@@ -12,12 +12,9 @@ from scipy.special import ndtr
 
 from snugdp.accounting.output import posterior
 from snugdp.accounting.output.posterior_search import certified, rho_guess, rho_max
+from tests.accounting.atoms import exact
 
 Array = NDArray[np.float64]
-
-
-def typed(number: float) -> Fraction:
-    return Fraction(repr(number))
 
 
 def hockey(m: Array, s2: Array, e: Array) -> Array:
@@ -130,9 +127,9 @@ SETTINGS = [
 def test_the_certified_strength_holds_everywhere_and_is_nearly_the_largest(
     leverage: float, mu: float, slack: float
 ) -> None:
-    added = typed(leverage)
+    added = exact(leverage)
     removed = added / (1 + added)
-    rho = rho_max(added, removed, typed(mu) ** 2, typed(slack))
+    rho = rho_max(added, removed, exact(mu) ** 2, exact(slack))
     assert rho > 0
     reach = 3 * mu * math.sqrt(2 * math.log(4 / slack)) + 3 * mu**2 + 40 * leverage
     levels = np.linspace(-reach, reach, 200_001)
@@ -150,11 +147,11 @@ def test_the_certified_strength_holds_everywhere_and_is_nearly_the_largest(
 def test_what_is_too_strong_is_never_certified() -> None:
     """Slightly above the crossing there is no certificate; where the variance alone is too much, none at all."""
     for leverage, mu, slack in SETTINGS[:4]:
-        added = typed(leverage)
+        added = exact(leverage)
         guess = rho_guess(leverage, leverage / (1 + leverage), mu, slack)
         too_much = Fraction(guess * (1 + 2.0**-18)) ** 2
         sides = [posterior.corner("add", added, too_much), posterior.corner("remove", added / (1 + added), too_much)]
-        assert not all(certified(side, typed(mu) ** 2, typed(slack)) for side in sides)
+        assert not all(certified(side, exact(mu) ** 2, exact(slack)) for side in sides)
     assert rho_max(Fraction(1), Fraction(1, 2), Fraction(1, 100), Fraction(1, 10**7)) == 0
 
 
