@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from snugdp.accounting import selection
-from snugdp.accounting.selection.run_counts import FLOATS, Floats, Law
+from snugdp.accounting.selection.laws import FLOATS, Floats, Law
 from snugdp.numerics import balls
 
 LAWS: dict[str, Law] = {

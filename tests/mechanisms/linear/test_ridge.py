@@ -13,8 +13,7 @@ import pytest
 
 from snugdp import Budget, MemoryLedger, Simulation
 from snugdp.accounting import gaussian
-from snugdp.accounting.output.posterior import leverages, log_lipschitz_sensitivity
-from snugdp.accounting.output.posterior_search import rho_guess, rho_max
+from snugdp.accounting.output.posterior import leverages, log_lipschitz_sensitivity, rho_guess, rho_max
 from snugdp.ledger.errors import BudgetExceededError
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.mechanisms.linear.base import Design, Method
