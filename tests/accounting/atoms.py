@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from scipy.special import ndtr
@@ -49,7 +50,11 @@ def exact(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
+def composed(epsilon: float, atoms: Sequence[Atom], mu_squared: Fraction = Fraction(0)) -> float:
+    """What Theorem T says about these atoms beside a Gaussian part."""
+    return composition.delta(mu_squared=mu_squared, atoms=tuple(atoms), epsilon=exact(epsilon))
+
+
 def claimed(epsilon: float, branches: tuple[Branch, ...], mu_squared: Fraction = Fraction(0), times: int = 1) -> float:
-    """What Theorem T says about one direction of an atom."""
-    atoms = (Atom(branches, branches),) * times
-    return composition.delta(mu_squared=mu_squared, atoms=atoms, epsilon=exact(epsilon))
+    """The same of one direction of an atom."""
+    return composed(epsilon, (Atom(branches, branches),) * times, mu_squared)

@@ -17,8 +17,6 @@ from snugdp.accounting import gaussian
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import rational, readings
 
-from .hockey import from_loss
-
 mus = st.floats(1e-6, 60)
 levels = st.floats(-30, 200)
 goals = st.floats(-300, -0.001).map(lambda x: 10.0**x)
@@ -71,29 +69,10 @@ def test_delta_at_the_ends_of_its_range() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.floats(0.05, 8), st.floats(-4, 8))
-def test_delta_by_quadrature(mu: float, epsilon: float) -> None:
-    assert gaussian.delta(mu, epsilon) == pytest.approx(
-        from_loss(lambda t: mu * t + mu**2 / 2, epsilon), rel=1e-6, abs=1e-12
-    )
-
-
-@settings(max_examples=60, deadline=None)
 @given(st.floats(0.01, 20), st.floats(-5, 20))
 def test_delta_agrees_with_dp_accounting(mu: float, epsilon: float) -> None:
     reference = GaussianPrivacyLoss(1 / mu).get_delta_for_epsilon(epsilon)
     assert gaussian.delta(mu, epsilon) == pytest.approx(reference, rel=1e-9, abs=1e-14)
-
-
-@settings(max_examples=60, deadline=None)
-@given(mus, levels, st.floats(1.001, 2))
-def test_delta_is_monotone_and_dual(mu: float, epsilon: float, factor: float) -> None:
-    here = gaussian.delta(mu, epsilon)
-    assert gaussian.delta(mu * factor, epsilon) >= here * (1 - 1e-13)
-    assert gaussian.delta(mu, epsilon + factor) <= here * (1 + 1e-13)
-    assert here >= -math.expm1(min(epsilon, 0))
-    dual = -math.expm1(epsilon) + math.exp(epsilon) * gaussian.delta(mu, -epsilon)
-    assert here == pytest.approx(dual, rel=1e-12, abs=1e-13 * max(1, math.exp(min(epsilon, 700))))
 
 
 @settings(max_examples=80, deadline=None)
@@ -127,15 +106,6 @@ def test_inverse_problems_at_the_ends() -> None:
     assert gaussian.epsilon("1e100", "0.5") == pytest.approx(5e199, rel=1e-13)
     assert gaussian.epsilon("1e300", "0.5") == math.inf
     assert gaussian.mu("1e6", "0.999") == pytest.approx(1417.30787882, rel=1e-10)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.floats(0.01, 50), st.floats(-15, -0.1).map(lambda x: 10.0**x))
-def test_round_trip(mu: float, delta: float) -> None:
-    level = gaussian.epsilon(mu, delta)
-    if level > 0:
-        assert gaussian.delta(mu, level) <= delta * (1 + 1e-15)
-        assert gaussian.mu(level, delta) == pytest.approx(mu, rel=1e-9)
 
 
 @settings(max_examples=60, deadline=None)

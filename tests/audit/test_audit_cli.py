@@ -22,6 +22,7 @@ from snugdp.core.guarantee import Cost
 from snugdp.report.audit import drawn as shown
 from snugdp.report.audit import page, pictures
 from snugdp.report.words import missed
+from tests.accounting.atoms import gaussian_delta
 from tests.audit.toys import case, laplace_sum
 
 ONE = "framework: distance, Laplace"
@@ -47,8 +48,7 @@ def test_findings_as_json() -> None:
 
 
 def test_mistakes_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_ours", lambda group=None: iter(()))
-    monkeypatch.setattr(registry, "registered", lambda group=None: ())
+    monkeypatch.setattr(registry, "_built", lambda group: ())  # no case has to be made
     for words, said in ((["nobody"], "no case"), (["framework", "--layers", "Q"], "no layer Q")):
         result = run(*words, "--processes", "1")
         assert result.exit_code == 1
@@ -145,14 +145,10 @@ def test_pictures_stay_inside() -> None:
 def test_errors_are_those_of_the_gaussian_mechanism() -> None:
     cost = Cost(mu=1)
     at = np.linspace(-6.0, 6.0, 481).tolist()
-    lines = [(epsilon, gaussian_delta(epsilon)) for epsilon in at]
+    lines = [(epsilon, gaussian_delta(1, epsilon)) for epsilon in at]
     assert lines[300][1] == pytest.approx(cost.delta_at(at[300]))
     for rate in (0.01, 0.2, 0.5, 0.9):
         assert missed(lines, rate, both=False) == pytest.approx(norm.cdf(norm.isf(rate) - 1), abs=1e-4)
-
-
-def gaussian_delta(epsilon: float) -> float:
-    return float(norm.cdf(0.5 - epsilon) - np.exp(epsilon) * norm.cdf(-0.5 - epsilon))
 
 
 def test_a_case_is_drawn_once_and_what_failed_comes_first() -> None:

@@ -77,11 +77,3 @@ def test_lower_deltas_are_below_the_truth() -> None:
     assert np.all(0.7 * truth < low)
     assert np.all(low < truth)
     assert np.all(low < mean)
-
-
-def test_an_error_is_a_failure() -> None:
-    def broken(data: Secret[Rows], noise: Noise) -> float:
-        raise RuntimeError
-
-    (found,) = end_to_end(case(broken, Cost(mu=1)), runs=3)
-    assert (found.passed, found.detail) == (False, "RuntimeError")

@@ -10,12 +10,15 @@ import pytest
 
 import snugdp
 from snugdp.audit import registry
+from snugdp.audit.density.density import density
 from snugdp.audit.effort import QUICK
+from snugdp.audit.end_to_end import end_to_end
 from snugdp.audit.finding import LAYERS, Case
 from snugdp.audit.jobs import Job, Walks, jobs_of_cases, jobs_of_the_library, perform
 from snugdp.audit.replay import path, realised_by
 from snugdp.audit.run import Report, audit
-from snugdp.audit.steps.neighbour import exceeds
+from snugdp.audit.steps.neighbour import exceeds, neighbour
+from snugdp.audit.steps.run_count import hidden_runs
 from snugdp.audit.steps.stepwise import bills
 from snugdp.core.guarantee import Cost
 from snugdp.noise.recording import Witness
@@ -97,6 +100,22 @@ def test_a_mechanism_that_raises_fails_and_the_others_are_audited() -> None:
     report = audit([replace(good, name="broken", run=broken), good], layers="NL")
     assert {finding.case for finding in report.failures} == {"broken"}
     assert {finding.case for finding in report.findings} == {"broken", "good"}
+
+
+@pytest.mark.parametrize("layer", [density, neighbour, end_to_end, hidden_runs])
+def test_an_error_is_a_failure_that_tells_no_value(layer: Any) -> None:
+    def broken(data: Any, noise: Any) -> Any:
+        raise ValueError("918273645")
+
+    (found,) = layer(case(broken, Cost(mu=1), transcript=layer is not hidden_runs))
+    assert not found.passed
+    assert "ValueError" in found.detail
+    assert "918273645" not in str(found)
+
+
+@pytest.mark.parametrize("layer", [density, neighbour])
+def test_draws_that_are_not_promised_are_not_looked_at(layer: Any) -> None:
+    assert layer(case(gaussian_sum(), Cost(mu=1), transcript=False)) == []
 
 
 def test_nothing_is_no_pass() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -54,6 +55,11 @@ def _law(z: Floats, noise: Noise) -> tuple[Floats, Floats]:
 def probabilities(counts: ArrayLike, noise: Noise, scale: float) -> Floats:
     """The probability of every candidate to win."""
     return np.exp(log_probabilities(counts, scale, noise))
+
+
+def joint(laws: Iterable[Floats]) -> Floats:
+    """The law of independent answers together."""
+    return functools.reduce(lambda found, law: np.outer(found, law).ravel(), laws, np.ones(1))
 
 
 def largest_delta(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 from scipy import special
@@ -23,22 +23,34 @@ Table = Mapping[str, list[Any]]
 class Scripted(Simulation):
     """Writes down every private vector that gets noise and its deviation; answers with zeros or as it did before."""
 
-    def __init__(self, answers: list[list[int]] | None = None, seed: int | None = None) -> None:
+    def __init__(self, answers: list[Any] | None = None, seed: int | None = None) -> None:
         super().__init__(seed or 0)
         self.answers, self.noisy = answers, seed is not None
-        self.seen: list[tuple[list[int], Fraction]] = []
-        self.said: list[list[int]] = []
+        self.seen: list[tuple[list[Fraction], Fraction]] = []
+        self.said: list[Any] = []
 
-    def add_integers(self, values: Any, law: Any) -> list[int]:
+    def _say(self, inside: list[Any], law: Any, noisy: Callable[[], Any], plain: Any) -> Any:
         assert isinstance(law, Gaussian)
-        inside = [int(value) for value in unwrap(values)]
-        self.seen.append((inside, law.sigma))
-        if self.answers is not None:
-            answer = self.answers[len(self.said)]
-        else:
-            answer = super().add_integers(values, law) if self.noisy else [0] * len(inside)
+        self.seen.append(([Fraction(value) for value in inside], law.sigma))
+        answer = self.answers[len(self.said)] if self.answers is not None else noisy() if self.noisy else plain
         self.said.append(answer)
         return answer
+
+    def add(self, value: Any, law: Any, *, grid: int = 0, stretch: Any = None) -> Fraction:
+        inside, add = [unwrap(value)], super().add
+        return cast(Fraction, self._say(inside, law, lambda: add(value, law, grid=grid), Fraction(0)))
+
+    def add_integers(self, values: Any, law: Any) -> list[int]:
+        inside, add = [int(value) for value in unwrap(values)], super().add_integers
+        return cast(list[int], self._say(inside, law, lambda: add(values, law), [0] * len(inside)))
+
+    def distance_squared(self, other: Scripted) -> Fraction:
+        """The square of the Gaussian distance between what the two of them saw, over all that was released."""
+        assert [sigma for _, sigma in self.seen] == [sigma for _, sigma in other.seen]
+        square = Fraction(0)
+        for (mine, sigma), (yours, _) in zip(self.seen, other.seen, strict=True):
+            square += sum(((a - b) ** 2 for a, b in zip(mine, yours, strict=True)), Fraction(0)) / sigma**2
+        return square
 
 
 def schema_of(entries: int, intercept: bool = False, norm: float = 1) -> Schema:
@@ -64,14 +76,7 @@ def mu_squared(method: Method, table: Table, other: Table, schema: Schema, *, se
     second = Scripted(first.said)
     two = run(method, other, schema, second)
     assert one.theta.tolist() == two.theta.tolist()  # all that is returned is a function of what is released
-    assert [sigma for _, sigma in first.seen] == [sigma for _, sigma in second.seen]
-    return sum(
-        (
-            Fraction(sum((a - b) ** 2 for a, b in zip(mine, yours, strict=True))) / sigma**2
-            for (mine, sigma), (yours, _) in zip(first.seen, second.seen, strict=True)
-        ),
-        Fraction(0),
-    )
+    return first.distance_squared(second)
 
 
 def hockey_stick(square: Fraction, epsilon: float) -> float:

@@ -98,8 +98,8 @@ def test_numbers_beyond_floats() -> None:
     assert solution([[big]], [big], ONE, Fraction(1), Fraction(1, 10**6))[0] == pytest.approx(1, abs=1e-6)
 
 
-def _value(gram: list[list[int]], cross: list[int], unit: Fraction, lam: Fraction) -> Fraction:
-    return log_lipschitz(gram, cross, unit=unit, ridge=lam, y_bound=ONE, x_bound=ONE, accuracy=Fraction(1, 1 << 60))
+def _value(gram: list[list[int]], cross: list[int], unit: Fraction, lam: Fraction, bits: int = 60) -> Fraction:
+    return log_lipschitz(gram, cross, unit=unit, ridge=lam, y_bound=ONE, x_bound=ONE, accuracy=Fraction(1, 1 << bits))
 
 
 @repeated
@@ -139,7 +139,7 @@ def test_sensitivities_over_random_and_degenerate_neighbours() -> None:
 def test_coefficients_that_are_exactly_zero(gram: list[list[int]], cross: list[int], lam: Fraction) -> None:
     """The square of a ball around 0 must be a number: as a power it is none, and the search would never end."""
     theta = np.linalg.solve(np.array(gram) + float(lam) * np.eye(2), np.array(cross))
-    found = ridge.log_lipschitz(gram, cross, unit=ONE, ridge=lam, y_bound=ONE, x_bound=ONE, accuracy=Fraction(1, 2**20))
+    found = _value(gram, cross, ONE, lam, 20)
     assert float(found) == pytest.approx(np.log(1 + np.linalg.norm(theta)), abs=1e-5)
 
 
@@ -150,7 +150,5 @@ def test_random_small_tables_with_zeros() -> None:
         gram = (rows.T @ rows).tolist()
         theta = rng.integers(-1, 2, 3)
         cross = ((rows.T @ rows + 2 * np.eye(3, dtype=int)) @ theta).tolist()
-        found = ridge.log_lipschitz(
-            gram, cross, unit=ONE, ridge=Fraction(2), y_bound=ONE, x_bound=ONE, accuracy=Fraction(1, 2**20)
-        )
+        found = _value(gram, cross, ONE, Fraction(2), 20)
         assert float(found) == pytest.approx(np.log(1 + np.linalg.norm(theta)), abs=1e-5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,9 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp import Budget, Cost, Ledger, LedgerError, MemoryLedger, Refused, Released
+from snugdp import Budget, Cost, Ledger, LedgerError, MemoryLedger, Refused
 from snugdp.ledger.question import question
 from snugdp.noise import Laplace
-from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.release.stages import Advance
 from snugdp.secrecy.secret import PrivateComputationError, Secret
@@ -46,28 +44,6 @@ def test_a_stage_pays_once_however_often_its_purse_is_copied() -> None:
     assert count.draws == 1
 
 
-class Loud(Shelf):
-    """A ledger of one's own that says what it could not store."""
-
-    def __init__(self, kind: type[Exception]) -> None:
-        super().__init__(hash="a record")
-        self.kind = kind
-
-    def settle(self, receipt: Any, body: str | None) -> str | None:
-        raise self.kind(f"could not store {body}")
-
-
-@pytest.mark.parametrize("kind", [LedgerError, OSError])
-def test_a_ledger_that_quotes_what_it_could_not_store(kind: type[Exception]) -> None:
-    ledger: Any = Loud(kind)
-    ledger.hash = f"a record of {kind.__name__}"
-    for _ in range(2):  # the second call holds what the first one has drawn
-        outcome, error = ended(lambda: made(lambda data, noise: CANARY)([1], ledger=ledger))
-        assert outcome is None
-        assert type(error) is LedgerError
-        assert CANARY not in shown(error)
-
-
 def test_a_full_disk_does_not_carry_the_draw(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "people.ledger", dataset="people", budget=Budget(9, 0.1)) as ledger:
 
@@ -95,26 +71,6 @@ def test_what_a_draw_raises_is_not_even_looked_at() -> None:
     shelf: Any = Shelf(hash="evil")
     assert isinstance(made(draw)([1], ledger=shelf), Refused)
     assert len(shelf.stored) == 1
-
-
-@pytest.mark.parametrize("kind", ["partial", "coroutine", "agenerator", "class"])
-def test_what_could_draw_later_is_refused(kind: str) -> None:
-    def draw(data: Any, noise: Any) -> Any:
-        later = functools.partial(noise.add, data.map(len), Laplace(1))
-
-        async def awaited() -> Any:
-            return later()
-
-        async def generated() -> Any:
-            yield later()
-
-        if kind == "coroutine":
-            found = awaited()
-            found.close()
-            return found
-        return {"partial": later, "agenerator": generated(), "class": Count}[kind]
-
-    assert isinstance(made(draw)([1]), Refused)
 
 
 def test_an_exception_without_a_module_stays_inside() -> None:
@@ -147,10 +103,3 @@ def test_a_draw_that_cannot_be_called_is_refused_when_it_is_given(draw: Any) -> 
     wrong: Any = None if draw is None else lambda: 1
     with pytest.raises(TypeError, match="distance must be a function"):
         snugdp.from_distance(distance=wrong, draw=lambda data, noise: 1, budget=Budget(1, 1e-6))
-
-
-def test_a_release_still_works() -> None:
-    assert isinstance(made(lambda data, noise: float(noise.add(data.map(len), Laplace(1))))([1]), Released)
-    assert (
-        ReleaseContext(None, None, Budget(1, 0)).pay(PLAN, lambda *_: (_ for _ in ()).throw(ValueError(CANARY))).refused
-    )

@@ -224,3 +224,15 @@ def test_theorem_a2_needs_the_sum() -> None:
     for epsilon in (-0.5, 0.0, 0.3, 0.6, 1.0):
         assert hockey_stick(p, q, epsilon) <= claim.delta_at(epsilon) + 1e-12
     assert hockey_stick(p, q, 0.3) > max(Cost(epsilon=e_mech).delta_at(0.3), failure) + 0.01
+
+
+def test_one_sided_certificates_do_not_pay_the_maximum() -> None:
+    """The neighbour is certified with itself first; in the other order the outputs are not close."""
+    level, failure, seen = np.log(2), 0.05, 0.5
+    m, m2 = np.array([seen, 1 - seen]), np.array([0.0, 1.0])
+    assert hockey_stick(m2, m, level) == 0  # the neighbour first: certified, and it always passes
+    assert hockey_stick(m, m2, level) == seen  # this data set first: not certified, and it passes rarely
+    d_test = 1 - failure  # so the test is (0, d_test)-close
+    exact = hockey_stick(np.append(failure * m, 1 - failure), np.append(m2, 0.0), level)
+    assert exact > max(failure, d_test) + 0.02
+    assert exact <= failure + d_test + 1e-12

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from snugdp import Cost, Guarantee
-from snugdp.accounting import composition, discrete, gaussian, pairs, renyi
+from snugdp.accounting import composition, discrete, gaussian, pairs, renyi, variation
 from snugdp.accounting.objective import linear
 from snugdp.accounting.objective.run import RunCost, log_det
 from snugdp.accounting.output import posterior
@@ -24,6 +24,7 @@ from snugdp.tables.losses.losses import LogCosh
 from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp_studies.paper import figure3
+from tests.accounting.atoms import exact
 from tests.mechanisms import noisy_votes
 from tests.mechanisms.objective.reference import minimise
 from tests.vectors.formulas import FORMULAS
@@ -63,7 +64,7 @@ def _gaussians(mu_test: float, mu_mech: float) -> Cost:
 
 
 def _refuse(mu_test: float, mu_mech: float, delta_fail: float, eps: float) -> float:
-    return Guarantee(_gaussians(mu_test, mu_mech), Fraction(repr(delta_fail))).delta_at(eps)
+    return Guarantee(_gaussians(mu_test, mu_mech), exact(delta_fail)).delta_at(eps)
 
 
 def _calibrate(mu_test: float, mu_mech: float, delta_fail: float, eps: float) -> float:
@@ -71,7 +72,7 @@ def _calibrate(mu_test: float, mu_mech: float, delta_fail: float, eps: float) ->
 
 
 def _objective_composition(eps: float, m: list[float], kappa: list[float], mu_gaussian: float) -> dict[str, float]:
-    runs = [RunCost(Fraction(repr(a)) ** 2, Fraction(repr(b)), "class_t") for a, b in zip(m, kappa, strict=True)]
+    runs = [RunCost(exact(a) ** 2, exact(b), "class_t") for a, b in zip(m, kappa, strict=True)]
     atoms = [run.atom for run in runs]
     sides = {
         "add": tuple(composition.Atom(add=atom.add, remove=atom.add) for atom in atoms),
@@ -82,25 +83,25 @@ def _objective_composition(eps: float, m: list[float], kappa: list[float], mu_ga
 
 
 def _objective_calibration(eps: float, delta: float, B: float, tau: float) -> dict[str, float]:
-    m, square = linear.calibrate(eps, delta), Fraction(repr(B)) ** 2
-    budget = Fraction(repr(eps)), Fraction(repr(delta))
+    m, square = linear.calibrate(eps, delta), exact(B) ** 2
+    budget = exact(eps), exact(delta)
     kappa = linear.largest_kappa(*budget, [Fraction(m) ** 2], [Fraction(1)], Fraction(0))
     return {
         "m": m,
         "sigma": B * tau / m,
-        "lam_free": float(2 * square / Fraction(repr(eps))),
+        "lam_free": float(2 * square / exact(eps)),
         "lam_free_tight": float(square / kappa),
     }
 
 
 def _objective_general(eps: float, delta: float, B: float, tau: float, lam: float) -> dict[str, float]:
-    kappa = Fraction(repr(B)) ** 2 / Fraction(repr(lam))
+    kappa = exact(B) ** 2 / exact(lam)
     m = linear.calibrate_general(eps, delta, [kappa])
     return {"beta": float(log_det(kappa)), "m": m, "sigma": B * tau / m if m else math.inf}
 
 
 def _posterior_pair(direction: str, leverage: float, rho: float, eps: float) -> dict[str, float]:
-    square = Fraction(repr(rho)) ** 2
+    square = exact(rho) ** 2
     side: Any = direction.removesuffix("_corner")
     found = (posterior.corner if direction.endswith("_corner") else posterior.pair)(side, leverage, square)
     m = math.sqrt(found.mean_squared)
@@ -108,7 +109,7 @@ def _posterior_pair(direction: str, leverage: float, rho: float, eps: float) -> 
 
 
 def _log_sensitivity(B: float, lam: float, lambda_min: float) -> dict[str, float]:
-    square = Fraction(repr(B)) ** 2
+    square = exact(B) ** 2
     add, both = (
         float(posterior.log_lipschitz_sensitivity(square, lam, lambda_min, removal=removal))
         for removal in (False, True)
@@ -117,8 +118,8 @@ def _log_sensitivity(B: float, lam: float, lambda_min: float) -> dict[str, float
 
 
 def _posterior_strength(lam: float, lambda_tilde: float, B: float, mu3: float, d0: float) -> dict[str, float]:
-    added, removed = posterior.leverages(Fraction(repr(B)) ** 2, lam, lambda_tilde)
-    rho = rho_max(added, removed, Fraction(repr(mu3)) ** 2, Fraction(repr(d0)))
+    added, removed = posterior.leverages(exact(B) ** 2, lam, lambda_tilde)
+    rho = rho_max(added, removed, exact(mu3) ** 2, exact(d0))
     return {"leverage_add": float(added), "leverage_remove": float(removed), "rho": float(rho)}
 
 
@@ -127,8 +128,8 @@ def _posterior_release(
     eps: float, delta: float, lam: float, lambda_min: float, theta_norm: float, B: float, By: float,
     share1: float, share2: float, f0: float, f1: float, f2: float, Z1: float, Z2: float,
 ) -> dict[str, float]:  # fmt: skip
-    d0, d1, d2 = (Fraction(repr(delta)) * Fraction(repr(part)) for part in (f0, f1, f2))
-    mu = gaussian.mu(eps, Fraction(repr(delta)) - d0 - d1 - d2)
+    d0, d1, d2 = (exact(delta) * exact(part) for part in (f0, f1, f2))
+    mu = gaussian.mu(eps, exact(delta) - d0 - d1 - d2)
     curvature = 0.0
     if share1:
         curvature = max(0.0, lambda_min + B**2 / (mu * math.sqrt(share1)) * (Z1 - gaussian.threshold(1, d1)))
@@ -149,7 +150,7 @@ def _posterior_release(
 
 def _output_noise(B: float, lam: float, lambda_tilde: float, rbar: float, mu3: float) -> dict[str, float]:
     sensitivity = posterior.output_sensitivity(B, lam, lambda_tilde, rbar)
-    return {"sensitivity": float(sensitivity), "sd": float(sensitivity / Fraction(repr(mu3)))}
+    return {"sensitivity": float(sensitivity), "sd": float(sensitivity / exact(mu3))}
 
 
 _CLOSE = Fraction(1, 10**18)
@@ -161,7 +162,7 @@ class _Ridge:
     def __init__(self, X: list[list[float]], y: list[float], lam: float, width: int) -> None:
         self.bits = max([0, *((Fraction(v).denominator.bit_length() - 1) for row in [*X, y] for v in row)])
         rows, targets = [self.cells(row) for row in X], self.cells(y)
-        self.unit, self.lam = Fraction(1, 4**self.bits), Fraction(repr(lam))
+        self.unit, self.lam = Fraction(1, 4**self.bits), exact(lam)
         self.gram = [[sum(row[i] * row[j] for row in rows) for j in range(width)] for i in range(width)]
         self.cross = [sum(row[i] * target for row, target in zip(rows, targets, strict=True)) for i in range(width)]
 
@@ -182,7 +183,7 @@ class _Ridge:
         return float(ridge.smallest_eigenvalue(self.gram, self.unit, _CLOSE))
 
     def log_lipschitz(self, B: float, By: float) -> float:
-        bounds = {"x_bound": Fraction(repr(B)), "y_bound": Fraction(repr(By))}
+        bounds = {"x_bound": exact(B), "y_bound": exact(By)}
         found = ridge.log_lipschitz(self.gram, self.cross, unit=self.unit, ridge=self.lam, **bounds, accuracy=_CLOSE)
         return float(found)
 
@@ -312,8 +313,26 @@ NUMERICS: Mapping[str, Adapter] = {
     "discrete_gaussian_delta": lambda sigma2, sensitivity, epsilon: {
         "delta": pairs.discrete_gaussian(sigma2, sensitivity, epsilon)
     },
-    "charge": lambda epsilon, delta, tau: {
-        "delta_total": Cost(epsilon=epsilon, delta=delta, variation=tau).delta_at(epsilon)
+    "tv_unimodal": lambda eta, grid_exponent, gaussian_sd_exponents: {
+        "tau": variation.unimodal(
+            eta,
+            Fraction(2) ** grid_exponent,
+            [variation.gaussian_peak(Fraction(2) ** k) for k in gaussian_sd_exponents],
+        )
+    },
+    "tv_random_offset": lambda eta2, d, grid_exponent, offset_bits: {
+        "tau": variation.random_offset(eta2, d, Fraction(2) ** grid_exponent, offset_bits=offset_bits)
+    },
+    "tv_bounded_density": lambda eta, grid_exponent, d, density_bound, radius, tail: {
+        "tau": variation.bounded_density(
+            eta, Fraction(2) ** grid_exponent, d, density=density_bound, radius=radius, tail=tail
+        )
+    },
+    "charge": lambda epsilon, delta, tau: {"delta_total": variation.charge(epsilon, delta, tau)},
+    "eta": lambda grad_norm, grad_error, strong_convexity, noise_lattice, d: {
+        "eta2": variation.solver_error(
+            grad_norm, grad_error, strong_convexity, noise_lattice=noise_lattice, dimension=d
+        )
     },
 }
 

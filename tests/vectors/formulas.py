@@ -38,24 +38,6 @@ def _delta(m: Any, level: Any) -> Any:
     return mp.ncdf(m / 2 - level / m) - mp.exp(level) * mp.ncdf(-m / 2 - level / m)
 
 
-def _tv_unimodal(eta: Any, grid_exponent: Any, gaussian_sd_exponents: list[int]) -> Any:
-    peaks = [1 / (mp.mpf(2) ** k * mp.sqrt(2 * mp.pi)) for k in gaussian_sd_exponents]
-    return {"tau": min(1, sum(min(1, 2 * eta * (mp.mpf(2) ** -grid_exponent + peak)) for peak in peaks))}
-
-
-def _tv_random_offset(eta2: Any, d: Any, grid_exponent: Any, offset_bits: Any) -> Any:
-    return {"tau": min(1, d / 2**offset_bits + mp.sqrt(d) * eta2 / mp.mpf(2) ** grid_exponent)}
-
-
-def _tv_bounded_density(*, eta: Any, grid_exponent: Any, d: Any, density_bound: Any, radius: Any, tail: Any) -> Any:
-    cells = 2 * radius / mp.mpf(2) ** grid_exponent + 1
-    return {"tau": min(1, d * min(1, 2 * eta * density_bound * cells + tail))}
-
-
-def _eta(grad_norm: Any, grad_error: Any, strong_convexity: Any, noise_lattice: Any, d: Any) -> Any:
-    return {"eta2": (grad_norm + grad_error + noise_lattice / 2 * mp.sqrt(d)) / strong_convexity}
-
-
 def _floored(m: Any, floor: Any, level: Any) -> Any:
     """Of the loss max(Gaussian loss, floor)."""
     return _delta(m, level) if level >= floor else 1 - mp.exp(level - floor) * (1 - _delta(m, floor))
@@ -152,12 +134,6 @@ def _glm_renyi(m: Any, kappa: Any, order: Any) -> Any:
 
 
 FORMULAS: Mapping[str, Mapping[str, Adapter]] = {
-    "numerics": {
-        "tv_unimodal": formula(_tv_unimodal),
-        "tv_random_offset": formula(_tv_random_offset),
-        "tv_bounded_density": formula(_tv_bounded_density),
-        "eta": formula(_eta),
-    },
     "linear": {
         "objpert_profile": formula(_objective_profile),
         "objpert_rdp": formula(_objective_renyi),

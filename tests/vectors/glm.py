@@ -15,6 +15,7 @@ from snugdp.accounting.objective import glm, multiclass
 from snugdp.accounting.objective.run import Kind, RunCost, critical_loss
 from snugdp.accounting.output.glm import Constants, LossConstants, ShapedNoise, TestedRelease, displacement
 from snugdp.tables.losses.losses import LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
+from tests.accounting.atoms import exact
 
 CURVES: Mapping[str, Kind] = {
     "logistic": "logistic",
@@ -35,10 +36,6 @@ def constants_of(loss: Loss) -> LossConstants:
     assert loss.log_lipschitz is not None
     assert loss.curvature_bound is not None
     return LossConstants(loss.slope, loss.curvature, loss.log_lipschitz, loss.curvature_bound)
-
-
-def exact(number: float) -> Fraction:
-    return Fraction(repr(number))
 
 
 def _constants(loss: str, B: float, **rest: float) -> dict[str, float]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from snugdp.accounting import selection
+from tests.accounting.atoms import exact
 
 Adapter = Callable[..., Any]
 
@@ -36,14 +37,10 @@ class Bounds:
 def law(description: Mapping[str, Any]) -> selection.Law:
     """The law that a case describes."""
     if description["law"] == "tnb":
-        return selection.NegativeBinomial(_exact(description["eta"]), _exact(description["gamma"]))
+        return selection.NegativeBinomial(exact(description["eta"]), exact(description["gamma"]))
     if description["law"] == "poisson":
-        return selection.Poisson(_exact(description["mean"]))
-    return selection.Binomial(description["n"], _exact(description["p"]))
-
-
-def _exact(value: float) -> Fraction:
-    return Fraction(repr(value))
+        return selection.Poisson(exact(description["mean"]))
+    return selection.Binomial(description["n"], exact(description["p"]))
 
 
 def _delta(method: str) -> Adapter:
@@ -70,11 +67,11 @@ def _liu_talwar(eps_star: float, delta_star: float, tau: float, delta2: float) -
 
 
 def _renyi(mu: float, order: float, order_hat: float, eta: float, gamma: float) -> float:
-    return selection.renyi_tnb(selection.NegativeBinomial(_exact(eta), _exact(gamma)), mu, order, order_hat)
+    return selection.renyi_tnb(selection.NegativeBinomial(exact(eta), exact(gamma)), mu, order, order_hat)
 
 
 def _cut(gamma: float, T: int) -> dict[str, float]:
-    exceed = selection.beyond(selection.NegativeBinomial(Fraction(1), _exact(gamma)), T)
+    exceed = selection.beyond(selection.NegativeBinomial(Fraction(1), exact(gamma)), T)
     return {"p_exceed": exceed, "min_cap_extra_delta": exceed, "conditional_C2_factor": 1 / (1 - exceed)}
 
 

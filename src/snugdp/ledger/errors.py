@@ -47,3 +47,6 @@ class LedgerWriteError(LedgerError):
 
 class ForeignProcessError(LedgerError):
     """A ledger was opened by one process and used by another, which was forked from it."""
+
+
+LEDGER_ERRORS = (LedgerError, TamperedLedgerError, KeyConflictError, LedgerWriteError, ForeignProcessError)

@@ -22,7 +22,7 @@ from snugdp.noise.requests import PosteriorDraw, Request, Scattering
 from snugdp.noise.simulation import Simulation
 from snugdp.noise.steps import StepError
 from snugdp.numerics.rationals import Real, rational
-from snugdp.secrecy.secret import Secret
+from snugdp.secrecy.secret import RehearsalEnded, Secret
 
 T = TypeVar("T")
 R = TypeVar("R", bound="_Recorder")
@@ -33,7 +33,7 @@ HIDDEN = ("scatter",)  # where rows are sent is never released, and how many row
 _UNPAID = (*HIDDEN, "reveal")  # before a charge rows are scattered, and what is public about them is read
 
 
-class Impossible(BaseException):
+class Impossible(RehearsalEnded):
     """On these data the recorded answers cannot come about: the walk differs in what is public.
 
     No ``Exception``, so that nothing between the source and the audit takes it for a failed computation.

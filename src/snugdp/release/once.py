@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Receipt
-from snugdp.ledger import LedgerError
+from snugdp.ledger.errors import LEDGER_ERRORS, LedgerError
 from snugdp.ledger.question import Question
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome, UnreadableError, dumps, loads
@@ -108,9 +108,14 @@ class Purchase:
             return error
         if isinstance(error, KeyboardInterrupt):
             return KeyboardInterrupt()
-        kind, said = type(error), error.args[0] if error.args else None
-        ours = kind.__module__ == LedgerError.__module__ and type(self._keeper).__module__.startswith("snugdp.ledger.")
-        return kind(said) if ours and issubclass(kind, LedgerError) and type(said) is str else None
+        from snugdp.ledger.book import Ledger
+        from snugdp.ledger.view import View
+
+        if type(self._keeper) is not Ledger and type(self._keeper) is not View:
+            return None
+        kind = next((kind for kind in LEDGER_ERRORS if type(error) is kind), None)
+        said = error.args[0] if kind is not None and error.args else None
+        return kind(said) if kind is not None and type(said) is str else None
 
     def _go_on(self) -> StoredOutcome:
         if self._receipt is None:

@@ -11,28 +11,22 @@ from itertools import product
 import numpy as np
 import pytest
 
-from snugdp.accounting import composition, gaussian
+from snugdp.accounting import gaussian
 from snugdp.accounting.objective import linear
 from snugdp.accounting.objective.run import RunCost, critical_loss, log_det, smallest_ridge, within
 from snugdp.numerics.rationals import Real, rational
-from tests.accounting.atoms import add_profile, exact, remove_profile
+from tests.accounting.atoms import add_profile, composed, exact, remove_profile
 from tests.accounting.hockey import NODES, WEIGHTS
-from tests.accounting.objective.perturbed import Array, Law, deltas, loss, random_pair, slopes
+from tests.accounting.objective.perturbed import CLASS_T, LEEWAY, Array, Law, deltas, loss, nobody, random_pair, slopes
 from tests.effort import often, repeated
 
 Rows = tuple[Array, Array]
-CLASS_T = ("logcosh", "pseudo_huber")
-LEEWAY = 1 + 1e-7  # floats in the exact laws
-
-
-def noiseless(kind: str, m: float, kappa: float, tau: float = 1.0) -> Law:
-    return Law([], [], kind, tau, 1 / kappa, tau / m)
 
 
 def largest(epsilon: float, m: float, kappa: float, kind: str = "logcosh") -> float:
     """The largest delta over single rows that go, at various targets."""
-    nobody = noiseless(kind, m, kappa)
-    return max(deltas(nobody.more(1.0, float(y)), nobody, [epsilon], 150)[0] for y in np.arange(0, 40, 1.0))
+    empty = nobody(kind, m, kappa)
+    return max(deltas(empty.more(1.0, float(y)), empty, [epsilon], 150)[0] for y in np.arange(0, 40, 1.0))
 
 
 def kappa_limit(
@@ -48,11 +42,6 @@ def kappa_alone(epsilon: Real, m: float | Fraction) -> Fraction:
     """The largest kappa of one run on its own (linear.proof.md, Corollary 1)."""
     level = rational(epsilon, "epsilon")
     return min(level, level / 2 + Fraction(m) ** 2 / 4)
-
-
-def composed(epsilon: float, runs: Sequence[RunCost], mu: float = 0.0) -> float:
-    atoms = tuple(run.atom for run in runs)
-    return composition.delta(mu_squared=exact(mu) ** 2, atoms=atoms, epsilon=exact(epsilon))
 
 
 # --- the theorem, against exact laws ---
@@ -98,12 +87,12 @@ def test_nobody_against_one_row_reaches_the_claim_and_breaks_a_lower_one(epsilon
     m = linear.calibrate(epsilon, delta)
     kappa = float(kappa_alone(epsilon, m))
     assert kappa == pytest.approx(float(kappa_limit(epsilon, delta, [m])), rel=1e-12)
-    nobody = noiseless("logcosh", m, kappa)
-    reached = deltas(nobody, nobody.more(1.0, 0.0), [epsilon])[0]
+    empty = nobody("logcosh", m, kappa)
+    reached = deltas(empty, empty.more(1.0, 0.0), [epsilon])[0]
     assert 0.999 * delta <= reached <= delta * LEEWAY
-    less_noise = noiseless("logcosh", m / 0.95, kappa)
+    less_noise = nobody("logcosh", m / 0.95, kappa)
     assert deltas(less_noise, less_noise.more(1.0, 0.0), [epsilon])[0] > 1.9 * delta
-    without_factor_2 = noiseless("logcosh", gaussian.mu(epsilon, delta), kappa)
+    without_factor_2 = nobody("logcosh", gaussian.mu(epsilon, delta), kappa)
     assert deltas(without_factor_2, without_factor_2.more(1.0, 0.0), [epsilon])[0] > 1.9 * delta
 
 
@@ -122,8 +111,8 @@ def test_huber_is_not_of_class_t() -> None:
     """Removing a row where the second derivative jumps costs the determinant at full slope."""
     epsilon, delta = 1.0, 1e-6
     m = linear.calibrate(epsilon, delta)
-    nobody = noiseless("huber", m, float(kappa_alone(epsilon, m)))
-    assert largest(epsilon, nobody.tau / nobody.sigma, 1 / nobody.ridge, "huber") > 10 * delta
+    empty = nobody("huber", m, float(kappa_alone(epsilon, m)))
+    assert largest(epsilon, empty.tau / empty.sigma, 1 / empty.ridge, "huber") > 10 * delta
 
 
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
@@ -138,8 +127,8 @@ def test_two_coefficients_by_quadrature(kind: str) -> None:
         for held, gone in (((X[:-1], y[:-1]), (X, y)), ((X, y), (X[:-1], y[:-1]))):
             assert quadrature(kind, held, gone, epsilon, (m, kappa)) <= delta * 1.001
         if case == 0 and kind == "logcosh":
-            nobody = (X[:0], y[:0])
-            assert quadrature(kind, nobody, (X[-1:], y[-1:]), epsilon, (m, kappa)) > 0.8 * delta
+            empty = (X[:0], y[:0])
+            assert quadrature(kind, empty, (X[-1:], y[-1:]), epsilon, (m, kappa)) > 0.8 * delta
 
 
 def quadrature(kind: str, held: Rows, gone: Rows, epsilon: float, at: tuple[float, float]) -> float:
@@ -175,14 +164,14 @@ def test_with_a_gaussian_part(epsilon: float, delta: float, mu: float) -> None:
     """The exact pairs of one row, composed with a Gaussian release by quadrature over its loss."""
     m = linear.calibrate(epsilon, delta, mu=mu)
     kappa = kappa_limit(epsilon, delta, [Fraction(m)], mu=mu)
-    assert composed(epsilon, [RunCost(Fraction(m) ** 2, kappa, "class_t")], mu) <= delta
+    assert composed(epsilon, [RunCost(Fraction(m) ** 2, kappa, "class_t").atom], exact(mu) ** 2) <= delta
     z, weights = NODES[20_000:180_000:2000], WEIGHTS[20_000:180_000:2000] * 2000
-    nobody = noiseless("logcosh", m, float(kappa))
+    empty = nobody("logcosh", m, float(kappa))
     levels = (epsilon - mu**2 / 2 - mu * z).tolist()
     found = [
         float(np.dot(weights, deltas(p, q, levels, 200)))
         for y in (0.0, 6.0)
-        for p, q in ((nobody, nobody.more(1.0, y)), (nobody.more(1.0, y), nobody))
+        for p, q in ((empty, empty.more(1.0, y)), (empty.more(1.0, y), empty))
     ]
     assert 0.97 * delta <= max(found) <= delta * 1.0001
 
@@ -195,10 +184,10 @@ def test_two_runs_one_around_the_other(target: float) -> None:
     for shrink, holds in ((1.0, True), (0.7, False)):
         m = [total * math.sqrt(weight) / shrink for weight in weights]
         kappa = kappa_limit(epsilon, delta, [size * shrink for size in m], weights=["1/4", 1])
-        nobody = noiseless("logcosh", m[0], float(kappa) / 4)
-        somebody = nobody.more(1.0, target)
+        empty = nobody("logcosh", m[0], float(kappa) / 4)
+        somebody = empty.more(1.0, target)
         second = (float(kappa), m[1])
-        found = max(in_turn(p, q, epsilon, second) for p, q in ((nobody, somebody), (somebody, nobody)))
+        found = max(in_turn(p, q, epsilon, second) for p, q in ((empty, somebody), (somebody, empty)))
         assert (found <= delta * 1.001) is holds
 
 
@@ -223,7 +212,7 @@ def test_without_a_margin_a_gaussian_part_breaks_the_limit() -> None:
     m = Fraction(linear.calibrate(1, 1e-6, mu=0.03))
     alone = kappa_alone(1, m)
     assert kappa_limit(1, 1e-6, [m], mu=0.03) < alone
-    assert composed(1.0, [RunCost(m**2, alone, "class_t")], 0.03) > 1e-3
+    assert composed(1.0, [RunCost(m**2, alone, "class_t").atom], exact(0.03) ** 2) > 1e-3
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3])
@@ -232,9 +221,9 @@ def test_calibration_is_safe_and_tight(runs: int, epsilon: float, delta: float) 
     mu = 0.2 * gaussian.mu(epsilon, delta)
     m = Fraction(linear.calibrate(epsilon, delta, mu=mu, runs=runs))
     small = RunCost(m**2, Fraction(1, 10**9), "class_t")
-    assert composed(epsilon, [small] * runs, mu) <= delta
+    assert composed(epsilon, [small.atom] * runs, exact(mu) ** 2) <= delta
     larger = RunCost((m * (1 + Fraction(1, 10**9))) ** 2, Fraction(1, 10**9), "class_t")
-    assert composed(epsilon, [larger] * runs, mu) > delta
+    assert composed(epsilon, [larger.atom] * runs, exact(mu) ** 2) > delta
     kappa = kappa_limit(epsilon, delta, [m] * runs, mu=mu)
     for factor, fits in ((1, True), (1 + Fraction(1, 10**6), False)):
         again = [RunCost(m**2, kappa * factor, "class_t")] * runs
@@ -263,14 +252,6 @@ def test_general_calibration_is_safe_and_tight() -> None:
 
 
 # --- the rest ---
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "m"),
-    [(0.1, 1e-6, 0.02640810383983127), (1, 1e-6, 0.22908694272827254), (4, 1e-6, 0.8158649353764221)],
-)
-def test_reference_values(epsilon: float, delta: float, m: float) -> None:
-    assert linear.calibrate(epsilon, delta) == pytest.approx(m, rel=1e-12)
 
 
 def test_smallest_ridge_is_on_the_safe_side() -> None:

@@ -30,7 +30,7 @@ def log_density(rows: list[tuple[float, int]], grid: Array, centre: Array, ridge
         p = scores / scores.sum(axis=1, keepdims=True)
         b += x * (np.eye(3)[label] - p) @ BASIS.T
         spread = np.einsum("ni,ij->nij", p, np.eye(3)) - np.einsum("ni,nj->nij", p, p)
-        curve += x * x * np.einsum("ai,nij,bj->nab", BASIS, spread, BASIS)
+        curve += x * x * (BASIS @ spread @ BASIS.T)
     found: Array = (
         -(b**2).sum(axis=1) / (2 * sigma**2) + np.log(np.linalg.det(curve)) - math.log(2 * math.pi * sigma**2)
     )

@@ -17,12 +17,10 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective import linear, removal
 from snugdp.accounting.objective.run import RunCost, within
 from snugdp.numerics import balls
-from tests.accounting.atoms import exact
-from tests.accounting.objective.perturbed import Array, Law, beside, deltas, random_pair
+from tests.accounting.atoms import composed, exact
+from tests.accounting.objective.perturbed import CLASS_T, LEEWAY, Array, Law, beside, deltas, nobody, random_pair
 from tests.effort import often, repeated
 
-CLASS_T = ("logcosh", "pseudo_huber")
-LEEWAY = 1 + 1e-7  # floats in the exact laws
 NONE = Fraction(0)
 GOALS = [(0.05, 1e-6), (0.1, 1e-9), (1.0, 1e-9), (1.0, 1e-3), (4.0, 1e-6), (10.0, 1e-2)]
 TARGETS = (0.0, 0.05, 0.5, 0.8, 0.95, 1.1, 1.25, 1.4, 1.6, 2.0, 3.0)  # of where the tilt that matters moves the point
@@ -39,10 +37,6 @@ def limits(epsilon: float, delta: float, share: float = 0.0) -> tuple[float, flo
     return m, float(kappa), mu
 
 
-def nobody(kind: str, m: float, kappa: float) -> Law:
-    return Law([], [], kind, 1.0, 1 / kappa, 1 / m)
-
-
 def rows_that_go(epsilon: float, m: float, kappa: float, kind: str = "logcosh") -> list[tuple[Law, Law]]:
     """Single rows against nobody, with targets near and far."""
     empty, reach = nobody(kind, m, kappa), kappa * epsilon / m**2
@@ -52,10 +46,6 @@ def rows_that_go(epsilon: float, m: float, kappa: float, kind: str = "logcosh") 
 def worst(epsilon: float, m: float, kappa: float, kind: str = "logcosh") -> float:
     """The largest delta over single rows that go."""
     return max(deltas(p, q, [epsilon], 300)[0] for p, q in rows_that_go(epsilon, m, kappa, kind))
-
-
-def claimed(epsilon: float, atoms: tuple[Atom, ...], mu_squared: Fraction = NONE) -> float:
-    return composition.delta(mu_squared=mu_squared, atoms=atoms, epsilon=exact(epsilon))
 
 
 def removal_only(m_squared: Fraction, kappa: Fraction) -> Atom:
@@ -113,7 +103,7 @@ def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
         least = math.log1p(kappa)
         levels = [-1.0, 0.0, *(least * rng.uniform(0, 2, 2)).tolist(), *(least + m * rng.uniform(0, 4, 2)).tolist()]
         for level, found in zip(levels, deltas(other, one, levels, 150), strict=True):
-            assert found <= claimed(level, (atom,)) + 1e-12
+            assert found <= composed(level, (atom,)) + 1e-12
 
 
 @pytest.mark.parametrize("kind", CLASS_T)
@@ -210,7 +200,7 @@ def test_one_atom_against_quadrature(kappa: float) -> None:
     atom = removal_only(Fraction(m) ** 2, Fraction(kappa))
     for level in (-0.5, 0.1, 1.2, 2.0):
         found = float(weights @ np.maximum(-np.expm1(np.minimum(level - losses, 0.0)), 0.0))
-        assert found * (1 - 1e-3) <= claimed(level, (atom,)) <= found * 1.3
+        assert found * (1 - 1e-3) <= composed(level, (atom,)) <= found * 1.3
 
 
 def test_two_atoms_against_quadrature() -> None:
@@ -222,18 +212,18 @@ def test_two_atoms_against_quadrature() -> None:
     sums = np.add.outer(losses, losses)
     level = 15.0
     found = float(weights @ np.maximum(-np.expm1(np.minimum(level - sums, 0.0)), 0.0) @ weights)
-    assert found * 0.995 <= claimed(level, (atom, atom)) <= found * 1.25
+    assert found * 0.995 <= composed(level, (atom, atom)) <= found * 1.25
 
 
 def test_delta_falls_and_epsilon_inverts_it() -> None:
     atoms = (removal.sharp_atom(Fraction(1, 20), Fraction(4, 5)),)
-    curve = [claimed(level, atoms, Fraction(1, 1000)) for level in (-0.5, 0.0, 0.4, 0.6, 0.8, 1.0, 1.5)]
+    curve = [composed(level, atoms, Fraction(1, 1000)) for level in (-0.5, 0.0, 0.4, 0.6, 0.8, 1.0, 1.5)]
     assert all(a > b for a, b in pairwise(curve))
     found = composition.epsilon(
         mu_squared=Fraction(1, 1000), pure=NONE, failure=removal.TAIL, variation=NONE, atoms=atoms,
         delta=Fraction(1, 10**5),
     )  # fmt: skip
-    assert claimed(found, atoms, Fraction(1, 1000)) <= 1e-5 < claimed(found - 1e-6, atoms, Fraction(1, 1000))
+    assert composed(found, atoms, Fraction(1, 1000)) <= 1e-5 < composed(found - 1e-6, atoms, Fraction(1, 1000))
 
 
 # --- the limit ---

@@ -12,85 +12,9 @@ from scipy.special import ndtr
 
 from snugdp.accounting.output import posterior
 from snugdp.accounting.output.posterior import certified, rho_guess, rho_max
-from snugdp.accounting.pairs import gaussian_pair
+from tests.accounting.atoms import exact
 
 Array = NDArray[np.float64]
-# Reference values, computed with 40 digits elsewhere; the names of the columns stand behind each table.
-PAIRS = [
-    ("add", 0.01, 2.0, 1.0, 0.19801980198019803, 0.9900990099009901, 2.242899138664316e-07),
-    ("remove", 0.01, 2.0, 1.0, 0.20202020202020202, 1.0101010101010102, 1.5469101348110884e-10),
-    ("add_corner", 0.01, 2.0, 1.0, 0.19900743804199783, 0.9900990099009901, 2.463708833028658e-07),
-    ("add", 0.5, 1.0, 0.3, 0.4714045207910317, 0.6666666666666666, 0.15180592981160382),
-    ("remove", 0.5, 1.0, 0.3, 1.414213562373095, 2.0, 0.34483295515864926),
-    ("add_corner", 2.0, 1.0, -0.5, 0.816496580927726, 0.3333333333333333, 0.5251118082798342),
-]  # direction, leverage, rho, eps, m, s2, delta
-LOGS = [
-    (1.0, 1.0, 0.0, 0.6931471805599453, 0.6931471805599453),
-    (1.0, 1.0, 3.0, 0.22314355131420976, 0.28768207245178096),
-    (2.0, 10.0, 50.0, 0.06453852113757118, 0.06899287148695145),
-    (1.0, 0.5, 0.5, 0.6931471805599453, 1.0986122886681098),
-]  # B, lam, lambda_min, add_only, add_remove
-STRENGTHS = [
-    (100.0, 0.0, 1.0, 0.2, 1e-07, 0.01, 0.009900990099009901, 1.8067052778622892),
-    (20.0, 0.0, 1.0, 0.2, 1e-07, 0.05, 0.047619047619047616, 0.4255198491219674),
-    (10.0, 900.0, 1.0, 0.2, 1e-07, 0.001098901098901099, 0.001098901098901099, 5.975188133732473),
-    (1000.0, 0.0, 1.0, 0.02, 1e-07, 0.001, 0.000999000999000999, 0.58066045862513),
-    (3.0, 0.0, 1.0, 0.8, 1e-07, 0.3333333333333333, 0.25, 0.14121280456309596),
-]  # lam, lambda_tilde, B, mu3, d0, leverage_add, leverage_remove, rho
-OUTPUTS = [
-    (1.0, 100.0, 0.0, 2.0, 0.2, 0.02, 0.09999999999999999),
-    (2.0, 10.0, 200.0, 3.0, 0.15, 0.02912621359223301, 0.19417475728155342),
-]  # B, lam, lambda_tilde, rbar, mu3, sensitivity, sd
-
-
-def typed(number: float) -> Fraction:
-    return Fraction(repr(number))
-
-
-@pytest.mark.parametrize(("name", "leverage", "rho", "epsilon", "m", "s2", "delta"), PAIRS)
-def test_pairs(*, name: str, leverage: float, rho: float, epsilon: float, m: float, s2: float, delta: float) -> None:
-    square = typed(rho) ** 2
-    if name == "add_corner":
-        found = posterior.corner("add", leverage, square)
-    else:
-        found = posterior.pair("add" if name == "add" else "remove", leverage, square)
-    mean = math.sqrt(found.mean_squared)
-    assert mean == pytest.approx(m, rel=1e-12)
-    assert float(found.variance) == pytest.approx(s2, rel=1e-12)
-    assert gaussian_pair(mean, found.variance, epsilon) == pytest.approx(delta, rel=1e-7, abs=1e-13)
-
-
-@pytest.mark.parametrize(("bound", "ridge", "least", "alone", "both"), LOGS)
-def test_log_lipschitz_sensitivity(bound: float, ridge: float, least: float, alone: float, both: float) -> None:
-    square = typed(bound) ** 2
-    assert float(posterior.log_lipschitz_sensitivity(square, ridge, least)) == pytest.approx(both, rel=1e-9)
-    added = posterior.log_lipschitz_sensitivity(square, ridge, least, removal=False)
-    assert float(added) == pytest.approx(alone, rel=1e-9)
-
-
-@pytest.mark.parametrize(("ridge", "least", "bound", "mu", "slack", "added", "removed", "rho"), STRENGTHS)
-def test_rho_max(
-    *,
-    ridge: float,
-    least: float,
-    bound: float,
-    mu: float,
-    slack: float,
-    added: float,
-    removed: float,
-    rho: float,
-) -> None:
-    sides = posterior.leverages(typed(bound) ** 2, ridge, least)
-    assert [float(side) for side in sides] == pytest.approx([added, removed], rel=1e-12)
-    assert float(rho_max(*sides, typed(mu) ** 2, typed(slack))) == pytest.approx(rho, rel=1e-6)
-
-
-@pytest.mark.parametrize(("bound", "ridge", "least", "size", "mu", "sensitivity", "deviation"), OUTPUTS)
-def test_output_sensitivity(
-    *, bound: float, ridge: float, least: float, size: float, mu: float, sensitivity: float, deviation: float
-) -> None:
-    found = float(posterior.output_sensitivity(bound, ridge, least, size))
-    assert [found, found / mu] == pytest.approx([sensitivity, deviation], rel=1e-12)
 
 
 def hockey(m: Array, s2: Array, e: Array) -> Array:
@@ -203,9 +127,9 @@ SETTINGS = [
 def test_the_certified_strength_holds_everywhere_and_is_nearly_the_largest(
     leverage: float, mu: float, slack: float
 ) -> None:
-    added = typed(leverage)
+    added = exact(leverage)
     removed = added / (1 + added)
-    rho = rho_max(added, removed, typed(mu) ** 2, typed(slack))
+    rho = rho_max(added, removed, exact(mu) ** 2, exact(slack))
     assert rho > 0
     reach = 3 * mu * math.sqrt(2 * math.log(4 / slack)) + 3 * mu**2 + 40 * leverage
     levels = np.linspace(-reach, reach, 200_001)
@@ -223,11 +147,11 @@ def test_the_certified_strength_holds_everywhere_and_is_nearly_the_largest(
 def test_what_is_too_strong_is_never_certified() -> None:
     """Slightly above the crossing there is no certificate; where the variance alone is too much, none at all."""
     for leverage, mu, slack in SETTINGS[:4]:
-        added = typed(leverage)
+        added = exact(leverage)
         guess = rho_guess(leverage, leverage / (1 + leverage), mu, slack)
         too_much = Fraction(guess * (1 + 2.0**-18)) ** 2
         sides = [posterior.corner("add", added, too_much), posterior.corner("remove", added / (1 + added), too_much)]
-        assert not all(certified(side, typed(mu) ** 2, typed(slack)) for side in sides)
+        assert not all(certified(side, exact(mu) ** 2, exact(slack)) for side in sides)
     assert rho_max(Fraction(1), Fraction(1, 2), Fraction(1, 100), Fraction(1, 10**7)) == 0
 
 

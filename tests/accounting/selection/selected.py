@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 
 import numpy as np
+from scipy import special, stats
 
 from snugdp.accounting import selection
 from snugdp.accounting.selection.laws import FLOATS, Floats, Law
@@ -85,6 +87,21 @@ def exact(run: Run, generating: Callable[[Floats], Floats], epsilon: float) -> f
     """H at exp(epsilon) of the two laws of the winner, epsilon >= 0."""
     first, second = (winner(generating, law, run.score) for law in (run.p, run.q))
     return float(np.maximum(first - np.exp(epsilon) * second, 0.0).sum())
+
+
+def by_the_books(law: Law, k: int) -> float:
+    """P[K = k]: nothing here comes from the library but the parameters."""
+    if isinstance(law, selection.Poisson):
+        return float(stats.poisson.pmf(k, float(law.runs)))
+    if isinstance(law, selection.Binomial):
+        return float(stats.binom.pmf(k, law.n, float(law.p)))
+    g, eta = float(law.gamma), float(law.eta)
+    if k == 0:
+        return 0.0
+    if eta == 0:
+        return float(stats.logser.pmf(k, 1 - g))
+    full = math.exp(special.gammaln(k + eta) - special.gammaln(k + 1)) / special.gamma(eta)
+    return float((1 - g) ** k * full / (g**-eta - 1))
 
 
 def generating(law: Law) -> Callable[[Floats], Floats]:

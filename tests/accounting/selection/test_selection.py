@@ -427,22 +427,6 @@ def test_routes() -> None:
     assert selection.routes(1, "1e-6", 4, laws=(), failure="1e-6")[0].scale == 0.0
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_laws_are_what_they_say(name: str) -> None:
-    law = LAWS[name]
-    weights = masses(law, 4000)
-    counts = np.arange(len(weights))
-    assert weights.sum() == pytest.approx(1, abs=1e-9)
-    assert weights @ counts == pytest.approx(selection.mean(law), rel=1e-6)
-    assert weights @ (1 - 1 / (counts + 1)) == pytest.approx(selection.expected_quantile(law), abs=1e-9)
-    for x in (0.0, 0.3, 0.9):
-        assert weights @ x**counts == pytest.approx(selection.pgf(law, x), rel=1e-9, abs=1e-15)
-        slope = (weights[1:] * counts[1:]) @ x ** counts[:-1]
-        assert slope == pytest.approx(selection.pgf_slope(law, x), rel=1e-7)
-    tried = 1 - weights @ (1 - 1 / 7) ** counts
-    assert tried == pytest.approx(selection.best_tried(law, 7), rel=1e-9)
-
-
 def test_means_of_laws() -> None:
     for size in (1.5, 30, 1000):
         for law in (selection.geometric(size), selection.logarithmic(size), selection.binomial(size)):

@@ -17,7 +17,7 @@ from snugdp.audit.finding import Case
 from snugdp.audit.replay import path
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.mechanisms.linear.ridge import OutputPerturbation
-from snugdp.noise import Gaussian, Laplace, Noise
+from snugdp.noise import Gaussian, Noise
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
@@ -195,14 +195,3 @@ def test_output_perturbation_agrees_with_quadrature() -> None:
     found = measure(audited, one, two, np.array([0.0]), runs=100)
     error = float(found.values.std()) / 10
     assert abs(found.mean[0] - ridge_audit.audit(method, one, two, 0.0, points=61)) < 6 * error
-
-
-def test_only_outputs_are_not_looked_at_here() -> None:
-    assert density(case(laplace_sum(), Cost(epsilon=1), transcript=False)) == []
-
-
-def test_an_error_is_a_failure() -> None:
-    def broken(data: Secret[Rows], noise: Noise) -> float:
-        return float(noise.add(data.map(lambda rows: 1), Laplace(0)))
-
-    assert not density(case(broken, Cost(epsilon=1)))[0].passed

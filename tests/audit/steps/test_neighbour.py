@@ -71,16 +71,3 @@ def test_without_parts_only_walks_are_compared() -> None:
     (found,) = neighbour(case(gaussian_sum(1), Cost(mu=0.5), parts=False), runs=3, random=5)
     assert found.passed
     assert found.claim == "the same walk on all neighbours"
-
-
-def test_an_error_is_a_failure_that_tells_no_value() -> None:
-    def broken(data: Secret[Rows], noise: Noise) -> float:
-        raise ValueError("918273645")
-
-    (found,) = neighbour(case(broken, Cost(mu=1)), runs=1, random=0)
-    assert not found.passed
-    assert "918273645" not in str(found)
-
-
-def test_only_outputs_are_not_looked_at_here() -> None:
-    assert neighbour(case(gaussian_sum(), Cost(mu=1), transcript=False)) == []

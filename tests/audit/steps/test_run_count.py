@@ -67,12 +67,3 @@ def test_nothing_to_hide_is_nothing_to_find() -> None:
     assert audited(transcript=True, shown=True) == []
     assert audited(draws=0) == []
     assert audited(chosen=False)[0].passed  # where a run begins is not known
-
-
-def test_an_error_is_a_finding_and_shows_no_value() -> None:
-    def fails(data: Secret[Rows], noise: Noise) -> Any:
-        raise ValueError("somebody's secret")
-
-    (found,) = hidden_runs(case(fails, Cost(mu=1), transcript=False))
-    assert not found.passed
-    assert "secret" not in str(found)

@@ -20,11 +20,12 @@ from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.noisy_sums import root_above
 from snugdp.noise import Gaussian
 from snugdp.release.context import ReleaseContext
-from snugdp.secrecy.secret import Secret, unwrap
+from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
 from snugdp.tables.passes.scatter import Scatter
 from snugdp.tables.rows import Rows
 from tests.effort import often, repeated
+from tests.mechanisms.scripted import Scripted
 
 Array = Any
 P = 4
@@ -38,30 +39,6 @@ MAKERS: dict[str, Callable[[Task], Any]] = {
 }
 
 
-class Recorder(Simulation):
-    """Writes down every private number that gets noise and its deviation; answers as it did before, if told to."""
-
-    def __init__(self, seed: int, answers: list[Any] | None = None) -> None:
-        super().__init__(seed)
-        self.answers = answers
-        self.seen: list[tuple[list[Fraction], Fraction]] = []
-        self.said: list[Any] = []
-
-    def _say(self, inside: list[Fraction], law: Any, fresh: Any) -> Any:
-        assert isinstance(law, Gaussian)
-        self.seen.append((inside, law.sigma))
-        self.said.append(fresh if self.answers is None else self.answers[len(self.said)])
-        return self.said[-1]
-
-    def add(self, value: Any, law: Any, *, grid: int = 0, stretch: Any = None) -> Fraction:
-        found: Fraction = self._say([Fraction(unwrap(value))], law, super().add(value, law, grid=grid))
-        return found
-
-    def add_integers(self, values: Any, law: Any) -> list[int]:
-        found: list[int] = self._say([Fraction(int(v)) for v in unwrap(values)], law, super().add_integers(values, law))
-        return found
-
-
 def scatter(X: Array, moves: bool = False, layout: MatrixSchema = LAYOUT) -> Secret[Scatter]:
     return Secret(Scatter(Rows(MatrixSource(X, layout), layout, progress=False), moves))
 
@@ -73,17 +50,13 @@ def task(k: Any = 1, **options: Any) -> Task:
 def distance(method: Any, X: Array, other: Array, seed: int) -> tuple[Fraction, Components]:
     """The square of the exact Gaussian distance between all that is released on the two tables, and the fit."""
     moves = method.task.moves
-    first = Recorder(seed)
+    first = Scripted(seed=seed)
     one = method.fit(scatter(X, moves), ReleaseContext(first)).value
-    second = Recorder(0, first.said)
+    second = Scripted(first.said)
     two = method.fit(scatter(other, moves), ReleaseContext(second)).value
     assert one.vectors.tolist() == two.vectors.tolist()  # all that is returned is a function of what is released
     assert (one.totals.tolist(), one.route, one.trace) == (two.totals.tolist(), two.route, two.trace)
-    assert [sigma for _, sigma in first.seen] == [sigma for _, sigma in second.seen]
-    square = Fraction(0)
-    for (mine, sigma), (yours, _) in zip(first.seen, second.seen, strict=True):
-        square += sum(((a - b) ** 2 for a, b in zip(mine, yours, strict=True)), Fraction(0)) / sigma**2
-    return square, one
+    return first.distance_squared(second), one
 
 
 def table(rng: np.random.Generator, n: int, lead: float = 1.0) -> Array:
@@ -133,6 +106,15 @@ def test_the_exact_curve_is_below_the_budget_and_close_to_it() -> None:
         assert closest > best
 
 
+def moved_by(row: Array, release: Callable[[Secret[Scatter], Scripted], Any]) -> Fraction:
+    """How far one row more moves a release, squared and in deviations."""
+    sources = []
+    for X in (np.zeros((1, P)), np.vstack([np.zeros((1, P)), row])):
+        sources.append(Scripted(seed=1))
+        release(scatter(X), sources[-1])
+    return sources[0].distance_squared(sources[1])
+
+
 @pytest.mark.parametrize("blocks", [2, 3, 4])
 def test_what_crosses_blocks_moves_as_far_as_claimed(blocks: int) -> None:
     """The constant sqrt((w - 1)/(2 w)) is attained by a row with equal parts in all blocks, in any basis."""
@@ -144,14 +126,8 @@ def test_what_crosses_blocks_moves_as_far_as_claimed(blocks: int) -> None:
         V = np.linalg.qr(rng.normal(size=(P, P)))[0]
         even = sum(V[:, int(np.argmax(labels == b))] for b in range(blocks)) / math.sqrt(blocks)
         for row in (even, rng.normal(size=P)):
-            seen = []
-            for X in (np.zeros((1, P)), np.vstack([np.zeros((1, P)), row])):
-                noise = Recorder(1)
-                noisy_crossing(scatter(X), view, (V, labels), mu**2, noise)
-                seen.append(noise.seen[0])
-            (one, sigma), (two, _) = seen
-            moved = math.sqrt(sum((a - b) ** 2 for a, b in zip(one, two, strict=True)) / sigma**2)
-            worst = max(worst, moved / float(mu))
+            moved = moved_by(row, lambda data, noise, V=V: noisy_crossing(data, view, (V, labels), mu**2, noise))  # type: ignore[misc]
+            worst = max(worst, math.sqrt(moved) / float(mu))
     assert 0.999 < worst <= 1
 
 
@@ -178,15 +154,7 @@ def test_a_block_moves_as_far_as_claimed_for_any_vectors() -> None:
         V = np.linalg.qr(rng.normal(size=(P, P)))[0][:, :k]
         for vectors in (V, 0.5 * V, V + 0.01 * rng.normal(size=V.shape)):
             for row in (vectors[:, 0] / np.linalg.norm(vectors[:, 0]), rng.normal(size=P)):
-                seen = []
-                for X in (np.zeros((1, P)), np.vstack([np.zeros((1, P)), row])):
-                    noise = Recorder(1)
-                    noisy_block(scatter(X), view, vectors, Fraction(1), noise)
-                    seen.append(noise.seen)
-                moved = Fraction(0)
-                for (one, sigma), (two, _) in zip(*seen, strict=True):
-                    moved += sum(((a - b) ** 2 for a, b in zip(one, two, strict=True)), Fraction(0)) / sigma**2
-                assert moved <= 1
+                assert moved_by(row, lambda data, noise, V=vectors: noisy_block(data, view, V, Fraction(1), noise)) <= 1  # type: ignore[misc]
 
 
 @repeated
@@ -196,7 +164,7 @@ def test_the_noise_is_symmetric_with_half_the_variance_off_the_diagonal() -> Non
     sd = 1 / math.sqrt(method.plan().cost.mu_squared)
     draws = []
     for seed in range(often(400, 1000)):
-        noise = Recorder(seed)
+        noise = Scripted(seed=seed)
         method.fit(scatter(np.zeros((0, P))), ReleaseContext(noise))
         draws.append(np.concatenate([np.array(said, dtype=float) for said in noise.said]) / task().unit)
     released = np.array(draws) / sd
@@ -221,7 +189,7 @@ def test_a_crossing_has_half_the_variance_of_a_matrix() -> None:
 
 def test_the_stages_end_in_analyze_gauss_when_nothing_stands_out() -> None:
     X = table(np.random.default_rng(7), 30, lead=0.1)
-    noise = Recorder(1)
+    noise = Scripted(seed=1)
     fit = Crossing(task(1, rows=30)).fit(scatter(X), ReleaseContext(noise)).value
     assert fit is not None
     assert fit.route == "gauss"
@@ -283,7 +251,7 @@ def test_a_released_centre_is_where_the_second_pass_begins() -> None:
 EPSILON, DELTA = 1.0, 0.2  # so large that a failing certificate is seen
 
 
-def loss(first: Recorder, second: Recorder) -> float:
+def loss(first: Scripted, second: Scripted) -> float:
     """The logarithm of the ratio of densities of what was said, on the first table over the second."""
     total = 0.0
     for (mine, sigma), (yours, _), said in zip(first.seen, second.seen, first.said, strict=True):
@@ -298,9 +266,9 @@ def hockey_stick(method: Any, X: Any, other: Any, draws: int = often(100, 200)) 
     here, there = scatter(X, layout=PLANE), scatter(other, layout=PLANE)
     found = []
     for seed in range(draws):
-        first = Recorder(seed)
+        first = Scripted(seed=seed)
         method.fit(here, ReleaseContext(first))
-        second = Recorder(0, first.said)
+        second = Scripted(first.said)
         method.fit(there, ReleaseContext(second))
         found.append(max(0.0, 1 - math.exp(EPSILON - loss(first, second))) if loss(first, second) > EPSILON else 0.0)
     return float(np.mean(found)), float(np.std(found) / math.sqrt(draws))

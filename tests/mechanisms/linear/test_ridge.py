@@ -12,14 +12,13 @@ import pandas as pd
 import pytest
 
 from snugdp import Budget, MemoryLedger, Simulation
-from snugdp.accounting import gaussian
-from snugdp.accounting.output.posterior import leverages, log_lipschitz_sensitivity, rho_guess, rho_max
+from snugdp.accounting.output.posterior import log_lipschitz_sensitivity, rho_guess
 from snugdp.ledger.errors import BudgetExceededError
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.linear.ridge import OutputPerturbation, PosteriorSampling
 from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
-from snugdp.numerics.ridge import log_lipschitz, smallest_eigenvalue, solution
+from snugdp.numerics.ridge import smallest_eigenvalue
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.passes.moments import Moments
@@ -29,6 +28,7 @@ from snugdp.tables.schema.kinds import Number
 from snugdp.tables.schema.schema import Schema
 from tests.effort import often, repeated
 from tests.mechanisms.linear.ridge_audit import DESIGN, Quantiles, audit, moments
+from tests.vectors.adapters import LINEAR
 
 ONES = (1.0, 1.0)
 ODD = (1.0, -1.0)
@@ -37,10 +37,6 @@ ODD = (1.0, -1.0)
 def both(n: int, odd: tuple[float, float] = ODD) -> tuple[Moments, Moments]:
     """A table of n equal rows, and the same with an odd one."""
     return moments([ONES] * n), moments([ONES] * n + [odd])
-
-
-def typed(number: float) -> Fraction:
-    return Fraction(repr(number))
 
 
 TIGHT = [
@@ -145,103 +141,18 @@ def test_the_paper_s_sensitivity_does_not_cover_a_removed_row(monkeypatch: pytes
     assert size() > 1.2
 
 
-# eps, delta, lam, lmin, |theta|, shares, Z1, Z2; then mu_tot, mu3, curvature, sensitivity, residual, rho, gamma
-RELEASES = [
-    (
-        (1.0, 1e-6, 100.0, 0.0, 1.0, (0.0, 0.1), 0.0, 0.3),
-        (0.234855870685, 0.222803841968, 0.0, 0.00995033085317, 4.25038226893, 2.03474369754, 0.229172995577),
-    ),
-    (
-        (1.0, 1e-6, 10.0, 1500.0, 0.8, (0.05, 0.1), -0.4, 0.6),
-        (0.234176441628, 0.215900011444, 1390.63508003, 0.000714216832911, 1.90588772236, 8.03469550063, 17.7723239256),
-    ),
-    (
-        (4.0, 1e-6, 50.0, 300.0, 2.0, (0.1, 0.2), 0.2, -0.5),
-        (0.830597013452, 0.694927319314, 280.481359609, 0.00303047652904, 3.12049200795, 12.5157600731, 16.0867498673),
-    ),
-]
-
-
-def by_hand(
-    *,
-    eps: float,
-    delta: float,
-    lam: float,
-    lmin: float,
-    norm: float,
-    shares: tuple[float, float],
-    draws: tuple[float, float],
-) -> tuple[float, ...]:
-    """The steps of the algorithm on ideal statistics: parts of delta as the library takes them."""
-    split = ridge_test.Split.of(Budget(eps, delta), shares, slack=True)
-    parts = [split.mu_curvature, split.mu_residual]
-    total = math.sqrt(sum(part**2 for part in parts) + split.mu_release_squared)
-    curvature = 0.0
-    if parts[0]:
-        curvature = max(0.0, lmin + (draws[0] - gaussian.threshold(1, split.fail_curvature)) / float(parts[0]))
-    sensitivity = float(log_lipschitz_sensitivity(1, lam, curvature))
-    shift = sensitivity / float(parts[1]) * (draws[1] + gaussian.threshold(1, split.fail_residual))
-    residual = (1 + norm) * math.exp(shift)
-    rho = float(rho_max(*leverages(1, lam, curvature), split.mu_release_squared, split.slack))
-    release = math.sqrt(split.mu_release_squared)
-    return total, release, curvature, sensitivity, residual, rho, (rho / residual) ** 2
-
-
-@pytest.mark.parametrize(("given", "expected"), RELEASES, ids=["no test", "curved", "epsilon 4"])
-def test_the_steps_by_reference_values(given: Any, expected: tuple[float, ...]) -> None:
-    eps, delta, lam, lmin, norm, shares, z1, z2 = given
-    found = by_hand(eps=eps, delta=delta, lam=lam, lmin=lmin, norm=norm, shares=shares, draws=(z1, z2))
-    assert found == pytest.approx(expected, rel=1e-5)
-
-
 def test_the_code_takes_these_steps() -> None:
-    """One column of 300 rows, quantiles by hand: the certificate and gamma that the formulas give."""
-    data = moments([ONES] * 300)
-    norm = 300 / 350
+    """One column of 300 rows, quantiles by hand: the certificate and gamma that the formulas of the vectors give."""
     method = PosteriorSampling(DESIGN, Budget(4, 1e-6), ridge=50, test_shares=(0.1, 0.2))
     noise: Any = Quantiles([0.2, -0.5])
-    found = method._test.certify(Secret(data), noise)
-    *_, curvature, _, residual, _, gamma = by_hand(
-        eps=4.0, delta=1e-6, lam=50.0, lmin=300.0, norm=norm, shares=(0.1, 0.2), draws=(0.2, -0.5)
-    )
-    assert found.curvature == pytest.approx(curvature, rel=1e-5)
-    assert found.residual == pytest.approx(residual, rel=1e-5)
-    assert float(method._mechanism.allowed(found) or 0) == pytest.approx(gamma, rel=6e-4)
-
-
-def test_neighbours_by_reference_values() -> None:
-    """Two rows against three: solutions, eigenvalues, logarithms, leverages and residuals of the row between them."""
-    X, y, lam = [[0.6, 0.8], [1.0, 0.0], [0.0, -1.0], [0.8, -0.6]], [0.5, -0.2, 0.9, -1.0], Fraction(7, 10)
-    unit, close = Fraction(1, 2**106), Fraction(1, 2**60)
-    cells = [[int(Fraction(x) * 2**53) for x in row] for row in X]
-    aims = [int(Fraction(b) * 2**53) for b in y]
-    found: list[float] = []
-    for n in (3, 4):
-        gram = [[sum(r[i] * r[j] for r in cells[:n]) for j in range(2)] for i in range(2)]
-        cross = [sum(r[i] * b for r, b in zip(cells[:n], aims, strict=False)) for i in range(2)]
-        theta = solution(gram, cross, unit, lam, close)
-        lever = solution(gram, cells[3], unit, lam, close / 2**53)  # in units of 2**-53
-        found += [float(value) for value in theta]
-        found += [float(smallest_eigenvalue(gram, unit, Fraction(1, 10**13)))]
-        found += [
-            float(
-                log_lipschitz(
-                    gram, cross, unit=unit, ridge=lam, y_bound=unit / unit, x_bound=unit / unit, accuracy=close
-                )
-            )
-        ]
-        found += [float(sum(a * b for a, b in zip(lever, cells[3], strict=True)) / 1)]
-        found += [-1.0 - float(sum(Fraction(a) * b for a, b in zip(X[3], theta, strict=True)))]
-    three = [
-        0.10326797385620916,
-        -0.23485838779956428,
-        1.0,
-        0.22837736814344517,
-        0.5882352941176472,
-        -1.223529411764706,
-    ]
-    four = [-0.25925925925925924, 0.03703703703703703, 2.0, 0.2326117068817043, 0.3703703703703704, -0.7703703703703704]
-    assert found == pytest.approx(three + four, rel=1e-9)
+    found = method._test.certify(Secret(moments([ONES] * 300)), noise)
+    by_hand = LINEAR["ops_ptr_release"](
+        eps=4.0, delta=1e-6, lam=50.0, lambda_min=300.0, theta_norm=300 / 350, B=1.0, By=1.0,
+        share1=0.1, share2=0.2, f0=0.1, f1=0.05, f2=0.05, Z1=0.2, Z2=-0.5,
+    )  # fmt: skip
+    assert found.curvature == pytest.approx(by_hand["lambda_tilde"], rel=1e-5)
+    assert found.residual == pytest.approx(by_hand["rbar"], rel=1e-5)
+    assert float(method._mechanism.allowed(found) or 0) == pytest.approx(by_hand["gamma"], rel=6e-4)
 
 
 COLUMNS = 3

@@ -39,7 +39,8 @@ from snugdp.tables.losses.losses import (
 )
 from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.rows import Rows
-from tests.mechanisms.glm_laws import Law, leak
+from tests.accounting.objective.glm_laws import Classifier, Counts
+from tests.accounting.objective.perturbed import Law, deltas
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
 
 LOSSES: list[Loss] = [
@@ -108,13 +109,12 @@ def test_streamed_tables_have_the_same_sums_as_tables_in_memory(tmp_path: Path) 
 def test_what_comes_out_has_the_law_of_the_theorem() -> None:
     table = pd.DataFrame({"a": [1.0, -1.0, 0.5], "y": [1.0, 1.0, -1.0]})
     run = GLMRun(LINE_DESIGN, Logistic(), Fraction(1, 2), Fraction(2))
-    law = Law([1.0, -1.0, 0.5], [1.0, 1.0, -1.0], 2.0, float(run.sigma))
+    law = Classifier([1.0, -1.0, -0.5], [0.0] * 3, "logistic", 1.0, 2.0, float(run.sigma))  # labels times rows
     noise = Simulation(7)
-    tilts = law.tilt(np.array([float(run.draw(secret(table, LINE), noise)[0]) for _ in range(120)]))
+    tilts = np.array([law.tilt(float(run.draw(secret(table, LINE), noise)[0])) for _ in range(120)])
     assert abs(tilts.mean()) < 0.3
     assert 0.7 < (tilts**2).mean() < 1.4
-    smaller = replace(law, sigma=law.sigma * 0.75).tilt(np.array([0.0, 1.0]))
-    assert abs(smaller[1]) > abs(law.tilt(np.array([0.0, 1.0]))[1])
+    assert abs(replace(law, sigma=law.sigma * 0.75).tilt(1.0)) > abs(law.tilt(1.0))
 
 
 def pairs(seed: int, kind: str) -> list[tuple[list[float], list[float], float, float]]:
@@ -136,14 +136,18 @@ def pairs(seed: int, kind: str) -> list[tuple[list[float], list[float], float, f
     return found
 
 
-def worst(run: ObjectiveRun, epsilon: float, kind: str, factor: float = 1.0, ridge: float | None = None) -> float:
+def law_of(run: ObjectiveRun, kind: str, x: list[float], y: list[float], factor: float = 1.0) -> Law:
+    ridge, sigma = float(run.ridge), float(run.sigma) * factor
+    if kind == "logistic":
+        return Classifier([a * b for a, b in zip(x, y, strict=True)], [0.0] * len(x), kind, 1.0, ridge, sigma)
+    return Counts(x, y, kind, math.log(run.loss.curvature), ridge, sigma)
+
+
+def worst(run: ObjectiveRun, epsilon: float, kind: str, factor: float = 1.0) -> float:
     top = 0.0
-    lam, sigma = float(run.ridge) if ridge is None else ridge, float(run.sigma) * factor
     for x, y, new_x, new_y in pairs(1, kind):
-        rate = float(run.loss.curvature)
-        less = Law(x, y, lam, sigma, kind, rate)
-        more = Law([*x, new_x], [*y, new_y], lam, sigma, kind, rate)
-        top = max(top, leak(less, more, epsilon), leak(more, less, epsilon))
+        less, more = (law_of(run, kind, *rows, factor) for rows in ((x, y), ([*x, new_x], [*y, new_y])))
+        top = max(top, *deltas(less, more, [epsilon]), *deltas(more, less, [epsilon]))
     return top
 
 
@@ -164,11 +168,9 @@ def test_a_ridge_below_the_limit_would_leak() -> None:
     run = GLMObjective(LINE_DESIGN, Budget(1, 1e-6), losses=(Logistic(),)).run
     found = {}
     for part in (1, 1 / 3):
-        deltas = []
-        for force in np.linspace(-40, 40, 161):
-            less = Law([], [], float(run.ridge) * part, float(run.sigma), force=float(force))
-            deltas.append(leak(replace(less, x=[1.0], y=[1.0]), less, 1.0))
-        found[part] = max(deltas)
+        nobody = Classifier([], [], "logistic", 1.0, float(run.ridge) * part, float(run.sigma))
+        shifted = [replace(nobody, centre=float(force) / nobody.ridge) for force in np.linspace(-40, 40, 161)]
+        found[part] = max(deltas(less.more(1.0), less, [1.0])[0] for less in shifted)
     assert found[1] <= 1e-6 * (1 + 1e-6)
     assert found[1 / 3] > 5e-6
 

@@ -23,7 +23,6 @@ from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Loss, PseudoHuber
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
-from tests.mechanisms.objective.reference import minimise
 from tests.noise.exact.test_minimiser import known_draw, rounded
 
 LOSSES: list[Loss] = [LogCosh("0.25"), PseudoHuber("0.1"), Huber("0.3"), LogCosh("0.001")]
@@ -210,12 +209,6 @@ def test_a_table_that_vanishes_is_a_private_failure(tmp_path: Path) -> None:
     with pytest.raises(PrivateComputationError) as caught:
         Exact().minimiser(secret, Gaussian(1), grid=-10)
     assert caught.value.__context__ is None
-
-
-def test_a_reference_value() -> None:
-    """More of them: the kind logcosh_minimiser of the vectors."""
-    found = minimise([[1.0], [-0.5], [0.2]], [3.0, 1.0, -2.0], LogCosh("0.5"), ridge=0.7, b=[0.4])
-    np.testing.assert_allclose(found, [-0.33245802654100215], rtol=1e-9, atol=1e-11)
 
 
 def test_public_mistakes_are_refused() -> None:

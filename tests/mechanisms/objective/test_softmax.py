@@ -28,7 +28,9 @@ from snugdp.tables.losses.losses import Logistic, Softmax
 from snugdp.tables.passes.softmax import SoftmaxGradient, softmax
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
-from tests.mechanisms.glm_laws import Law, leak
+from tests.accounting.objective.glm_laws import Classifier
+from tests.accounting.objective.perturbed import deltas
+from tests.accounting.objective.test_multiclass import log_density
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
 
 LIMIT = 1 << 20
@@ -135,10 +137,11 @@ def test_what_comes_out_has_the_law_of_the_theorem() -> None:
     """With two classes the difference of coefficients is a logistic model of rows that are sqrt(2) times as long."""
     table = pd.DataFrame({"a": [1.0, -1.0, 0.5], "y": [1.0, 1.0, -1.0]})
     model = SoftmaxModel(LINE_DESIGN, Softmax(2), Fraction(1, 2), Fraction(2))
-    law = Law([math.sqrt(2), -math.sqrt(2), math.sqrt(0.5)], [1.0, 1.0, -1.0], 2.0, float(model.sigma))
+    rows = [math.sqrt(2), -math.sqrt(2), -math.sqrt(0.5)]  # times their labels
+    law = Classifier(rows, [0.0] * 3, "logistic", 1.0, 2.0, float(model.sigma))
     noise = Simulation(5)
     drawn = np.array([[float(v) for v in model.draw(secret(table, LINE), noise)] for _ in range(100)])
-    tilts = law.tilt((drawn[:, 1] - drawn[:, 0]) / math.sqrt(2))
+    tilts = np.array([law.tilt(float(theta)) for theta in (drawn[:, 1] - drawn[:, 0]) / math.sqrt(2)])
     assert abs(tilts.mean()) < 0.35
     assert 0.65 < (tilts**2).mean() < 1.5
     across = (drawn[:, 1] + drawn[:, 0]) / math.sqrt(2) * 2 / float(model.sigma)
@@ -150,36 +153,25 @@ def test_two_classes_leak_no_more_than_the_budget(epsilon: float) -> None:
     model = GLMObjective(LINE_DESIGN, Budget(epsilon, 1e-5), losses=(Softmax(2),)).run
     found = []
     for force in np.linspace(-30, 30, 31):
-        less = Law([], [], float(model.ridge), float(model.sigma), force=float(force))
-        more = Law([math.sqrt(2)], [1.0], float(model.ridge), float(model.sigma), force=float(force))
-        found += [leak(less, more, epsilon), leak(more, less, epsilon)]
+        ridge = float(model.ridge)
+        less = Classifier([], [], "logistic", 1.0, ridge, float(model.sigma), float(force) / ridge)
+        more = less.more(math.sqrt(2))
+        found += [*deltas(less, more, [epsilon]), *deltas(more, less, [epsilon])]
     assert 1e-7 < max(found) <= 1e-5
-
-
-def density(rows: list[int], theta: np.ndarray, ridge: float, sigma: float) -> np.ndarray:
-    """Of three classes and one entry, rows x = 1 of these classes, in the plane orthogonal to (1, 1, 1)."""
-    basis = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
-    u = theta @ basis
-    p = np.exp(u - u.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
-    counts = np.bincount(rows, minlength=3)
-    b = -((len(rows) * p - counts) @ basis.T + ridge * theta)
-    middle = np.einsum("...k,jk,lk->...jl", p, basis, basis)
-    mean = p @ basis.T
-    jacobian = len(rows) * (middle - mean[..., :, None] * mean[..., None, :]) + ridge * np.eye(2)
-    found: np.ndarray = np.exp(-(b**2).sum(-1) / (2 * sigma**2)) * np.linalg.det(jacobian) / (2 * math.pi * sigma**2)
-    return found
 
 
 def test_three_classes_leak_no_more_than_the_budget() -> None:
     model = GLMObjective(LINE_DESIGN, Budget(1, 1e-3), losses=(Softmax(3),)).run
     ridge, sigma = float(model.ridge), float(model.sigma)
     reach = (6 * sigma + 8) / ridge
-    axis = np.linspace(-reach, reach, 401)
-    theta = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    axis = np.linspace(-reach, reach, 201)
+    theta = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     area, found = (axis[1] - axis[0]) ** 2, []
-    for rows in ([], [0, 0, 0], [0, 1, 2], [1] * 6):
-        less, more = density(rows, theta, ridge, sigma), density([*rows, 0], theta, ridge, sigma)
+    for labels in ([], [0, 0, 0], [0, 1, 2], [1] * 6):
+        less, more = (
+            np.exp(log_density([(1.0, label) for label in rows], theta, np.zeros(2), ridge, sigma))
+            for rows in (labels, [*labels, 0])
+        )
         assert less.sum() * area == pytest.approx(1, abs=1e-4)
         found += [
             float(np.maximum(one - math.e * other, 0).sum() * area) for one, other in ((less, more), (more, less))

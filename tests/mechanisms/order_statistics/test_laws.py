@@ -31,35 +31,32 @@ class Query(NamedTuple):
         return worst_delta(self.states, self.near, self.law, tau=tau, p=p, w=w, alpha=alpha)
 
 
-def quantile_query(size: int, rank: int, beta: int) -> Query:
-    universe = (0, 1, 2, 9)
+UNIVERSE = (0, 1, 2, 9)
 
+
+def quantile_query(size: int, rank: int, beta: int) -> Query:
     def law(rows: Rows) -> tuple[float, int]:
         ordered = as_rows(rows)
         return quantile.distance(ordered, rank, 0, 9, beta), int(quantile.value(ordered, rank, 0))
 
-    return Query(all_rows(universe, [size]), replaced(universe), law, beta)
+    return Query(all_rows(UNIVERSE, [size]), replaced(UNIVERSE), law, beta)
 
 
 def median_query(beta: int) -> Query:
-    universe = (0, 1, 2, 9)
-
     def law(rows: Rows) -> tuple[float, int]:
         ordered = as_rows(rows)
         return median.distance(ordered, 0, 9, beta), int(median.value(ordered, 0))
 
-    return Query(all_rows(universe, range(8)), added_or_removed(universe), law, beta)
+    return Query(all_rows(UNIVERSE, range(8)), added_or_removed(UNIVERSE), law, beta)
 
 
 def trimmed_query(size: int, trim: int, beta: int) -> Query:
-    universe = (0, 1, 2, 9)
-
     def law(rows: Rows) -> tuple[float, int]:
         ordered = as_rows(rows)
         mean_beta = Fraction(beta, size - 2 * trim)
         return trimmed_mean.distance(ordered, trim, 0, 9, mean_beta), trimmed_mean.total(ordered, trim)
 
-    return Query(all_rows(universe, [size]), replaced(universe), law, beta)
+    return Query(all_rows(UNIVERSE, [size]), replaced(UNIVERSE), law, beta)
 
 
 QUERIES = {

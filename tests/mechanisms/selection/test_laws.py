@@ -1,6 +1,6 @@
 """The exact law of what a selection releases, on tiny mechanisms: within the claim, in both orders, under any score.
 
-The laws of K are written out here once more, and the winner's law is summed over K: nothing comes from the accounting.
+The laws of K are those of the books, and the winner's law is summed over K: nothing comes from the accounting.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import stats
 
 from snugdp import Budget, Cost, Plan, Selection
 from snugdp.accounting import gaussian
+from tests.accounting.hockey import hockey_stick
+from tests.accounting.selection.selected import by_the_books
 from tests.mechanisms.selection.test_select import LAWS, Script, Told, law_named, paid, value_of
 from tests.plans import plan_of
 
@@ -29,16 +31,10 @@ _FAR = 4000
 
 @cache
 def masses(name: str) -> Floats:
-    """P(K = 0), P(K = 1), ..."""
-    law, k = law_named(name, MEAN), np.arange(1, _FAR)
-    if name == "poisson":
-        return np.asarray(stats.poisson.pmf(np.arange(60), MEAN))
-    if name == "binomial":
-        return np.asarray(stats.binom.pmf(np.arange(law.n + 1), law.n, float(law.p)))
-    g, eta = float(law.gamma), float(law.eta)
-    tilt = -special.gammaln(k + 1) + special.gammaln(k + eta) + k * np.log1p(-g)
-    found = np.exp(tilt) / np.exp(tilt).sum()
-    return np.concatenate([[0.0], found])[: 1 + int(np.searchsorted(np.cumsum(found), 1 - 1e-12)) + 1]
+    """P(K = 0), P(K = 1), ... as far as a float can tell."""
+    law = law_named(name, MEAN)
+    found = np.array([by_the_books(law, k) for k in range(_FAR)])
+    return found[: int(np.searchsorted(np.cumsum(found), 1 - 1e-12)) + 2]
 
 
 def winners(counts: Floats, p: Floats, rank: Sequence[float] | Floats) -> Floats:
@@ -56,10 +52,6 @@ def winners(counts: Floats, p: Floats, rank: Sequence[float] | Floats) -> Floats
     result[-1] += result[refused].sum()
     result[refused] = 0.0
     return result
-
-
-def hockey(p: Floats, q: Floats, epsilon: float) -> float:
-    return float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
 
 
 def cut(counts: Floats, most: int, *, leak: bool = False) -> Floats:
@@ -95,6 +87,16 @@ def extreme(budget: Budget) -> tuple[Floats, Floats]:
     w, d = np.exp(float(budget.epsilon)), float(budget.delta)
     p = np.array([d, (1 - d) * w / (1 + w), (1 - d) / (1 + w), 0.0])
     return p, p[::-1].copy()
+
+
+def worst_order(counts: Floats, budget: Budget) -> float:
+    """The largest delta at epsilon 1 of the worst pair, over all orders of its outcomes."""
+    p, q = extreme(budget)
+    return max(
+        hockey_stick(winners(counts, a, order), winners(counts, b, order), 1.0)
+        for order in permutations(range(4))
+        for a, b in ((p, q), (q, p))
+    )
 
 
 def pairs(generator: np.random.Generator, budget: Budget) -> tuple[Floats, Floats]:
@@ -138,7 +140,7 @@ def excess(name: str, counts: Floats, trials: int = 400) -> float:
         p, q = pairs(generator, run_budget(name))
         order = ranks(generator, p, q)
         a, b = winners(counts, p, order), winners(counts, q, order)
-        worst = max(worst, hockey(a, b, 1.0), hockey(b, a, 1.0))
+        worst = max(worst, hockey_stick(a, b, 1.0), hockey_stick(b, a, 1.0))
     return worst - float(BUDGET.delta)
 
 
@@ -153,13 +155,7 @@ def test_the_attack_comes_close(name: str) -> None:
     """Had the runs a third more to spend, the claim would be false: the test can fail."""
     generous = run_budget(name)
     more = Budget(generous.epsilon * Fraction(4, 3), generous.delta * Fraction(4, 3))
-    p, q = extreme(more)
-    found = max(
-        hockey(winners(masses(name), a, order), winners(masses(name), b, order), 1.0)
-        for order in permutations(range(4))
-        for a, b in ((p, q), (q, p))
-    )
-    assert found > float(BUDGET.delta)
+    assert worst_order(masses(name), more) > float(BUDGET.delta)
 
 
 def test_a_number_of_runs_that_is_not_random_breaks_the_claim() -> None:
@@ -173,18 +169,9 @@ def test_a_cut_that_runs_on_breaks_the_claim() -> None:
     """min(K, T) in place of nothing: many expected runs, cut early, are nearly a fixed number."""
     law = law_named("geometric", 400)
     made = Selection([0, 1], Told([0.0]), value_of, budget=Budget(1, 1e-6), law=law, route="stop", most_runs=8)
-    p, q = extreme(made.run_budget)
     geometric = np.concatenate([[0.0], np.asarray(stats.geom.pmf(np.arange(1, 200), 1 / 400))])
-
-    def worst(counts: Floats) -> float:
-        return max(
-            hockey(winners(counts, a, order), winners(counts, b, order), 1.0)
-            for order in permutations(range(4))
-            for a, b in ((p, q), (q, p))
-        )
-
-    assert worst(cut(geometric, 8)) <= 1e-6
-    assert worst(cut(geometric, 8, leak=True)) > 1e-3
+    assert worst_order(cut(geometric, 8), made.run_budget) <= 1e-6
+    assert worst_order(cut(geometric, 8, leak=True), made.run_budget) > 1e-3
 
 
 class Gaussian:
@@ -215,5 +202,5 @@ def test_gaussian_runs_under_adversarial_scores(name: str) -> None:
             order[np.argsort(ratio)[lowest]] += 1e6
             for rank in (order, ratio, -ratio):
                 first, second = winners(masses(name), a, rank), winners(masses(name), b, rank)
-                worst = max(worst, hockey(first, second, 1.0), hockey(second, first, 1.0))
+                worst = max(worst, hockey_stick(first, second, 1.0), hockey_stick(second, first, 1.0))
     assert 0.2 * 0.05 < worst <= 0.05

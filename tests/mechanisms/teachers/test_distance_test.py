@@ -26,7 +26,7 @@ from snugdp.mechanisms.teachers.distance_test import (
 )
 from snugdp.mechanisms.teachers.pair import Profile, composer_for, pair
 from tests.effort import often, repeated
-from tests.mechanisms.noisy_votes import histograms, moved, probabilities
+from tests.mechanisms.noisy_votes import histograms, joint, moved, probabilities
 
 Floats = NDArray[np.float64]
 Setting = tuple[float, int, int, int, str, str, int, int]
@@ -38,13 +38,6 @@ def law(votes: tuple[int, ...], sigma: float) -> Floats:
     return probabilities(votes, "gaussian", sigma)
 
 
-def joint(tuples: tuple[tuple[int, ...], ...], sigma: float) -> Floats:
-    probabilities = np.ones(1)
-    for votes in tuples:
-        probabilities = np.outer(probabilities, law(votes, sigma)).ravel()
-    return probabilities
-
-
 def hockey(
     one: tuple[tuple[int, ...], ...],
     other: tuple[tuple[int, ...], ...],
@@ -54,7 +47,8 @@ def hockey(
 ) -> float:
     """The exact delta at epsilon of bit and labels, one order of the pair."""
     refused = max(1 - chances[0] - math.exp(epsilon) * (1 - chances[1]), 0.0)
-    passed = chances[0] * joint(one, sigma) - math.exp(epsilon) * chances[1] * joint(other, sigma)
+    here, there = (joint(law(votes, sigma) for votes in rows) for rows in (one, other))
+    passed = chances[0] * here - math.exp(epsilon) * chances[1] * there
     return refused + float(np.maximum(passed, 0).sum())
 
 

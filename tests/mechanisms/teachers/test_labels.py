@@ -20,7 +20,7 @@ from snugdp.mechanisms.teachers.labels import NO_ANSWER, ConfidentLabels, NoisyL
 from snugdp.noise import Noise
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from tests.accounting.hockey import hockey_stick
-from tests.mechanisms.noisy_votes import moved, probabilities
+from tests.mechanisms.noisy_votes import joint, moved, probabilities
 
 Floats = NDArray[np.float64]
 Votes = tuple[int, ...]
@@ -46,17 +46,11 @@ def worst_excess(tables: Tables, law: Any, cost: Cost) -> float:
     allowed = {level: cost.delta_at(level) for level in LEVELS}
     one = cache(law)
 
-    def joint(table: tuple[Votes, ...]) -> Floats:
-        out = np.ones(1)
-        for votes in table:
-            out = np.outer(out, one(votes)).ravel()
-        return out
-
     worst = -1.0
     for table in tables:
-        here = joint(table)
+        here = joint(map(one, table))
         for other in itertools.product(*(moved(votes) for votes in table)):
-            there = joint(other)
+            there = joint(map(one, other))
             for level in LEVELS:
                 for pair in ((here, there), (there, here)):
                     worst = max(worst, hockey_stick(*pair, level) - allowed[level])
@@ -136,11 +130,6 @@ def test_each_query_has_its_own_answer(noise: Noise) -> None:
     confident = ConfidentLabels(Fraction(1, 10), Fraction(600), Fraction(10))
     assert confident.draw(Secret(table), noise).tolist() == [1, NO_ANSWER, 0, 2]
     assert confident.draw(Secret(table[:0]), noise).tolist() == []
-
-
-@pytest.mark.parametrize(("sigma", "epsilon"), [("13.8", 6.776), ("21", 4.142), ("30.3", 2.724), ("48.6", 1.606)])
-def test_the_exact_gaussian_column_of_the_reference_table(sigma: str, epsilon: float) -> None:
-    assert gaussian_cost(200, sigma).epsilon_at(1e-5) == pytest.approx(epsilon, rel=3e-3)
 
 
 def test_costs_are_exact() -> None:

@@ -16,7 +16,7 @@ from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest, smooth_plan
 from snugdp.noise import Exact, Simulation
 from snugdp.secrecy.secret import Secret
-from tests.mechanisms.noisy_votes import histograms, largest_loss, log_probabilities, moved
+from tests.mechanisms.noisy_votes import histograms, joint, largest_loss, log_probabilities, moved
 
 Floats = NDArray[np.float64]
 Votes = tuple[tuple[int, ...], ...]
@@ -99,9 +99,7 @@ def test_the_loss_is_at_least_the_exact_one() -> None:
 def law(test: SmoothTest, votes: Votes) -> tuple[float, float, Floats]:
     """The loss, its smooth sensitivity, and the law of the labels."""
     rows = np.array(votes)
-    labels = np.ones(1)
-    for row in votes:
-        labels = np.outer(labels, np.exp(log_probabilities(row, float(test.sigma)))).ravel()
+    labels = joint(np.exp(log_probabilities(row, float(test.sigma))) for row in votes)
     return test.loss(rows), test.sensitivity(rows), labels
 
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from snugdp.mechanisms.votes import vote
+from tests.accounting.atoms import gaussian_delta
 from tests.mechanisms.noisy_votes import Noise, Relation, largest_delta, probabilities
 
 NOISES: tuple[Noise, ...] = ("laplace", "gaussian", "gumbel")
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace")
 SMALL = [np.array(c) for c in product(range(4), repeat=3)]
-
-
-def gaussian_delta(mu: float, epsilon: float) -> float:
-    below = NormalDist().cdf
-    return below(mu / 2 - epsilon / mu) - math.exp(epsilon) * below(-mu / 2 - epsilon / mu)
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -41,29 +36,6 @@ def test_two_candidates_have_closed_forms(gap: int) -> None:
     assert gaussian == pytest.approx(math.erfc(gap / scale / 2) / 2, rel=1e-9, abs=1e-20)
     gumbel = probabilities(counts, "gumbel", scale)[1]
     assert gumbel == pytest.approx(1 / (1 + math.exp(gap / scale)), rel=1e-12)
-
-
-@pytest.mark.parametrize("noise", NOISES)
-def test_integration_agrees_with_simulation(noise: Noise) -> None:
-    rng, counts = np.random.default_rng(3), np.array([4, 3, 3, 0])
-    draw = {"laplace": rng.laplace, "gaussian": rng.normal, "gumbel": rng.gumbel}[noise]
-    wins = np.bincount((counts + draw(0, 2.0, (200_000, 4))).argmax(axis=1), minlength=4) / 200_000
-    assert np.abs(wins - probabilities(counts, noise, 2.0)).max() < 0.006
-
-
-def test_gumbel_losses_as_written() -> None:
-    counts, scale = np.array([5, 3, 0]), 1.3
-    before = probabilities(counts, "gumbel", scale)
-    after = probabilities(counts + np.array([0, 1, 0]), "gumbel", scale)
-    growth = math.log(1 + before[1] * (math.exp(1 / scale) - 1))
-    assert np.log(before / after)[[0, 2]] == pytest.approx([growth, growth], rel=1e-12)
-    assert math.log(after[1] / before[1]) == pytest.approx(1 / scale - growth, rel=1e-12)
-
-
-def test_printed_deltas_depend_on_all_gaps() -> None:
-    lists = ([40, 20, 0], [40, 20, 20], [40, 20, 20, 20])
-    deltas = [largest_delta(np.array(c), "laplace", 2.0, 0.2, "add_remove") for c in lists]
-    assert deltas == pytest.approx([4.9e-5, 9.0e-5, 1.27e-4], rel=5e-3)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

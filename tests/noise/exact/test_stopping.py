@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,12 +9,13 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
-from scipy import special, stats
+from scipy import stats
 
 from snugdp.accounting import selection
 from snugdp.noise import Exact, Noise, Simulation
 from snugdp.noise.exact.stopping import cut_off, stopping
 from snugdp.numerics.balls import ball
+from tests.accounting.selection.selected import by_the_books
 
 ALPHA = 1e-8
 LAWS: dict[str, Any] = {
@@ -25,22 +25,6 @@ LAWS: dict[str, Any] = {
     "poisson": selection.poisson(5),
     "binomial": selection.binomial(5),
 }
-
-
-def by_hand(law: Any, k: int) -> float:
-    """P(K = k) from the books: nothing here comes from the sampler or the accounting."""
-    name = type(law).__name__
-    if name == "Poisson":
-        return float(stats.poisson.pmf(k, 5))
-    if name == "Binomial":
-        return float(stats.binom.pmf(k, law.n, float(law.p)))
-    g, eta = float(law.gamma), float(law.eta)
-    if k == 0:
-        return 0.0
-    if eta == 0:
-        return float(stats.logser.pmf(k, 1 - g))
-    full = math.exp(special.gammaln(k + eta) - special.gammaln(k + 1)) / special.gamma(eta)
-    return float((1 - g) ** k * full / (g**-eta - 1))
 
 
 def p_value(drawn: list[int], chance: Callable[[int], float], cells: int = 12) -> float:
@@ -61,10 +45,10 @@ def p_value(drawn: list[int], chance: Callable[[int], float], cells: int = 12) -
 def test_the_law_and_no_other(noise: Noise, name: str) -> None:
     law = LAWS[name]
     drawn = [noise.stopping(law, 10**6) for _ in range(3000)]
-    assert p_value(drawn, lambda k: by_hand(law, k)) > ALPHA
+    assert p_value(drawn, lambda k: by_the_books(law, k)) > ALPHA
     for other in LAWS.values():
         if other is not law:
-            assert p_value(drawn, lambda k, other=other: by_hand(other, k)) < 1e-3  # type: ignore[misc]
+            assert p_value(drawn, lambda k, other=other: by_the_books(other, k)) < 1e-3  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -72,8 +56,8 @@ def test_what_is_above_the_cut_is_no_run_at_all(name: str) -> None:
     law, noise = LAWS[name], Exact()
     drawn = [noise.stopping(law, 4) for _ in range(3000)]
     assert max(drawn) <= 4
-    rest = 1 - sum(by_hand(law, k) for k in range(5))
-    assert p_value(drawn, lambda k: by_hand(law, k) + (rest if k == 0 else 0) if k <= 4 else 0.0, 5) > ALPHA
+    rest = 1 - sum(by_the_books(law, k) for k in range(5))
+    assert p_value(drawn, lambda k: by_the_books(law, k) + (rest if k == 0 else 0) if k <= 4 else 0.0, 5) > ALPHA
 
 
 def test_every_uniform_number_finds_its_cell() -> None:
