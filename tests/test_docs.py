@@ -22,7 +22,7 @@ import snugdp
 from tests.ledger.conftest import SERVER, new_database
 from tests.pages import PAGES, ROOT, TUTORIALS, Reader, blocks
 from tests.tables.clusters import MARKS
-from tests.test_house import TEXTS
+from tests.test_house import texts
 
 ALONE = [page for page in PAGES if page not in TUTORIALS]
 THERE = {
@@ -35,7 +35,7 @@ MISSING = {
 }
 DATABASE = "postgresql://ann@db.example/privacy"  # of the pages
 LONG = {"spark": MARKS[1:], **{stem: [pytest.mark.slow] for stem in ("pate", "selection", "choosing-epsilon")}}
-EXAMPLES = [module for module, text in TEXTS.items() if ">>> " in text]
+EXAMPLES = [module for module, text in texts().items() if ">>> " in text]
 
 
 @pytest.mark.parametrize(
