@@ -20,11 +20,11 @@ from snugdp_studies.audit.side_channels.entry_points import (
     COVERED_BY,
     LEDGER,
     UncoveredError,
+    bad_inputs,
     entry_point_names,
     entry_points,
 )
 from snugdp_studies.audit.side_channels.inputs import Given, contents, good, inputs
-from snugdp_studies.audit.side_channels.releases import bad_inputs
 
 POINTS = entry_point_names()
 SOME = [group for group in inputs("column") if "float" in group[0].form]

@@ -30,7 +30,7 @@ from snugdp_studies.audit.laws import inside as inside_source
 from snugdp_studies.audit.laws import sources
 from snugdp_studies.audit.laws.samples import QUICK
 from snugdp_studies.audit.library import case as case_of
-from snugdp_studies.audit.side_channels import releases
+from snugdp_studies.audit.side_channels import entry_points
 from snugdp_studies.audit.side_channels.entry_points import EntryPoint, points_of
 from snugdp_studies.audit.side_channels.inputs import inputs
 from tests.mutants.patches import ROOT
@@ -120,12 +120,12 @@ def bad(point: str, forms: int | None = None) -> list[Finding]:
 
 def demanded(point: str, what: str) -> list[Finding]:
     """B: an entry point without one of its public parameters."""
-    return [releases.demanded(_point(point), what)]
+    return [entry_points.demanded(_point(point), what)]
 
 
 def canaries(point: str) -> list[Finding]:
     """B: canaries at one entry point."""
-    return releases.kept([point])
+    return entry_points.kept([point])
 
 
 def _point(name: str) -> EntryPoint:

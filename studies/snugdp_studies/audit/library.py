@@ -11,7 +11,7 @@ from snugdp.audit.effort import Effort
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.jobs import Job
 from snugdp.noise import Exact
-from snugdp_studies.audit.cases import framework, glm, labels, linear, pate, pca, queries, selection, sparse
+from snugdp_studies.audit.cases import framework, glm, linear, pate, pca, queries, selection, sparse
 from snugdp_studies.audit.certificates import certificates
 from snugdp_studies.audit.freshness import decisions, equal_draws, fresh_library, lanes
 from snugdp_studies.audit.laws import inside
@@ -19,19 +19,18 @@ from snugdp_studies.audit.laws.samples import FULL, QUICK, LawEffort
 from snugdp_studies.audit.laws.sources import SITES, laws
 from snugdp_studies.audit.side_channels.canaries import power
 from snugdp_studies.audit.side_channels.doors import doors
-from snugdp_studies.audit.side_channels.entry_points import entry_point_names
+from snugdp_studies.audit.side_channels.entry_points import bad_inputs, entry_point_names, kept
 from snugdp_studies.audit.side_channels.lint import lint
-from snugdp_studies.audit.side_channels.releases import bad_inputs, kept
 
-MODULES: dict[str, tuple[Any, ...]] = {  # those whose cases are made quickly first
-    "framework": (framework,),
-    "queries": (queries, labels),
-    "pca": (pca,),
-    "pate": (pate,),
-    "sparse": (sparse,),
-    "selection": (selection,),
-    "glm": (glm,),
-    "linear": (linear,),
+MODULES: dict[str, Any] = {  # by group, those whose cases are made quickly first
+    "framework": framework,
+    "queries": queries,
+    "pca": pca,
+    "pate": pate,
+    "sparse": sparse,
+    "selection": selection,
+    "glm": glm,
+    "linear": linear,
 }
 GROUPS = tuple(MODULES)
 _STEADY = frozenset({"pca", "sparse", "glm", "linear"})  # walks of some ten milliseconds
@@ -73,17 +72,16 @@ _SOURCES: dict[str, Callable[[Effort], Iterator[Finding]]] = {
 
 def cases(group: str) -> Iterator[Case[Any]]:
     """The cases of a group, each made when its turn comes."""
-    return (_paced(case) for module in MODULES[group] for case in module.cases())
+    return map(_paced, MODULES[group].cases())
 
 
 def case(name: str) -> Case[Any]:
     """The case of this name, made without those that take long to plan, if its module knows how."""
-    for group, modules in MODULES.items():
-        for module in modules:
-            if name in (makers := getattr(module, "MAKERS", {})):
-                return _paced(makers[name]())
-            if not makers and (found := next((one for one in cases(group) if one.name == name), None)):
-                return found
+    for group, module in MODULES.items():
+        if name in (makers := getattr(module, "MAKERS", {})):
+            return _paced(makers[name]())
+        if not makers and (found := next((one for one in cases(group) if one.name == name), None)):
+            return found
     raise LookupError(f"no case of the library is called {name!r}")
 
 

@@ -22,8 +22,7 @@ from snugdp.accounting import gaussian
 from snugdp.estimators.logistic import LogisticRegression
 from snugdp.noise import Gaussian, Simulation
 from snugdp.secrecy.secret import Secret
-from snugdp_studies.bench.contest.report import Cell, Report, Summary
-from snugdp_studies.bench.contest.run import Contender, Plan, Setting, Task
+from snugdp_studies.bench.contest.run import Cell, Contender, Plan, Report, Setting, Summary, Task
 from snugdp_studies.bench.contest.speed import Timing, one_thread, table, timed
 from snugdp_studies.bench.contest.tables import Floats, Scaling, Split, Tables, Targets, spread
 

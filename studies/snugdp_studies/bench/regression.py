@@ -19,8 +19,7 @@ from rich.table import Table
 
 from snugdp.estimators.linear import LinearRegression
 from snugdp.noise import Simulation
-from snugdp_studies.bench.contest.report import Cell, Report, Summary, geometric
-from snugdp_studies.bench.contest.run import Contender, Plan, Setting, Task
+from snugdp_studies.bench.contest.run import Cell, Contender, Plan, Report, Setting, Summary, Task, geometric
 from snugdp_studies.bench.contest.speed import Jobs, Timing, one_thread, timed
 from snugdp_studies.bench.contest.tables import Floats, Split, Tables, spread
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from snugdp.cli.errors import in_plain_words
-from snugdp_studies.cli.contest import classification, regression
 from snugdp_studies.cli.pate import pate
-from snugdp_studies.cli.pca import pca
-from snugdp_studies.cli.shared import Delta, Repeats, say, table, writable
+from snugdp_studies.cli.shared import Delta, Epsilons, Json, Repeats, names, numbers, say, table, watched, writable
+
+if TYPE_CHECKING:
+    from snugdp_studies.bench.pca import Cell
+
+Datasets = Annotated[str | None, typer.Option(help="Names of tables, separated by commas; all if not given.")]
+Seeds = Annotated[int, typer.Option(min=1, help="Splits of each table, each with noise of its own.")]
+Methods = Annotated[str | None, typer.Option(help="Contenders, separated by commas; all if not given.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
+Speed = Annotated[bool, typer.Option(help="Measure fit times on made-up rows instead.")]
+Rows = Annotated[int, typer.Option(min=1000, help="Rows for --speed.")]
+Times = Annotated[int, typer.Option(min=1, help="Runs of each contender for --speed.")]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,16 +34,19 @@ app = typer.Typer(
 )
 
 
+# ---- what single operations cost
+
+
 def noise(repeats: Repeats = 15) -> None:
     """5,050 exact draws of each law, beside OpenDP's vectors and numpy's unprotected normals.
 
     Example: snugdp bench noise --repeats 3
     """
-    from snugdp_studies.bench.noise import run
+    from snugdp_studies.bench.costs import noise_times
 
     heads = ("5,050 draws", "fastest, ms", "median, ms", "relative to the exact Gaussian")
     with in_plain_words():
-        times = [(row.name, 1000 * row.min_s, 1000 * row.median_s, row.relative) for row in run(repeats)]
+        times = [(row.name, 1000 * row.min_s, 1000 * row.median_s, row.relative) for row in noise_times(repeats)]
     Console().print(table(heads, ((name, *(f"{value:.2f}" for value in values)) for name, *values in times)))
 
 
@@ -39,14 +55,14 @@ def imports(repeats: Annotated[int, typer.Option(min=1, help="Imports of each na
 
     Example: snugdp bench imports --repeats 3
     """
-    from snugdp_studies.bench.imports import GOAL, run
+    from snugdp_studies.bench.costs import IMPORT_GOAL, import_costs
 
     console = Console()
     heads = ("from snugdp import", "fastest, CPU-s", "median, CPU-s", "own modules", "all modules")
-    rows = run(repeats=repeats)
+    rows = import_costs(repeats=repeats)
     cells = ((r.name, f"{r.min_s:.3f}", f"{r.median_s:.3f}", str(r.own), str(r.modules)) for r in rows)
     console.print(table(heads, cells))
-    say(console, GOAL)
+    say(console, IMPORT_GOAL)
 
 
 def queries(
@@ -56,10 +72,10 @@ def queries(
 
     Example: snugdp bench queries --rows 100000
     """
-    from snugdp_studies.bench.queries import run
+    from snugdp_studies.bench.costs import query_times
 
     heads = (f"{rows:,} rows", "fastest, s", "median, s", "relative to numpy.sort")
-    times = ((r.name, f"{r.min_s:.3f}", f"{r.median_s:.3f}", f"{r.relative:.2f}") for r in run(rows, repeats))
+    times = ((r.name, f"{r.min_s:.3f}", f"{r.median_s:.3f}", f"{r.relative:.2f}") for r in query_times(rows, repeats))
     Console().print(table(heads, times))
 
 
@@ -96,13 +112,13 @@ def ledger(
 
     Example: snugdp bench ledger --charges 100
     """
-    from snugdp_studies.bench.ledger import run
+    from snugdp_studies.bench.costs import charge_times
 
     heads = (f"{charges} times, in turn", "p50, ms", "p99, ms", "relative to a bare fsync")
     with in_plain_words():
         rows = [
             (r.name, f"{r.p50_ms:.2f}", f"{r.p99_ms:.2f}", "" if r.relative is None else f"{r.relative:.2f}")
-            for r in run(charges, folder, url)
+            for r in charge_times(charges, folder, url)
         ]
     Console().print(table(heads, rows))
 
@@ -130,6 +146,163 @@ def selection(
         down = ((name, *(f"{int(mu * 10_000) / 10_000:.4f}" for mu in found)) for name, found in rows)
         console.print(table(heads, down))
         say(console, f"one calibration by C2: {contest.calibration_seconds(runs):.2f} s")
+
+
+# ---- contests on a folder of tables, beside peers
+
+
+def regression(
+    *,
+    data: Annotated[
+        str | None, typer.Option(help='A folder of NAME.csv.gz or NAME.csv with the target last, or "synthetic".')
+    ] = None,
+    datasets: Datasets = None,
+    epsilons: Epsilons = "0.1,0.5,1,4",
+    delta: Delta = 1e-6,
+    seeds: Seeds = 20,
+    methods: Methods = None,
+    loose: Annotated[
+        float | None, typer.Option(help="Also with a bound on targets so many times too large, such as 5.")
+    ] = None,
+    jobs: Jobs = 1,
+    file: Json = None,
+    speed: Speed = False,
+    rows: Rows = 1_000_000,
+    repeats: Times = 3,
+) -> None:
+    """Errors of every method on held-out rows of your tables; or, with --speed, fit times beside scikit-learn's.
+
+    Example: snugdp bench regression --data synthetic --seeds 2 --epsilons 1
+    """
+    from snugdp_studies.bench import regression as contest
+
+    with in_plain_words():
+        if speed:
+            contest.show_times(contest.fit_times(rows, repeats=repeats, methods=_asked(methods)), Console())
+            return
+        variants = (1.0,) if loose is None else (1.0, loose)
+        budgets = {"epsilons": numbers(epsilons), "delta": delta, "seeds": seeds}
+        _run(contest.TASK, (data, _asked(datasets), _asked(methods)), {"variants": variants, **budgets}, jobs, file)
+
+
+def classification(
+    *,
+    data: Annotated[
+        str | None,
+        typer.Option(help='A folder of NAME.csv.gz or NAME.csv with the label last, "synthetic" or "sklearn".'),
+    ] = None,
+    datasets: Datasets = None,
+    epsilons: Epsilons = "0.1,0.5,1,4",
+    delta: Delta = 1e-6,
+    seeds: Seeds = 10,
+    methods: Methods = None,
+    scalings: Annotated[str, typer.Option(help="How rows are bounded: norm, box, or both with a comma.")] = "norm",
+    jobs: Jobs = 1,
+    file: Json = None,
+    speed: Speed = False,
+    rows: Rows = 1_000_000,
+    repeats: Times = 2,
+) -> None:
+    """Log-loss and accuracy of every method on held-out rows of your tables; or, with --speed, fit times.
+
+    Example: snugdp bench classification --data synthetic --seeds 2 --epsilons 1
+    """
+    from snugdp_studies.bench import classification as contest
+
+    with in_plain_words():
+        if speed:
+            contest.show_times(contest.fit_times(rows, repeats=repeats, methods=_asked(methods)), Console())
+            return
+        variants = tuple(names(scalings))
+        budgets = {"epsilons": numbers(epsilons), "delta": delta, "seeds": seeds}
+        _run(contest.TASK, (data, _asked(datasets), _asked(methods)), {"variants": variants, **budgets}, jobs, file)
+
+
+def _run(task: Any, wanted: tuple[Any, ...], settings: dict[str, Any], jobs: int, file: Path | None) -> None:
+    from snugdp_studies.bench.contest.run import Plan, Report, run, show
+
+    console = Console()
+    plan = Plan.of(task, *wanted, **settings)
+    writable(file)
+    result = Report(plan, run(plan, jobs, partial(watched, console, "Fitting")))
+    show(result, console)
+    if file is not None:
+        file.write_text(json.dumps(result.as_json(), indent=1))
+
+
+def _asked(text: str | None) -> list[str] | None:
+    return None if text is None else names(text)
+
+
+def pca(
+    *,
+    draws: Annotated[int, typer.Option(min=1, help="Draws for every number.")] = 60,
+    epsilons: Epsilons = "0.5,1,2,4",
+    delta: Delta = 1e-6,
+    tables: Annotated[
+        str | None, typer.Option(help="Names of tables, separated by semicolons; all if not given.")
+    ] = None,
+    speed: Annotated[bool, typer.Option(help="Measure fit times only.")] = False,
+    rows: Annotated[int, typer.Option(min=0, help="Rows of the timed table; 0 leaves the times out.")] = 1_000_000,
+    repeats: Repeats = 3,
+) -> None:
+    """Lost variance beside Analyze Gauss on digits and made-up spectra, and fit times beside scikit-learn's.
+
+    Example: snugdp bench pca --draws 20 --epsilons 1
+    """
+    from snugdp_studies.bench import pca as contest
+    from snugdp_studies.bench.contest.speed import table as timings
+
+    console = Console()
+    with in_plain_words():
+        if not speed:
+            chosen = list(contest.CASES) if tables is None else names(tables, ";")
+            if unknown := [name for name in chosen if name not in contest.CASES]:
+                raise ValueError(f"no table {', '.join(unknown)}; there are {'; '.join(contest.CASES)}")
+            say(
+                console,
+                "NOT PRIVATE: seeded noise. Rows of norm 1, about 0; the number of rows is public. Lost variance in "
+                f"units of one row, mean of {draws} draws, delta {delta:g}. The share of draws that did not end in a "
+                "matrix is in brackets.",
+            )
+            cells = list(contest.run(draws, numbers(epsilons), tables=chosen, delta=delta))
+            console.print(_losses("number of components given", cells))
+            _summary(console, cells)
+            picked = contest.chosen(draws, numbers(epsilons), tables=chosen, delta=delta)
+            title = "number of components chosen in private; draws that chose another than most left out"
+            console.print(_losses(title, picked))
+        if rows:
+            console.print(timings(contest.fit_times(rows, repeats=repeats), contest.SKLEARN))
+            say(console, contest.GOAL)
+
+
+def _losses(title: str, cells: Iterable[Cell]) -> Table:
+    """A row for each table and budget: Analyze Gauss, then each method's ratio to it."""
+    grouped: dict[tuple[str, int, float], list[Cell]] = {}
+    for cell in cells:
+        grouped.setdefault((cell.table, cell.k, cell.epsilon), []).append(cell)
+    others = list(dict.fromkeys(cell.method for group in grouped.values() for cell in group if cell.method != "gauss"))
+    drawn = Table("table", "k", "gap", "epsilon", "Analyze Gauss", "captured", *others, title=title)
+    for (name, k, epsilon), group in grouped.items():
+        ratios = {cell.method: f"{cell.ratio:.3f} ({cell.used:.0%})" for cell in group}
+        first = group[0]
+        base = first.lost / first.ratio
+        captured = next((cell.captured for cell in group if cell.method == "crossing"), first.captured)
+        drawn.add_row(
+            name, str(k), f"{first.gap:.0f}", f"{epsilon:g}", f"{base:.4g}", f"{captured:.4%}",
+            *(ratios.get(other, "") for other in others),
+        )  # fmt: skip
+    return drawn
+
+
+def _summary(console: Console, cells: list[Cell]) -> None:
+    from snugdp_studies.bench.pca import GOALS, summaries
+
+    heads = ("average ratio to Analyze Gauss", "where it falls back", "where it never does", "worst of all")
+    found = [(row.method, row.fallback, row.large, row.worst) for row in summaries(cells)]
+    rows = ((method, *("" if ratio is None else f"{ratio:.3f}" for ratio in ratios)) for method, *ratios in found)
+    console.print(table(heads, rows))
+    say(console, GOALS)
 
 
 for command in (classification, gram, imports, ledger, noise, pate, pca, queries, regression, selection):

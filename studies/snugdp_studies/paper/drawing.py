@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from snugdp_studies.bench.contest.report import versions
+from snugdp_studies.bench.contest.run import versions
 
 Version: TypeAlias = Literal["as printed", "honest"]
 Row: TypeAlias = Mapping[str, object]
+
+VERSIONS: tuple[Version, Version] = ("as printed", "honest")  # from left to right
 
 STAMP = "NOT PRIVATE"
 # Okabe and Ito: told apart with any kind of colour blindness, and in print.

@@ -23,7 +23,7 @@ from snugdp_studies.bench.contest.run import Setting, noise_start
 from snugdp_studies.bench.contest.tables import Floats, Split
 from snugdp_studies.bench.regression import TASK, ours, ridge
 from snugdp_studies.paper import drawing
-from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Line, Version
+from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, VERSIONS, Line, Version
 from snugdp_studies.paper.linear import (
     NotPrivateFit,
     NotPrivateSums,
@@ -262,8 +262,7 @@ def _picture(folder: Path, found: Sequence[Cell], plan: Plan) -> list[Path]:
         figure = Figure(figsize=(11, 3.9 * len(tables) + 2.4), layout="constrained")
         grid = figure.subplots(len(tables), 2, sharex=True, sharey="row", squeeze=False)
         for panels, table in zip(grid, tables, strict=True):
-            versions: tuple[Version, Version] = ("as printed", "honest")
-            for panel, version in zip(panels, versions, strict=True):
+            for panel, version in zip(panels, VERSIONS, strict=True):
                 _panel(panel, [cell for cell in found if cell.table == table], version)
                 panel.set_title(f"{TITLES.get(table, table)}, {version}")
             panels[0].set_ylabel("mean squared error")

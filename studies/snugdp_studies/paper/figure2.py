@@ -21,7 +21,7 @@ from snugdp.mechanisms.teachers.loss import closed
 from snugdp.mechanisms.teachers.smooth_test import conversion
 from snugdp.noise import DiscreteGaussian
 from snugdp_studies.paper import drawing
-from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Line, Version
+from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, VERSIONS, Line, Version
 from snugdp_studies.paper.pate.curves import LIKELY, Case, not_private_curves
 from snugdp_studies.paper.pate.data import Votes
 from snugdp_studies.paper.pate.experiment import not_private_conversion, not_private_gaussian_epsilon
@@ -239,10 +239,9 @@ def _picture(folder: Path, name: str, found: Sequence[Point], plan: Plan) -> lis
 
         figure = Figure(figsize=(11, 3.4 * len(panels) + 2.2), layout="constrained")
         grid = figure.subplots(len(panels), 2, sharex=True, sharey=True, squeeze=False)
-        versions: tuple[Version, Version] = ("as printed", "honest")
         for pair, panel in zip(grid, panels, strict=True):
             own = [point for point in found if point.panel == panel]
-            for axes, version in zip(pair, versions, strict=True):
+            for axes, version in zip(pair, VERSIONS, strict=True):
                 for curve, line in LINES[version].items():
                     if curve in own[0].epsilons:
                         drawing.drawn(axes, [p.sigma for p in own], [p.epsilons[curve] for p in own], line)

@@ -26,7 +26,7 @@ from snugdp.mechanisms.votes.vote import (
     worst_case_epsilon,
 )
 from snugdp_studies.paper import drawing
-from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, RED, Line, Version
+from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, RED, VERSIONS, Line, Version
 
 _RELATION = "add_remove"
 _LN10 = math.log(10)
@@ -295,8 +295,7 @@ def _picture(
 
         figure = Figure(figsize=(11, 10.5), layout="constrained")
         grid = figure.subplots(2, 2, sharex="row", sharey="row")
-        versions: tuple[Version, Version] = ("as printed", "honest")
-        for place, version in enumerate(versions):
+        for place, version in enumerate(VERSIONS):
             above, below = grid[0][place], grid[1][place]
             _curves(above, first, version, LOSSES[version], "gap")
             above.set_title(f"(a) what the answer gives away, {version}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from snugdp.accounting.output import posterior
-from snugdp.accounting.output.posterior_search import certified, rho_guess, rho_max
+from snugdp.accounting.output.posterior import certified, rho_guess, rho_max
 from tests.accounting.atoms import exact
 from tests.effort import often, repeated
 

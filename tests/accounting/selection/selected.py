@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special, stats
 
 from snugdp.accounting import selection
-from snugdp.accounting.selection.run_counts import FLOATS, Floats, Law
+from snugdp.accounting.selection.laws import FLOATS, Floats, Law
 from snugdp.numerics import balls
 
 LAWS: dict[str, Law] = {

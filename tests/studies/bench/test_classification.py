@@ -19,8 +19,7 @@ from snugdp.noise import Simulation
 from snugdp_studies.bench import classification
 from snugdp_studies.bench.classification import CONTENDERS, descent, made_up, measured
 from snugdp_studies.bench.contest import tables
-from snugdp_studies.bench.contest.report import Report, contest
-from snugdp_studies.bench.contest.run import Contender, Job, Plan, Score, Setting, run
+from snugdp_studies.bench.contest.run import Contender, Job, Plan, Report, Score, Setting, contest, run
 from tests.studies.bench.test_contest import invoke, planned, write_tables
 
 TASK = classification.TASK

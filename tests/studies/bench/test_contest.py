@@ -15,8 +15,7 @@ from snugdp.cli.main import app
 from snugdp.noise.simulation import shuffled
 from snugdp_studies.bench import classification, regression
 from snugdp_studies.bench.contest import tables
-from snugdp_studies.bench.contest.report import Report
-from snugdp_studies.bench.contest.run import Plan, Task, importable, noise_start, run
+from snugdp_studies.bench.contest.run import Plan, Report, Task, importable, noise_start, run
 
 ROWS = 300
 VARIANTS: dict[str, tuple[Any, ...]] = {"regression": (1.0,), "classification": ("norm",)}

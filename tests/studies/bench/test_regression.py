@@ -12,8 +12,7 @@ from rich.console import Console
 
 from snugdp_studies.bench import regression
 from snugdp_studies.bench.contest import tables
-from snugdp_studies.bench.contest.report import Report
-from snugdp_studies.bench.contest.run import Contender, Job, Plan, Score, Setting, run
+from snugdp_studies.bench.contest.run import Contender, Job, Plan, Report, Score, Setting, run
 from snugdp_studies.bench.regression import CONTENDERS
 from tests.studies.bench.test_contest import invoke, last_column, planned, write_tables
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from snugdp.core.guarantee import Cost
+from snugdp.audit.finding import Case
 from snugdp.core.outcome import Outcome
 from snugdp.noise import Noise
 
@@ -51,20 +51,18 @@ class Fitted:
         return getattr(self.outcome, name)
 
 
-@dataclass(frozen=True)
-class Fitting:
-    """An estimator: what it costs, and how to run it: ``fit`` on a table, with this source of noise."""
+def fitting(
+    name: str, model: type[Any], given: Mapping[str, Any], *, n_features: int | None = None, **case: Any
+) -> Case[Any]:
+    """The case of an estimator with these parameters: ``fit`` on a table, with the source of noise of the audit.
 
-    run: Callable[[tuple[Any, ...], Noise], Outcome[Any]]
-    cost: Cost
-
-
-def fitting(model: type[Any], given: Mapping[str, Any], **width: int) -> Fitting:
-    """With these parameters; ``width`` is what ``plan`` is told about the rows, such as ``n_features=2``."""
+    ``n_features``: what ``plan`` is told about the rows, where no schema tells it. ``case``: what else a case has.
+    """
     quick = planned(model)
 
     def run(table: tuple[Any, ...], noise: Noise) -> Outcome[Any]:
         fitted = quick(noise=noise, progress=False, **given).fit(*table)
         return cast("Outcome[Any]", Fitted(fitted.outcome_, fitted))
 
-    return Fitting(run, quick(**given).plan(**width).cost)
+    width = {} if n_features is None else {"n_features": n_features}
+    return Case(name=name, run=run, cost=quick(**given).plan(**width).cost, **case)

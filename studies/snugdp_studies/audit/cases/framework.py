@@ -24,7 +24,7 @@ from snugdp.recipe import THEOREM, PrivateAlgorithm
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release_or_refuse
 from snugdp.secrecy.secret import Secret
-from snugdp_studies.audit.cases.tables import ODD, Generator, near, one_of
+from snugdp_studies.audit.cases.tables import ODD, Generator, any_of, near
 
 Rows: TypeAlias = list[float]
 Pair: TypeAlias = tuple[Rows, Rows]
@@ -50,15 +50,14 @@ def _noisy_mean(scale: Fraction, law: type[Laplace | Gaussian], data: Secret[Row
     return float(noise.add(data.map(_mean), law(scale), grid=grid_below(scale)))
 
 
-def _random(generator: Generator) -> Pair:
-    return near(
-        generator,
-        lambda g: float(round(g.uniform(0, 1), 1)),
-        lambda g: one_of(g, (0.0, 1.0, *ODD)),
-        relation="add_remove",
-        least=1,
-        most=2 * ENOUGH,
-    )
+_random = partial(
+    near,
+    row=lambda g: float(round(g.uniform(0, 1), 1)),
+    odd=any_of(0.0, 1.0, *ODD),
+    relation="add_remove",
+    least=1,
+    most=2 * ENOUGH,
+)
 
 
 def _one_more(n: int) -> list[Pair]:
@@ -83,7 +82,8 @@ def _means() -> Iterator[Case[Rows]]:
             budget=BUDGET,
             measure=measure,
         )
-        yield _algorithm(f"framework: statistics, {measure}", tested)
+        # A bound on the number of rows is below it by a margin, which no pair can use up.
+        yield _algorithm(f"statistics, {measure}", tested, partial(_one_more, ENOUGH))
 
     def calibrated(data: Secret[Rows], bounds: Mapping[str, float], noise: Noise) -> float | None:
         if bounds["rows"] <= 1:
@@ -91,18 +91,26 @@ def _means() -> Iterator[Case[Rows]]:
         return _noisy_mean(1 / (Fraction(bounds["rows"]) - 1) / algorithm.limit, Laplace, data, noise)
 
     algorithm: PrivateAlgorithm[Rows, float] = snugdp.calibrated(statistics=(count,), draw=calibrated, budget=BUDGET)
-    yield _algorithm("framework: calibrated", algorithm)
+    yield _algorithm("calibrated", algorithm, partial(_one_more, ENOUGH))
 
 
-def _algorithm(name: str, algorithm: PrivateAlgorithm[Rows, float]) -> Case[Rows]:
+def _algorithm(
+    name: str,
+    algorithm: PrivateAlgorithm[Rows, Any],
+    worst: Callable[[], list[Pair]],
+    random: Callable[[Generator], Pair] = _random,
+    **claims: Any,
+) -> Case[Rows]:
+    """What a recipe made. Its certificate has slack of its own, so smaller noise need not be seen."""
     return Case(
-        name=name,
+        name=f"framework: {name}",
         group="framework",
         run=lambda rows, noise: algorithm(rows, noise=noise),
         cost=algorithm.plan.cost,
-        worst=lambda: _one_more(ENOUGH),
-        random=_random,
-        tight=False,  # a bound on the number of rows is below it by a margin, which no pair can use up
+        worst=worst,
+        random=random,
+        tight=False,
+        **claims,
     )
 
 
@@ -118,6 +126,10 @@ def _leads() -> Iterator[Case[Rows]]:
     def gap(rows: Rows) -> int:
         return max(lead(rows) - 1, 0)
 
+    def vote(generator: Generator) -> float:
+        return float(generator.random() < 0.8)
+
+    votes = partial(near, row=vote, odd=any_of(0.0, 1.0, *ODD), relation="add_remove", least=0, most=24)
     relation, failure = Neighbours.ADD_REMOVE, Fraction(1, 100)
     made: dict[str, _distance.DistanceTest[Rows]] = {
         "discrete Laplace": _distance.integer_laplace(gap, epsilon=1, delta=failure, neighbours=relation),
@@ -132,34 +144,19 @@ def _leads() -> Iterator[Case[Rows]]:
             run=_refusing(name, test, shown),
             cost=test.cost,
             worst=_around(math.ceil(test.threshold)),
-            random=lambda generator: near(
-                generator, _vote, lambda g: one_of(g, (0.0, 1.0, *ODD)), relation="add_remove", least=0, most=24
-            ),
+            random=votes,
             tight="Laplace" in name,  # one bit of Gaussian noise needs thousands of runs; its parts are exact
         )
 
     algorithm = snugdp.from_distance(distance=gap, draw=shown, budget=BUDGET)
     at = int(_distance.integer_laplace(gap, epsilon=0.5, delta=BUDGET.delta, neighbours=relation).threshold)
-    yield Case(
-        name="framework: from_distance",
-        group="framework",
-        run=lambda rows, noise: algorithm(rows, noise=noise),
-        cost=algorithm.plan.cost,
-        worst=_around(at),
-        random=lambda generator: near(
-            generator, _vote, lambda g: one_of(g, (0.0, 1.0, *ODD)), relation="add_remove", least=0, most=24
-        ),
-        tight=False,  # half of epsilon is kept for a release that is not stable by itself
-    )
+    # Half of epsilon is kept for a release that is not stable by itself.
+    yield _algorithm("from_distance", algorithm, _around(at), votes)
 
 
 def _around(threshold: int) -> Callable[[], list[Pair]]:
     """Leads at the threshold of the test, and one at which it must fail."""
     return lambda: [_votes(threshold + 1), _votes(threshold), _votes(1)]
-
-
-def _vote(generator: Generator) -> float:
-    return float(generator.random() < 0.8)
 
 
 def _votes(lead: int) -> Pair:
@@ -209,22 +206,17 @@ def _interquartile() -> Case[Rows]:
         torn = [0.0] * 8 + [9.0] * 22
         return [([*rows, 3.0], [*rows, 5.0]) for rows in (calm, wide)] + [([*torn, 0.0], [*torn, 9.0])]
 
-    return Case(
-        name="framework: interquartile range",
-        group="framework",
-        run=lambda rows, noise: algorithm(rows, noise=noise),
-        cost=algorithm.plan.cost,
-        worst=worst,
-        random=lambda generator: near(
-            generator,
-            lambda g: float(g.integers(3, 6)),
-            lambda g: one_of(g, (0.0, 9.0, *ODD)),
-            relation="replace",
-            least=n - 1,
-            most=n - 1,
-        ),
-        tight=False,  # one row moves one of the two quantiles, or both by half
+    rows = partial(
+        near,
+        row=lambda g: float(g.integers(3, 6)),
+        odd=any_of(0.0, 9.0, *ODD),
+        relation="replace",
+        least=n - 1,
+        most=n - 1,
     )
+    return _algorithm(
+        "interquartile range", algorithm, worst, rows
+    )  # one row moves one of two quantiles, or both by half
 
 
 def _smooth() -> Case[Rows]:
@@ -256,13 +248,5 @@ def _smooth() -> Case[Rows]:
         limit=1,
         release=snugdp.Cost(epsilon=1),
     )
-    return Case(
-        name="framework: smooth bound",
-        group="framework",
-        run=lambda rows, noise: algorithm(rows, noise=noise),
-        cost=algorithm.plan.cost,
-        worst=lambda: _one_more(3 * ENOUGH),
-        random=_random,
-        tight=False,  # one conversion of a Renyi divergence has slack of its own
-        parts=False,
-    )
+    # One conversion of a Renyi divergence has slack of its own.
+    return _algorithm("smooth bound", algorithm, partial(_one_more, 3 * ENOUGH), parts=False)

@@ -18,11 +18,11 @@ from snugdp_studies.audit.cases.tables import (
     ODD,
     Generator,
     Table,
+    any_of,
     foremost,
     more,
     number,
     odd_number,
-    one_of,
     spread_out,
     with_targets,
 )
@@ -75,25 +75,20 @@ _LOSSES: dict[str, dict[str, Any]] = {
 }
 
 
-def _case(
-    name: str,
-    model: type[Any],
-    form: dict[str, Any],
-    target: Callable[[Generator], Any],
-    odd: Callable[[Generator], Any],
-) -> Case[Table]:
+def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[Table]:
     given: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "x_norm": 1, **form}
+    target, odd = _targets(given)
     if model is PoissonRegression:
         given |= {"y_max": MOST, "rate_max": 6}
     ends, width = _ends(given), 1 if _one_run(given) else 2
-    made = fitting(model, given, n_features=width)
-    return Case(
-        name=name,
+    return fitting(
+        name,
+        model,
+        given,
+        n_features=width,
         group="glm",
-        run=made.run,
-        cost=made.cost,
         worst=lambda: foremost(pairs(width, *ends), 0, back=name == "logistic: objective") + _sure(name, given),
-        random=lambda generator: with_targets(generator, width, target, odd, least=1, most=30),
+        random=partial(with_targets, d=width, target=target, odd=odd, least=1, most=30),
         # Slopes of counts change their sign, and a bound on their curvature is all that is used: it has slack.
         tight=_one_run(given) and not isinstance(given.get("loss"), TamedPoisson) and model is not PoissonRegression,
         parts=False,
@@ -144,31 +139,19 @@ def _sure(name: str, given: dict[str, Any]) -> list[tuple[Table, Table]]:
     return [(more(rows, [0.0, 1.0], low), rows)]
 
 
-def _label(classes: tuple[str, ...]) -> Callable[[Generator], Any]:
-    return lambda generator: one_of(generator, classes)
-
-
-def _odd_label(classes: tuple[str, ...]) -> Callable[[Generator], Any]:
-    return lambda generator: one_of(generator, (*classes, None, "nobody", 1, *ODD[:3]))
-
-
 def _count(generator: Generator) -> float:
     return float(generator.integers(0, MOST + 1))
-
-
-def _odd_count(generator: Generator) -> float:
-    return one_of(generator, (0.0, float(MOST), 0.5, -1.0, *ODD))
 
 
 def _targets(given: dict[str, Any]) -> tuple[Callable[[Generator], Any], Callable[[Generator], Any]]:
     """Targets, and odd ones."""
     if "classes" in given:
-        return _label(given["classes"]), _odd_label(given["classes"])
-    return (number, odd_number) if "y_bound" in given else (_count, _odd_count)
+        return any_of(*given["classes"]), any_of(*given["classes"], None, "nobody", 1, *ODD[:3])
+    return (number, odd_number) if "y_bound" in given else (_count, any_of(0.0, float(MOST), 0.5, -1.0, *ODD))
 
 
 MAKERS: dict[str, Callable[[], Case[Table]]] = {
-    f"{kind}: {name}": partial(_case, f"{kind}: {name}", model, given, *_targets(given))
+    f"{kind}: {name}": partial(_case, f"{kind}: {name}", model, given)
     for kind, model, forms in (
         ("logistic", LogisticRegression, _LOGISTIC),
         ("poisson", PoissonRegression, _COUNTS),

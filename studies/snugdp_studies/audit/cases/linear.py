@@ -73,15 +73,15 @@ def _case(name: str, method: str, proposals: Mapping[str, Any], tight: bool | fl
         "rows": 40 if method in _NEED_ROWS else None,
         "fit_intercept": method in ("auto", "adassp", "ops_balanced", "output") or "proposed" in name,
     }
-    made = fitting(LinearRegression, given, n_features=width)
     place, back = _TIGHTEST.get(name, (0, False))
-    return Case(
-        name=f"linear: {name}",
+    return fitting(
+        f"linear: {name}",
+        LinearRegression,
+        given,
+        n_features=width,
         group="linear",
-        run=made.run,
-        cost=made.cost,
         worst=lambda: foremost(pairs(width, intercept=given["fit_intercept"]), place, back=back) + _more(name, width),
-        random=lambda generator: with_targets(generator, width, number, odd_number, least=1),
+        random=partial(with_targets, d=width, target=number, odd=odd_number, least=1),
         tight=tight,
         parts=method not in _ATOMS and "posterior" not in name and "ops" not in name,
     )
@@ -93,7 +93,6 @@ def _with_gaps() -> Case[tuple[Any]]:
 
     names = ("a", "b", "y")
     schema = Schema({name: Number(-1, 1) for name in names}, target="y", norm=1)
-    made = fitting(LinearRegression, {"epsilon": EPSILON, "delta": DELTA, "method": "adassp", "schema": schema})
     gaps = [(None, 0.5, 1.0)] * 8 + [(0.2, None, -0.4)] * 8 + [(0.3, 0.3, None)] * 4
 
     def frame(rows: list[Any]) -> tuple[Any]:
@@ -110,11 +109,11 @@ def _with_gaps() -> Case[tuple[Any]]:
         return frame(first), frame(second)
 
     extremes = [(1.0, 1.0, 1.0), (1e9, -1e9, 1e9)]
-    return Case(
-        name="linear: adassp, a table with gaps",
+    return fitting(
+        "linear: adassp, a table with gaps",
+        LinearRegression,
+        {"epsilon": EPSILON, "delta": DELTA, "method": "adassp", "schema": schema},
         group="linear",
-        run=made.run,
-        cost=made.cost,
         worst=lambda: [(frame([*gaps, row]), frame(gaps)) for row in extremes],
         random=random,
     )

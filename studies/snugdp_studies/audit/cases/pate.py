@@ -25,20 +25,21 @@ from snugdp.pate.votes import read
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
-from snugdp_studies.audit.cases.fitting import fitting as fitted
-from snugdp_studies.audit.cases.tables import Generator, Table, apart, more, one_of, with_targets, without
+from snugdp_studies.audit.cases.fitting import fitting
+from snugdp_studies.audit.cases.tables import Generator, Table, any_of, apart, more, one_of, with_targets, without
 
 People: TypeAlias = tuple[Any, list[Any], list[int]]  # rows, their labels, and whose they are
 Ballots: TypeAlias = list[list[Any]]  # what every teacher says to every query
 EPSILON, DELTA = 1.0, 0.05
 CLASSES, TEACHERS, QUERIES = ("a", "b", "c"), 60, 6
+_LABEL, _ODD_LABEL = any_of(*CLASSES[:2]), any_of(*CLASSES[:2], None, "nobody", 1, float("nan"))
 
 
 def cases() -> Iterator[Case[Any]]:
     """All of them."""
-    yield from _plain()
-    yield from _behind_tests()
-    yield from _by_smooth_sensitivity()
+    yield _one_query()
+    yield from _proposals()
+    yield _by_smooth_sensitivity()
     yield from _classifiers()
 
 
@@ -71,17 +72,17 @@ def _random(teachers: int, queries: int, classes: tuple[str, ...]) -> Callable[[
     return ballots
 
 
-def _labelled(proposal: Proposal, classes: tuple[str, ...]) -> Callable[[Ballots, Noise], Any]:
+def _labelled(proposal: Proposal) -> Callable[[Ballots, Noise], Any]:
     """``snugdp.pate.label`` with a plan that was made before."""
 
     def run(rows: Ballots, noise: Noise) -> Any:
-        panel, votes = read(rows, form="teachers", classes=classes)
+        panel, votes = read(rows, form="teachers", classes=CLASSES)
         return face.run(proposal, panel, votes, ReleaseContext(noise))
 
     return run
 
 
-def _plain() -> Iterator[Case[Ballots]]:
+def _one_query() -> Case[Ballots]:
     mu = gaussian.mu(EPSILON, DELTA)
     two, one_query = CLASSES[:2], 1
     budget = Budget(EPSILON, DELTA)
@@ -94,7 +95,7 @@ def _plain() -> Iterator[Case[Ballots]]:
     lost = _ballots({"a": 20 + lead % 2, "b": 20 + lead % 2 + lead}, one_query)
     even = _ballots({"a": 21, "b": 20}, one_query)
     cost = snugdp.pate.plan(budget, n_queries=1, n_teachers=41, n_classes=2, test="none").cost
-    yield Case(
+    return Case(
         name="pate: one query",
         group="pate",
         run=direct,
@@ -103,23 +104,6 @@ def _plain() -> Iterator[Case[Ballots]]:
         random=_random(41, one_query, two),
         tight=False,  # one bit of Gaussian noise needs thousands of runs; its parts are exact
     )
-    forms: dict[str, dict[str, Any]] = {
-        "plain": {},
-        "plain, only where sure": {"threshold": 30, "threshold_sigma": 20},
-    }
-    for name, more_given in forms.items():
-        proposal = _proposed("none", **more_given)
-        rows = _ballots({"a": 25, "b": 24, "c": 11})
-        clear = _ballots({"a": 30, "b": 20, "c": 10})  # the largest count moves as well
-        yield Case(
-            name=f"pate: {name}",
-            group="pate",
-            run=_labelled(proposal, CLASSES),
-            cost=proposal.plan.cost,
-            worst=partial(list, [(one, _turned(one, to)) for one, to in ((rows, "b"), (rows, None), (clear, "b"))]),
-            random=_random(TEACHERS, QUERIES, CLASSES),
-            tight=False,  # who comes first says less than the noisy counts that are paid for
-        )
 
 
 def _proposed(test: Any, relation: str = "add_remove", **given: Any) -> Proposal:
@@ -128,8 +112,11 @@ def _proposed(test: Any, relation: str = "add_remove", **given: Any) -> Proposal
     return face.propose(Budget(EPSILON, DELTA, relation), size, test, face.Numbers(**numbers))
 
 
-def _behind_tests() -> Iterator[Case[Ballots]]:
+def _proposals() -> Iterator[Case[Ballots]]:
+    """Plain, and behind the distance test; for all queries, and only where the teachers are sure."""
     forms: dict[str, tuple[Any, str, dict[str, Any]]] = {
+        "plain": ("none", "add_remove", {}),
+        "plain, only where sure": ("none", "add_remove", {"threshold": 30, "threshold_sigma": 20}),
         "distance": ("distance", "add_remove", {"sigma": 2, "gap": 40}),
         "distance: replace": ("distance", "replace", {"sigma": 2, "gap": 40}),
         "distance, only where sure": (
@@ -139,19 +126,26 @@ def _behind_tests() -> Iterator[Case[Ballots]]:
         ),
     }
     for name, (test, relation, given) in forms.items():
-        proposal = _proposed(test, relation, **given)
+        proposal, plain = _proposed(test, relation, **given), test == "none"
         yield Case(
             name=f"pate: {name}",
             group="pate",
-            run=_labelled(proposal, CLASSES),
+            run=_labelled(proposal),
             cost=proposal.plan.cost,
-            worst=_leads,
+            worst=_close if plain else _leads,
             random=_random(TEACHERS, QUERIES, CLASSES),
             # Labels behind a threshold are drawn for all queries and shown for some: these are promised, not all.
-            transcript="threshold" not in given,
-            tight=False,  # the bound on what labels give away has slack of its own
-            parts=False,
+            transcript=plain or "threshold" not in given,
+            # Who comes first says less than the noisy counts that are paid for; the bound behind a test has slack too.
+            tight=False,
+            parts=plain,
         )
+
+
+def _close() -> list[tuple[Ballots, Ballots]]:
+    """A teacher who goes over to the second, or says nothing; and a lead where the largest count moves as well."""
+    rows, clear = _ballots({"a": 25, "b": 24, "c": 11}), _ballots({"a": 30, "b": 20, "c": 10})
+    return [(rows, _turned(rows, "b")), (rows, _turned(rows, None)), (clear, _turned(clear, "b"))]
 
 
 def _leads() -> list[tuple[Ballots, Ballots]]:
@@ -164,7 +158,7 @@ def _leads() -> list[tuple[Ballots, Ballots]]:
     return pairs
 
 
-def _by_smooth_sensitivity() -> Iterator[Case[Ballots]]:
+def _by_smooth_sensitivity() -> Case[Ballots]:
     """The paper's test, made honest."""
     sigma = Fraction(2)
     test = SmoothTest(
@@ -190,10 +184,10 @@ def _by_smooth_sensitivity() -> Iterator[Case[Ballots]]:
         Step("release", StepKind.RELEASE, StepNoise("plurality", "gaussian", float(sigma), "votes"), test.cost),
     )
     plan = Plan("smooth", theorem("labels-smooth/1"), steps, unit=Unit.TEACHER)
-    yield Case(
+    return Case(
         name="pate: smooth",
         group="pate",
-        run=_labelled(Proposal(plan, NoisyLabels(sigma), test), CLASSES),
+        run=_labelled(Proposal(plan, NoisyLabels(sigma), test)),
         cost=test.cost,
         worst=_leads,
         random=_random(TEACHERS, QUERIES, CLASSES),
@@ -219,25 +213,26 @@ def _classifiers() -> Iterator[Case[Any]]:
         "queries": queries,
     }
     for name, form in forms.items():
-        relation, made = form.get("neighbours", "add_remove"), fitted(PATEClassifier, {**common, **form})
-        yield Case(
-            name=f"PATEClassifier: {name}",
+        relation = form.get("neighbours", "add_remove")
+        yield fitting(
+            f"PATEClassifier: {name}",
+            PATEClassifier,
+            {**common, **form},
             group="pate",
-            run=made.run,
-            cost=made.cost,
             worst=partial(taught, relation),
             # Rows are sent to teachers by lots, which go by their places: the row that differs is the last.
-            random=partial(_random_rows, relation),
+            random=partial(
+                with_targets, d=1, target=_LABEL, odd=_ODD_LABEL, relation=relation, ordered=True, least=2, most=60
+            ),
             tight=False,
             parts=form["test"] == "none",
             apart=apart,
         )
-    by_person = fitted(PATEClassifier, {**common, **forms["plain"]})
-    yield Case(
-        name="PATEClassifier: many rows of a person",
+    yield fitting(
+        "PATEClassifier: many rows of a person",
+        PATEClassifier,
+        {**common, **forms["plain"]},
         group="pate",
-        run=by_person.run,
-        cost=by_person.cost,
         worst=lambda: [_person(["a", "b"] * 6, ["b"] * 12), _person(["a"] * 40, ["b"] * 3)],
         random=_random_person,
         tight=False,
@@ -253,8 +248,8 @@ def _person(others: list[Any], own: list[Any]) -> tuple[People, People]:
 
 
 def _random_person(generator: Generator) -> tuple[People, People]:
-    others = [_label(generator) for _ in range(generator.integers(1, 40))]
-    return _person(others, [_odd_label(generator) for _ in range(generator.integers(1, 9))])
+    others = [_LABEL(generator) for _ in range(generator.integers(1, 40))]
+    return _person(others, [_ODD_LABEL(generator) for _ in range(generator.integers(1, 9))])
 
 
 def taught(relation: str) -> list[tuple[Table, Table]]:
@@ -269,15 +264,3 @@ def taught(relation: str) -> list[tuple[Table, Table]]:
         many: Table = np.zeros((60, 1)), ["b", "a"] * 30
         pairs.append((many, without(many, 30)))
     return pairs
-
-
-def _random_rows(relation: str, generator: Generator) -> tuple[Table, Table]:
-    return with_targets(generator, 1, _label, _odd_label, relation=relation, ordered=True, least=2, most=60)
-
-
-def _label(generator: Generator) -> Any:
-    return one_of(generator, CLASSES[:2])
-
-
-def _odd_label(generator: Generator) -> Any:
-    return one_of(generator, (*CLASSES[:2], None, "nobody", 1, float("nan")))

@@ -43,12 +43,12 @@ def cases() -> Iterator[Case[Rows]]:
     """All of them."""
     for name, (form, tight) in _FORMS.items():
         given: dict[str, Any] = {"n_components": 1, "epsilon": EPSILON, "delta": DELTA, "x_norm": 1, **form}
-        made = fitting(PCA, given, n_features=ENTRIES)
-        yield Case(
-            name=f"pca: {name}",
+        yield fitting(
+            f"pca: {name}",
+            PCA,
+            given,
+            n_features=ENTRIES,
             group="pca",
-            run=made.run,
-            cost=made.cost,
             worst=_WORST.get(name, pairs),
             random=random_pair,
             tight=tight,

@@ -10,14 +10,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import snugdp
+from snugdp.accounting import gaussian
 from snugdp.audit.finding import Case
 from snugdp.certify.distance import DistanceTest, integer_laplace
 from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.order_statistics import median as _median
 from snugdp.mechanisms.order_statistics import quantile as _quantile
 from snugdp.mechanisms.order_statistics import trimmed_mean as _trimmed
+from snugdp.mechanisms.votes import vote as _vote
 from snugdp.noise import Noise
-from snugdp_studies.audit.cases.tables import ODD, Generator, near, one_of
+from snugdp_studies.audit.cases.tables import ODD, Generator, any_of, foremost, near, one_of
 
 Rows: TypeAlias = list[Any]
 Pair: TypeAlias = tuple[Rows, Rows]
@@ -25,20 +27,38 @@ EPSILON, DELTA = 1, 0.01
 HIGH, BETA = 4, 1  # bounds are (0, HIGH); one row may move the answer by BETA
 ROWS = 41  # where their number is public
 BOUNDS, AROUND = (0, HIGH), (-1, HIGH - 1)
+LABELS = ("a", "b", "c")
 _RELATIONS = ("add_remove", "replace")
 
 
-def cases() -> Iterator[Case[Rows]]:
+def cases() -> Iterator[Case[Any]]:
     """All of them."""
     yield from _medians()
     yield from _by_rank()
     yield from _trimmed_means()
+    for relation in _RELATIONS:
+        yield _mode(relation)
+        yield from _votes(relation)
+    yield from _bounds()
 
 
-def _threshold(epsilon: float) -> int:
-    """Where the test of a distance passes in about every second case."""
-    test: DistanceTest[Any] = integer_laplace(lambda _: 0, epsilon=epsilon, delta=DELTA, neighbours=Neighbours.REPLACE)
-    return int(test.threshold)
+def _case(
+    name: str,
+    query: Any,
+    worst: Callable[[], list[Pair]],
+    random: Callable[[Generator], Pair],
+    run: Callable[[Rows, Noise], Any] | None = None,
+    **claims: Any,
+) -> Case[Rows]:
+    """A query by its own ``release``, unless by the short form ``run``."""
+    release = run or (lambda rows, noise: query.release(rows, noise=noise))
+    cost = query.plan().cost
+    return Case(name=name, group="queries", run=release, cost=cost, worst=worst, random=random, **claims)
+
+
+def _test(epsilon: float, delta: float = DELTA, relation: str = "replace") -> DistanceTest[Any]:
+    """The test of a distance at this budget, for its threshold: where it passes in about every second case."""
+    return integer_laplace(lambda _: 0, epsilon=epsilon, delta=delta, neighbours=Neighbours.of(relation))
 
 
 def _border(
@@ -90,35 +110,22 @@ def _random(relation: str, rows: int | None = None) -> Callable[[Generator], Pai
     def cell(generator: Generator) -> Any:
         return one_of(generator, (0, BETA, HIGH, round(float(generator.uniform(0, HIGH)), 1)))
 
-    def odd(generator: Generator) -> Any:
-        return one_of(generator, (*ODD, None, "word", True, -1, HIGH + 1, BETA + 2.0**-40))
-
-    def pair(generator: Generator) -> Pair:
-        least, most = (1, 45) if rows is None else (rows - 1, rows - 1)
-        return near(generator, cell, odd, relation=relation, least=least, most=most)
-
-    return pair
+    odd = any_of(*ODD, None, "word", True, -1, HIGH + 1, BETA + 2.0**-40)
+    least, most = (1, 45) if rows is None else (rows - 1, rows - 1)
+    return partial(near, row=cell, odd=odd, relation=relation, least=least, most=most)
 
 
 def _medians() -> Iterator[Case[Rows]]:
     budget: dict[str, Any] = {"bounds": BOUNDS, "epsilon": EPSILON, "delta": DELTA}
     for name, beta, share in (("median", BETA, 0.5), ("median: as it is", 0, 1.0)):
-        query = snugdp.Median(beta=beta, **budget)
-        yield Case(
-            name=name,
-            group="queries",
-            run=_released(query),
-            cost=query.plan().cost,
-            worst=partial(_median_pairs, beta, share),
-            random=_random("add_remove"),
-        )
-    rank = (ROWS + 1) // 2
-    yield _ranked("median: replace", snugdp.Median(beta=BETA, rows=ROWS, neighbours="replace", **budget), rank)
+        worst = partial(_median_pairs, beta, share)
+        yield _case(name, snugdp.Median(beta=beta, **budget), worst, _random("add_remove"))
+    query = snugdp.Median(beta=BETA, rows=ROWS, neighbours="replace", **budget)
+    yield _case("median: replace", query, partial(_rank_pairs, (ROWS + 1) // 2), _random("replace", ROWS))
 
 
 def _by_rank() -> Iterator[Case[Rows]]:
     query = snugdp.Quantile(q=0.6, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=BETA, rows=ROWS)
-    yield _ranked("quantile", query, math.ceil(0.6 * ROWS))
 
     def by_function(rows: Rows, noise: Noise) -> Any:
         return snugdp.quantile(rows, 0.6, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=BETA, noise=noise)
@@ -126,31 +133,17 @@ def _by_rank() -> Iterator[Case[Rows]]:
     def median_by_function(rows: Rows, noise: Noise) -> Any:
         return snugdp.median(rows, bounds=AROUND, epsilon=EPSILON, delta=DELTA, beta=HIGH, noise=noise)
 
-    def at(rank: int) -> Callable[[], list[Pair]]:
-        return lambda: _rank_pairs(rank)
-
-    yield Case(
-        name="quantile: in one call",
-        group="queries",
-        run=by_function,
-        cost=query.plan().cost,
-        worst=at(math.ceil(0.6 * ROWS)),
-        random=_random("replace", ROWS),
-    )
-    bounded = snugdp.Median(bounds=AROUND, epsilon=EPSILON, delta=DELTA, beta=HIGH)
+    worst = partial(_rank_pairs, math.ceil(0.6 * ROWS))
+    yield _case("quantile", query, worst, _random("replace", ROWS))
+    yield _case("quantile: in one call", query, worst, _random("replace", ROWS), by_function)
     low, high = AROUND
-    yield Case(
-        name="median: in one call, without a test",
-        group="queries",
-        run=median_by_function,
-        cost=bounded.plan().cost,
-        worst=lambda: [([low] * 5 + [high] * 6, [low] * 5 + [high] * 5), ([high], [])],
-        random=_random("add_remove"),
+    yield _case(
+        "median: in one call, without a test",
+        snugdp.Median(bounds=AROUND, epsilon=EPSILON, delta=DELTA, beta=HIGH),
+        lambda: [([low] * 5 + [high] * 6, [low] * 5 + [high] * 5), ([high], [])],
+        _random("add_remove"),
+        median_by_function,
     )
-
-
-def _released(query: snugdp.Median | snugdp.Quantile | snugdp.TrimmedMean) -> Callable[[Rows, Noise], Any]:
-    return lambda rows, noise: query.release(rows, noise=noise)
 
 
 @cache
@@ -159,7 +152,7 @@ def _median_pairs(beta: int, share: float) -> list[Pair]:
         _added(range(3, 25)),
         lambda rows: _median.distance(rows, 0, HIGH, beta),
         lambda rows: int(_median.value(rows, 0)),
-        threshold=_threshold(EPSILON * share),
+        threshold=int(_test(EPSILON * share).threshold),
         beta=beta,
     )
 
@@ -170,55 +163,165 @@ def _rank_pairs(rank: int) -> list[Pair]:
         _replaced(ROWS),
         lambda rows: _quantile.distance(rows, rank, 0, HIGH, BETA),
         lambda rows: int(_quantile.value(rows, rank, 0)),
-        threshold=_threshold(EPSILON / 2),
-    )
-
-
-def _ranked(name: str, query: snugdp.Median | snugdp.Quantile, rank: int) -> Case[Rows]:
-    return Case(
-        name=name,
-        group="queries",
-        run=lambda rows, noise: query.release(rows, noise=noise),
-        cost=query.plan().cost,
-        worst=lambda: _rank_pairs(rank),
-        random=_random("replace", ROWS),
+        threshold=int(_test(EPSILON / 2).threshold),
     )
 
 
 def _trimmed_means() -> Iterator[Case[Rows]]:
     trim, share = 12, 0.3
-    kept = ROWS - 2 * trim
-    query = snugdp.TrimmedMean(
-        trim=share, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=(BETA + 2.0**-20) / kept, rows=ROWS
-    )
-    yield Case(
-        name="trimmed mean",
-        group="queries",
-        run=lambda rows, noise: query.release(rows, noise=noise),
-        cost=query.plan().cost,
-        worst=lambda: _border(
+    beta = (BETA + 2.0**-20) / (ROWS - 2 * trim)
+
+    def worst() -> list[Pair]:
+        return _border(
             _replaced(ROWS),
-            lambda rows: _trimmed.distance(rows, trim, 0, HIGH, (BETA + 2.0**-20) / kept),
+            lambda rows: _trimmed.distance(rows, trim, 0, HIGH, beta),
             lambda rows: _trimmed.total(rows, trim),
-            threshold=_threshold(EPSILON / 2),
-        ),
-        random=_random("replace", ROWS),
-    )
+            threshold=int(_test(EPSILON / 2).threshold),
+        )
+
+    query = snugdp.TrimmedMean(trim=share, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=beta, rows=ROWS)
+    yield _case("trimmed mean", query, worst, _random("replace", ROWS))
 
     def everywhere(rows: Rows, noise: Noise) -> Any:
         return snugdp.trimmed_mean(rows, trim=share, bounds=AROUND, epsilon=EPSILON, noise=noise)
 
-    plain = snugdp.TrimmedMean(trim=share, bounds=AROUND, epsilon=EPSILON, rows=ROWS)
     low, high = AROUND
     missing = [math.nan] * (ROWS - 3)
-    yield Case(
-        name="trimmed mean: without a test",
-        group="queries",
-        run=everywhere,
-        cost=plain.plan().cost,
-        worst=lambda: [
+    yield _case(
+        "trimmed mean: without a test",
+        snugdp.TrimmedMean(trim=share, bounds=AROUND, epsilon=EPSILON, rows=ROWS),
+        lambda: [
             ([low] * 12 + [high] * 29, [low] * 13 + [high] * 28),
             ([low, high, high, *missing], [low, low, high, *missing]),
         ],
-        random=_random("replace", ROWS),
+        _random("replace", ROWS),
+        everywhere,
+    )
+
+
+# ---- what is chosen from a public list
+
+
+def _named(name: str, relation: str) -> str:
+    return name if relation == "add_remove" else f"{name}: replace"
+
+
+def _counted(**counts: int) -> Rows:
+    return [label for label, count in counts.items() for _ in range(count)]
+
+
+def _lead(lead: int, relation: str, *, base: int = 3) -> Pair:
+    """Two candidates, and a row that makes the lead of the first smaller: it goes, or it goes to the other one."""
+    a, b = base + max(lead, 0), base + max(-lead, 0)
+    rows = _counted(a=a, b=b)
+    return (rows, [*rows[1:], "b"]) if relation == "replace" else (rows, rows[1:])
+
+
+def _random_labels(relation: str, labels: tuple[str, ...] = LABELS) -> Callable[[Generator], Pair]:
+    odd = any_of(*ODD, None, "nobody", 1, True, labels[-1])
+    return partial(near, row=any_of(*labels, labels[0]), odd=odd, relation=relation, least=1, most=30)
+
+
+def _by(relation: str, query: Any, function: Callable[..., Any], *given: str) -> Callable[[Rows, Noise], Any] | None:
+    """The short form of a query with the same parameters, where a row is replaced; else its own ``release``."""
+    if relation == "add_remove":
+        return None
+    parameters = {name: getattr(query, name) for name in given}
+    return lambda rows, noise: function(rows, neighbours=relation, noise=noise, **parameters)
+
+
+def _mode(relation: str) -> Case[Rows]:
+    query = snugdp.Mode(categories=LABELS, epsilon=EPSILON, delta=DELTA, neighbours=relation)
+    test = _test(EPSILON, relation=relation)
+
+    def worst() -> list[Pair]:
+        border = _vote.step(test.cost.neighbours.relation) * int(test.threshold)
+        rows = _counted(a=3, b=3)  # of equals the first one counts
+        tie = (rows, ["b", *rows[1:]]) if relation == "replace" else (rows, [*rows, "b"])
+        return [_lead(border, relation), _lead(border + 1, relation), tie]
+
+    run = _by(relation, query, snugdp.mode, "categories", "epsilon", "delta")
+    return _case(_named("mode", relation), query, worst, _random_labels(relation), run)
+
+
+def _votes(relation: str) -> Iterator[Case[Rows]]:
+    name = Neighbours.of(relation).relation
+    step = _vote.step(name)
+    strength = _vote.noise_epsilon_for(EPSILON, DELTA, name)
+    worst_gap = max(range(30), key=lambda gap: _vote.epsilon_at(strength, gap, DELTA, name))
+    mu = gaussian.mu(EPSILON, DELTA)
+    # The half-line that tells a Gaussian pair apart best at EPSILON, as a lead of one candidate over the other.
+    half_line = round(step**0.5 / mu * 2**0.5 * (EPSILON / mu - mu / 2))
+    forms: dict[str, tuple[dict[str, Any], list[int], tuple[str, ...]]] = {
+        "gumbel": ({}, [3 * step, 6 * step, step], LABELS),
+        "laplace": ({"law": "laplace"}, [3 * step, 4 * step, step], LABELS),
+        "laplace, two": ({"delta": DELTA}, [worst_gap, worst_gap + step, worst_gap + 1, step], LABELS[:2]),
+        "gaussian": ({"delta": DELTA, "law": "gaussian"}, [half_line, half_line + 1, 0], LABELS[:2]),
+    }
+    for law, (given, leads, labels) in forms.items():
+        query = snugdp.Vote(candidates=labels, epsilon=EPSILON, neighbours=relation, **given)
+        yield _case(
+            _named(f"vote: {law}", relation),
+            query,
+            partial(_back, leads, relation),
+            _random_labels(relation, labels),
+            _by(relation, query, snugdp.vote, "candidates", "epsilon", "delta", "law"),
+            tight=law != "gaussian",  # one bit of Gaussian noise needs thousands of runs; its parts are exact
+            parts=law != "laplace, two",  # whose noise costs less than its scale says, for a delta
+        )
+    proposal = 0.8  # its loss is small without a lead, and then it grows, and it is small again from a lead of 6 on
+    test = _test(EPSILON / 2, DELTA / 2, relation)
+    border = int(_vote.least_gap(proposal, EPSILON / 2, DELTA / 2, name)) + step * int(test.threshold)
+    yield _case(
+        _named("vote: tested", relation),
+        snugdp.Vote(candidates=LABELS[:2], epsilon=EPSILON, delta=DELTA, noise_epsilon=proposal, neighbours=relation),
+        lambda: [_lead(lead, relation) for lead in (0, border, border - 1, border - 2, *range(1, 10))],
+        _random_labels(relation, LABELS[:2]),
+        tight=False,  # of the two halves of epsilon that the vote spends, its lead uses little
+        parts=False,  # the noise of a vote that was tested costs less than its scale says
+    )
+
+
+def _back(leads: list[int], relation: str) -> list[Pair]:
+    """Without the row first: a candidate that leads loses more easily then."""
+    return foremost([_lead(lead, relation) for lead in leads], 0, back=True)
+
+
+def _bounds() -> Iterator[Case[Any]]:
+    odd = any_of(*ODD, None, "word", 2.0**-20, -(2.0**60))
+    for relation, outside in (("add_remove", 0.0), ("replace", 0.0), ("replace", 0.4)):
+        query = snugdp.Bounds(epsilon=EPSILON, neighbours=relation, outside=outside)
+        low, high = [-1000.0] * 20, [1000.0] * 20
+        moved = (low + high, [*low[1:], *high, 1000.0]) if relation == "replace" else (low + high, low[1:] + high)
+        far = [0.0] * 60 + [-1e300], [0.0] * 60 + [1e300] * (relation == "replace")  # of all scores, both ways
+        yield _case(
+            _named("bounds", relation) + (", most inside" if outside else ""),
+            query,
+            partial(list, [far, moved]),
+            partial(near, row=lambda g: float(g.normal(0, 100)), odd=odd, relation=relation, least=2, most=60),
+            _by(relation, query, snugdp.private_bounds, "epsilon", "outside"),
+            tight=False,  # of 643 edges the best is hardly ever one that such a row decides
+        )
+    table = snugdp.Bounds(epsilon=EPSILON, columns=["x", "y"])
+
+    def run(rows: Rows, noise: Noise) -> Any:
+        import polars
+
+        columns = {"x": np.array([x for x, _ in rows]), "y": np.array([y for _, y in rows])}
+        return table.release(polars.DataFrame(columns), noise=noise)
+
+    def cell(generator: Generator) -> tuple[float, float]:
+        return float(generator.normal(0, 50)), float(generator.normal(3, 1))
+
+    def odd_pair(generator: Generator) -> tuple[float, float]:
+        return one_of(generator, ODD), one_of(generator, ODD)
+
+    rows, zeros = [(-100.0, 3.0)] * 25, [(0.0, 0.0)] * 90
+    yield _case(
+        "bounds: of two columns",
+        table,
+        lambda: [([*rows, (1e300, -1e300)], rows), ([*zeros, (-1e300, 1e300)], zeros)],
+        partial(near, row=cell, odd=odd_pair, relation="add_remove", least=1, most=60),
+        run,
+        tight=False,  # as above
     )

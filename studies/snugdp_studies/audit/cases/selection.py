@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,16 +16,7 @@ from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
 from snugdp.release.context import ReleaseContext
 from snugdp_studies.audit.cases.fitting import fitting
-from snugdp_studies.audit.cases.tables import (
-    Generator,
-    Table,
-    near,
-    number,
-    odd_number,
-    one_of,
-    spread_out,
-    with_targets,
-)
+from snugdp_studies.audit.cases.tables import Table, any_of, more, near, number, odd_number, spread_out, with_targets
 
 Rows: TypeAlias = list[Any]
 BUDGET = Budget(1, 0.05)
@@ -117,7 +109,14 @@ def _case(name: str, **form: Any) -> Case[Rows]:
         run=run,
         cost=made.plan().cost,
         worst=lambda: [_lead(2), _lead(12), _lead(0)],
-        random=_random,
+        random=partial(
+            near,
+            row=any_of(*LABELS),
+            odd=any_of(*LABELS, None, "nobody", 1.5),
+            relation="add_remove",
+            least=1,
+            most=30,
+        ),
         transcript=form["route"] == "compose",
         tight=False,  # few pairs come near a bound for any score and any number of runs
         parts=False,
@@ -139,17 +138,6 @@ def _lead(lead: int) -> tuple[Rows, Rows]:
     return rows, [*rows, "b"]
 
 
-def _random(generator: Generator) -> tuple[Rows, Rows]:
-    return near(
-        generator,
-        lambda g: one_of(g, LABELS),
-        lambda g: one_of(g, (*LABELS, None, "nobody", 1.5)),
-        relation="add_remove",
-        least=1,
-        most=30,
-    )
-
-
 def _searched(name: str, route: str) -> Case[Table]:
     """An estimator with a list of proposals."""
     X, y = spread_out(12, 1)
@@ -164,16 +152,15 @@ def _searched(name: str, route: str) -> Case[Table]:
         "validation": (X, np.array(y)),
         "selection": {"mean_runs": 2, "route": route},
     }
-    made = fitting(LinearRegression, given, n_features=1)
     nothing: Table = np.zeros((3, 1)), [0.0] * 3
-    row: Table = np.vstack([nothing[0], [[1.0]]]), [*nothing[1], 1.0]
-    return Case(
-        name=f"selection: {name}",
+    return fitting(
+        f"selection: {name}",
+        LinearRegression,
+        given,
+        n_features=1,
         group="selection",
-        run=made.run,
-        cost=made.cost,
-        worst=lambda: [(row, nothing)],
-        random=lambda generator: with_targets(generator, 1, number, odd_number, least=1),
+        worst=lambda: [(more(nothing, [1.0], 1.0), nothing)],
+        random=partial(with_targets, d=1, target=number, odd=odd_number, least=1),
         transcript=route == "compose",
         tight=route == "compose",
     )

@@ -12,13 +12,12 @@ from snugdp.audit.finding import Case
 from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
 from snugdp_studies.audit.cases.fitting import fitting
 from snugdp_studies.audit.cases.tables import (
-    Generator,
     Table,
+    any_of,
     apart,
     more,
     number,
     odd_number,
-    one_of,
     spread_out,
     with_targets,
     without,
@@ -42,6 +41,9 @@ _LABELS: dict[str, dict[str, Any]] = {
     "output": {"method": "output", "fit_intercept": False},
     "votes": {**_VOTES, "method": "output"},
 }
+# Targets that pull as far apart as they can, ordinary ones and odd ones.
+_NUMBERED: tuple[Any, ...] = (-1.0, 1.0), number, odd_number
+_LABELLED: tuple[Any, ...] = CLASSES, any_of(*CLASSES), any_of(*CLASSES, None, "nobody", 1)
 
 
 def cases() -> Iterator[Case[Table]]:
@@ -49,25 +51,19 @@ def cases() -> Iterator[Case[Table]]:
     return (make() for make in MAKERS.values())
 
 
-def _case(
-    name: str,
-    model: type[Any],
-    form: dict[str, Any],
-    target: Callable[[Generator], Any],
-    odd: Callable[[Generator], Any],
-) -> Case[Table]:
+def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[Table]:
     given: dict[str, Any] = {"n_features_to_select": CHOSEN, "epsilon": EPSILON, "delta": DELTA, **form}
-    ends: tuple[Any, Any] = CLASSES if "classes" in form else (-1.0, 1.0)
-    made = fitting(model, given, n_features=ENTRIES)
+    ends, target, odd = _LABELLED if "classes" in form else _NUMBERED
     voted = form.get("selection") == "votes"
-    return Case(
-        name=name,
+    return fitting(
+        name,
+        model,
+        given,
+        n_features=ENTRIES,
         group="sparse",
-        run=made.run,
-        cost=made.cost,
-        worst=(lambda: voted_pairs(*ends)) if voted else (lambda: pairs(*ends)),
+        worst=partial(voted_pairs if voted else pairs, *ends),
         # Rows are sent to blocks by lots, which go by their places: the row that differs is the last.
-        random=lambda generator: with_targets(generator, ENTRIES, target, odd, least=1, most=50, ordered=voted),
+        random=partial(with_targets, d=ENTRIES, target=target, odd=odd, least=1, most=50, ordered=voted),
         tight=form.get("selection") == "gaussian",
         parts=form.get("selection") == "gaussian",
         apart=apart if voted else None,
@@ -102,19 +98,12 @@ def voted_pairs(low: Any, high: Any) -> list[tuple[Table, Table]]:
     return [*pairs, (more(alone, first.tolist(), high), alone)]  # a lead of one vote, or a tie
 
 
-def _label(generator: Generator) -> Any:
-    return one_of(generator, CLASSES)
-
-
-def _odd_label(generator: Generator) -> Any:
-    return one_of(generator, (*CLASSES, None, "nobody", 1))
-
-
-_LINE = SparseLinearRegression, {"y_bound": 1}, number, odd_number
-_ODDS = SparseLogisticRegression, {"classes": CLASSES}, _label, _odd_label
 MAKERS: dict[str, Callable[[], Case[Table]]] = {
-    f"sparse {kind}: {name}": partial(_case, f"sparse {kind}: {name}", model, {**given, **form}, target, odd)
-    for kind, (model, given, target, odd), forms in (("linear", _LINE, _LINEAR), ("logistic", _ODDS, _LABELS))
+    f"sparse {kind}: {name}": partial(_case, f"sparse {kind}: {name}", model, {**given, **form})
+    for kind, model, given, forms in (
+        ("linear", SparseLinearRegression, {"y_bound": 1}, _LINEAR),
+        ("logistic", SparseLogisticRegression, {"classes": CLASSES}, _LABELS),
+    )
     for name, form in forms.items()
 }
 """Each case by itself: some take seconds to plan."""

@@ -58,6 +58,11 @@ def one_of(generator: Generator, values: Sequence[Row]) -> Row:
     return values[int(generator.integers(len(values)))]
 
 
+def any_of(*values: Row) -> Callable[[Generator], Row]:
+    """What draws one of them."""
+    return lambda generator: one_of(generator, values)
+
+
 def entries(generator: Generator, d: int) -> list[float]:
     """A row about as long as a bound of 1, often with ties."""
     values = generator.normal(0, 1 / math.sqrt(d), d)

@@ -24,7 +24,7 @@ from snugdp.audit.finding import Finding
 from snugdp.audit.side_channels.calls import watch
 from snugdp.tables.cells import cell as one
 from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_points, rehearsed
-from snugdp_studies.audit.side_channels.inputs import NAMES, STRANGE, TARGET, Given, Grid, good
+from snugdp_studies.audit.side_channels.inputs import NAMES, STRANGE, TARGET, Given, Grid, good, object_array
 
 Cells = list[Any]
 _ROWS, _ODD_ROW = 12, 7
@@ -268,8 +268,8 @@ def _sequences() -> list[Container]:
     makers: dict[str, tuple[Callable[[Grid], Any], Callable[[Cells], Any]]] = {
         "list": (list, list),
         "tuple": (tuples, tuple),
-        "list of arrays": (lambda rows: [_objects(row) for row in rows], _objects),
-        "object array": (_object_matrix, _objects),
+        "list of arrays": (lambda rows: [object_array(row) for row in rows], object_array),
+        "object array": (lambda rows: np.stack([object_array(row) for row in rows]), object_array),
         "nested y": (list, nested),
         "numpy": (np.array, np.array),
         "masked array": (masked, masked),
@@ -284,17 +284,6 @@ def _split(X: Callable[[Grid], Any], y: Callable[[Cells], Any], grid: Grid) -> G
     """Rows and targets; an odd row is the only entry of its list."""
     rows = [row[0] if len(row) == 1 else row[:-1] for row in grid]
     return Given(X(rows), y([0.0 if len(row) == 1 else row[-1] for row in grid]))
-
-
-def _objects(cells: Cells) -> Any:
-    made = np.empty(len(cells), dtype=object)
-    for index, cell in enumerate(cells):  # a slice would look into the cells
-        made[index] = cell
-    return made
-
-
-def _object_matrix(rows: Grid) -> Any:
-    return np.stack([_objects(row) for row in rows])
 
 
 def _named(grid: Grid) -> dict[str, Cells]:
@@ -341,7 +330,7 @@ def _pandas() -> list[Container]:
 
     def objects(grid: Grid) -> Any:
         return pandas.DataFrame(
-            {name: pandas.Series(_objects(cells), dtype=object) for name, cells in _named(grid).items()}
+            {name: pandas.Series(object_array(cells), dtype=object) for name, cells in _named(grid).items()}
         )
 
     return [

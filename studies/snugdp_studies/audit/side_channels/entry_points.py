@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import ModuleType
 from typing import Any
 
@@ -21,13 +21,16 @@ from sklearn.naive_bayes import GaussianNB
 
 import snugdp
 from snugdp import Boolean, Budget, Category, Cost, MemoryLedger, Neighbours, Number, Schema, Simulation, Statistic
+from snugdp.audit.finding import Finding
+from snugdp.audit.side_channels.calls import bad_input, call_with, watch
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.outcome import Receipt
 from snugdp.estimators.registry import BY_NAME
 from snugdp.noise import Laplace
 from snugdp.tables.cells import numbers
 from snugdp.tables.losses.losses import PseudoHuber
-from snugdp_studies.audit.side_channels.inputs import NAMES, TARGET, Given
+from snugdp_studies.audit.side_channels.canaries import ROWS, canaries, columns, tables
+from snugdp_studies.audit.side_channels.inputs import NAMES, TARGET, Given, inputs
 
 _DATA = ("data", "votes", "X")  # what a public function calls private rows
 _FEATURES = dict.fromkeys(NAMES, Number(-2, 2))
@@ -369,3 +372,39 @@ BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "select": _select,
 }
 """Public functions that make something which reads rows: how to release with it."""
+
+
+# ---- bad input, what must be asked for, and what is kept or said, at every entry point
+
+
+def bad_inputs(*, full: bool = False, names: Iterable[str] | None = None, part: slice = slice(None)) -> list[Finding]:
+    """Bad input for every estimator and query of ``snugdp.__all__``, and whether what is public is asked for.
+
+    Quick: more than 200 bad inputs for each. Full: all methods, every content in every form that can hold it.
+    ``part``: of the forms.
+    """
+    found = []
+    for one in entry_points(full=full, names=None if names is None else set(names)):
+        groups = list(inputs(one.takes, full=full, rows_are_public=one.rows_are_public))[part]
+        found.append(bad_input(one.name, one.release, groups))
+        found += [demanded(one, what) for what in one.without]
+    return found
+
+
+def demanded(one: EntryPoint, what: str) -> Finding:
+    """Whether a release without a public parameter is refused, in the same words whatever the rows are."""
+    group = next(inputs(one.takes, rows_are_public=one.rows_are_public))
+    seen = {watch(partial(call_with, one.without[what], given))[0] for given in group}
+    passed = len(seen) == 1 and bool(next(iter(seen)).error)
+    detail = "" if passed else "; ".join(sorted(map(str, seen)))
+    said = "refused" if passed else f"{len(seen)} different answers"
+    return Finding("B", one.name, f"without {what} nothing is released", said, passed, detail)
+
+
+def kept(names: Iterable[str] | None = None) -> list[Finding]:
+    """Canaries for every estimator and query of ``snugdp.__all__``."""
+    found = []
+    for one in entry_points(names=None if names is None else set(names)):
+        data = columns(40 if one.rows_are_public else ROWS) if one.takes == "column" else tables()
+        found.append(canaries(one.name, one.release, data))
+    return found

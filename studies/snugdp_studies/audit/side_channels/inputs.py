@@ -365,12 +365,15 @@ def _array(cells: Column, dtype: Any) -> NDArray[Any]:
         days = np.array(cells, dtype="datetime64[D]")
         return days - np.datetime64("2000-01-01") if kind.kind == "m" else days.astype(kind)
     with np.errstate(all="ignore"):
-        if kind.kind == "O":
-            made = np.empty(len(cells), dtype=object)
-            for place, cell in enumerate(cells):  # a slice would look into cells
-                made[place] = cell
-            return made
-        return np.array(cells, dtype=kind)
+        return object_array(cells) if kind.kind == "O" else np.array(cells, dtype=kind)
+
+
+def object_array(cells: Column) -> NDArray[Any]:
+    """The cells as they are."""
+    made = np.empty(len(cells), dtype=object)
+    for index, cell in enumerate(cells):  # a slice would look into the cells
+        made[index] = cell
+    return made
 
 
 def _split(grid: Grid, vector: Callable[[Column], Any], matrix: Callable[[Any], Any] | None = None) -> Given:
@@ -445,7 +448,7 @@ def _untyped() -> list[InputForm]:
         return Given(tuple(tuple(row[:-1]) for row in grid), tuple(row[-1] for row in grid))
 
     def arrays(grid: Grid) -> Given:
-        return Given([_array(row[:-1], object) for row in grid], _array([row[-1] for row in grid], object))
+        return Given([object_array(row[:-1]) for row in grid], object_array([row[-1] for row in grid]))
 
     return [
         InputForm("list", "any", lambda cells: cells, lists, empty=False),

@@ -23,8 +23,7 @@ from snugdp_studies.audit.side_channels.canaries import (
     search_error,
     seen_in,
 )
-from snugdp_studies.audit.side_channels.entry_points import entry_point_names
-from snugdp_studies.audit.side_channels.releases import kept
+from snugdp_studies.audit.side_channels.entry_points import entry_point_names, kept
 
 
 @pytest.mark.parametrize("name", entry_point_names())

@@ -1,0 +1,213 @@
+"""What single operations cost: a vector of noise, a query on millions of rows, a charge, and an import."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.ledger.book import Ledger
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace, Law, Simulation
+from snugdp.queries import labels, robust
+from snugdp.secrecy.secret import Secret
+from snugdp_studies.bench.contest.speed import Timing, timed
+
+SIZE = 5050  # the distinct entries of a 100 x 100 Gram matrix
+SCALE = 2**20
+CATEGORIES = 20
+IMPORT_GOAL = "Goal: at most 0.25 s for LinearRegression."
+IMPORTED = ("Budget", "median", "LinearRegression", "LogisticRegression", "PCA", "PATEClassifier", "Ledger")
+_IMPORT = """
+import sys, time
+import numpy, scipy, sklearn.base, sklearn.utils.validation
+before, start = len(sys.modules), time.process_time()
+from snugdp import {name}
+spent = time.process_time() - start
+print(spent, sum(module.partition(".")[0] == "snugdp" for module in sys.modules), len(sys.modules) - before)
+"""
+_PAGE = 4096
+
+
+def noise_times(repeats: int = 15) -> list[Timing]:
+    """Exact draws, OpenDP's, and numpy's, which are not private: every sampler in turn, ``repeats`` times over.
+
+    Raises an ImportError that says what to install if OpenDP is missing.
+    """
+    if repeats < 1:
+        raise ValueError("repeats must be at least 1")
+    return timed(f"{SIZE:,} draws", {**_samplers(), **_opendp()}, repeats)
+
+
+def _samplers() -> dict[str, Callable[[], object]]:
+    values = Secret([0] * SIZE)
+    laws: dict[str, Law] = {
+        "rounded Gaussian": Gaussian(SCALE),
+        "rounded Laplace": Laplace(SCALE),
+        "discrete Laplace": DiscreteLaplace(SCALE),
+        "discrete Gaussian": DiscreteGaussian(SCALE**2),
+    }
+    exact, simulation = Exact(), Simulation(0)
+    jobs: dict[str, Callable[[], object]] = {
+        f"snugdp, exact {name}": partial(exact.add_integers, values, law) for name, law in laws.items()
+    }
+    jobs["numpy normals, not private"] = partial(simulation.add_integers, values, Gaussian(SCALE))
+    return jobs
+
+
+def _opendp() -> dict[str, Callable[[], object]]:
+    try:
+        dp: Any = importlib.import_module("opendp.prelude")
+    except ImportError as missing:
+        raise ImportError("this comparison needs OpenDP: pip install opendp") from missing
+    dp.enable_features("contrib")
+    whole = dp.vector_domain(dp.atom_domain(T=int), size=SIZE)
+    real = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=SIZE)
+    l1, l2 = dp.l1_distance, dp.l2_distance
+    mechanisms: dict[str, tuple[Any, list[Any]]] = {
+        "OpenDP, integer Laplace": (dp.m.make_laplace(whole, l1(T=int), scale=SCALE), [0]),
+        "OpenDP, integer Gaussian": (dp.m.make_gaussian(whole, l2(T=float), scale=SCALE), [0]),
+        "OpenDP, float Laplace": (dp.m.make_laplace(real, l1(T=float), scale=SCALE), [0.0]),
+        "OpenDP, float Gaussian": (dp.m.make_gaussian(real, l2(T=float), scale=SCALE), [0.0]),
+        "OpenDP, float Gaussian on a grid of 2^-20": (
+            dp.m.make_gaussian(real, l2(T=float), scale=SCALE, k=-20),
+            [0.0],
+        ),
+    }
+    return {name: partial(mechanism, zero * SIZE) for name, (mechanism, zero) in mechanisms.items()}
+
+
+def query_times(rows: int = 5_000_000, repeats: int = 5) -> list[Timing]:
+    """Every query in turn beside the sort that any quantile needs, ``repeats`` times over, on one made-up column."""
+    values = (np.arange(rows, dtype=np.float64) * 0.6180339887498949) % 1 * 100  # evenly spread, out of order
+    chosen = (values * 7919).astype(np.int64) % CATEGORIES
+    common: dict[str, Any] = {"bounds": (0, 100), "epsilon": 1, "delta": 1e-6, "neighbours": "replace"}
+    listed: dict[str, Any] = {"epsilon": 1, "neighbours": "replace"}
+    categories = list(range(CATEGORIES))
+    jobs: dict[str, Callable[[], object]] = {
+        "numpy.sort": lambda: np.sort(values),
+        "median": lambda: robust.median(values, **common),
+        "quantile": lambda: robust.quantile(values, 0.9, **common),
+        "trimmed mean, beta given": lambda: robust.trimmed_mean(values, **common, beta=50 / rows),
+        "mode": lambda: labels.mode(chosen, categories=categories, delta=1e-6, **listed),
+        "vote": lambda: labels.vote(chosen, candidates=categories, **listed),
+    }
+    return timed(f"{rows:,} rows", jobs, repeats)
+
+
+@dataclass(frozen=True)
+class ChargeTime:
+    """Times of one kind of work, in milliseconds, and the ratio of the median to that of the bare fsync."""
+
+    name: str
+    p50_ms: float
+    p99_ms: float
+    relative: float | None
+
+
+def charge_times(charges: int = 300, folder: str | None = None, url: str | None = None) -> list[ChargeTime]:
+    """Bare fsyncs, charges and stored outcomes in turn, so that a busy disk is busy for all of them.
+
+    ``folder``: on the disk to be measured. ``url``: a PostgreSQL database where a ledger may be made.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        rows = _charges(charges, str(Path(place) / "bench.ledger"), Path(place) / "bare", "SQLite")
+        if url is not None:
+            rows += _charges(charges, url, Path(place) / "bare", "PostgreSQL", Path(place) / "anchor")[1:]
+        return [*rows, *_opening(Path(place))]
+
+
+def _charges(charges: int, where: str, bare: Path, name: str, anchor: Path | None = None) -> list[ChargeTime]:
+    budget, cost = Budget(4, 1e-6), Cost(mu="0.001")
+    times: dict[str, list[float]] = {"bare fsync": [], f"{name}: charge": [], f"{name}: charge and outcome": []}
+    dataset = f"bench-{os.getpid()}-{time.monotonic_ns()}"
+    with Ledger.open(where, dataset=dataset, budget=budget, anchor=anchor) as ledger, _page(bare) as sync:
+
+        def release() -> None:
+            ledger.settle(ledger.charge(cost, "a release"), "42")
+
+        work: dict[str, Callable[[], object]] = {
+            "bare fsync": sync,
+            f"{name}: charge": lambda: ledger.charge(cost, "a charge"),
+            f"{name}: charge and outcome": release,
+        }
+        for _ in range(charges):
+            for kind, once in work.items():
+                start = time.perf_counter()
+                once()
+                times[kind].append((time.perf_counter() - start) * 1e3)
+    base = _quantile(times["bare fsync"], 0.5)
+    return [
+        ChargeTime(kind, _quantile(t, 0.5), _quantile(t, 0.99), _quantile(t, 0.5) / base) for kind, t in times.items()
+    ]
+
+
+def _opening(place: Path, entries: int = 2000) -> list[ChargeTime]:
+    """Opening verifies the whole history."""
+    where = place / "long.ledger"
+    with Ledger.open(where, dataset="long", budget=Budget(4, 1e-6)) as ledger:
+        for _ in range(entries):
+            ledger.charge(Cost(epsilon="0.001"), "a charge")
+    start = time.perf_counter()
+    Ledger.open(where).close()
+    spent = (time.perf_counter() - start) * 1e3
+    return [ChargeTime(f"opening {entries:,} entries, all checked", spent, spent, None)]
+
+
+@contextmanager
+def _page(path: Path) -> Iterator[Callable[[], object]]:
+    """Write one page and wait for the disk."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT)
+    page = bytes(_PAGE)
+
+    def sync() -> None:
+        os.pwrite(handle, page, 0)
+        os.fdatasync(handle)
+
+    sync()
+    try:
+        yield sync
+    finally:
+        os.close(handle)
+
+
+def _quantile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+@dataclass(frozen=True)
+class Import:
+    """One name: processor seconds, modules of ours, and all modules that were loaded for it."""
+
+    name: str
+    min_s: float
+    median_s: float
+    own: int
+    modules: int
+
+
+def import_costs(names: Sequence[str] = IMPORTED, repeats: int = 5) -> list[Import]:
+    """Processor time beyond that of numpy, scipy and scikit-learn, in processes of their own.
+
+    Every import in turn, ``repeats`` times over, after one turn that writes byte code.
+    """
+    times: dict[str, list[float]] = {name: [] for name in names}
+    counts: dict[str, tuple[int, int]] = {}
+    for turn in range(repeats + 1):
+        for name in names:
+            printed = subprocess.check_output([sys.executable, "-c", _IMPORT.format(name=name)], text=True).split()
+            counts[name] = int(printed[1]), int(printed[2])
+            times[name] += [float(printed[0])] if turn else []
+    return [Import(name, min(taken), median(taken), *counts[name]) for name, taken in times.items()]
