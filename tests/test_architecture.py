@@ -12,7 +12,7 @@ import numpy as np
 
 from snugdp import LinearRegression, MemoryLedger
 from tests.test_house import MODULES, ROOT
-from tests.test_layers import IMPORTS, ORDER, room
+from tests.test_layers import ORDER, all_imports, room
 
 PAGE = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text()
 USES = dict(re.findall(r"^\| `(\w+)` \|.*\| ([\w, ]*)\|$", PAGE, re.MULTILINE))
@@ -30,7 +30,7 @@ def test_every_arrow_is_real() -> None:
     drawn = {arrow for chain in chains for arrow in pairwise(chain.split(" --> "))}
     assert {name for arrow in drawn for name in arrow} == {*ORDER} - {"lazy"}
     assert listed
-    assert drawn | listed <= {(room(module), room(name)) for module, names in IMPORTS.items() for name in names}
+    assert drawn | listed <= {(room(module), room(name)) for module, names in all_imports().items() for name in names}
 
 
 def test_every_file_of_the_walk_is_there_and_walked() -> None:

@@ -22,7 +22,7 @@ import snugdp
 from tests.ledger.conftest import SERVER, new_database
 from tests.pages import PAGES, ROOT, TUTORIALS, Reader, blocks
 from tests.tables.clusters import MARKS
-from tests.test_house import TEXTS
+from tests.test_house import texts
 
 ALONE = [page for page in PAGES if page not in TUTORIALS]
 THERE = {
@@ -34,7 +34,7 @@ MISSING = {
     "postgres": "no PostgreSQL server: run python tools/with_postgres.py make test, or set SNUGDP_TEST_POSTGRES",
 }
 DATABASE = "postgresql://ann@db.example/privacy"  # of the pages
-EXAMPLES = [module for module, text in TEXTS.items() if ">>> " in text]
+EXAMPLES = [module for module, text in texts().items() if ">>> " in text]
 
 
 @pytest.mark.parametrize("page", ALONE, ids=lambda page: page.relative_to(ROOT).as_posix())

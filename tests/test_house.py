@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import tokenize
 from collections import defaultdict
@@ -17,17 +18,27 @@ MODULES = {
     ".".join(("snugdp", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
 }
-TEXTS = {name: path.read_text() for name, path in MODULES.items()}
-TREES = {name: ast.parse(text) for name, text in TEXTS.items()}
 
 MAX_PASSAGES = 11  # there were 149 pairs: lower this number with every passage that goes
 PASSAGE = 6  # lines
 
 
+@functools.cache  # when a test asks, not in every process that collects tests
+def texts() -> dict[str, str]:
+    """The source of every module."""
+    return {name: path.read_text() for name, path in MODULES.items()}
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax tree of every module."""
+    return {name: ast.parse(text) for name, text in texts().items()}
+
+
 def loaded_with(name: str) -> set[str]:
     """The modules of ours that are loaded with a module; what a function imports is loaded later."""
     found: set[str] = set()
-    todo: list[ast.AST] = [TREES[name]]
+    todo: list[ast.AST] = [trees()[name]]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Import):
@@ -52,7 +63,7 @@ def test_no_import_cycle() -> None:
 def test_no_private_name_crosses_modules() -> None:
     found = {
         name
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("snugdp")
         and any(alias.name.startswith("_") and not alias.name.startswith("__") for alias in node.names)
@@ -62,7 +73,7 @@ def test_no_private_name_crosses_modules() -> None:
 
 def test_no_class_name_twice() -> None:
     homes = defaultdict(list)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(module)
@@ -103,7 +114,7 @@ def passages(sources: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def test_few_passages_stand_twice() -> None:
-    found = passages(TEXTS)
+    found = passages(texts())
     print(*(f"{first} ~ {second}" for first, second in found), f"{len(found)} pairs", sep="\n")
     assert len(found) <= MAX_PASSAGES
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from collections.abc import Iterator
 
 from snugdp.release.context import ReleaseContext
-from tests.test_house import MODULES, ROOT, TEXTS, TREES
+from tests.test_house import MODULES, ROOT, texts, trees
 
 ORDER = (
     "lazy", "secrecy", "numerics", "accounting", "core", "serial", "ledger", "noise", "propose", "tables", "release",
@@ -26,7 +27,7 @@ def file(module: str) -> str:
 
 def imports(module: str) -> Iterator[str]:
     """Whatever a module imports, at the top or inside functions."""
-    for node in ast.walk(TREES[module]):
+    for node in ast.walk(trees()[module]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -34,15 +35,25 @@ def imports(module: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-IMPORTS = {module: tuple(imports(module)) for module in MODULES}
-CALLS = {module: [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)] for module, tree in TREES.items()}
+@functools.cache
+def all_imports() -> dict[str, tuple[str, ...]]:
+    """By module."""
+    return {module: tuple(imports(module)) for module in MODULES}
+
+
+@functools.cache
+def all_calls() -> dict[str, list[ast.expr]]:
+    """What is called, by module."""
+    return {
+        module: [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)] for module, tree in trees().items()
+    }
 
 
 def test_imports_point_down() -> None:
     assert {room(module) for module in MODULES} == {*ORDER, ""}
     wrong = [
         f"{module} must not import {name}"
-        for module, names in IMPORTS.items()
+        for module, names in all_imports().items()
         for name in names
         if room(module) and name.startswith("snugdp.") and room(name) in ORDER
         and ORDER.index(room(name)) > ORDER.index(room(module))
@@ -51,29 +62,31 @@ def test_imports_point_down() -> None:
 
 
 def test_only_the_noise_room_has_randomness() -> None:
-    for module, names in IMPORTS.items():
+    for module, names in all_imports().items():
         random = [n for n in names if n.split(".")[0] in ("random", "secrets") or "random" in n.split(".")]
-        uses = [n for n in ast.walk(TREES[module]) if isinstance(n, ast.Attribute) and n.attr in ("random", "urandom")]
+        uses = [
+            n for n in ast.walk(trees()[module]) if isinstance(n, ast.Attribute) and n.attr in ("random", "urandom")
+        ]
         if random or uses:
             public = file(module) == "ledger/requests.py" and random == ["secrets"]  # names of records
             assert room(module) in ("noise", "audit") or public, module  # an audit makes up its data
 
 
 def test_only_the_simulation_has_a_seed() -> None:
-    for module, text in TEXTS.items():
+    for module, text in texts().items():
         if module != "snugdp.noise.simulation":
             assert "default_rng" not in text or room(module) == "audit", module
             assert "seed(" not in text, module
 
 
 def test_only_the_noise_room_opens_a_secret() -> None:
-    for module, names in IMPORTS.items():
+    for module, names in all_imports().items():
         assert "snugdp.secrecy.secret.unwrap" not in names or room(module) == "noise", module
-        assert "._value" not in TEXTS[module] or room(module) == "secrecy", module
+        assert "._value" not in texts()[module] or room(module) == "secrecy", module
 
 
 def test_only_the_audit_opens_what_a_witness_saw() -> None:
-    for module, names in IMPORTS.items():
+    for module, names in all_imports().items():
         if any(name.startswith("snugdp.noise.recording") for name in names):
             assert room(module) == "audit", module
 
@@ -86,7 +99,7 @@ def test_only_the_context_and_the_ledger_make_outcomes_and_receipts() -> None:
         "Receipt": {"ledger/memory.py", "ledger/view.py"},
         "RunLedger": {"mechanisms/selection/select.py"},  # whoever opens one has paid for it
     }
-    for module, calls in CALLS.items():
+    for module, calls in all_calls().items():
         for call in calls:
             if isinstance(call, ast.Name) and call.id in makers:
                 assert file(module) in makers[call.id], module
@@ -102,7 +115,7 @@ def test_only_the_context_charges_and_only_behind_its_guard() -> None:
         "estimators/pate/classifier.py": {"charge"},  # of a ledger that is not there, which says so
     }
     steps = set().union(*allowed.values())
-    for module, calls in CALLS.items():
+    for module, calls in all_calls().items():
         if room(module) not in ("ledger", "audit", "cli"):
             used = {call.attr for call in calls if isinstance(call, ast.Attribute)} & steps
             assert used <= allowed.get(file(module), set()), module

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_house import ROOT, TREES
+from tests.test_house import ROOT, trees
 from tests.tools import tool
 
 PROOFS = sorted(ROOT.rglob("*.proof.md"))
@@ -39,7 +39,7 @@ def test_named_theorems_exist() -> None:
     known = {f"{proof.relative_to(ROOT).as_posix()}#{anchor}" for proof in PROOFS for anchor in anchors(proof)}
     named = {
         (module, node.value)
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)

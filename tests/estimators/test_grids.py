@@ -25,7 +25,6 @@ from snugdp import (
 from snugdp.estimators.grids import Score, combinations
 from snugdp.estimators.targets import RealTarget
 from snugdp.mechanisms.linear.base import Fit
-from tests.estimators.tiny import tiny  # noqa: F401
 
 TRUTH = np.array([0.4, -0.8, 0.2])
 
@@ -102,7 +101,7 @@ def test_every_combination_is_a_proposal() -> None:
 
 
 @pytest.mark.parametrize("refuse", [[False, True], [True, True]])
-def test_refused_proposals(tiny: str, refuse: list[bool]) -> None:  # noqa: F811
+def test_refused_proposals(tiny: str, refuse: list[bool]) -> None:
     ledger = MemoryLedger(9, 1e-3)
     fitted = model(method=tiny, proposals={"refuse": refuse}, ledger=ledger, selection={"route": "compose"})
     fitted.fit(*made(30))
@@ -117,7 +116,7 @@ def test_refused_proposals(tiny: str, refuse: list[bool]) -> None:  # noqa: F811
         fitted.predict(made(3)[0])
 
 
-def test_the_best_on_public_rows_wins(tiny: str) -> None:  # noqa: F811
+def test_the_best_on_public_rows_wins(tiny: str) -> None:
     """Coefficients 0, 1 and 9; predictions are clipped as targets are."""
     X = np.eye(3)
     fitted = model(method=tiny, proposals={"theta": [9.0, 0.0, 1.0]}, validation=(X, np.full(3, 0.1)), x_norm=1)
@@ -157,11 +156,11 @@ def test_plans_are_free_and_parameters_are_cloned() -> None:
         ({**PAPER, "validation": (np.ones((2, 3)), [1.0])}, ValueError, "one target for each"),
     ],
 )
-def test_bad_grids_are_refused_before_the_charge(given: dict[str, Any], error: type[Exception], match: str) -> None:
-    ledger = MemoryLedger(2, 1e-6)
+def test_bad_grids_are_refused_before_the_charge(
+    given: dict[str, Any], error: type[Exception], match: str, unspent: MemoryLedger
+) -> None:
     with pytest.raises(error, match=match):
-        model(ledger=ledger, **given).fit(*made(30))
-    assert ledger.spent == Cost()
+        model(ledger=unspent, **given).fit(*made(30))
 
 
 def test_a_run_may_be_an_estimator() -> None:

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-import gc
-import pickle
-import traceback
-import warnings
-import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
-from sklearn.base import clone, is_classifier
-from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from snugdp import (
     Boolean,
-    BudgetExceededError,
     Category,
     Cost,
     LinearRegression,
@@ -42,20 +27,31 @@ from snugdp import (
 )
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Promise
-from snugdp.estimators.methods import glm, linear
-from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.targets import ClassTarget, LabelBounds
 from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Logistic
 from tests.effort import often, repeated
+from tests.estimators.checks import (
+    CANARY,
+    ROWS,
+    SECRET,
+    assert_nothing_kept,
+    assert_refused_in_silence,
+    each_strange_cell,
+    no_warnings,
+)
 from tests.estimators.test_check_estimator import failures
-from tests.estimators.test_privacy_of_the_face import CANARY, ROWS, SECRET, STRANGE, everything, shows
 from tests.estimators.tiny import Tiny
 
 NAMES = ["a", "b", "c"]
 TRUTH = np.array([4.0, -3.0, 0.0])
 WORDS = np.array(["no", "yes"])
 SCHEMA = Schema({**dict.fromkeys(NAMES, Number(-1, 1)), "y": Category(["yes", "no"])}, target="y")
+
+
+NUMBERS, LINEAR = "predict_proba", "decision_function"  # what tests/estimators/test_supervised.py asks a fitted model
+ASKS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+SCORING, VALUE = "neg_log_loss", "no"
 
 
 def made(n: int = 4000, key: int = 1, classes: Any = WORDS) -> tuple[Any, Any]:
@@ -73,14 +69,6 @@ def rehearsal(**given: Any) -> Any:
 
 def with_schema(**given: Any) -> Any:
     return rehearsal(**{"schema": SCHEMA, "classes": None, "x_norm": None, **given})
-
-
-@pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a method that looks at no row."""
-    recipe = linear.Recipe(Tiny, ("theta", "refuse"), rows=False)
-    monkeypatch.setitem(glm.GLM_METHODS, "tiny", recipe)
-    return "tiny"
 
 
 def test_a_fit_finds_the_classes() -> None:
@@ -128,46 +116,6 @@ def test_more_than_two_classes(method: str, together: str) -> None:
         assert np.array_equal(model.set_params(multi_class="auto").fit(X, y).coef_, model.coef_)
 
 
-def test_every_container_gives_the_same_fit() -> None:
-    X, y = made(300)
-    columns = dict(zip(NAMES, X.T, strict=True))
-    odd = np.random.default_rng(1).permutation(len(y))  # labels of rows, which must not matter
-    answer = rehearsal().fit(X, y)
-    named = [pd.DataFrame(columns, index=odd), pl.DataFrame(columns), pa.table(columns)]
-    series = [pd.Series(y, index=odd), pd.Series(y, dtype="category"), pl.Series(y.tolist()), pa.array(y.tolist())]
-    for rows in (X, X.tolist(), X.astype(object), np.asfortranarray(X), *named):
-        model = rehearsal().fit(rows, y)
-        assert np.array_equal(model.coef_, answer.coef_)
-        assert np.allclose(model.predict_proba(rows), answer.predict_proba(X), rtol=1e-12)
-    for target in (y.tolist(), tuple(y.tolist()), y.astype(object), *series):
-        for rows in (X, named[0]):
-            assert np.array_equal(rehearsal().fit(rows, target).coef_, answer.coef_)
-    with pytest.warns(DataConversionWarning, match="column-vector y"):
-        assert np.array_equal(rehearsal().fit(X, y[:, None]).coef_, answer.coef_)
-
-
-def test_a_table_with_a_schema(tmp_path: Path) -> None:
-    X, y = made(300)
-    whole = pd.DataFrame(dict(zip(NAMES, X.T, strict=True)), index=range(7, 307)).assign(y=y)
-    whole.reset_index(drop=True).to_parquet(tmp_path / "table.parquet")
-    whole.to_csv(tmp_path / "table.csv", index=False)
-    for method in ("objective", "auto"):
-        answer = with_schema(method=method).fit(whole)
-        assert answer.classes_.tolist() == ["no", "yes"]
-        for rows, target in (
-            (whole[NAMES], y),
-            (whole[NAMES], whole["y"]),
-            (pl.from_pandas(whole), None),
-            (tmp_path / "table.parquet", None),
-            (tmp_path / "table.csv", None),
-        ):
-            model = with_schema(method=method).fit(rows, target)
-            assert np.array_equal(model.coef_, answer.coef_)
-            assert (model.n_features_in_, model.feature_names_in_.tolist()) == (3, NAMES)
-            assert np.array_equal(model.predict(whole), answer.predict(whole[NAMES]))
-    assert answer.score(whole[NAMES], y) > 0.7
-
-
 @pytest.mark.parametrize("values", [None, [False, True], [3, 1, 2], ["x", "y", "z", "w"], [0.5, -1.5]])
 def test_the_classes_of_a_schema(values: Any) -> None:
     column = Boolean() if values is None else Category(values)
@@ -205,8 +153,7 @@ def test_degenerate_tables_are_fitted_like_any_other(method: str) -> None:
     ]  # fmt: skip
     seen = set()
     for rows, labels in tables:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with no_warnings():
             model: Any = LogisticRegression(method=method, classes=["no", "yes"], x_norm=2).fit(rows, labels)
             assert np.isfinite(model.predict_proba(np.vstack([X, X * np.inf]))).all()
         seen.add(
@@ -231,18 +178,9 @@ def test_the_intercept(intercept: bool) -> None:
         assert bool(rehearsal(fit_intercept=intercept, method=method).fit(X, y).intercept_[0]) == intercept
 
 
-def test_rows_to_predict_are_read_as_the_fit_reads_them() -> None:
-    X, y = made(300)
-    model = rehearsal().fit(X, y)
-    far, nan = np.array([[40.0, 0, 0], [0, np.inf, 0]]), np.array([[np.nan, 1, 0]])
-    assert np.allclose(model.decision_function(far), model.decision_function([[2.0, 0, 0], [0, 2, 0]]))
-    assert np.allclose(model.predict_proba(nan), model.predict_proba([[0, 1, 0]]))
-    assert model.predict(np.empty((0, 3))).shape == (0,)
-    assert rehearsal(classes=range(4)).fit(X, np.zeros(300)).predict_proba(np.empty((0, 3))).shape == (0, 4)
-    with pytest.raises(ValueError, match="X has 2 features, but LogisticRegression is expecting 3"):
-        model.predict(X[:, :2])
-    with pytest.raises(NotFittedError):
-        LogisticRegression().predict(X)
+def test_no_rows_have_no_predictions() -> None:
+    model = rehearsal(classes=range(4)).fit(made(300)[0], np.zeros(300))
+    assert model.predict_proba(np.empty((0, 3))).shape == (0, 4)
 
 
 def test_plans_are_public_and_in_the_users_units(tiny: str) -> None:
@@ -264,15 +202,6 @@ def test_plans_are_public_and_in_the_users_units(tiny: str) -> None:
     assert Tiny.last["losses"][0].classifies
 
 
-@pytest.mark.parametrize("method", sorted(GLM_METHODS))
-def test_all_methods_make_a_plan_and_a_fit(method: str) -> None:
-    model = rehearsal(method=method, rows=400)
-    assert model.plan(3).cost.neighbours.value == "add_remove"
-    model.fit(*made(400))
-    assert [fit.rows for fit in model.plan_.forecast.fits] == [400]
-    assert model.predict(np.zeros((2, 3))).shape == (2,)
-
-
 def test_a_grid_is_searched_in_private() -> None:
     X, y = made(4000)
     ledger = MemoryLedger(4, 1e-6)
@@ -291,19 +220,6 @@ def test_a_grid_is_searched_in_private() -> None:
     tested = rehearsal(method="output", proposals={"ridge": [2, 20], "shape": "hessian"}).fit(X, y)
     assert tested.certificate_.ridge in (2, 20)
     assert not hasattr(tested, "best_proposal_")
-
-
-def test_a_refused_fit_is_fitted_and_refused(tiny: str) -> None:
-    X, y = made(30)
-    ledger = MemoryLedger(10, 1e-3)
-    model = rehearsal(method=tiny, noise=None, ledger=ledger).fit(X, y)
-    model.set_params(proposals={"refuse": True}).fit(X, y)
-    assert model.released_ is False
-    assert ledger.spent == Cost(epsilon=2, delta=2e-6)
-    assert not hasattr(model, "coef_")
-    for ask in (model.predict, model.predict_proba, model.predict_log_proba, model.decision_function):
-        with pytest.raises(NotReleased, match="more rows"):
-            ask(X)
 
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -349,81 +265,10 @@ WITH_FEATURES: list[tuple[dict[str, Any], type[Exception], str]] = [  # the meth
 ]
 
 
-class Untouchable:
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise AssertionError("the rows were read")
-
-
-@pytest.mark.parametrize(("changes", "error", "message"), [*BAD, *WITH_FEATURES], ids=lambda value: str(value)[:40])
-def test_bad_parameters_are_refused_before_anything_is_charged_or_read(
-    changes: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    ledger = MemoryLedger(100, 0.1)
-    model = rehearsal(**{"noise": None, "ledger": ledger, **changes})
-    for X, y in (made(30), (Untouchable(), Untouchable())):
-        if not isinstance(X, Untouchable) or (changes, error, message) in BAD:
-            with pytest.raises(error, match=message):
-                model.fit(X, y)
-    if not {"ledger", "noise"} & set(changes):
-        with pytest.raises(error, match=message):
-            model.plan(n_features=3)
-    assert ledger.spent == Cost()
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "error", "message"),
-    [
-        (np.ones((3, 2)), None, ValueError, "requires y to be passed, but the target y is None"),
-        (np.ones((3, 2)), np.ones(2, dtype=str), ValueError, "inconsistent"),
-        (np.ones((3, 2)), np.ones((3, 2), dtype=str), ValueError, "1d array"),
-        (np.ones((3, 2)), pd.DataFrame({"a": ["no"], "b": ["yes"]}), ValueError, "1d array"),
-        (pl.DataFrame({"a": [[1], [2]]}), ["no", "no"], TypeError, '"a" must hold numbers'),
-        (np.ones(3), ["no"] * 3, ValueError, "Reshape"),
-    ],
-)
-def test_bad_data(X: Any, y: Any, error: type[Exception], message: str) -> None:
-    ledger = MemoryLedger(100, 0.1)
-    with pytest.raises(error, match=message):
-        rehearsal(noise=None, ledger=ledger).fit(X, y)
-    assert ledger.spent == Cost()
-
-
 @pytest.mark.parametrize("regression", [LinearRegression, SparseLinearRegression, PoissonRegression])
 def test_a_regression_refuses_classes(regression: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"not a Category: classes are for|y_max is needed"):
         regression(schema=SCHEMA).plan()
-
-
-def test_clones_and_searches_share_the_ledger_and_every_fit_is_charged(tiny: str) -> None:
-    X, y = made(60)
-    ledger = MemoryLedger(100, 1e-3)
-    model = rehearsal(epsilon=0.5, method=tiny, noise=None, ledger=ledger)
-    twin = clone(model)
-    assert twin.ledger is ledger
-    twin.fit(X, y)
-    assert ledger.spent == Cost(epsilon=0.5, delta=1e-6)
-    cross_val_score(model, X, y, cv=3)
-    assert ledger.spent == Cost(epsilon=2, delta=4e-6)
-    GridSearchCV(model, {"x_norm": [1, 2]}, cv=3, scoring="neg_log_loss").fit(X, y)
-    assert ledger.spent == Cost(epsilon=5.5, delta=11e-6)
-    make_pipeline(FunctionTransformer(), model).fit(X, y)
-    assert ledger.spent == Cost(epsilon=6, delta=12e-6)
-    assert copy.deepcopy(model).get_params()["epsilon"] == 0.5
-    short = rehearsal(method=tiny, noise=None, ledger=MemoryLedger(1.5, 1e-3)).fit(X, y)
-    with pytest.raises(BudgetExceededError):
-        short.fit(X, y)
-    with pytest.raises(NotFittedError):
-        short.predict(X)
-
-
-def test_pickles() -> None:
-    X, y = made(300)
-    model = rehearsal(noise=None, ledger=MemoryLedger(10, 1e-3)).fit(X, y)
-    loaded = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert loaded.guarantee_ == model.guarantee_
-    with pytest.raises(RuntimeError, match="stayed behind"):
-        loaded.fit(X, y)
 
 
 def test_a_seed_is_a_rehearsal_and_says_so() -> None:
@@ -467,17 +312,6 @@ def test_scikit_learns_own_battery(given: dict[str, Any]) -> None:
     assert found - set(noisy) == set(VALUES)
 
 
-def test_tags() -> None:
-    tags = LogisticRegression().__sklearn_tags__()
-    assert is_classifier(LogisticRegression())
-    assert tags.non_deterministic
-    assert tags.input_tags.allow_nan
-    assert tags.classifier_tags.poor_score
-    assert tags.classifier_tags.multi_class
-    assert tags.target_tags.required
-    assert not with_schema().__sklearn_tags__().target_tags.required
-
-
 def table(n: int = ROWS) -> tuple[Any, Any]:
     return np.full((n, 2), CANARY), np.full(n, SECRET)
 
@@ -485,45 +319,23 @@ def table(n: int = ROWS) -> tuple[Any, Any]:
 @pytest.mark.parametrize("kind", ["array", "list", "pandas", "schema"])
 @pytest.mark.parametrize("classes", [["no", "yes"], ["a", "b", "c"]])
 def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, classes: list[str]) -> None:
-    X, y = table()
-    given: Any = {"list": X.tolist(), "array": X}.get(kind)
-    model = rehearsal(method=tiny, classes=classes, x_norm=10, noise=None, ledger=MemoryLedger(9, 0.1))
-    if kind in ("pandas", "schema"):
-        given = pd.DataFrame(X, columns=["a", "b"])
+    bounds: dict[str, Any] = {"classes": classes, "x_norm": 10}
     if kind == "schema":
         columns: dict[str, Any] = {"a": Number(0, 10), "b": Number(0, 10), "y": Category(classes)}
-        model.set_params(schema=Schema(columns, target="y"), x_norm=None, classes=None)
-    model.fit(given, y)
-    for text in (repr(model), str(model), pickle.dumps(model), repr(model.get_params()), model._repr_html_()):
-        assert not shows(text)
-    for value in everything(model, set()):
-        assert not shows(str(value)), type(value)
-        assert not isinstance(value, np.ndarray) or value.size < 10
-    watched = weakref.ref(X), weakref.ref(y)
-    del X, y, given
-    gc.collect()
-    assert [each() for each in watched] == [None, None]
+        bounds = {"schema": Schema(columns, target="y"), "classes": None, "x_norm": None}
+    model = rehearsal(method=tiny, noise=None, ledger=MemoryLedger(9, 0.1), **bounds)
+    assert_nothing_kept(model.fit, table, kind)
 
 
 @pytest.mark.parametrize("kind", ["text", "lengths", "nested", "wide"])
 def test_no_error_or_warning_quotes_a_label(kind: str) -> None:
     X, y = table()
     rows: Any = {"text": np.full((ROWS, 2), SECRET), "lengths": X[1:], "nested": X[None]}.get(kind, X)
-    target: Any = {
-        "wide": np.full((ROWS, 2), SECRET),
-    }.get(kind, y)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        with pytest.raises((TypeError, ValueError)) as caught:
-            rehearsal(x_norm=10, noise=None).fit(rows, target)
-    error: BaseException | None = caught.value
-    while error is not None:
-        assert not shows("".join(traceback.format_exception_only(error)))
-        error = error.__cause__ or error.__context__
-    assert not any(shows(str(warning.message)) for warning in said)
+    target = np.full((ROWS, 2), SECRET) if kind == "wide" else y
+    assert_refused_in_silence(lambda: rehearsal(x_norm=10, noise=None).fit(rows, target))
 
 
-@pytest.mark.parametrize("strange", STRANGE, ids=[f"{i}-{type(cell).__name__}" for i, cell in enumerate(STRANGE)])
+@each_strange_cell
 def test_no_cell_and_no_label_raises_or_warns(strange: Any) -> None:
     cells = np.zeros((12, 2), dtype=object)
     cells[3, 1] = strange
@@ -531,8 +343,7 @@ def test_no_cell_and_no_label_raises_or_warns(strange: Any) -> None:
     labels[5] = strange
     frame = pd.DataFrame({"a": cells[:, 0], "b": cells[:, 1]})
     schema = Schema({"a": Number(0, 10), "b": Number(0, 10), "y": Category(["no", "yes"])}, target="y")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         for rows in (cells.tolist(), cells, frame):
             assert rehearsal().fit(rows, labels).released_
         assert rehearsal().fit(frame, pd.Series(labels, dtype=object)).released_

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from snugdp import Budget, Cost, Outcome, Plan
-from snugdp.estimators.methods import linear
 from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.propose.forecast import Accuracy, noted
 from snugdp.release.context import ReleaseContext
@@ -16,8 +14,6 @@ from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 from snugdp.tables.rows import Rows
 from tests.plans import plan_of
-
-__all__ = ["Tiny", "tiny"]
 
 
 class Tiny:
@@ -43,10 +39,3 @@ class Tiny:
     def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         shown = StoredOutcome(False, Fit(self.theta, 0.5, {"ridge": 3.0}), "certificate")
         return context.pay(self.plan(), lambda *_: StoredOutcome(refused=True) if self.refuse else shown)
-
-
-@pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of the method."""
-    monkeypatch.setitem(linear.METHODS, "tiny", linear.Recipe(Tiny, ("theta", "refuse"), rows=False, validation=True))
-    return "tiny"

@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from snugdp import Budget, Cost, Ledger
 from snugdp.ledger.records import Row
 
+BUDGET = Budget(1, 1e-6)
+TENTH = Cost(epsilon=0.1)
 SERVER = os.environ.get("SNUGDP_TEST_POSTGRES", "")
 
 
@@ -93,6 +96,18 @@ def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         path = tmp_path / "ledger.db"
         return Where("sqlite", str(path), "survey", Path(f"{path}.anchor"))
     return in_postgres(request.getfixturevalue("database"))
+
+
+def made(where: Where, budget: Budget | Cost = BUDGET, **given: Any) -> Ledger:
+    """A new ledger there."""
+    return Ledger.open(where.address, dataset=where.dataset, budget=budget, **given)
+
+
+@pytest.fixture
+def ledger(request: pytest.FixtureRequest, where: Where) -> Iterator[Ledger]:
+    """A new ledger with the BUDGET of the test module, on both stores."""
+    with made(where, request.module.BUDGET) as ledger:
+        yield ledger
 
 
 @pytest.fixture(scope="session")

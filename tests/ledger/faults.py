@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,6 +87,24 @@ def at_once(count: int, work: Callable[[int], object]) -> list[tuple[int, str]]:
     for handle in (ready, set_ready, go):
         os.close(handle)
     return ends
+
+
+def in_threads(count: int, work: Callable[[int], object]) -> list[BaseException]:
+    """Run ``work(0)``, ..., in so many threads, to their end; what they raised."""
+    failed: list[BaseException] = []
+
+    def caught(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=caught, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failed
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from snugdp.ledger import anchor as module
 from snugdp.ledger.anchor import FileAnchor, Mark, locked, try_lock
 from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
+from tests.ledger.faults import in_threads
 
 ID = "0" * 32
 
@@ -99,15 +99,11 @@ def test_flipped_bits_never_give_a_mark_that_was_not_written(anchor: FileAnchor)
 
 def test_many_writers_end_at_the_newest(anchor: FileAnchor) -> None:
     def work(start: int) -> None:
-        for seq in range(start, 200, 4):
+        for seq in range(start + 1, 200, 4):
             anchor.advance(mark(seq))
             assert anchor.read().seq >= seq
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(4, work) == []
     assert anchor.read() == mark(199)
 
 

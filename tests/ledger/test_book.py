@@ -13,7 +13,6 @@ import pickle
 import shutil
 import sqlite3
 import stat
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,15 +30,8 @@ from snugdp.ledger.errors import (
     TamperedLedgerError,
 )
 from snugdp.ledger.records import Row
-from tests.ledger.conftest import Where
-
-BUDGET = Budget(1, 1e-6)
-TENTH = Cost(epsilon=0.1)
-
-
-def made(where: Where, budget: Budget | Cost = BUDGET, *, keep: bool = True) -> Ledger:
-    return Ledger.open(where.address, dataset=where.dataset, budget=budget, keep=keep)
-
+from tests.ledger.conftest import BUDGET, TENTH, Where, made
+from tests.ledger.faults import in_child, in_threads
 
 # -- opening
 
@@ -110,47 +102,43 @@ def test_the_file_alone_holds_genesis(tmp_path: Path) -> None:
 # -- charging
 
 
-def test_a_refused_charge_leaves_the_total(where: Where) -> None:
-    with made(where) as ledger:
-        first = ledger.charge(Cost(epsilon=0.7), "first")
-        assert (first.ledger, first.sequence, first.what, first.cost) == (where.dataset, 1, "first", Cost(epsilon=0.7))
-        assert len(first.hash) == 64
-        assert ledger.affords(Cost(epsilon=0.3))
-        assert not ledger.affords(Cost(epsilon=0.4))
-        with pytest.raises(BudgetExceededError, match="does not cover"):
-            ledger.charge(Cost(epsilon=0.4), "second")
-        assert ledger.spent == Cost(epsilon=0.7)
-        assert ledger.charge(Cost(epsilon=0.3, delta=1e-6), "third").sequence == 2
+def test_a_refused_charge_leaves_the_total(where: Where, ledger: Ledger) -> None:
+    first = ledger.charge(Cost(epsilon=0.7), "first")
+    assert (first.ledger, first.sequence, first.what, first.cost) == (where.dataset, 1, "first", Cost(epsilon=0.7))
+    assert len(first.hash) == 64
+    assert ledger.affords(Cost(epsilon=0.3))
+    assert not ledger.affords(Cost(epsilon=0.4))
+    with pytest.raises(BudgetExceededError, match="does not cover"):
+        ledger.charge(Cost(epsilon=0.4), "second")
+    assert ledger.spent == Cost(epsilon=0.7)
+    assert ledger.charge(Cost(epsilon=0.3, delta=1e-6), "third").sequence == 2
 
 
-def test_ten_gaussian_releases_cost_less_than_the_sum_of_their_epsilons(where: Where) -> None:
-    with made(where) as ledger:
-        single = Cost(mu=0.074)
-        for _ in range(10):
-            ledger.charge(single, "one of ten")
-        assert ledger.spent.mu == pytest.approx(0.074 * 10**0.5)
-        assert ledger.spent.fits(BUDGET)
-        assert 10 * single.epsilon_at(1e-7) > 3 * BUDGET.epsilon
+def test_ten_gaussian_releases_cost_less_than_the_sum_of_their_epsilons(ledger: Ledger) -> None:
+    single = Cost(mu=0.074)
+    for _ in range(10):
+        ledger.charge(single, "one of ten")
+    assert ledger.spent.mu == pytest.approx(0.074 * 10**0.5)
+    assert ledger.spent.fits(BUDGET)
+    assert 10 * single.epsilon_at(1e-7) > 3 * BUDGET.epsilon
 
 
-def test_a_retry_is_not_charged_again(where: Where) -> None:
-    with made(where) as ledger:
-        receipt = ledger.charge(TENTH, "x", key="k", plan="p")
-        with Ledger.open(where.address) as other:
-            assert other.charge(TENTH, "x", key="k", plan="p") == receipt
-        assert ledger.spent == TENTH
-        for cost, what, plan in ((Cost(epsilon=0.2), "x", "p"), (TENTH, "y", "p"), (TENTH, "x", "q")):
-            with pytest.raises(KeyConflictError, match="another release"):
-                ledger.charge(cost, what, key="k", plan=plan)
-        assert ledger.charge(TENTH, "x").key != ledger.charge(TENTH, "x").key
+def test_a_retry_is_not_charged_again(where: Where, ledger: Ledger) -> None:
+    receipt = ledger.charge(TENTH, "x", key="k", plan="p")
+    with Ledger.open(where.address) as other:
+        assert other.charge(TENTH, "x", key="k", plan="p") == receipt
+    assert ledger.spent == TENTH
+    for cost, what, plan in ((Cost(epsilon=0.2), "x", "p"), (TENTH, "y", "p"), (TENTH, "x", "q")):
+        with pytest.raises(KeyConflictError, match="another release"):
+            ledger.charge(cost, what, key="k", plan=plan)
+    assert ledger.charge(TENTH, "x").key != ledger.charge(TENTH, "x").key
 
 
-def test_a_bad_charge_is_refused(where: Where) -> None:
-    with made(where) as ledger:
-        for cost, what in ((0.1, "x"), (TENTH, None), (Budget(1), "x")):
-            with pytest.raises(TypeError):
-                ledger.charge(cost, what)  # type: ignore[arg-type]
-        assert ledger.spent == Cost()
+def test_a_bad_charge_is_refused(ledger: Ledger) -> None:
+    for cost, what in ((0.1, "x"), (TENTH, None), (Budget(1), "x")):
+        with pytest.raises(TypeError):
+            ledger.charge(cost, what)  # type: ignore[arg-type]
+    assert ledger.spent == Cost()
 
 
 def test_two_handles_see_each_other(where: Where) -> None:
@@ -165,16 +153,12 @@ def test_threads_share_one_budget(where: Where) -> None:
     granted: list[int] = []
     with made(where, Budget(2)) as ledger:
 
-        def spend() -> None:
+        def spend(_: int) -> None:
             for _ in range(10):
                 with contextlib.suppress(BudgetExceededError):
                     granted.append(ledger.charge(TENTH, "x").sequence)
 
-        threads = [threading.Thread(target=spend) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        assert in_threads(4, spend) == []
         assert sorted(granted) == list(range(1, 21))
         assert ledger.spent == Cost(epsilon=2)
 
@@ -196,16 +180,15 @@ def test_one_output_per_key(where: Where) -> None:
         assert [entry.state for entry in later.entries()] == ["released"]
 
 
-def test_what_is_consumed_is_gone(where: Where) -> None:
-    with made(where) as ledger:
-        receipt = ledger.charge(TENTH, "x", key="k")
-        assert ledger.settle(receipt, None) is None
-        for body in ("7", None):
-            with pytest.raises(KeyConflictError, match="consumed"):
-                ledger.settle(receipt, body)
+def test_what_is_consumed_is_gone(ledger: Ledger) -> None:
+    receipt = ledger.charge(TENTH, "x", key="k")
+    assert ledger.settle(receipt, None) is None
+    for body in ("7", None):
         with pytest.raises(KeyConflictError, match="consumed"):
-            ledger.recall(receipt)
-        assert [entry.state for entry in ledger.entries()] == ["consumed"]
+            ledger.settle(receipt, body)
+    with pytest.raises(KeyConflictError, match="consumed"):
+        ledger.recall(receipt)
+    assert [entry.state for entry in ledger.entries()] == ["consumed"]
 
 
 def test_a_ledger_that_keeps_nothing(where: Where) -> None:
@@ -218,96 +201,90 @@ def test_a_ledger_that_keeps_nothing(where: Where) -> None:
     assert all(row.body is None for row in where.rows())
 
 
-def test_a_refusal_is_an_output(where: Where) -> None:
-    with made(where) as ledger:
-        for body in ('{"refused":true}', '{"refused":false}', "[1", "[true]"):
-            ledger.settle(ledger.charge(Cost(), "x"), body)
-        assert [entry.state for entry in ledger.entries()] == ["refused", "released", "released", "released"]
+def test_a_refusal_is_an_output(ledger: Ledger) -> None:
+    for body in ('{"refused":true}', '{"refused":false}', "[1", "[true]"):
+        ledger.settle(ledger.charge(Cost(), "x"), body)
+    assert [entry.state for entry in ledger.entries()] == ["refused", "released", "released", "released"]
 
 
-def test_a_receipt_from_elsewhere_is_refused(where: Where) -> None:
-    with made(where) as ledger:
-        receipt = ledger.charge(TENTH, "x")
-        held = ledger.reserve(TENTH, "y", key="r")
-        reserved = replace(receipt, sequence=2, hash=ledger.entries()[1].hash)
-        assert isinstance(held, View)
-        for other in (
-            MemoryLedger(1).charge(TENTH, "x"),
-            replace(receipt, hash="0" * 64),
-            replace(receipt, sequence=7),
-            replace(receipt, ledger="other"),
-            reserved,
-        ):
-            with pytest.raises(ValueError, match="not given by this ledger"):
-                ledger.settle(other, "7")
-            with pytest.raises(ValueError, match="not given by this ledger"):
-                ledger.recall(other)
+def test_a_receipt_from_elsewhere_is_refused(ledger: Ledger) -> None:
+    receipt = ledger.charge(TENTH, "x")
+    held = ledger.reserve(TENTH, "y", key="r")
+    reserved = replace(receipt, sequence=2, hash=ledger.entries()[1].hash)
+    assert isinstance(held, View)
+    for other in (
+        MemoryLedger(1).charge(TENTH, "x"),
+        replace(receipt, hash="0" * 64),
+        replace(receipt, sequence=7),
+        replace(receipt, ledger="other"),
+        reserved,
+    ):
+        with pytest.raises(ValueError, match="not given by this ledger"):
+            ledger.settle(other, "7")
+        with pytest.raises(ValueError, match="not given by this ledger"):
+            ledger.recall(other)
 
 
 @pytest.mark.parametrize("body", ["\0", "\ud800", 7])
-def test_a_body_that_cannot_be_stored(where: Where, body: str) -> None:
-    with made(where) as ledger:
-        receipt = ledger.charge(TENTH, "x")
-        with pytest.raises(ValueError, match="text"):
-            ledger.settle(receipt, body)
-        assert ledger.settle(receipt, "é\n𝄞" * 1000) == "é\n𝄞" * 1000
+def test_a_body_that_cannot_be_stored(ledger: Ledger, body: str) -> None:
+    receipt = ledger.charge(TENTH, "x")
+    with pytest.raises(ValueError, match="text"):
+        ledger.settle(receipt, body)
+    assert ledger.settle(receipt, "é\n𝄞" * 1000) == "é\n𝄞" * 1000
 
 
 # -- views
 
 
-def test_a_keyed_view_pays_once(where: Where) -> None:
-    with made(where) as ledger:
-        view = ledger.once("k")
-        assert copy.copy(view) is copy.deepcopy(view) is view
-        with pytest.raises(TypeError, match="ledger itself"):
-            pickle.dumps(view)
-        receipt = view.charge(TENTH, "x", plan="p")
+def test_a_keyed_view_pays_once(where: Where, ledger: Ledger) -> None:
+    view = ledger.once("k")
+    assert copy.copy(view) is copy.deepcopy(view) is view
+    with pytest.raises(TypeError, match="ledger itself"):
+        pickle.dumps(view)
+    receipt = view.charge(TENTH, "x", plan="p")
+    with pytest.raises(KeyConflictError, match="one release"):
+        view.charge(TENTH, "x", plan="p")
+    assert view.affords(Cost(epsilon=50))  # a retry costs nothing
+    with pytest.raises(ValueError, match="already"):
+        view.once("other")
+    with pytest.raises(ValueError, match="already"):
+        ledger.once("j").charge(TENTH, "x", key="other")
+    view.settle(receipt, "7")
+    if where.kind == "sqlite":
+        twin = pickle.loads(pickle.dumps(view))
+        assert twin.recall(receipt) == "7"
         with pytest.raises(KeyConflictError, match="one release"):
-            view.charge(TENTH, "x", plan="p")
-        assert view.affords(Cost(epsilon=50))  # a retry costs nothing
-        with pytest.raises(ValueError, match="already"):
-            view.once("other")
-        with pytest.raises(ValueError, match="already"):
-            ledger.once("j").charge(TENTH, "x", key="other")
-        view.settle(receipt, "7")
-        if where.kind == "sqlite":
-            twin = pickle.loads(pickle.dumps(view))
-            assert twin.recall(receipt) == "7"
-            with pytest.raises(KeyConflictError, match="one release"):
-                twin.charge(TENTH, "x", plan="p")
-        assert ledger.spent == TENTH
+            twin.charge(TENTH, "x", plan="p")
+    assert ledger.spent == TENTH
 
 
-def test_a_refused_charge_leaves_the_key_free(where: Where) -> None:
-    with made(where) as ledger:
-        view = ledger.once("k")
-        with pytest.raises(BudgetExceededError):
-            view.charge(Cost(epsilon=2), "x")
-        view.charge(TENTH, "x")
+def test_a_refused_charge_leaves_the_key_free(ledger: Ledger) -> None:
+    view = ledger.once("k")
+    with pytest.raises(BudgetExceededError):
+        view.charge(Cost(epsilon=2), "x")
+    view.charge(TENTH, "x")
 
 
-def test_of_disjoint_parts_the_largest_counts(where: Where) -> None:
-    with made(where) as ledger:
-        ledger.partition("region", ["north", "south"])
-        ledger.partition("region", ["north", "south"])
-        with pytest.raises(KeyConflictError, match="other parts"):
-            ledger.partition("region", ["north", "east"])
-        north, south = ledger.part("region", "north"), ledger.part("region", "south")
-        with pytest.raises(ValueError, match="no part"):
-            ledger.part("region", "east")
-        north.charge(Cost(epsilon=0.6), "x")
-        south.once("k").charge(Cost(epsilon=0.5), "y")
-        ledger.charge(Cost(epsilon=0.2), "whole")
-        assert ledger.spent == Cost(epsilon=0.8)
-        assert south.affords(Cost(epsilon=0.3))
-        assert not north.affords(Cost(epsilon=0.3))
-        with pytest.raises(BudgetExceededError):
-            north.charge(Cost(epsilon=0.3), "x")
-        with pytest.raises(KeyConflictError):
-            north.charge(Cost(epsilon=0.5), "y", key="k")
-        assert [entry.part for entry in ledger.entries()] == [("region", "north"), ("region", "south"), None]
-        assert ledger.verify().spent == Cost(epsilon=0.8)
+def test_of_disjoint_parts_the_largest_counts(ledger: Ledger) -> None:
+    ledger.partition("region", ["north", "south"])
+    ledger.partition("region", ["north", "south"])
+    with pytest.raises(KeyConflictError, match="other parts"):
+        ledger.partition("region", ["north", "east"])
+    north, south = ledger.part("region", "north"), ledger.part("region", "south")
+    with pytest.raises(ValueError, match="no part"):
+        ledger.part("region", "east")
+    north.charge(Cost(epsilon=0.6), "x")
+    south.once("k").charge(Cost(epsilon=0.5), "y")
+    ledger.charge(Cost(epsilon=0.2), "whole")
+    assert ledger.spent == Cost(epsilon=0.8)
+    assert south.affords(Cost(epsilon=0.3))
+    assert not north.affords(Cost(epsilon=0.3))
+    with pytest.raises(BudgetExceededError):
+        north.charge(Cost(epsilon=0.3), "x")
+    with pytest.raises(KeyConflictError):
+        north.charge(Cost(epsilon=0.5), "y", key="k")
+    assert [entry.part for entry in ledger.entries()] == [("region", "north"), ("region", "south"), None]
+    assert ledger.verify().spent == Cost(epsilon=0.8)
 
 
 def test_parts_need_a_row_that_stays_where_it_is(where: Where) -> None:
@@ -346,13 +323,12 @@ def test_a_reservation_is_paid_at_once_and_outlives_its_process(where: Where) ->
         assert ledger.verify().charges == 3
 
 
-def test_a_part_can_be_reserved(where: Where) -> None:
-    with made(where) as ledger:
-        ledger.partition("region", ["north", "south"])
-        held = ledger.part("region", "north").reserve(Cost(epsilon=0.5), "work")
-        ledger.part("region", "south").charge(Cost(epsilon=0.4), "x")
-        held.charge(Cost(epsilon=0.5), "all of it")
-        assert ledger.spent == Cost(epsilon=0.5)
+def test_a_part_can_be_reserved(ledger: Ledger) -> None:
+    ledger.partition("region", ["north", "south"])
+    held = ledger.part("region", "north").reserve(Cost(epsilon=0.5), "work")
+    ledger.part("region", "south").charge(Cost(epsilon=0.4), "x")
+    held.charge(Cost(epsilon=0.5), "all of it")
+    assert ledger.spent == Cost(epsilon=0.5)
 
 
 # -- copies, pickles, processes
@@ -411,16 +387,6 @@ def test_passwords_are_left_out() -> None:
     assert without_password("postgresql://ann@h/db?pass%77ord=p&x=1&y=%20#d") == "postgresql://ann@h/db?x=1&y=%20#d"
 
 
-def in_child(work: object) -> int:
-    child = os.fork()
-    if child == 0:
-        try:
-            os._exit(work())  # type: ignore[operator]
-        finally:
-            os._exit(99)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def test_a_forked_process_opens_its_own(where: Where) -> None:
     with made(where) as ledger:
         ledger.charge(TENTH, "before")
@@ -436,7 +402,7 @@ def test_a_forked_process_opens_its_own(where: Where) -> None:
                 return 7
             return 0
 
-        assert in_child(work) == 7
+        assert in_child(work) == (0, b"7")
         assert ledger.spent == Cost(epsilon=0.2)
         ledger.charge(TENTH, "after")
     with Ledger.open(where.address) as later:
@@ -448,7 +414,7 @@ def test_a_child_inherits_no_connection(tmp_path: Path) -> None:
     """An inherited SQLite connection would make the parent's locks invisible to a new one in the child."""
     with Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET) as ledger:
         ledger.charge(TENTH, "x")
-        assert in_child(lambda: len([n for n in os.listdir("/proc/self/fd") if _leads(n, tmp_path)])) == 0
+        assert in_child(lambda: [n for n in os.listdir("/proc/self/fd") if _leads(n, tmp_path)]) == (0, b"[]")
         ledger.charge(TENTH, "y")
 
 
@@ -504,16 +470,15 @@ def test_a_third_party_can_check_an_export(where: Where) -> None:
     ]
 
 
-def test_it_shows_itself(where: Where) -> None:
-    with made(where) as ledger:
-        assert "nothing was charged yet" in ledger.show()
-        ledger.settle(ledger.charge(Cost(mu=0.05), "a mean", key="k"), "7")
-        for text in (where.dataset, "one row", "a mean", "released", "mu=0.05", "remaining"):
-            assert text in ledger.show()
-        assert repr(BUDGET) in repr(ledger)
-        assert "3 records, 1 charges" in str(ledger.verify())
-        assert ledger.remaining.mu > 0.2
-        assert json.dumps(ledger.verify().as_dict())
+def test_it_shows_itself(where: Where, ledger: Ledger) -> None:
+    assert "nothing was charged yet" in ledger.show()
+    ledger.settle(ledger.charge(Cost(mu=0.05), "a mean", key="k"), "7")
+    for text in (where.dataset, "one row", "a mean", "released", "mu=0.05", "remaining"):
+        assert text in ledger.show()
+    assert repr(BUDGET) in repr(ledger)
+    assert "3 records, 1 charges" in str(ledger.verify())
+    assert ledger.remaining.mu > 0.2
+    assert json.dumps(ledger.verify().as_dict())
 
 
 # -- faults
@@ -632,26 +597,25 @@ def test_when_the_disk_is_full_the_charge_stands_or_was_never_made(
         assert ledger.verify().spent == TENTH
 
 
-def test_a_handler_that_charges_inside_a_charge_is_refused(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handler_that_charges_inside_a_charge_is_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     from snugdp.ledger.handle import Handle
 
-    with made(where) as ledger:
-        plain = Handle._append
+    plain = Handle._append
 
-        def interrupted(self: Handle, rows: object, new: object) -> None:
-            with pytest.raises(LedgerError, match="middle of a charge"):
-                ledger.charge(TENTH, "inside")
-            plain(self, rows, new)  # type: ignore[arg-type]
+    def interrupted(self: Handle, rows: object, new: object) -> None:
+        with pytest.raises(LedgerError, match="middle of a charge"):
+            ledger.charge(TENTH, "inside")
+        plain(self, rows, new)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(Handle, "_append", interrupted)
-        ledger.charge(TENTH, "x")
-        monkeypatch.undo()
-        assert ledger.spent == TENTH
+    monkeypatch.setattr(Handle, "_append", interrupted)
+    ledger.charge(TENTH, "x")
+    monkeypatch.undo()
+    assert ledger.spent == TENTH
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
 def test_an_interrupted_charge_is_undone(
-    where: Where, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
 ) -> None:
     from snugdp.ledger.handle import Handle
 
@@ -661,14 +625,13 @@ def test_an_interrupted_charge_is_undone(
         plain(self, rows, new)  # type: ignore[arg-type]
         raise kind
 
-    with made(where) as ledger:
-        monkeypatch.setattr(Handle, "_append", interrupted)
-        with pytest.raises(kind):
-            ledger.charge(TENTH, "x")
-        monkeypatch.undo()
-        assert ledger.spent == Cost()
+    monkeypatch.setattr(Handle, "_append", interrupted)
+    with pytest.raises(kind):
         ledger.charge(TENTH, "x")
-        assert ledger.verify().spent == TENTH
+    monkeypatch.undo()
+    assert ledger.spent == Cost()
+    ledger.charge(TENTH, "x")
+    assert ledger.verify().spent == TENTH
 
 
 def test_a_ledger_that_could_not_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

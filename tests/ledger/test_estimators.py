@@ -40,7 +40,7 @@ from snugdp.estimators.base import AbsentLedger
 from snugdp.estimators.deferred_ledger import DeferredLedger
 from snugdp.estimators.methods.linear import METHODS
 from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
-from tests.ledger.conftest import Where
+from tests.ledger.conftest import Where, made
 from tests.serial.test_codec import same
 
 N = 4000
@@ -49,11 +49,8 @@ X = RNG.uniform(-0.5, 0.5, (N, 3)) * [1, 0.5, 0.2]
 Y = X @ [1.0, -1.0, 0.5]
 LABELS = (Y > 0).astype(int)
 THREE = np.array(["a", "b", "c"])[LABELS + (X[:, 0] > 0)]
+BUDGET = Budget(100, 1e-2)
 URL = "postgresql://ana:hush@db.example/privacy?sslmode=require&password=hush#census"
-
-
-def opened(where: Where, **given: Any) -> Ledger:
-    return Ledger.open(where.address, dataset=where.dataset, **{"budget": Budget(100, 1e-2), **given})
 
 
 def line(ledger: Any = None, **given: Any) -> Any:
@@ -156,53 +153,50 @@ def places(where: Where, ledger: Ledger) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("how", ["object", "path or URL", "part"])
-def test_a_search_in_two_workers_charges_every_fit_exactly_once(where: Where, how: str) -> None:
-    with opened(where) as ledger:
-        ledger.partition("region", ["north", "south"])
-        model = line(places(where, ledger)[how])
-        search = GridSearchCV(model, {"epsilon": [1, 2]}, cv=3, n_jobs=2).fit(X, Y)
-        entries = ledger.entries()
-        assert len(entries) == 7
-        assert {entry.state for entry in entries} == {"released"}
-        assert len({entry.key for entry in entries}) == 7
-        costs = [line(epsilon=epsilon).plan(3).cost for epsilon in (1, 2)]
-        last = search.best_estimator_.receipt_.cost
-        total = sum(3 * costs, Cost()) + last
-        assert sum((entry.cost for entry in entries), Cost()) == ledger.spent
-        assert float(ledger.spent.mu_squared) == pytest.approx(float(total.mu_squared), rel=1e-12)
-        assert (ledger.spent.epsilon, ledger.spent.delta) == (total.epsilon, total.delta)
-        assert search.best_estimator_.ledger is model.ledger
-        ledger.verify([search.best_estimator_.receipt_])
+def test_a_search_in_two_workers_charges_every_fit_exactly_once(where: Where, ledger: Ledger, how: str) -> None:
+    ledger.partition("region", ["north", "south"])
+    model = line(places(where, ledger)[how])
+    search = GridSearchCV(model, {"epsilon": [1, 2]}, cv=3, n_jobs=2).fit(X, Y)
+    entries = ledger.entries()
+    assert len(entries) == 7
+    assert {entry.state for entry in entries} == {"released"}
+    assert len({entry.key for entry in entries}) == 7
+    costs = [line(epsilon=epsilon).plan(3).cost for epsilon in (1, 2)]
+    last = search.best_estimator_.receipt_.cost
+    total = sum(3 * costs, Cost()) + last
+    assert sum((entry.cost for entry in entries), Cost()) == ledger.spent
+    assert float(ledger.spent.mu_squared) == pytest.approx(float(total.mu_squared), rel=1e-12)
+    assert (ledger.spent.epsilon, ledger.spent.delta) == (total.epsilon, total.delta)
+    assert search.best_estimator_.ledger is model.ledger
+    ledger.verify([search.best_estimator_.receipt_])
 
 
-def test_estimators_that_come_back_from_workers_know_their_ledger(where: Where) -> None:
-    with opened(where) as ledger:
-        found = cross_validate(line(ledger), X, Y, cv=2, n_jobs=2, return_estimator=True)["estimator"]
-        assert len(ledger.entries()) == 2
-        ledger.verify([model.receipt_ for model in found])
-        found[0].fit(X, Y)
-        assert len(ledger.entries()) == 3
+def test_estimators_that_come_back_from_workers_know_their_ledger(ledger: Ledger) -> None:
+    found = cross_validate(line(ledger), X, Y, cv=2, n_jobs=2, return_estimator=True)["estimator"]
+    assert len(ledger.entries()) == 2
+    ledger.verify([model.receipt_ for model in found])
+    found[0].fit(X, Y)
+    assert len(ledger.entries()) == 3
 
 
 @pytest.mark.parametrize("how", ["object", "path or URL", "part"])
-def test_clones_share_and_pickles_find_it_again(where: Where, how: str) -> None:
-    with opened(where) as ledger:
-        ledger.partition("region", ["north", "south"])
-        model = line(places(where, ledger)[how]).fit(X, Y)
-        assert clone(model).ledger is model.ledger
-        again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
-        assert same(again.predict(X), model.predict(X))
-        clone(again).fit(X, Y)
-        again.fit(X, Y)
-        entries = ledger.entries()
-        assert len(entries) == 3
-        assert {entry.part for entry in entries} == {("region", "north") if how == "part" else None}
-        assert where.address in repr(again) or where.kind == "postgres" or how == "part"
+def test_clones_share_and_pickles_find_it_again(where: Where, ledger: Ledger, how: str) -> None:
+    ledger.partition("region", ["north", "south"])
+    model = line(places(where, ledger)[how]).fit(X, Y)
+    assert clone(model).ledger is model.ledger
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
+    assert same(again.predict(X), model.predict(X))
+    clone(again).fit(X, Y)
+    again.fit(X, Y)
+    entries = ledger.entries()
+    assert len(entries) == 3
+    assert {entry.part for entry in entries} == {("region", "north") if how == "part" else None}
+    assert where.address in repr(again) or where.kind == "postgres" or how == "part"
 
 
 def test_a_model_predicts_where_its_ledger_is_not(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    with Ledger.open(path, dataset="people", budget=Budget(100, 1e-2)) as ledger:
+    with Ledger.open(path, dataset="people", budget=BUDGET) as ledger:
         stored = [pickle.dumps(line(ledger).fit(X, Y)), pickle.dumps(line(path).fit(X, Y))]
     for file in tmp_path.iterdir():
         file.unlink()
@@ -216,7 +210,7 @@ def test_a_model_predicts_where_its_ledger_is_not(tmp_path: Path) -> None:
 
 def test_a_relative_path_is_meant_where_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Ledger.open("ledger", dataset="people", budget=Budget(100, 1e-2)).close()
+    Ledger.open("ledger", dataset="people", budget=BUDGET).close()
     sent = pickle.dumps(line("ledger"))
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
@@ -238,16 +232,15 @@ def test_a_ledger_in_memory_stays_behind() -> None:
     assert ledger.spent == model.cost_
 
 
-def test_a_key_cannot_be_given_to_a_search(where: Where) -> None:
-    with opened(where) as ledger:
-        search = GridSearchCV(line(ledger.once("k")), {"epsilon": [1, 2]}, cv=2, n_jobs=2)
-        with pytest.raises((TypeError, pickle.PicklingError)):
-            search.fit(X, Y)
-        assert ledger.entries() == ()
-        model = line(ledger.once("k")).fit(X, Y)
-        assert same(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
-        with pytest.raises(KeyConflictError):
-            model.fit(X, Y)
+def test_a_key_cannot_be_given_to_a_search(ledger: Ledger) -> None:
+    search = GridSearchCV(line(ledger.once("k")), {"epsilon": [1, 2]}, cv=2, n_jobs=2)
+    with pytest.raises((TypeError, pickle.PicklingError)):
+        search.fit(X, Y)
+    assert ledger.entries() == ()
+    model = line(ledger.once("k")).fit(X, Y)
+    assert same(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
+    with pytest.raises(KeyConflictError):
+        model.fit(X, Y)
 
 
 def test_no_password_is_shown_or_pickled() -> None:
@@ -266,7 +259,7 @@ def test_no_password_is_shown_or_pickled() -> None:
 
 
 def test_a_budget_that_runs_out_leaves_no_model(where: Where) -> None:
-    with opened(where, budget=Budget(2, 1e-6)) as ledger:
+    with made(where, Budget(2, 1e-6)) as ledger:
         model = line(ledger).fit(X, Y)
         with pytest.raises(BudgetExceededError):
             model.fit(X, Y)
@@ -287,7 +280,7 @@ def test_teachers_are_not_trained_for_a_fit_that_is_not_covered(where: Where) ->
         known = {"n_teachers": 40, "epsilon": 2, "test": "none", "classes": [0, 1], "queries": X[:20]}
         return PATEClassifier(**{"teacher": GaussianNB(), **known, "ledger": ledger, **given})
 
-    with opened(where, budget=Budget(2, 1e-6)) as ledger:
+    with made(where, Budget(2, 1e-6)) as ledger:
         first = pate(ledger.once("k")).fit(X, LABELS)
         for short in (ledger, where.address, ledger.once("another")):
             with pytest.raises(BudgetExceededError, match="No teacher was trained"):

@@ -11,16 +11,14 @@ from typing import Any
 
 import pytest
 
-from snugdp import Budget, Cost, Ledger, LedgerError, LedgerWriteError, TamperedLedgerError
+from snugdp import Cost, Ledger, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.core.outcome import Receipt
 from snugdp.ledger.records import Row, digest
 from tests.effort import often, repeated
-from tests.ledger.conftest import Where, as_owner
+from tests.ledger.conftest import BUDGET, TENTH, Where, as_owner, made
 from tests.ledger.faults import anchored, forged, quick_folder
 
 FLIPS = often(400, 2000)
-BUDGET = Budget(1, 1e-6)
-TENTH = Cost(epsilon=0.1)
 
 
 def history(ledger: Ledger) -> Receipt:
@@ -179,7 +177,7 @@ def replaced(where: Where, rows: list[Row]) -> None:
 
 
 def test_changed_rows(where: Where) -> None:
-    with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET) as ledger:
+    with made(where) as ledger:
         last = history(ledger)
     rows, anchor = where.rows(), where.anchor.read_bytes()
     for name, change in CHANGES.items():
@@ -187,7 +185,7 @@ def test_changed_rows(where: Where) -> None:
         with pytest.raises(TamperedLedgerError):
             pytest.fail(f"{name}: {Ledger.open(where.address).spent}")
         with pytest.raises(LedgerError):  # and it is not made again
-            pytest.fail(f"{name}: {Ledger.open(where.address, dataset=where.dataset, budget=BUDGET).spent}")
+            pytest.fail(f"{name}: {made(where).spent}")
         assert where.anchor.read_bytes() == anchor
     replaced(where, rows)
     with Ledger.open(where.address, receipts=[last]) as ledger:
@@ -197,7 +195,7 @@ def test_changed_rows(where: Where) -> None:
 @pytest.mark.parametrize("name", [name for name in CHANGES if "tail" in name or "chain" in name or "newer" in name])
 def test_a_receipt_sees_what_a_rewritten_anchor_does_not(where: Where, name: str) -> None:
     """Somebody rewrites the ledger and the anchor: the rules may catch it, and a receipt held elsewhere does."""
-    with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET) as ledger:
+    with made(where) as ledger:
         last = history(ledger)
     rows = CHANGES[name](where.rows())
     replaced(where, rows)
@@ -209,21 +207,20 @@ def test_a_receipt_sees_what_a_rewritten_anchor_does_not(where: Where, name: str
             Ledger.open(where.address)
 
 
-def test_an_open_ledger_goes_on_with_what_it_knows(where: Where) -> None:
+def test_an_open_ledger_goes_on_with_what_it_knows(where: Where, ledger: Ledger) -> None:
     """Older rows that change behind its back never lower what it holds as spent."""
-    with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET) as ledger:
-        history(ledger)
-        rows = where.rows()
-        for name, change in CHANGES.items():
-            replaced(where, change(rows))
-            try:
-                assert ledger.spent == SPENT, name
-                with pytest.raises(TamperedLedgerError):
-                    ledger.verify()
-            except TamperedLedgerError:
-                pass
-            replaced(where, rows)
-        assert ledger.verify().spent == SPENT
+    history(ledger)
+    rows = where.rows()
+    for name, change in CHANGES.items():
+        replaced(where, change(rows))
+        try:
+            assert ledger.spent == SPENT, name
+            with pytest.raises(TamperedLedgerError):
+                ledger.verify()
+        except TamperedLedgerError:
+            pass
+        replaced(where, rows)
+    assert ledger.verify().spent == SPENT
 
 
 def test_triggers_that_were_disabled(alone: Where) -> None:

@@ -27,15 +27,8 @@ from snugdp.ledger.errors import ForeignProcessError, TamperedLedgerError
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
 from snugdp.serial import costs
-from tests.ledger.conftest import Where
+from tests.ledger.conftest import BUDGET, TENTH, Where, made
 from tests.ledger.faults import at_once, in_child, quick_folder
-
-BUDGET = Budget(1, 1e-6)
-TENTH = Cost(epsilon=0.1)
-
-
-def made(where: Where, budget: Budget | Cost = BUDGET, **given: Any) -> Ledger:
-    return Ledger.open(where.address, dataset=where.dataset, budget=budget, **given)
 
 
 def vote(ledger: Any) -> object:
@@ -89,46 +82,44 @@ def test_a_full_disk_while_releasing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
-def test_an_anchor_that_cannot_be_written(where: Where, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_an_anchor_that_cannot_be_written(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """The charge was durable before: it stands, nothing is shown, and the same key goes on when there is room."""
-    with made(where) as ledger:
-        view = ledger.once("k")
+    view = ledger.once("k")
 
-        def full(*_: object) -> int:
-            raise OSError(number, "x")
+    def full(*_: object) -> int:
+        raise OSError(number, "x")
 
-        monkeypatch.setattr(os, "pwrite", full)
-        with pytest.raises(LedgerWriteError, match=r"anchor.*What was charged stands"):
-            vote(view)
-        with pytest.raises(LedgerWriteError, match="Nothing was charged"):
-            vote(ledger.once("other"))
-        monkeypatch.setattr(os, "pwrite", lambda *_: 100)  # a short write
-        with pytest.raises(LedgerWriteError, match="full"):
-            ledger.verify()
-        monkeypatch.undo()
-        first = vote(view)
-        assert vote(ledger.once("k")) == first
-        assert [entry.state for entry in ledger.entries()] == ["released"]
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(LedgerWriteError, match=r"anchor.*What was charged stands"):
+        vote(view)
+    with pytest.raises(LedgerWriteError, match="Nothing was charged"):
+        vote(ledger.once("other"))
+    monkeypatch.setattr(os, "pwrite", lambda *_: 100)  # a short write
+    with pytest.raises(LedgerWriteError, match="full"):
         ledger.verify()
+    monkeypatch.undo()
+    first = vote(view)
+    assert vote(ledger.once("k")) == first
+    assert [entry.state for entry in ledger.entries()] == ["released"]
+    ledger.verify()
 
 
-def test_an_anchor_that_fails_after_the_draw(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_anchor_that_fails_after_the_draw(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output is stored but was not shown: the same key shows it."""
-    with made(where) as ledger:
-        plain, calls = os.pwrite, iter(range(100))
+    plain, calls = os.pwrite, iter(range(100))
 
-        def full(handle: int, content: bytes, place: int) -> int:
-            if next(calls) == 1:
-                raise OSError(errno.ENOSPC, "x")
-            return plain(handle, content, place)
+    def full(handle: int, content: bytes, place: int) -> int:
+        if next(calls) == 1:
+            raise OSError(errno.ENOSPC, "x")
+        return plain(handle, content, place)
 
-        monkeypatch.setattr(os, "pwrite", full)
-        with pytest.raises(LedgerWriteError, match=r"not shown: a retry with the key 'k'"):
-            vote(ledger.once("k"))
-        monkeypatch.undo()
-        (entry,) = ledger.entries()
-        assert entry.state == "released"
-        assert vote(ledger.once("k")) == vote(ledger.once("k"))
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(LedgerWriteError, match=r"not shown: a retry with the key 'k'"):
+        vote(ledger.once("k"))
+    monkeypatch.undo()
+    (entry,) = ledger.entries()
+    assert entry.state == "released"
+    assert vote(ledger.once("k")) == vote(ledger.once("k"))
 
 
 # -- rights
@@ -324,8 +315,8 @@ def test_a_handle_closed_twice(where: Where) -> None:
     other.close()
 
 
-def test_closed_by_another_thread_while_it_waits(where: Where) -> None:
-    with made(where) as ledger, Ledger.open(where.address) as other:
+def test_closed_by_another_thread_while_it_waits(where: Where, ledger: Ledger) -> None:
+    with Ledger.open(where.address) as other:
         said: list[BaseException] = []
 
         def wait() -> None:
@@ -346,9 +337,11 @@ def test_closed_by_another_thread_while_it_waits(where: Where) -> None:
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_interrupted_while_a_record_is_folded_in(where: Where, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_interrupted_while_a_record_is_folded_in(
+    where: Where, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     """The charge is durable, memory is half done: the ledger reads itself again and goes on."""
-    with made(where) as ledger, Ledger.open(where.address) as other:
+    with Ledger.open(where.address) as other:
         ledger.charge(TENTH, "first")
         plain = State.take
 
@@ -389,21 +382,20 @@ BAD: tuple[Callable[[], Cost], ...] = (
 )
 
 
-def test_bad_costs(where: Where) -> None:
-    with made(where) as ledger:
-        for cost in BAD:
-            with pytest.raises((ValueError, TypeError)):
-                ledger.charge(cost(), "x")
-        for short in (Cost(delta=1), Cost(delta=2), Cost(epsilon=10**9), Cost(mu=10**9), Cost(variation=1)):
-            for act in (ledger.charge, lambda cost, what: ledger.reserve(cost, what), ledger.once("k").charge):
-                with pytest.raises(BudgetExceededError):
-                    act(short, "x")
-        assert ledger.verify().entries == 1
-        tiny = Cost(epsilon="1e-400", mu=Fraction(1, 7**2000), delta=Fraction(1, 3**3000))
-        ledger.charge(tiny, "next to nothing")  # written down as a little more
-        spent = ledger.verify().spent
-        for name in ("epsilon", "mu_squared", "delta"):
-            assert getattr(tiny, name) <= getattr(spent, name) < Fraction(1, 10**70)
+def test_bad_costs(ledger: Ledger) -> None:
+    for cost in BAD:
+        with pytest.raises((ValueError, TypeError)):
+            ledger.charge(cost(), "x")
+    for short in (Cost(delta=1), Cost(delta=2), Cost(epsilon=10**9), Cost(mu=10**9), Cost(variation=1)):
+        for act in (ledger.charge, lambda cost, what: ledger.reserve(cost, what), ledger.once("k").charge):
+            with pytest.raises(BudgetExceededError):
+                act(short, "x")
+    assert ledger.verify().entries == 1
+    tiny = Cost(epsilon="1e-400", mu=Fraction(1, 7**2000), delta=Fraction(1, 3**3000))
+    ledger.charge(tiny, "next to nothing")  # written down as a little more
+    spent = ledger.verify().spent
+    for name in ("epsilon", "mu_squared", "delta"):
+        assert getattr(tiny, name) <= getattr(spent, name) < Fraction(1, 10**70)
 
 
 def test_long_amounts_stay_short_and_are_never_rounded_down(where: Where) -> None:
@@ -460,19 +452,18 @@ def test_a_legal_first_charge_is_taken_whatever_its_numbers(where: Where, budget
 @pytest.mark.parametrize(
     "key", ["", "x" * 501, "x" * 10**6, "a\0b", "a\nb", "\x1b[2J", "\ud800", "\u200e", b"k", 7, ["k"]]
 )
-def test_bad_keys(where: Where, key: Any) -> None:
-    with made(where) as ledger:
-        with pytest.raises(ValueError, match="key must be"):
-            ledger.once(key)
-        for act in (
-            lambda: ledger.charge(TENTH, "x", key=key),
-            lambda: ledger.reserve(TENTH, "x", key=key),
-            lambda: ledger.partition(key, ["a"]),
-            lambda: ledger.partition("p", [key]),
-        ):
-            with pytest.raises((ValueError, TypeError)):
-                act()
-        assert ledger.verify().entries == 1
+def test_bad_keys(ledger: Ledger, key: Any) -> None:
+    with pytest.raises(ValueError, match="key must be"):
+        ledger.once(key)
+    for act in (
+        lambda: ledger.charge(TENTH, "x", key=key),
+        lambda: ledger.reserve(TENTH, "x", key=key),
+        lambda: ledger.partition(key, ["a"]),
+        lambda: ledger.partition("p", [key]),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            act()
+    assert ledger.verify().entries == 1
 
 
 def test_strange_but_legal_texts(where: Where) -> None:
@@ -495,23 +486,22 @@ def test_strange_but_legal_texts(where: Where) -> None:
         assert later.verify().charges == 7
 
 
-def test_relations_do_not_mix(where: Where) -> None:
+def test_relations_do_not_mix(ledger: Ledger) -> None:
     other = Cost(epsilon=0.1, neighbours="replace")
-    with made(where) as ledger:
-        ledger.partition("p", ["a"])
-        work = ledger.reserve(TENTH, "work")
-        for act in (
-            lambda: ledger.charge(other, "x"),
-            lambda: ledger.once("k").charge(other, "x"),
-            lambda: ledger.part("p", "a").charge(other, "x"),
-            lambda: ledger.reserve(other, "x"),
-            lambda: ledger.reserve([TENTH, other], "x"),
-            lambda: work.charge(other, "x"),
-            lambda: ledger.affords(other),
-        ):
-            with pytest.raises(RelationMismatchError):
-                act()
-        assert ledger.verify().spent == TENTH
+    ledger.partition("p", ["a"])
+    work = ledger.reserve(TENTH, "work")
+    for act in (
+        lambda: ledger.charge(other, "x"),
+        lambda: ledger.once("k").charge(other, "x"),
+        lambda: ledger.part("p", "a").charge(other, "x"),
+        lambda: ledger.reserve(other, "x"),
+        lambda: ledger.reserve([TENTH, other], "x"),
+        lambda: work.charge(other, "x"),
+        lambda: ledger.affords(other),
+    ):
+        with pytest.raises(RelationMismatchError):
+            act()
+    assert ledger.verify().spent == TENTH
 
 
 def test_a_password_is_not_in_a_pickle(where: Where) -> None:
@@ -528,44 +518,43 @@ def test_a_password_is_not_in_a_pickle(where: Where) -> None:
             assert pickle.loads(pickle.dumps(each)).label == where.dataset
 
 
-def test_views_and_keys_do_not_lead_around_the_budget(where: Where) -> None:
+def test_views_and_keys_do_not_lead_around_the_budget(ledger: Ledger) -> None:
     """Every way in which one charge might pay twice."""
-    with made(where) as ledger:
-        ledger.partition("p", ["a", "b"])
-        ledger.partition("q", ["a", "b"])
-        held = ledger.part("p", "a").reserve(Cost(epsilon=0.4), "work", key="work")
-        beyond: tuple[Callable[[], object], ...] = (
-            lambda: held.charge(Cost(epsilon="0.41"), "x"),
-            lambda: held.charge(Cost(mu="0.0001"), "x"),
-            lambda: ledger.part("p", "a").charge(Cost(epsilon="0.61"), "x"),
-            lambda: ledger.charge(Cost(epsilon="0.61"), "x"),
-            lambda: ledger.part("q", "a").charge(Cost(epsilon="0.61"), "x"),
-        )
-        for act in beyond:
-            with pytest.raises(BudgetExceededError):
-                act()
-        held.once("k").charge(TENTH, "x")
-        used: tuple[Callable[[], object], ...] = (
-            lambda: ledger.part("p", "b").reserve(Cost(epsilon=0.4), "work", key="work"),
-            lambda: ledger.reserve(Cost(epsilon=0.4), "work", key="work"),
-            lambda: ledger.part("p", "a").charge(Cost(epsilon=0.4), "work", key="work"),
-            lambda: ledger.part("p", "a").charge(TENTH, "x", key="k"),
-            lambda: ledger.charge(TENTH, "x", key="k"),
-            lambda: ledger.part("q", "a").charge(TENTH, "x", key="k"),
-            lambda: ledger.reserve(TENTH, "x", key="k"),
-        )
-        for act in used:
-            with pytest.raises(LedgerError, match="another release"):
-                act()
-        ledger.part("p", "b").charge(Cost(epsilon=0.4), "x")
-        ledger.part("q", "a").charge(Cost(epsilon=0.3), "x")
-        ledger.part("q", "b").charge(Cost(epsilon=0.3), "x")
-        ledger.charge(Cost(epsilon=0.3), "x")
-        assert ledger.verify().spent == Cost(epsilon=1)
-        for view in (ledger, ledger.part("p", "a"), ledger.part("p", "b"), ledger.part("q", "b")):
-            with pytest.raises(BudgetExceededError):
-                view.charge(Cost(epsilon="0.001"), "x")
-        assert ledger.part("p", "a").reserve(Cost(epsilon=0.4), "work", key="work").affords(Cost(epsilon=0.3))
+    ledger.partition("p", ["a", "b"])
+    ledger.partition("q", ["a", "b"])
+    held = ledger.part("p", "a").reserve(Cost(epsilon=0.4), "work", key="work")
+    beyond: tuple[Callable[[], object], ...] = (
+        lambda: held.charge(Cost(epsilon="0.41"), "x"),
+        lambda: held.charge(Cost(mu="0.0001"), "x"),
+        lambda: ledger.part("p", "a").charge(Cost(epsilon="0.61"), "x"),
+        lambda: ledger.charge(Cost(epsilon="0.61"), "x"),
+        lambda: ledger.part("q", "a").charge(Cost(epsilon="0.61"), "x"),
+    )
+    for act in beyond:
+        with pytest.raises(BudgetExceededError):
+            act()
+    held.once("k").charge(TENTH, "x")
+    used: tuple[Callable[[], object], ...] = (
+        lambda: ledger.part("p", "b").reserve(Cost(epsilon=0.4), "work", key="work"),
+        lambda: ledger.reserve(Cost(epsilon=0.4), "work", key="work"),
+        lambda: ledger.part("p", "a").charge(Cost(epsilon=0.4), "work", key="work"),
+        lambda: ledger.part("p", "a").charge(TENTH, "x", key="k"),
+        lambda: ledger.charge(TENTH, "x", key="k"),
+        lambda: ledger.part("q", "a").charge(TENTH, "x", key="k"),
+        lambda: ledger.reserve(TENTH, "x", key="k"),
+    )
+    for act in used:
+        with pytest.raises(LedgerError, match="another release"):
+            act()
+    ledger.part("p", "b").charge(Cost(epsilon=0.4), "x")
+    ledger.part("q", "a").charge(Cost(epsilon=0.3), "x")
+    ledger.part("q", "b").charge(Cost(epsilon=0.3), "x")
+    ledger.charge(Cost(epsilon=0.3), "x")
+    assert ledger.verify().spent == Cost(epsilon=1)
+    for view in (ledger, ledger.part("p", "a"), ledger.part("p", "b"), ledger.part("q", "b")):
+        with pytest.raises(BudgetExceededError):
+            view.charge(Cost(epsilon="0.001"), "x")
+    assert ledger.part("p", "a").reserve(Cost(epsilon=0.4), "work", key="work").affords(Cost(epsilon=0.3))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -603,8 +592,8 @@ def test_whichever_row_is_looked_at_its_charges_are_within_the_budget(seed: int)
         assert used
 
 
-def test_a_receipt_of_another_ledger_of_the_same_name(where: Where, tmp_path: Path) -> None:
-    with made(where) as ledger, Ledger.open(tmp_path / "twin", dataset=where.dataset, budget=BUDGET) as twin:
+def test_a_receipt_of_another_ledger_of_the_same_name(where: Where, ledger: Ledger, tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "twin", dataset=where.dataset, budget=BUDGET) as twin:
         mine, its = (each.charge(TENTH, "x", key="k") for each in (ledger, twin))
         twin.settle(its, "7")
         acts: tuple[Callable[[], object], ...] = (
@@ -620,18 +609,19 @@ def test_a_receipt_of_another_ledger_of_the_same_name(where: Where, tmp_path: Pa
         assert ledger.recall(mine) is None
 
 
-def test_a_reader_of_the_anchor_never_waits_for_ever(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_of_the_anchor_never_waits_for_ever(
+    where: Where, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A step that fails in the middle leaves no lock behind, neither among threads nor in files."""
-    with made(where) as ledger:
-        for name in ("_catch_up", "_check_anchor", "_append", "_advance_anchor"):
+    for name in ("_catch_up", "_check_anchor", "_append", "_advance_anchor"):
 
-            def fail(*_: object) -> None:
-                raise RuntimeError("x")
+        def fail(*_: object) -> None:
+            raise RuntimeError("x")
 
-            monkeypatch.setattr(Handle, name, fail)
-            with pytest.raises(RuntimeError, match="x"):
-                ledger.charge(TENTH, "x", key=name)
-            monkeypatch.undo()
-            with Ledger.open(where.address) as other:
-                other.charge(TENTH, "x", key=name)
-        assert ledger.verify().spent == Cost(epsilon=0.4)
+        monkeypatch.setattr(Handle, name, fail)
+        with pytest.raises(RuntimeError, match="x"):
+            ledger.charge(TENTH, "x", key=name)
+        monkeypatch.undo()
+        with Ledger.open(where.address) as other:
+            other.charge(TENTH, "x", key=name)
+    assert ledger.verify().spent == Cost(epsilon=0.4)

@@ -22,7 +22,7 @@ from snugdp.ledger.anchor import FileAnchor
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
 from tests.effort import often, repeated
-from tests.ledger.conftest import Where
+from tests.ledger.conftest import Where, made
 from tests.ledger.faults import KILLED, die, in_child
 
 KILLS = often(4, 50)  # for each step, in SQLite
@@ -79,7 +79,7 @@ ALIKE = ("before the draw", "after INSERT of the output", "after COMMIT of the o
 def test_killed_at(where: Where, step: str) -> None:
     prepare, stands = STEPS[step]
     kills = ON_SERVER if where.kind == "postgres" else FEWER if step in ALIKE else KILLS
-    with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET) as ledger:
+    with made(where, BUDGET) as ledger:
         median(ledger.once("warm"))
 
         def work(key: str) -> object:
@@ -105,27 +105,26 @@ def test_killed_at(where: Where, step: str) -> None:
 
 
 @repeated
-def test_killed_after_the_output_was_seen(where: Where) -> None:
+def test_killed_after_the_output_was_seen(where: Where, ledger: Ledger) -> None:
     """What somebody has seen is what every retry shows."""
-    with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET) as ledger:
-        median(ledger.once("warm"))
-        for number in range(often(6, 20) if where.kind == "sqlite" else ON_SERVER):
-            read, write = os.pipe()
+    median(ledger.once("warm"))
+    for number in range(often(6, 20) if where.kind == "sqlite" else ON_SERVER):
+        read, write = os.pipe()
 
-            def work(key: str = f"k{number}", write: int = write) -> None:
-                os.write(write, repr(median(Ledger.open(where.address).once(key))).encode())
-                die()
+        def work(key: str = f"k{number}", write: int = write) -> None:
+            os.write(write, repr(median(Ledger.open(where.address).once(key))).encode())
+            die()
 
-            assert in_child(work)[0] == KILLED
-            assert float(os.read(read, 1000)) == median(ledger.once(f"k{number}"))
-            os.close(read)
-            os.close(write)
-        ledger.verify()
+        assert in_child(work)[0] == KILLED
+        assert float(os.read(read, 1000)) == median(ledger.once(f"k{number}"))
+        os.close(read)
+        os.close(write)
+    ledger.verify()
 
 
 def test_killed_where_nothing_is_kept(where: Where) -> None:
     """An output that was noted as consumed and not seen is lost: it is refused, not drawn again."""
-    with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET, keep=False) as ledger:
+    with made(where, BUDGET, keep=False) as ledger:
         for step in ("after the draw", "after settle"):
 
             def work(step: str = step) -> object:
@@ -261,23 +260,22 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         assert ledger.spent.epsilon == len(entries)
 
 
-def test_an_exception_after_the_draw_shows_nothing(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_after_the_draw_shows_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not killed, but interrupted or out of disk: the same consequences."""
-    with Ledger.open(where.address, dataset=where.dataset, budget=BUDGET) as ledger:
-        plain = Handle._append
-        for trouble in (KeyboardInterrupt, LedgerWriteError("full"), MemoryError):
+    plain = Handle._append
+    for trouble in (KeyboardInterrupt, LedgerWriteError("full"), MemoryError):
 
-            def fail(self: Handle, rows: Any, new: Any, trouble: Any = trouble) -> None:
-                plain(self, rows, new)
-                if new.judged.record.kind == "outcome":
-                    raise trouble
+        def fail(self: Handle, rows: Any, new: Any, trouble: Any = trouble) -> None:
+            plain(self, rows, new)
+            if new.judged.record.kind == "outcome":
+                raise trouble
 
-            monkeypatch.setattr(Handle, "_append", fail)
-            with pytest.raises((KeyboardInterrupt, LedgerError)):
-                median(ledger.once(str(trouble)))
-            monkeypatch.undo()
-            assert ledger.entries()[-1].state == "open"
-            assert median(ledger.once(str(trouble))) == median(ledger.once(str(trouble)))
-        outcome = snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger.once("k"))
-        assert isinstance(outcome, Released) or outcome.refused
-        assert ledger.verify().charges == 4
+        monkeypatch.setattr(Handle, "_append", fail)
+        with pytest.raises((KeyboardInterrupt, LedgerError)):
+            median(ledger.once(str(trouble)))
+        monkeypatch.undo()
+        assert ledger.entries()[-1].state == "open"
+        assert median(ledger.once(str(trouble))) == median(ledger.once(str(trouble)))
+    outcome = snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger.once("k"))
+    assert isinstance(outcome, Released) or outcome.refused
+    assert ledger.verify().charges == 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -10,15 +10,17 @@ import pytest
 
 import snugdp
 from snugdp import Budget, BudgetExceededError, Cost, KeyConflictError, Ledger
-from tests.ledger.conftest import Where
+from tests.ledger.conftest import TENTH, Where, made
 from tests.ledger.faults import at_once
 
 EIGHT = 8
-TENTH = Cost(epsilon=0.1)
 
 
-def made(where: Where, budget: Budget | Cost, **given: Any) -> Ledger:
-    return Ledger.open(where.address, dataset=where.dataset, budget=budget, **given)
+def raced(work: Callable[[int], Iterator[object]]) -> list[str]:
+    """What eight processes said who began at once; all of them came to their end."""
+    ends = at_once(EIGHT, work)
+    assert [code for code, _ in ends] == [0] * EIGHT, ends
+    return [said for _, said in ends]
 
 
 def test_the_last_units(where: Where) -> None:
@@ -34,9 +36,8 @@ def test_the_last_units(where: Where) -> None:
                     granted += 1
             yield granted
 
-        ends = at_once(EIGHT, work)
-        assert [code for code, _ in ends] == [0] * EIGHT, ends
-        assert sum(int(said) for _, said in ends) == 10
+        said = raced(work)
+        assert sum(map(int, said)) == 10
         assert ledger.spent == Cost(epsilon=2)
         assert ledger.verify().charges == 11
 
@@ -56,10 +57,9 @@ def test_the_last_gaussian_units(where: Where, budget: Budget | Cost) -> None:
                         granted += 1
             yield granted
 
-        ends = at_once(EIGHT, work)
-        assert [code for code, _ in ends] == [0] * EIGHT, ends
+        said = raced(work)
         found = ledger.verify()
-        assert found.charges == sum(int(said) for _, said in ends) >= 10
+        assert found.charges == sum(map(int, said)) >= 10
         assert found.spent == sum((entry.cost for entry in ledger.entries()), Cost())
         if isinstance(budget, Budget):
             assert found.spent.fits(budget)
@@ -82,10 +82,9 @@ def test_the_same_keys(where: Where) -> None:
             yield None
             yield "".join(str(vote(own.once(f"k{i}"))) for i in range(16))
 
-        ends = at_once(EIGHT, work)
-        assert [code for code, _ in ends] == [0] * EIGHT, ends
-        assert len({said for _, said in ends}) == 1
-        assert ends[0][1] == "".join(str(vote(ledger.once(f"k{i}"))) for i in range(16))
+        said = raced(work)
+        assert len(set(said)) == 1
+        assert said[0] == "".join(str(vote(ledger.once(f"k{i}"))) for i in range(16))
         assert len(ledger.entries()) == 17
         assert ledger.spent == Cost(epsilon="0.017")
 
@@ -104,9 +103,8 @@ def test_the_same_key_where_nothing_is_kept(where: Where) -> None:
                     shown += 1
             yield shown
 
-        ends = at_once(EIGHT, work)
-        assert [code for code, _ in ends] == [0] * EIGHT, ends
-        assert sum(int(said) for _, said in ends) == 8
+        said = raced(work)
+        assert sum(map(int, said)) == 8
         assert [entry.state for entry in ledger.entries()] == ["consumed"] * 8
 
 
@@ -129,9 +127,8 @@ def test_the_last_units_of_parts_and_of_a_reservation(where: Where) -> None:
                     granted[each] += 1
             yield " ".join(map(str, granted))
 
-        ends = at_once(EIGHT, work)
-        assert [code for code, _ in ends] == [0] * EIGHT, ends
-        assert [sum(column) for column in zip(*(map(int, said.split()) for _, said in ends), strict=True)] == [5, 5, 5]
+        said = raced(work)
+        assert [sum(column) for column in zip(*(map(int, each.split()) for each in said), strict=True)] == [5, 5, 5]
         assert ledger.verify().spent == Cost(epsilon=2)
 
 
@@ -144,9 +141,7 @@ def test_all_make_it_at_once(where: Where) -> None:
             own.charge(TENTH, "x")
             yield own.entries()[0].hash
 
-    ends = at_once(EIGHT, work)
-    assert [code for code, _ in ends] == [0] * EIGHT, ends
-    assert len({said for _, said in ends}) == 1
+    assert len(set(raced(work))) == 1
     with Ledger.open(where.address) as ledger:
         assert ledger.verify().spent == Cost(epsilon="0.8")
 
@@ -163,7 +158,6 @@ def test_closing_and_opening_while_others_charge(where: Where) -> None:
                 own.charge(TENTH, f"from {number}")
         yield "done"
 
-    ends = at_once(EIGHT, work)
-    assert ends == [(0, "done")] * EIGHT
+    assert raced(work) == ["done"] * EIGHT
     with Ledger.open(where.address) as ledger:
         assert ledger.verify().spent == Cost(epsilon=4)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-import os
 import pickle
-import threading
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -19,6 +17,7 @@ from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, RelationMism
 from snugdp.accounting import gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.ledger.memory import RunLedger
+from tests.ledger.faults import in_child, in_threads
 
 
 def test_a_refused_charge_leaves_the_total() -> None:
@@ -42,16 +41,12 @@ def test_gaussian_parts_add_in_squares() -> None:
 def test_threads_share_one_budget() -> None:
     ledger, granted = MemoryLedger(5), []
 
-    def spend() -> None:
+    def spend(_: int) -> None:
         for _ in range(20):
             with contextlib.suppress(BudgetExceededError):
                 granted.append(ledger.charge(Cost(epsilon=0.1), "x").sequence)
 
-    threads = [threading.Thread(target=spend) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(8, spend) == []
     assert sorted(granted) == list(range(1, 51))
     assert ledger.spent == Cost(epsilon=5)
 
@@ -76,14 +71,9 @@ def test_no_pickles() -> None:
 
 def test_a_forked_process_cannot_spend() -> None:
     ledger = MemoryLedger(1)
-    child = os.fork()
-    if child == 0:
-        try:
-            ledger.charge(Cost(epsilon=0.1), "x")
-        except RuntimeError:
-            os._exit(7)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    code, said = in_child(lambda: ledger.charge(Cost(epsilon=0.1), "x"))
+    assert code == 1
+    assert said.startswith(b"RuntimeError")
 
 
 def test_a_kind_chosen_by_looking_at_an_answer_is_not_covered() -> None:

@@ -26,14 +26,17 @@ from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteEr
 from snugdp.ledger.postgres import sql
 from snugdp.ledger.postgres.store import PostgresStore
 from snugdp.ledger.postgres.url import Url
-from tests.ledger.conftest import Where, as_owner
+from tests.ledger.conftest import TENTH, Where, as_owner, made
+from tests.ledger.faults import in_threads
 
-TENTH = Cost(epsilon=0.1)
 PASSWORD = "s3cr3t-w0rd"
 
 
-def make(where: Where, **more: Any) -> Ledger:
-    return Ledger.open(where.address, dataset=where.dataset, budget=Budget(1), **more)
+@pytest.fixture
+def ledger(alone: Where) -> Iterator[Ledger]:
+    """A new ledger on the server."""
+    with made(alone) as ledger:
+        yield ledger
 
 
 def server_of(where: Where) -> str:
@@ -75,7 +78,7 @@ def test_one_database_holds_several_ledgers(alone: Where) -> None:
 def test_the_only_ledger_needs_no_name(alone: Where) -> None:
     with pytest.raises(ValueError, match="names no data set"):
         Ledger.open(server_of(alone))
-    make(alone).close()
+    made(alone).close()
     with Ledger.open(server_of(alone)) as ledger:
         assert ledger.dataset == alone.dataset
         assert pickle.loads(pickle.dumps(ledger)).dataset == alone.dataset
@@ -149,7 +152,7 @@ def test_without_psycopg_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_machine_trusts_once(alone: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with make(alone) as ledger:
+    with made(alone) as ledger:
         ledger.charge(TENTH, "first")
     old = alone.rows()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
@@ -171,7 +174,7 @@ def test_a_machine_trusts_once(alone: Where, tmp_path: Path, monkeypatch: pytest
 
 def test_an_anchor_that_was_asked_for_must_be_there(alone: Where, tmp_path: Path) -> None:
     place = tmp_path / "own.anchor"
-    make(alone, anchor=place).close()
+    made(alone, anchor=place).close()
     assert place.exists()
     assert not alone.anchor.exists()
     Ledger.open(alone.address, anchor=place).close()
@@ -184,26 +187,25 @@ def test_a_home_that_cannot_be_written(alone: Where, tmp_path: Path, monkeypatch
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.raises(LedgerWriteError, match="anchor="):
-        make(alone)
+        made(alone)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    make(alone).close()  # nothing was made before
+    made(alone).close()  # nothing was made before
 
 
 # -- tables and settings
 
 
-def test_the_tables_only_grow(alone: Where) -> None:
+def test_the_tables_only_grow(alone: Where, ledger: Ledger) -> None:
     import psycopg
 
-    with make(alone) as ledger:
-        ledger.charge(TENTH, "a release")
-        for statement in (
-            "UPDATE snugdp.entry SET record = ''", "DELETE FROM snugdp.entry", "TRUNCATE snugdp.entry",
-            "UPDATE snugdp.head SET seq = 0", "DELETE FROM snugdp.head", "TRUNCATE snugdp.head",
-        ):  # fmt: skip
-            with pytest.raises(psycopg.Error, match="only grows"), as_owner(alone.address) as base:
-                base.execute(statement)
-        assert ledger.spent == TENTH
+    ledger.charge(TENTH, "a release")
+    for statement in (
+        "UPDATE snugdp.entry SET record = ''", "DELETE FROM snugdp.entry", "TRUNCATE snugdp.entry",
+        "UPDATE snugdp.head SET seq = 0", "DELETE FROM snugdp.head", "TRUNCATE snugdp.head",
+    ):  # fmt: skip
+        with pytest.raises(psycopg.Error, match="only grows"), as_owner(alone.address) as base:
+            base.execute(statement)
+    assert ledger.spent == TENTH
 
 
 @pytest.mark.parametrize(
@@ -224,30 +226,28 @@ def test_the_tables_only_grow(alone: Where) -> None:
         "UPDATE snugdp.head SET seq = seq + 1",
     ],
 )
-def test_other_tables_are_refused(alone: Where, statement: str) -> None:
-    with make(alone) as ledger:
+def test_other_tables_are_refused(alone: Where, ledger: Ledger, statement: str) -> None:
+    ledger.charge(TENTH, "a release")
+    with as_owner(alone.address) as base:
+        base.execute(statement)
+    with pytest.raises(TamperedLedgerError):
+        ledger.charge(TENTH, "another")
+    with pytest.raises(LedgerError):
+        Ledger.open(alone.address)
+
+
+def test_replaced_tables_are_noticed(alone: Where, ledger: Ledger) -> None:
+    usable = [ledger.usable]
+    with as_owner(alone.address) as base:
+        base.execute("ALTER SCHEMA snugdp RENAME TO moved")
+        base.execute(sql.MAKE)
+        base.execute("INSERT INTO snugdp.head SELECT * FROM moved.head")
+        base.execute("INSERT INTO snugdp.entry SELECT * FROM moved.entry")
+    assert [*usable, ledger.usable] == [True, False]
+    with pytest.raises(TamperedLedgerError, match="replaced"):
         ledger.charge(TENTH, "a release")
-        with as_owner(alone.address) as base:
-            base.execute(statement)
-        with pytest.raises(TamperedLedgerError):
-            ledger.charge(TENTH, "another")
-        with pytest.raises(LedgerError):
-            Ledger.open(alone.address)
-
-
-def test_replaced_tables_are_noticed(alone: Where) -> None:
-    with make(alone) as ledger:
-        usable = [ledger.usable]
-        with as_owner(alone.address) as base:
-            base.execute("ALTER SCHEMA snugdp RENAME TO moved")
-            base.execute(sql.MAKE)
-            base.execute("INSERT INTO snugdp.head SELECT * FROM moved.head")
-            base.execute("INSERT INTO snugdp.entry SELECT * FROM moved.entry")
-        assert [*usable, ledger.usable] == [True, False]
-        with pytest.raises(TamperedLedgerError, match="replaced"):
-            ledger.charge(TENTH, "a release")
-        with Ledger.open(alone.address) as again:  # a copy that is whole is as good
-            again.charge(TENTH, "a release")
+    with Ledger.open(alone.address) as again:  # a copy that is whole is as good
+        again.charge(TENTH, "a release")
 
 
 @pytest.mark.parametrize(("fsync", "pages"), [("off", "on"), ("on", "off")])
@@ -256,10 +256,10 @@ def test_a_forgetful_server_is_refused(alone: Where, monkeypatch: pytest.MonkeyP
         sql, "LOCK", f"SELECT pg_advisory_xact_lock(%s)::text, '{fsync}', '{pages}', pg_is_in_recovery()"
     )
     with pytest.raises(LedgerError, match=r"postgresql\.conf"):
-        make(alone)
+        made(alone)
     monkeypatch.undo()
     monkeypatch.setenv("XDG_STATE_HOME", str(alone.anchor.parent.parent))
-    make(alone).close()  # nothing stands in the way when that is mended
+    made(alone).close()  # nothing stands in the way when that is mended
 
 
 def test_what_others_have_set_does_not_matter(alone: Where) -> None:
@@ -273,7 +273,7 @@ def test_what_others_have_set_does_not_matter(alone: Where) -> None:
         for key, value in settings.items():
             base.execute(f"ALTER DATABASE {name} SET {key} = {value}")
         try:
-            with make(alone) as ledger, Ledger.open(alone.address) as other:
+            with made(alone) as ledger, Ledger.open(alone.address) as other:
                 with ThreadPoolExecutor(2) as pool:  # whoever waits sees what the other one wrote meanwhile
                     list(pool.map(lambda each: [each.charge(TENTH, "a release") for _ in range(5)], (ledger, other)))
                 assert ledger.spent == other.spent == Cost(epsilon=1)
@@ -287,7 +287,7 @@ def test_what_others_have_set_does_not_matter(alone: Where) -> None:
 
 
 def test_a_standby_is_refused(alone: Where, monkeypatch: pytest.MonkeyPatch) -> None:
-    make(alone).close()
+    made(alone).close()
     monkeypatch.setattr(sql, "LOCK", "SELECT pg_advisory_xact_lock(%s)::text, 'on', 'on', true")
     with pytest.raises(LedgerWriteError, match="primary"):
         Ledger.open(alone.address)
@@ -296,12 +296,12 @@ def test_a_standby_is_refused(alone: Where, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_database_must_hold_every_text(alone: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql, "ENCODING", "SELECT 'LATIN1'")
     with pytest.raises(LedgerError, match="UTF8"):
-        make(alone)
+        made(alone)
 
 
-def test_a_team_needs_three_grants(alone: Where) -> None:
+def test_a_team_needs_three_grants(alone: Where, ledger: Ledger) -> None:
     role = f"team_{uuid.uuid4().hex}"
-    with make(alone) as ledger, closing(as_owner(alone.address)) as base:
+    with closing(as_owner(alone.address)) as base:
         base.autocommit = True
         base.execute(f"CREATE ROLE {role} LOGIN")
         try:
@@ -327,12 +327,11 @@ def test_a_team_needs_three_grants(alone: Where) -> None:
 # -- connections
 
 
-def test_a_connection_that_was_ended_is_made_again(alone: Where) -> None:
-    with make(alone) as ledger:
-        ledger.charge(TENTH, "first")
-        end_connections(alone)
-        ledger.charge(TENTH, "second")
-        assert ledger.spent == Cost(epsilon=0.2)
+def test_a_connection_that_was_ended_is_made_again(alone: Where, ledger: Ledger) -> None:
+    ledger.charge(TENTH, "first")
+    end_connections(alone)
+    ledger.charge(TENTH, "second")
+    assert ledger.spent == Cost(epsilon=0.2)
 
 
 def append_and_lose(store: PostgresStore, where: Where) -> None:
@@ -343,8 +342,8 @@ def append_and_lose(store: PostgresStore, where: Where) -> None:
         end_connections(where)
 
 
-def test_a_connection_lost_before_the_commit(alone: Where) -> None:
-    with make(alone) as ledger, closing(PostgresStore(alone.address)) as store:
+def test_a_connection_lost_before_the_commit(alone: Where, ledger: Ledger) -> None:
+    with closing(PostgresStore(alone.address)) as store:
         rows = alone.rows()
         with pytest.raises(LedgerWriteError, match="may stand or not"):
             append_and_lose(store, alone)
@@ -417,7 +416,7 @@ def through_a_proxy(where: Where) -> Iterator[tuple[Proxy, str]]:
 
 
 def test_an_answer_lost_after_the_commit_is_a_doubt_that_the_key_solves(alone: Where) -> None:
-    with through_a_proxy(alone) as (proxy, address), make(alone) as direct:
+    with through_a_proxy(alone) as (proxy, address), made(alone) as direct:
         with Ledger.open(address) as ledger:
             proxy.cut.set()
             with pytest.raises(LedgerWriteError, match=r"may stand or not.*same key"):
@@ -437,8 +436,8 @@ def test_an_answer_lost_after_the_commit_is_a_doubt_that_the_key_solves(alone: W
         direct.verify()
 
 
-def test_who_waits_too_long_is_told(alone: Where, monkeypatch: pytest.MonkeyPatch) -> None:
-    with make(alone) as ledger, closing(PostgresStore(alone.address)) as other:
+def test_who_waits_too_long_is_told(alone: Where, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(PostgresStore(alone.address)) as other:
         other.connect()
         monkeypatch.setattr(sql, "BEGIN", sql.BEGIN.replace("30s", "200ms"))
         with other.transaction(), pytest.raises(LedgerWriteError, match="try again"):
@@ -450,7 +449,7 @@ def test_who_waits_too_long_is_told(alone: Where, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child does nothing but look and end
 def test_a_forked_child_leaves_the_connection_alone(alone: Where) -> None:
     """A store that nobody let go before the fork: the child is refused, and its end does not end the parent's."""
-    make(alone).close()
+    made(alone).close()
     with closing(PostgresStore(alone.address)) as store:
         store.connect()
         child = os.fork()
@@ -477,36 +476,13 @@ def test_a_forked_child_leaves_the_connection_alone(alone: Where) -> None:
 
 
 def test_a_new_machine_is_met_by_many_at_once(alone: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make(alone).close()
+    made(alone).close()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "new"))
-    failed: list[BaseException] = []
-
-    def first_use() -> None:
-        try:
-            Ledger.open(alone.address).close()
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=first_use) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    assert in_threads(8, lambda _: Ledger.open(alone.address).close()) == []
 
 
 def test_many_make_the_first_ledger_at_once(alone: Where) -> None:
-    failed: list[BaseException] = []
+    def make_one(number: int) -> None:
+        Ledger.open(server_of(alone), dataset=f"data {number % 4}", budget=Budget(1)).close()
 
-    def make_one(name: str) -> None:
-        try:
-            Ledger.open(server_of(alone), dataset=name, budget=Budget(1)).close()
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=make_one, args=(f"data {number % 4}",)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    assert in_threads(8, make_one) == []

@@ -24,16 +24,12 @@ from snugdp import (
     Statistic,
 )
 from snugdp.mechanisms.selection.select import Selected
-from tests.ledger.conftest import Where
+from tests.ledger.conftest import Where, made
 from tests.serial.test_codec import Whole, same
 
+BUDGET = Budget(50, 1e-2)
 AGES = [30 + i % 7 for i in range(5000)]
 VOTES = [[10, 280, 10], [290, 5, 5]] * 3
-
-
-def opened(where: Where, neighbours: str = "add_remove", **given: Any) -> Ledger:
-    budget = Budget(50, 1e-2, neighbours)
-    return Ledger.open(where.address, dataset=where.dataset, budget=budget, **given)
 
 
 def recipe(ledger: Any) -> Outcome[float]:
@@ -78,7 +74,7 @@ def vote(ledger: Any) -> Outcome[Any]:
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_retry_is_not_charged_and_shows_the_same_outcome(where: Where, query: str) -> None:
     neighbours = "replace" if query in ("quantile", "trimmed_mean") else "add_remove"
-    with opened(where, neighbours) as ledger:
+    with made(where, Budget(50, 1e-2, neighbours)) as ledger:
         first = QUERIES[query](ledger.once("nightly"))
         again = [QUERIES[query](ledger.once("nightly")) for _ in range(2)]
         assert all(same(outcome, first) for outcome in again)
@@ -88,24 +84,22 @@ def test_a_retry_is_not_charged_and_shows_the_same_outcome(where: Where, query: 
         ledger.verify([first.receipt])  # type: ignore[union-attr]
 
 
-def test_one_key_is_one_output_and_no_key_is_many(where: Where) -> None:
-    with opened(where) as ledger:
-        assert len({vote(ledger.once("k")).value for _ in range(20)}) == 1
-        assert len({vote(ledger).value for _ in range(60)}) == 2
-        assert len(ledger.entries()) == 61
-        assert ledger.spent == Cost(epsilon="0.061")
+def test_one_key_is_one_output_and_no_key_is_many(ledger: Ledger) -> None:
+    assert len({vote(ledger.once("k")).value for _ in range(20)}) == 1
+    assert len({vote(ledger).value for _ in range(60)}) == 2
+    assert len(ledger.entries()) == 61
+    assert ledger.spent == Cost(epsilon="0.061")
 
 
-def test_a_refusal_is_kept_too(where: Where) -> None:
-    with opened(where) as ledger:
-        for _ in range(2):
-            outcome = snugdp.mode([1, 2], categories=[1, 2], epsilon=1, delta=1e-6, ledger=ledger.once("tie"))
-            assert isinstance(outcome, Refused)
-        assert [entry.state for entry in ledger.entries()] == ["refused"]
+def test_a_refusal_is_kept_too(ledger: Ledger) -> None:
+    for _ in range(2):
+        outcome = snugdp.mode([1, 2], categories=[1, 2], epsilon=1, delta=1e-6, ledger=ledger.once("tie"))
+        assert isinstance(outcome, Refused)
+    assert [entry.state for entry in ledger.entries()] == ["refused"]
 
 
 def test_a_ledger_by_its_path_or_url(where: Where) -> None:
-    opened(where).close()
+    made(where, BUDGET).close()
     places: list[Any] = [where.address, Path(where.address)] if where.kind == "sqlite" else [where.address]
     for place in places:
         assert isinstance(QUERIES["bounds"](place), Released)
@@ -136,39 +130,37 @@ def test_a_rehearsal_touches_no_ledger(tmp_path: Path) -> None:
 
 
 def test_a_short_budget_stops_a_query_and_not_a_retry(where: Where) -> None:
-    with Ledger.open(where.address, dataset=where.dataset, budget=Budget("0.001")) as ledger:
+    with made(where, Budget("0.001")) as ledger:
         first = vote(ledger.once("k"))
         with pytest.raises(BudgetExceededError):
             vote(ledger)
         assert same(vote(ledger.once("k")), first)
 
 
-def test_a_winner_that_cannot_be_written_down_is_shown_once(where: Where) -> None:
+def test_a_winner_that_cannot_be_written_down_is_shown_once(ledger: Ledger) -> None:
     def run(proposal: int, budget: Budget, own: Any) -> Any:
         return snugdp.vote([1], candidates=[1, 2], epsilon=budget.epsilon, ledger=own)
 
     def choice() -> Selection[int]:
         return Selection([Whole(1), Whole(2)], run, lambda release: 1.0, budget=Budget(1), route="compose")
 
-    with opened(where) as ledger:
-        outcome = choice().release(ledger=ledger.once("k"), progress=False)
-        assert isinstance(outcome, Released)
-        assert type(outcome.value.proposal) is Whole
-        with pytest.raises(KeyConflictError, match="consumed"):
-            choice().release(ledger=ledger.once("k"), progress=False)
+    outcome = choice().release(ledger=ledger.once("k"), progress=False)
+    assert isinstance(outcome, Released)
+    assert type(outcome.value.proposal) is Whole
+    with pytest.raises(KeyConflictError, match="consumed"):
+        choice().release(ledger=ledger.once("k"), progress=False)
 
 
-def test_parts_and_reservations(where: Where) -> None:
-    with opened(where) as ledger:
-        ledger.partition("region", ["north", "south"])
-        for part in ("north", "south"):
-            first = vote(ledger.part("region", part).once(part))
-            assert same(vote(ledger.part("region", part).once(part)), first)
-        assert ledger.spent == Cost(epsilon="0.001")
-        held = ledger.reserve(Cost(epsilon="0.002"), "long work", key="work")
-        first = vote(held.once("one"))
-        assert same(vote(ledger.reserve(Cost(epsilon="0.002"), "long work", key="work").once("one")), first)
+def test_parts_and_reservations(ledger: Ledger) -> None:
+    ledger.partition("region", ["north", "south"])
+    for part in ("north", "south"):
+        first = vote(ledger.part("region", part).once(part))
+        assert same(vote(ledger.part("region", part).once(part)), first)
+    assert ledger.spent == Cost(epsilon="0.001")
+    held = ledger.reserve(Cost(epsilon="0.002"), "long work", key="work")
+    first = vote(held.once("one"))
+    assert same(vote(ledger.reserve(Cost(epsilon="0.002"), "long work", key="work").once("one")), first)
+    vote(held)
+    with pytest.raises(BudgetExceededError):
         vote(held)
-        with pytest.raises(BudgetExceededError):
-            vote(held)
-        assert ledger.spent == Cost(epsilon="0.003")
+    assert ledger.spent == Cost(epsilon="0.003")

@@ -16,7 +16,7 @@ from snugdp.ledger.book import Ledger
 from snugdp.ledger.errors import LedgerError, TamperedLedgerError
 from snugdp.ledger.records import Row, write
 from snugdp.ledger.store import Store, store_at
-from tests.ledger.conftest import Where, as_owner
+from tests.ledger.conftest import Where, as_owner, made
 
 NOTHING = "0" * 64
 
@@ -191,7 +191,7 @@ def test_a_released_connection_comes_back(where: Where) -> None:
 
 def charged(where: Where) -> list[Row]:
     """A ledger with three charges and an output; its rows."""
-    with Ledger.open(where.address, dataset=where.dataset, budget=Budget(1)) as ledger:
+    with made(where, Budget(1)) as ledger:
         for number in range(3):
             receipt = ledger.charge(Cost(epsilon=0.1), f"release {number}", key=f"key {number}")
         ledger.settle(receipt, '{"state":"released"}')
@@ -212,7 +212,7 @@ def test_a_ledger_that_is_gone_is_not_made_again(where: Where) -> None:
     charged(where)
     forget(where)
     with pytest.raises(TamperedLedgerError, match="anchor"):
-        Ledger.open(where.address, dataset=where.dataset, budget=Budget(1))
+        made(where, Budget(1))
 
 
 def forget(where: Where) -> None:
@@ -230,7 +230,7 @@ def forget(where: Where) -> None:
 
 @pytest.mark.parametrize("fault", ["missing", "garbled"])
 def test_an_open_ledger_needs_its_anchor(where: Where, fault: str) -> None:
-    with Ledger.open(where.address, dataset=where.dataset, budget=Budget(1)) as ledger:
+    with made(where, Budget(1)) as ledger:
         if fault == "missing":
             where.anchor.unlink()
         else:

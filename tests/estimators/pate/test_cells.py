@@ -30,7 +30,6 @@ from snugdp.estimators.pate.cells import Column
 from snugdp.estimators.pate.rows import Form, fresh, take, usable
 from snugdp.estimators.pate.teachers import Scattered, histograms, vote
 from tests.estimators.pate.test_privacy import TEACHERS, Script, model_of
-from tests.estimators.pate.tiny_pate import plain  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("plain")
 RNG = np.random.default_rng(8)
@@ -181,7 +180,7 @@ def test_a_file_with_one_mark_is_read_alike(parts: list[Any]) -> None:
         assert others_differ(parts, asked, (one, Y), (two, [*Y, 1]), teacher=teacher, student=teacher) == 0
 
 
-def test_rows_with_missing_numbers_are_left_out_whatever_the_column_is(plain: Any) -> None:  # noqa: F811
+def test_rows_with_missing_numbers_are_left_out_whatever_the_column_is(plain: Any) -> None:
     holes = X.astype(float)
     holes[::5, 0] = np.nan
     rows, asked = pd.DataFrame(holes, columns=["a", "b"]), pd.DataFrame(PUBLIC, columns=["a", "b"])
@@ -295,7 +294,7 @@ KINDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("kind", "n_jobs"), [*((kind, None) for kind in KINDS), ("numpy", 2), ("pandas", 2)])
-def test_no_teacher_writes_into_what_others_read(kind: str, n_jobs: int | None, plain: Any) -> None:  # noqa: F811
+def test_no_teacher_writes_into_what_others_read(kind: str, n_jobs: int | None, plain: Any) -> None:
     sparse = kind.startswith("csr")
     scaler = MaxAbsScaler(copy=False) if sparse else StandardScaler(copy=False)
     for model in (make_pipeline(scaler, LogisticRegression()), Vandal()):
@@ -310,7 +309,7 @@ def test_no_teacher_writes_into_what_others_read(kind: str, n_jobs: int | None, 
         assert pickle.dumps((rows, queries, labels)) == before
 
 
-def test_the_votes_of_writers_are_those_of_readers(plain: Any) -> None:  # noqa: F811
+def test_the_votes_of_writers_are_those_of_readers(plain: Any) -> None:
     """A table's scale reached other teachers, the student and ``model.queries`` through the queries."""
     votes = []
     for copied in (True, False):
@@ -337,7 +336,7 @@ def test_parts_and_copies_share_no_memory() -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_cell_that_cannot_be_sent_costs_one_teacher(n_jobs: int | None, plain: Any) -> None:  # noqa: F811
+def test_a_cell_that_cannot_be_sent_costs_one_teacher(n_jobs: int | None, plain: Any) -> None:
     coded = make_pipeline(OneHotEncoder(handle_unknown="ignore"), DecisionTreeClassifier())
     rows: list[Any] = [["red" if a > 4 else "blue", int(b)] for a, b in X]
     rows[5] = [lambda: 0, 1]
@@ -363,7 +362,7 @@ def test_a_part_that_cannot_be_sent_abstains(n_jobs: int | None) -> None:
 # What is said, and how often
 
 
-def test_an_empty_list_is_an_empty_table(plain: Any) -> None:  # noqa: F811
+def test_an_empty_list_is_an_empty_table(plain: Any) -> None:
     tables: list[Any] = [[], (), np.array([]), np.empty((0, 2))]
     for empty in tables:
         assert model_of(queries=PUBLIC).fit(empty, []).released_
@@ -372,7 +371,7 @@ def test_an_empty_list_is_an_empty_table(plain: Any) -> None:  # noqa: F811
     assert model_of(teacher=coded, student=coded, queries=[["a", 1], ["b", 2]]).fit([], []).released_
 
 
-def test_a_fit_plans_once(plain: Any) -> None:  # noqa: F811
+def test_a_fit_plans_once(plain: Any) -> None:
     model_of(queries=PUBLIC).fit(X, Y)
     assert (plain.plans, plain.calls) == (1, 1)
 

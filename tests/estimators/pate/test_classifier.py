@@ -46,7 +46,6 @@ from snugdp.propose.forecast import noted
 from snugdp.propose.theorem import theorem
 from snugdp.tables.cells import matrix
 from tests.effort import often, repeated
-from tests.estimators.pate.tiny_pate import plain  # noqa: F401
 
 NAMES = ["a", "b", "c"]
 pytestmark = pytest.mark.usefixtures("plain")
@@ -102,7 +101,7 @@ def test_a_student_learns_digits_it_never_saw(teacher: Any, least: float) -> Non
     assert np.array_equal(model.classes_[chances.argmax(axis=1)], model.predict(X[1500:]))
 
 
-def test_what_a_fit_leaves(plain: Any) -> None:  # noqa: F811
+def test_what_a_fit_leaves(plain: Any) -> None:
     X, y = made()
     ledger = MemoryLedger(5, 1e-3)
     model = release(student=GaussianNB(), ledger=ledger, gap="half").fit(X, y)
@@ -127,7 +126,7 @@ def test_without_models_they_are_trees() -> None:
     assert model.score(*made()) > 0.8
 
 
-def test_more_jobs_change_nothing(plain: Any) -> None:  # noqa: F811
+def test_more_jobs_change_nothing(plain: Any) -> None:
     X, y = made()
     trees = {"teacher": DecisionTreeClassifier(splitter="random", max_features=1), "n_teachers": 20}
     one = rehearsal(**trees).fit(X, y)
@@ -137,7 +136,7 @@ def test_more_jobs_change_nothing(plain: Any) -> None:  # noqa: F811
     assert np.array_equal(one.labels_, two.labels_)
 
 
-def test_teachers_without_a_seed_have_different_ones_and_those_with_one_keep_it(plain: Any) -> None:  # noqa: F811
+def test_teachers_without_a_seed_have_different_ones_and_those_with_one_keep_it(plain: Any) -> None:
     X = np.tile([[0.0, 1.0], [1.0, 0.0]], (400, 1))
     y = np.tile([0, 1], 400)
     queries = np.array([[0.0, 0.0], [1.0, 1.0]])  # either feature alone decides, and they disagree
@@ -205,7 +204,7 @@ def test_text_and_categories_reach_the_teachers_as_they_are() -> None:
     assert rehearsal(**named, queries=rows[:50].tolist()).fit(rows[50:].tolist(), y[50:]).score(rows, y) == 1.0
 
 
-def test_rows_that_a_teacher_cannot_take_are_left_out_one_by_one(plain: Any) -> None:  # noqa: F811
+def test_rows_that_a_teacher_cannot_take_are_left_out_one_by_one(plain: Any) -> None:
     X, y = made()
     rehearsal().fit(X, y)
     clean = plain.votes.sum()
@@ -217,7 +216,7 @@ def test_rows_that_a_teacher_cannot_take_are_left_out_one_by_one(plain: Any) -> 
             assert plain.votes.sum() == clean  # no teacher is lost
 
 
-def test_a_teacher_that_takes_missing_values_sees_them(plain: Any) -> None:  # noqa: F811
+def test_a_teacher_that_takes_missing_values_sees_them(plain: Any) -> None:
     X, y = np.zeros((400, 1)), np.zeros(400, dtype=int)
     X[::2], y[::2] = np.nan, 1
     queries = np.array([[0.0], [np.nan]])
@@ -230,7 +229,7 @@ def test_a_teacher_that_takes_missing_values_sees_them(plain: Any) -> None:  # n
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
-def test_teachers_with_few_rows_abstain_or_say_what_they_know(n: int, plain: Any) -> None:  # noqa: F811
+def test_teachers_with_few_rows_abstain_or_say_what_they_know(n: int, plain: Any) -> None:
     X, y = made(5)
     y[:] = 1
     model = release(n_teachers=50).fit(X[:n], y[:n])
@@ -261,7 +260,7 @@ class Moody(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("mood", "n_jobs"), [(2, None), (3, None), (4, None), (5, None), (2, 2)])
-def test_what_happens_in_a_part_stays_there(mood: int, n_jobs: int | None, plain: Any) -> None:  # noqa: F811
+def test_what_happens_in_a_part_stays_there(mood: int, n_jobs: int | None, plain: Any) -> None:
     X, y = made()
     rehearsal(teacher=Moody()).fit(X, y)
     votes = plain.votes
@@ -459,7 +458,7 @@ def test_the_plan_needs_no_rows() -> None:
     assert model.plan() == model.plan_ == model.plan(9)
 
 
-def test_a_short_ledger_is_noticed_before_the_teachers_are_trained(plain: Any) -> None:  # noqa: F811
+def test_a_short_ledger_is_noticed_before_the_teachers_are_trained(plain: Any) -> None:
     X, y = made(60)
     model = release(ledger=MemoryLedger(1.5, 1e-3)).fit(X, y)
     with pytest.raises(BudgetExceededError, match="No teacher was trained"):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import math
 import pickle
-import traceback
-import warnings
-import weakref
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,8 +22,18 @@ from snugdp.estimators.pate.teachers import Scattered, Tolerance, vote
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.tables.cells import groups as people
 from tests.effort import often, repeated
-from tests.estimators.pate.tiny_pate import plain  # noqa: F401
-from tests.estimators.test_privacy_of_the_face import CANARY, ROWS, SECRET, STRANGE, everything, shows
+from tests.estimators.checks import (
+    CANARY,
+    ROWS,
+    SECRET,
+    assert_nothing_kept,
+    assert_number_of_rows_does_not_show,
+    assert_refused_in_silence,
+    contained,
+    each_strange_cell,
+    everything,
+    no_warnings,
+)
 
 pytestmark = pytest.mark.usefixtures("plain")
 PUBLIC = np.random.default_rng(2).uniform(-1, 1, (40, 3))
@@ -89,7 +95,7 @@ def changed(ballots: list[Any]) -> int:
         *((LogisticRegression(), row) for row in (50, 0, 119)[: often(1, 3)]),  # takes seconds
     ],
 )
-def test_one_row_reaches_one_teacher(teacher: Any, row: int, ballots: list[Any], plain: Any) -> None:  # noqa: F811
+def test_one_row_reaches_one_teacher(teacher: Any, row: int, ballots: list[Any], plain: Any) -> None:
     X, y = made()
     X[row], y[row] = 1e6, 1 - y[row]  # somebody who shows
     teachers = np.random.default_rng(3).integers(0, TEACHERS, len(X))
@@ -236,24 +242,14 @@ def test_teachers_share_no_generator(ballots: list[Any]) -> None:
     ("kind", "gap"), [("array", None), ("array", "refuse"), ("list", None), ("objects", None), ("pandas", None)]
 )
 def test_nothing_of_the_rows_is_kept(kind: str, gap: Any) -> None:
-    X, y = np.full((ROWS, 3), CANARY), np.arange(ROWS) % 2
-    X[::2, 0] = -CANARY
-    given: Any = X
-    queries: Any = PUBLIC
-    if kind in ("list", "objects"):
-        given = X.tolist() if kind == "list" else X.astype(object)
-    if kind == "pandas":
-        given, queries = pd.DataFrame(X, columns=list("abc")), pd.DataFrame(PUBLIC, columns=list("abc"))
-    model = model_of(queries=queries, ledger=MemoryLedger(9, 0.1), gap=gap)
-    model.fit(given, y, groups=[f"{SECRET} {place}" for place in range(ROWS)])
-    for text in (repr(model), str(model), pickle.dumps(model), repr(model.get_params()), model._repr_html_()):
-        assert not shows(text)
-    for value in everything(model, set()):
-        assert not shows(str(value)), type(value)
-    watched = weakref.ref(X)
-    del X, given
-    gc.collect()
-    assert watched() is None
+    def table() -> tuple[Any, ...]:
+        X = np.full((ROWS, 3), CANARY)
+        X[::2, 0] = -CANARY
+        return X, np.arange(ROWS) % 2
+
+    model = model_of(queries=contained(PUBLIC, kind), ledger=MemoryLedger(9, 0.1), gap=gap)
+    people = [f"{SECRET} {place}" for place in range(ROWS)]
+    assert_nothing_kept(partial(model.fit, groups=people), table, kind, largest=math.inf)
 
 
 @pytest.mark.parametrize("kind", ["ragged", "nested", "lengths", "groups"])
@@ -264,15 +260,8 @@ def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
         "nested": X[None],
         "lengths": X[1:],
     }.get(kind, X)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        with pytest.raises((TypeError, ValueError)) as caught:
-            model_of().fit(rows, y, groups=[SECRET] if kind == "groups" else None)
-    error: BaseException | None = caught.value
-    while error is not None:
-        assert not shows("".join(traceback.format_exception_only(error)))
-        error = error.__cause__ or error.__context__
-    assert not any(shows(str(warning.message)) for warning in said)
+    groups = [SECRET] if kind == "groups" else None
+    assert_refused_in_silence(lambda: model_of().fit(rows, y, groups=groups))
 
 
 @pytest.mark.parametrize("kind", ["complex", "objects", "labels"])
@@ -280,12 +269,11 @@ def test_no_type_of_an_array_raises_or_warns(kind: str) -> None:
     """One row gives it to all rows: nothing may be refused by it. But numpy's text, see test_pate_cells."""
     X, y = made(30)
     rows = {"complex": X + 1j, "objects": np.full((30, 3), SECRET, dtype=object)}.get(kind, X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         assert model_of().fit(rows, np.array([SECRET] * 30) if kind == "labels" else y).released_
 
 
-@pytest.mark.parametrize("strange", STRANGE, ids=[f"{i}-{type(cell).__name__}" for i, cell in enumerate(STRANGE)])
+@each_strange_cell
 def test_no_cell_label_or_group_raises_or_warns(strange: Any) -> None:
     X, y = made(30)
     array = X.astype(object)
@@ -294,8 +282,7 @@ def test_no_cell_label_or_group_raises_or_warns(strange: Any) -> None:
     labels[5] = strange
     groups: Any = list(range(30))
     groups[7] = strange
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         assert model_of().fit(array, labels).released_
         assert model_of().fit(array.tolist(), pd.Series(labels, dtype=object), groups=groups).released_
         frame, queries = pd.DataFrame(array, columns=list("abc")), pd.DataFrame(PUBLIC, columns=list("abc"))
@@ -303,16 +290,13 @@ def test_no_cell_label_or_group_raises_or_warns(strange: Any) -> None:
 
 
 def test_the_number_of_rows_does_not_show() -> None:
-    """With 0, 1 and 2 rows the same things happen, and what is public is the same."""
-    seen = []
-    for n in (0, 1, 2, 50):
-        X, y = made(n)
-        for groups in (None, np.arange(n)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                fitted = model_of().fit(X, y, groups=groups)
-            seen.append((sorted(vars(fitted)), str(fitted.plan_), fitted.cost_, fitted.classes_.tolist()))
-    assert all(one == seen[0] for one in seen)
+    def public(n: int) -> list[Any]:
+        fits = [model_of().fit(*made(n), groups=groups) for groups in (None, np.arange(n))]
+        seen = [(sorted(vars(fit)), str(fit.plan_), fit.cost_, fit.classes_.tolist()) for fit in fits]
+        assert seen[0] == seen[1]
+        return seen
+
+    assert_number_of_rows_does_not_show(public)
 
 
 def test_broken_workers_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import narwhals as nw
@@ -16,7 +15,7 @@ from snugdp import PCA, Boolean, Category, Number, Schema, Simulation
 from snugdp.estimators.pca.pca import METHODS
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.layouts.points import centred
-from tests.mechanisms.components.test_projector_law import Recorder
+from tests.mechanisms.scripted import Scripted
 
 ROWS = np.random.default_rng(0).normal(size=(500, 6)) * [4, 2, 1, 0.3, 0.3, 0.3] / 20
 GAPS = Schema({"a": Number(0, 10), "b": Number(-5, 5), "d": Boolean(), "c": Category(["x", "y"])})
@@ -74,7 +73,7 @@ def test_only_missing_cells_are_the_centre() -> None:
         assert np.array_equal(alone[0], rows[place])
 
 
-class Kept(Recorder):
+class Kept(Scripted):
     """A recorder that a fit does not copy."""
 
     def __deepcopy__(self, memo: Any) -> Kept:
@@ -90,14 +89,11 @@ def test_no_row_with_missing_cells_moves_a_fit_further_than_it_costs(method: str
     for a, b, d, c in ((10, 5, 1, "x"), (-99, math.nan, math.nan, "y"), (math.nan, 9, 0, None), (0, 5, 0, "z")):
         more = pd.concat([table, pd.DataFrame({"a": [a], "b": [b], "d": [float(d)], "c": [c]})], ignore_index=True)
         for one, other in ((table, more), (more, table)):
-            first = Kept(1)
+            first = Kept(seed=1)
             model = PCA(1, schema=GAPS, center=center, method=method, noise=first).fit(one)
-            second = Kept(0, first.said)
+            second = Kept(first.said)
             PCA(1, schema=GAPS, center=center, method=method, noise=second).fit(other)
-            square = Fraction(0)
-            for (mine, sigma), (yours, same) in zip(first.seen, second.seen, strict=True):
-                assert sigma == same
-                square += sum(((u - v) ** 2 for u, v in zip(mine, yours, strict=True)), Fraction(0)) / sigma**2
+            square = first.distance_squared(second)
             assert square <= model.cost_.mu_squared
             worst = max(worst, float(square / model.cost_.mu_squared))
     assert worst > 0.5

@@ -20,8 +20,6 @@ from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
 
-__all__ = ["Tiny", "plain"]
-
 
 @dataclass(frozen=True, eq=False)
 class Labels:
