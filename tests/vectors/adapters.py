@@ -14,7 +14,7 @@ from snugdp.accounting import composition, discrete, gaussian, pairs, renyi, var
 from snugdp.accounting.objective import linear
 from snugdp.accounting.objective.run import RunCost, log_det
 from snugdp.accounting.output import posterior
-from snugdp.accounting.output.posterior_search import rho_max
+from snugdp.accounting.output.posterior import rho_max
 from snugdp.mechanisms.linear.noisy_sums import law_for
 from snugdp.mechanisms.order_statistics import median, quantile, trimmed_mean
 from snugdp.mechanisms.votes import mode, vote

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian, renyi
-from snugdp.mechanisms.teachers import loss, smooth
+from snugdp.mechanisms.teachers import loss
+from snugdp.mechanisms.teachers import smooth_test as smooth
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.confident import ORDERS
 from snugdp.mechanisms.teachers.smooth_test import conversion

@@ -24,7 +24,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.secret import Secret
 
 if TYPE_CHECKING:
-    from snugdp.accounting.selection.run_counts import Law as RunLaw
+    from snugdp.accounting.selection.laws import Law as RunLaw
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

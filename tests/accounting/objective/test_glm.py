@@ -17,9 +17,9 @@ from scipy.special import ndtr
 from snugdp import Budget, Cost
 from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import cdf, density
-from snugdp.accounting.objective import critical, glm
 from snugdp.accounting.objective import curve as glm_curve
-from snugdp.accounting.objective.run import Kind, RunCost, critical_loss, within
+from snugdp.accounting.objective import glm
+from snugdp.accounting.objective.run import Kind, RunCost, critical_loss, pseudo_huber, within
 from snugdp.numerics import balls
 from tests.accounting.atoms import claimed, exact, gaussian_delta
 from tests.accounting.objective.glm_laws import Classifier, Counts, path_deltas, random_pair, random_path
@@ -355,7 +355,7 @@ def test_extreme_numbers() -> None:
     assert huge.gaussian_squared == 10**8
     assert RunCost(Fraction(9, 4), Fraction(70)).gaussian_squared <= 70**2
     assert RunCost(Fraction(1, 4), NONE).atom == RunCost(Fraction(1, 4), Fraction(1, 8)).atom
-    assert critical.pseudo_huber(Fraction(1, 4), NONE) == 0
+    assert pseudo_huber(Fraction(1, 4), NONE) == 0
     assert Cost(atoms=(RunCost(NONE, Fraction(1, 2)).atom,)).delta_at("0.5") == 0
     for bad in ({"kind": "probit"}, {"levels": 0}, {"kappa": Fraction(-1)}):
         with pytest.raises(ValueError, match="must be"):

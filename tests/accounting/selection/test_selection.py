@@ -22,7 +22,7 @@ from snugdp.accounting import selection
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective.run import RunCost
 from snugdp.accounting.selection.comparison_bounds import Closed, Corollary
-from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Law, NegativeBinomial
+from snugdp.accounting.selection.laws import BALLS, FLOATS, Law, NegativeBinomial
 from snugdp.accounting.selection.theorems import Certificate, First, Sum
 from snugdp.accounting.selection.tradeoff import TradeoffCurve, hull
 from snugdp.numerics import balls

@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from snugdp import Budget, MemoryLedger, Simulation
-from snugdp.accounting.output.posterior import log_lipschitz_sensitivity
-from snugdp.accounting.output.posterior_search import rho_guess
+from snugdp.accounting.output.posterior import log_lipschitz_sensitivity, rho_guess
 from snugdp.ledger.errors import BudgetExceededError
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.mechanisms.linear.base import Design, Method

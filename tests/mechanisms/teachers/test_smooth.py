@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from snugdp.mechanisms.teachers import smooth
+from snugdp.mechanisms.teachers import smooth_test as smooth
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest, smooth_plan
 from snugdp.noise import Exact, Simulation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from snugdp.mechanisms.teachers import smooth
+from snugdp.mechanisms.teachers import smooth_test as smooth
 from snugdp.mechanisms.teachers.confident import ORDERS
 from snugdp.mechanisms.teachers.table import UNIT, table_for
 from snugdp.noise import DiscreteGaussian

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import nonnegative, positive, probability
-from snugdp.accounting.objective import critical
-from snugdp.accounting.objective.run import CONSTANT_SIGN, Kind, RunCost, log_det, within
+from snugdp.accounting.objective.run import CONSTANT_SIGN, Kind, RunCost, log_det, pseudo_huber_kappa, within
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
@@ -92,7 +91,7 @@ def free_kappa(epsilon: Fraction, m_squared: Fraction, kind: Kind = "logistic") 
     if kind == "log_cosh":
         return min(grown, epsilon / 2 + m_squared / 4)
     if kind == "pseudo_huber":
-        return critical.pseudo_huber_kappa(m_squared, epsilon)
+        return pseudo_huber_kappa(m_squared, epsilon)
     return _NONE
 
 

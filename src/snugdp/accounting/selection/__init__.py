@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from snugdp.lazy import loader
 
 if TYPE_CHECKING:
-    from snugdp.accounting.selection.alternatives import Route, routes
-    from snugdp.accounting.selection.calibrate import METHODS, bounds, delta, epsilon, largest, mu
+    from snugdp.accounting.selection.calibrate import METHODS, Route, bounds, delta, epsilon, largest, mu, routes
     from snugdp.accounting.selection.comparison_bounds import (
         ComparisonBound,
         corollary,
@@ -29,6 +28,10 @@ if TYPE_CHECKING:
     )
     from snugdp.accounting.selection.laws import (
         NAMES,
+        Binomial,
+        Law,
+        NegativeBinomial,
+        Poisson,
         best_tried,
         beyond,
         binomial,
@@ -43,10 +46,18 @@ if TYPE_CHECKING:
         truncated_negative_binomial,
         winner,
     )
-    from snugdp.accounting.selection.run_counts import Binomial, Law, NegativeBinomial, Poisson
     from snugdp.accounting.selection.shared import selection_profile, shared_delta, shared_epsilon
-    from snugdp.accounting.selection.tradeoff import Base, TradeoffCurve, gaussian, one_order
-    from snugdp.accounting.selection.tradeoff_curves import as_base, of_cost, of_cost_one_way, of_pair, of_vertices
+    from snugdp.accounting.selection.tradeoff import (
+        Base,
+        TradeoffCurve,
+        as_base,
+        gaussian,
+        of_cost,
+        of_cost_one_way,
+        of_pair,
+        of_vertices,
+        one_order,
+    )
 
 __all__ = [
     "METHODS", "NAMES", "Base", "Binomial", "ComparisonBound", "Law", "NegativeBinomial", "Poisson", "Route",
@@ -61,14 +72,13 @@ __all__ = [
 __getattr__ = loader(
     __name__,
     {
-        "snugdp.accounting.selection.alternatives": "Route routes",
-        "snugdp.accounting.selection.calibrate": "METHODS bounds delta epsilon largest mu",
+        "snugdp.accounting.selection.calibrate": "METHODS Route bounds delta epsilon largest mu routes",
         "snugdp.accounting.selection.comparison_bounds": "ComparisonBound corollary liu_talwar renyi_poisson renyi_tnb",
-        "snugdp.accounting.selection.laws": "NAMES best_tried beyond binomial check_law "
-        "expected_quantile geometric logarithmic mean pgf pgf_slope poisson truncated_negative_binomial winner",
-        "snugdp.accounting.selection.run_counts": "Binomial Law NegativeBinomial Poisson",
+        "snugdp.accounting.selection.laws": "NAMES Binomial Law NegativeBinomial Poisson best_tried beyond binomial "
+        "check_law expected_quantile geometric logarithmic mean pgf pgf_slope poisson "
+        "truncated_negative_binomial winner",
         "snugdp.accounting.selection.shared": "selection_profile shared_delta shared_epsilon",
-        "snugdp.accounting.selection.tradeoff": "Base TradeoffCurve gaussian one_order",
-        "snugdp.accounting.selection.tradeoff_curves": "as_base of_cost of_cost_one_way of_pair of_vertices",
+        "snugdp.accounting.selection.tradeoff": "Base TradeoffCurve as_base gaussian of_cost of_cost_one_way "
+        "of_pair of_vertices one_order",
     },
 )

@@ -16,7 +16,7 @@ from flint import arb
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import nonnegative, positive, probability
-from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Floats, Law, NegativeBinomial, Poisson
+from snugdp.accounting.selection.laws import BALLS, FLOATS, Floats, Law, NegativeBinomial, Poisson
 from snugdp.accounting.selection.tradeoff import Base, Chords, TradeoffCurve, TradeoffLines
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, rational

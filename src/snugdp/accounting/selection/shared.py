@@ -15,12 +15,20 @@ import numpy as np
 from flint import arb
 
 from snugdp.accounting.gaussian import cdf, nonnegative, probability
-from snugdp.accounting.selection.laws import check_law
-from snugdp.accounting.selection.run_counts import Floats, Law
-from snugdp.accounting.selection.search import at, smallest
+from snugdp.accounting.selection.calibrate import at, smallest_epsilon
+from snugdp.accounting.selection.laws import Floats, Law, check_law
 from snugdp.accounting.selection.theorems import Certificate, Sum
-from snugdp.accounting.selection.tradeoff import Base, Chords, Sticks, TradeoffCurve, TradeoffLines, hull, up
-from snugdp.accounting.selection.tradeoff_curves import Parts, as_base
+from snugdp.accounting.selection.tradeoff import (
+    Base,
+    Chords,
+    Parts,
+    Sticks,
+    TradeoffCurve,
+    TradeoffLines,
+    as_base,
+    hull,
+    up,
+)
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real
 
@@ -81,7 +89,7 @@ def shared_epsilon(
     """
     goal, size, lost = probability(delta, "delta"), nonnegative(test, "test"), probability(failure, "failure")
     selected = selection_profile(as_base(base), law, float(goal) / 1000, nodes)
-    return max(smallest(Shared(curve, size, lost), goal) for curve in selected)
+    return max(smallest_epsilon(Shared(curve, size, lost), goal) for curve in selected)
 
 
 def selection_profile(base: Base, law: Law, tail: float = 1e-12, nodes: int = NODES) -> list[TradeoffCurve]:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from flint import arb
 
-from snugdp.accounting.selection.run_counts import BALLS, FLOATS, Arithmetic, Floats, Law
+from snugdp.accounting.selection.laws import BALLS, FLOATS, Arithmetic, Floats, Law
 from snugdp.accounting.selection.tradeoff import Chords, TradeoffCurve, TradeoffLines
 from snugdp.numerics import balls
 

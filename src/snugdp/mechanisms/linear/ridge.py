@@ -15,8 +15,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from snugdp.accounting.output.posterior import leverages, output_sensitivity
-from snugdp.accounting.output.posterior_search import rho_guess, rho_max
+from snugdp.accounting.output.posterior import leverages, output_sensitivity, rho_guess, rho_max
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit, Method, check_rows

@@ -17,8 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from snugdp.accounting import gaussian
-from snugdp.accounting.output.posterior import log_lipschitz_sensitivity
-from snugdp.accounting.output.posterior_search import rho_guess
+from snugdp.accounting.output.posterior import log_lipschitz_sensitivity, rho_guess
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.mechanisms.linear.base import Design, check_budget, of_design
 from snugdp.noise import Gaussian, Noise, grid_below

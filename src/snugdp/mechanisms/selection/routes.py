@@ -132,19 +132,17 @@ def stop(request: SelectionRequest) -> RunBudget:
 
 def _delta(request: SelectionRequest, base: Cost) -> Fraction:
     """The delta of the selection, and of the test before it, at the epsilon of the budget. Proved."""
-    law: Any = request.law  # hashable, though its protocol does not say so
-    test = request.test
+    law, test, epsilon = request.law, request.test, request.budget.epsilon
     if test is None:
-        return _proved(base, law, request.budget.epsilon)
+        return _proved(base, law, epsilon)
     if test.gaussian:
-        mu, failure = Fraction(test.cost.mu), test.cost.delta
-        return _proved(base, law, request.budget.epsilon, after=True, mu=mu, failure=failure)
-    return _proved(base, law, request.budget.epsilon - test.whole.epsilon, after=True) + test.whole.delta
+        return _proved(base, law, epsilon, after=True, mu=Fraction(test.cost.mu), failure=test.cost.delta)
+    return _proved(base, law, epsilon - test.whole.epsilon, after=True) + test.whole.delta
 
 
 @lru_cache(maxsize=256)  # the same plan is made again at every fit
 def _proved(
-    base: Cost, law: Any, epsilon: Fraction, *, after: bool = False, mu: Fraction | None = None, failure: Fraction = _NO
+    base: Cost, law: Law, epsilon: Fraction, *, after: bool = False, mu: Fraction | None = None, failure: Fraction = _NO
 ) -> Fraction:
     """The delta of a selection; ``after`` a test, which certifies one data set, a run is known one way (Theorem 3).
 
@@ -158,8 +156,7 @@ def _proved(
 
 def _guess(request: SelectionRequest, base: Cost) -> float:
     """The same in floats, quickly: nothing is promised."""
-    law: Any = request.law
-    epsilon, test = float(request.budget.epsilon), request.test
+    law, test, epsilon = request.law, request.test, float(request.budget.epsilon)
     if test is None:
         return _guessed(base, law, (epsilon,))[0]
     if not test.gaussian:
@@ -171,7 +168,7 @@ def _guess(request: SelectionRequest, base: Cost) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _guessed(base: Cost, law: Any, epsilons: tuple[float, ...], one_way: bool = False) -> tuple[float, ...]:
+def _guessed(base: Cost, law: Law, epsilons: tuple[float, ...], one_way: bool = False) -> tuple[float, ...]:
     run = selection.of_cost_one_way(base) if one_way else selection.as_base(base)
     bounds = selection.bounds(run, law)
 

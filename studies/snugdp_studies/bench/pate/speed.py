@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from snugdp import pate
 from snugdp.core.guarantee import Budget
-from snugdp.mechanisms.teachers import loss, smooth
+from snugdp.mechanisms.teachers import loss
+from snugdp.mechanisms.teachers import smooth_test as smooth
 from snugdp.noise import Noise
 
 Integers = NDArray[np.int64]
