@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from typer.testing import CliRunner
 
+from snugdp import Ledger
 from snugdp.cli.main import app
 
 SCHEMA = """\
@@ -60,6 +61,17 @@ def write(folder: Path, rows: int = 4000) -> None:
     people.write_parquet(folder / "people.parquet")
     people.write_csv(folder / "people.csv")
     (folder / "people.toml").write_text(SCHEMA)
+
+
+def new_ledger(epsilon: float = 2) -> None:
+    """people.ledger, in this folder."""
+    run("ledger", "create", "people.ledger", "--dataset", "people", "--epsilon", epsilon, "--delta", 1e-6)
+
+
+def charges() -> int:
+    """How many are in people.ledger."""
+    with Ledger.open("people.ledger") as book:
+        return len(book.entries())
 
 
 def run(*words: object, code: int = 0, **given: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 import snugdp
 from snugdp.cli import releases
 from tests.cli import people
-from tests.cli.people import run
+from tests.cli.people import charges, new_ledger, run
 
 QUICK = ("--method", "adassp", "--epsilon", 1, "--delta", 1e-7)
 
@@ -23,12 +23,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ledger(epsilon: float = 2) -> None:
-    run("ledger", "create", "people.ledger", "--dataset", "people", "--epsilon", epsilon, "--delta", 1e-6)
-
-
 def test_the_walk_from_a_table_to_a_model(folder: Path) -> None:
-    ledger()
+    new_ledger()
     result = run("fit", "linear", "people.parquet", "people.toml", *QUICK, "--ledger", "people.ledger", "-o", "m.json")
     assert (
         result.output.index("Plan:") < result.output.index("coefficient") < result.output.index("Released: (1, 1e-07)")
@@ -38,8 +34,7 @@ def test_the_walk_from_a_table_to_a_model(folder: Path) -> None:
     model = snugdp.load(folder / "m.json")
     assert model.released_
     assert model.receipt_.ledger == "people"
-    with snugdp.Ledger.open(folder / "people.ledger") as book:
-        assert len(book.entries()) == 1
+    assert charges() == 1
 
 
 @pytest.mark.parametrize(
@@ -64,7 +59,7 @@ def test_every_model_is_fitted_and_saved(words: tuple[str, ...]) -> None:
 
 
 def test_one_object_for_machines() -> None:
-    ledger()
+    new_ledger()
     result = run("fit", "linear", "people.parquet", "people.toml", *QUICK, "--ledger", "people.ledger", "--json")
     whole = json.loads(result.stdout)
     assert whole["model"]["kind"] == "linear-regression/1"
@@ -75,7 +70,7 @@ def test_one_object_for_machines() -> None:
 
 
 def test_a_key_is_charged_once_and_shows_the_same() -> None:
-    ledger()
+    new_ledger()
     words = ("fit", "linear", "people.parquet", "people.toml", *QUICK, "--ledger", "people.ledger", "--key", "first")
     one, two = (json.loads(run(*words, "--json").stdout) for _ in range(2))
     assert one["model"]["released"] == two["model"]["released"]
@@ -85,7 +80,7 @@ def test_a_key_is_charged_once_and_shows_the_same() -> None:
 
 
 def test_a_refusal_ends_with_3_and_is_paid_for(folder: Path) -> None:
-    ledger(4)
+    new_ledger(4)
     people.table(20).write_parquet(folder / "few.parquet")
     words = ("--method", "posterior", "--param", "gamma=1e6", "--param", "ridge=0.001", "--epsilon", 1)
     result = run(
@@ -94,21 +89,19 @@ def test_a_refusal_ends_with_3_and_is_paid_for(folder: Path) -> None:
     assert result.stderr.strip().count("\n") == 0
     assert result.stderr.startswith("Refused: ")
     assert not snugdp.load("m.json").released_
-    with snugdp.Ledger.open(folder / "people.ledger") as book:
-        assert len(book.entries()) == 1
+    assert charges() == 1
     run("predict", "m.json", "few.parquet", code=3)
     again = run("fit", "linear", "few.parquet", "people.toml", *words, "--json", code=3)
     assert json.loads(again.stdout)["model"]["outcome"] == "refused"
 
 
 def test_a_budget_that_is_too_small_ends_with_4_and_charges_nothing(folder: Path) -> None:
-    ledger(0.5)
+    new_ledger(0.5)
     words = ("fit", "linear", "people.parquet", "people.toml", *QUICK, "--ledger", "people.ledger", "-o", "m.json")
     result = run(*words, code=4)
     assert "Nothing was charged" in result.stderr
     assert not (folder / "m.json").exists()
-    with snugdp.Ledger.open(folder / "people.ledger") as book:
-        assert not book.entries()
+    assert charges() == 0
 
 
 @pytest.mark.parametrize(
@@ -149,11 +142,10 @@ def test_wrong_words_end_with_2() -> None:
 
 def test_at_a_terminal_nothing_is_charged_without_a_yes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(releases, "is_terminal", lambda: True)
-    ledger()
+    new_ledger()
     words = ("fit", "linear", "people.parquet", "people.toml", *QUICK, "--ledger", "people.ledger")
     assert "Nothing was charged" in run(*words, code=1, input="n\n").stderr
-    with snugdp.Ledger.open(folder / "people.ledger") as book:
-        assert not book.entries()
+    assert charges() == 0
     run(*words, input="y\n")
     run(*words[:4], "--yes", *words[4:])
 
@@ -166,9 +158,8 @@ def test_a_report_is_written_beside_the_model(folder: Path) -> None:
 
 
 def test_a_report_that_cannot_be_made_is_missed_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger()
+    new_ledger()
     monkeypatch.setitem(sys.modules, "snugdp.report.model", None)
     words = ("fit", "linear", "people.parquet", "people.toml", *QUICK, "--ledger", "people.ledger")
     assert "snugdp.report.model" in run(*words, "--report", "r.html", code=1).stderr
-    with snugdp.Ledger.open("people.ledger") as book:
-        assert not book.entries()
+    assert charges() == 0

@@ -15,7 +15,7 @@ import pytest
 import snugdp
 from snugdp.cli import releases
 from tests.cli import people
-from tests.cli.people import run
+from tests.cli.people import charges, new_ledger, run
 
 QUICK = ("--method", "adassp", "--epsilon", 1)
 FIT = ("fit", "linear", "people.parquet", "people.toml", *QUICK)
@@ -27,13 +27,8 @@ MEDIAN = ("query", "median", "people.parquet", "--lower", 0, "--upper", 120)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     people.write(tmp_path, rows=300)
     monkeypatch.chdir(tmp_path)
-    run("ledger", "create", "people.ledger", "--dataset", "people", "--epsilon", 2, "--delta", "1e-5")
+    new_ledger()
     return tmp_path
-
-
-def uncharged() -> None:
-    with snugdp.Ledger.open("people.ledger") as book:
-        assert not book.entries()
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -46,7 +41,7 @@ def test_a_release_writes_over_nothing_that_it_reads(folder: Path, option: str, 
     before = content(folder)
     assert "give the output another name" in run(*FIT, *LEDGER, option, over, code=1).stderr
     assert content(folder) == before
-    uncharged()
+    assert charges() == 0
 
 
 def test_nor_by_another_name_nor_over_a_match_of_a_pattern(folder: Path) -> None:
@@ -54,7 +49,7 @@ def test_nor_by_another_name_nor_over_a_match_of_a_pattern(folder: Path) -> None
     assert "another name" in run(*FIT, *LEDGER, "-o", "link.json", code=1).stderr
     words = ("fit", "linear", "peop*.parquet", "people.toml", *QUICK, *LEDGER)
     assert "another name" in run(*words, "-o", "../" + folder.name + "/people.parquet", code=1).stderr
-    uncharged()
+    assert charges() == 0
 
 
 def test_nothing_is_written_into_a_folder_that_is_read(folder: Path) -> None:
@@ -62,13 +57,13 @@ def test_nothing_is_written_into_a_folder_that_is_read(folder: Path) -> None:
     (folder / "people.parquet").rename(folder / "rows/people.parquet")
     words = ("fit", "linear", "rows", "people.toml", *QUICK, *LEDGER)
     assert "write to another folder" in run(*words, "-o", "rows/model.json", code=1).stderr
-    uncharged()
+    assert charges() == 0
     run(*words, "-o", "rows/_model.json")  # which is never read
 
 
 def test_two_outputs_are_two_files() -> None:
     assert "two outputs" in run(*FIT, *LEDGER, "-o", "x.json", "--report", "./x.json", code=1).stderr
-    uncharged()
+    assert charges() == 0
 
 
 def test_predictions_and_reports_write_over_nothing_that_they_read(folder: Path) -> None:
@@ -80,7 +75,7 @@ def test_predictions_and_reports_write_over_nothing_that_they_read(folder: Path)
     assert "another name" in run("schema", "init", "people.csv", "-o", "people.csv", "--force", code=1).stderr
     assert "another name" in run("ledger", "export", "people.ledger", "-o", "people.ledger", code=1).stderr
     assert content(folder) == before
-    uncharged()
+    assert charges() == 0
 
 
 @pytest.mark.parametrize(
@@ -106,7 +101,7 @@ def test_a_folder_is_no_file_and_permissions_are_checked(folder: Path, monkeypat
     assert "this user may not" in run(*FIT, *LEDGER, "-o", "m.json", code=1).stderr
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    uncharged()
+    assert charges() == 0
 
 
 @pytest.mark.parametrize("epsilon", ["1e308", "1e400", "1e-320", "1e-3200", "1e10"])
@@ -125,7 +120,7 @@ def test_an_epsilon_out_of_all_proportion_is_refused_in_a_sentence(words: tuple[
     said = run(*words, "--epsilon", epsilon, *LEDGER, code=1).stderr
     assert said.startswith("Error: epsilon must be")
     assert said.count("\n") == 1
-    uncharged()
+    assert charges() == 0
 
 
 def test_and_so_is_such_a_delta() -> None:
@@ -156,7 +151,7 @@ def test_a_wrong_column_is_found_before_anybody_is_asked(
     assert says in result.stderr
     assert "Charge" not in result.stderr
     assert "Plan" not in result.output
-    uncharged()
+    assert charges() == 0
 
 
 def test_pca_needs_no_target(folder: Path) -> None:
@@ -174,7 +169,7 @@ def test_a_budget_that_is_too_small_is_told_in_words() -> None:
     assert "it costs epsilon 3, delta 1e-06, and mu" in said
     assert "Nothing was charged" in said
     assert "Cost(" not in said
-    uncharged()
+    assert charges() == 0
 
 
 def test_ctrl_c_at_the_question_means_no() -> None:
@@ -200,7 +195,7 @@ def test_ctrl_c_at_the_question_means_no() -> None:
 def test_the_end_of_the_input_means_no(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(releases, "is_terminal", lambda: True)
     assert "Nothing was charged" in run(*FIT, *LEDGER, code=1, input="").stderr
-    uncharged()
+    assert charges() == 0
 
 
 @pytest.mark.parametrize("words", [("linear", "--method", "adassp"), ("pca",)], ids=lambda words: words[0])
@@ -240,7 +235,7 @@ def test_validation_rows_must_be_there() -> None:
     pl.read_parquet("people.parquet").clear().write_parquet("none.parquet")
     words = ("select", "linear", "people.parquet", "people.toml", "--validation", "none.parquet", "--epsilon", 1)
     assert "none.parquet has no rows" in run(*words, *LEDGER, code=1).stderr
-    uncharged()
+    assert charges() == 0
 
 
 def test_a_csv_file_in_another_encoding_has_no_schema(folder: Path) -> None:

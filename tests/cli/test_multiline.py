@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from snugdp.cli.main import app
 from snugdp.tables.sources import FileSource
 from tests.cli import people
-from tests.cli.people import run
+from tests.cli.people import new_ledger, run
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     people.write(tmp_path, 400)
     content = (tmp_path / "people.csv").read_bytes()
     (tmp_path / "broken.csv").write_bytes(content + b'1,"SECRET,Rome,true,2,30000\n')
-    run("ledger", "create", "people.ledger", "--dataset", "people", "--epsilon", "10", "--delta", "1e-5")
+    new_ledger(10)
     return tmp_path
 
 

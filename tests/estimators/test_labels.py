@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +20,7 @@ from snugdp.estimators.labels import labels_of
 from snugdp.tables.cells import cell as one
 from snugdp.tables.losses.losses import SoftHinge
 from snugdp.tables.schema.kinds import Boolean, Category
+from tests.tables.cells.loaders import LOADERS, load
 
 CLASSES: dict[str, tuple[list[Any], list[Any]]] = {  # classes, and labels with one that is none of them
     "numbers": ([0, 1], [0, 1, 1, 0, 7]),
@@ -46,36 +48,18 @@ ODD: list[Any] = [
 ]
 
 
-def as_text(cell: Any) -> Any:
-    return cell if cell is None else str(cell)
+MORE_LOADERS: dict[str, Callable[[list[Any]], Any]] = {
+    **LOADERS,
+    "pandas text": lambda cells: pd.Series([None if cell is None else str(cell) for cell in cells]),
+    "pandas floats": lambda cells: pd.Series(cells, dtype="float64"),
+    "polars objects": lambda cells: pl.Series(cells, dtype=pl.Object),
+}
 
 
 def containers(cells: list[Any]) -> list[Any]:
     """The column in all the types that libraries may give to it."""
-    found: list[Any] = [cells, tuple(cells), np.array(cells, dtype=object), pd.Series(cells, dtype=object)]
-    makers = (
-        lambda: np.array(cells),
-        lambda: pd.Series(cells),
-        lambda: pd.Series(cells).convert_dtypes(),
-        lambda: pd.Series(cells).astype("category"),
-        lambda: pd.Series([as_text(cell) for cell in cells]),
-        lambda: pl.Series(cells, strict=True),
-        lambda: pl.Series([as_text(cell) for cell in cells]),
-        lambda: pl.Series([as_text(cell) for cell in cells], dtype=pl.Categorical),
-        lambda: pl.Series(cells, dtype=pl.Object),
-        lambda: pa.array(cells),
-        lambda: pa.chunked_array([pa.array([as_text(cell) for cell in cells])]),
-        lambda: pd.Series(cells, dtype="float64"),
-        lambda: pd.read_csv(io.StringIO("y\n" + "\n".join("" if c is None else str(c) for c in cells) + "\n"))["y"],
-    )
-    for make in makers:
-        try:
-            made = make()
-        except Exception:  # which this library has no type for
-            continue
-        if len(made) == len(cells):  # an empty line is no row
-            found.append(made)
-    return found
+    columns = [load(loader, cells, MORE_LOADERS) for loader in MORE_LOADERS]
+    return [column for column in columns if column is not None and len(column) == len(cells)]  # an empty line is no row
 
 
 @pytest.mark.filterwarnings("ignore")  # of the libraries, when they make the columns

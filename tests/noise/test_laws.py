@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import mpmath  # type: ignore[import-untyped]
 import pytest
@@ -33,6 +34,7 @@ def close(value: float, expected: mpmath.mpf) -> bool:
     return bool(abs(mpmath.mpf(value) - expected) <= RELATIVE * expected)
 
 
+@cache
 def theta(variance: Fraction, start: int = -400) -> mpmath.mpf:
     v = number(variance)
     return mpmath.fsum(mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * v)) for z in range(start, 401))

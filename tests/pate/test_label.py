@@ -144,11 +144,17 @@ def test_forms_agree() -> None:
 @pytest.mark.parametrize("teachers", [1, 2, 3, 40])
 @pytest.mark.parametrize("budget", [("0.01", "1e-9"), ("1", "0.3"), ("5", "0.05"), ("30", "1e-5")])
 def test_odd_sizes_end_in_a_plan_or_in_words(teachers: int, budget: tuple[str, str]) -> None:
-    every = ({}, {"sigma": 1}, {"gap": teachers}, {"gap": 0}, {"threshold": teachers, "threshold_sigma": 2})
+    every: tuple[dict[str, Any], ...] = (
+        {},
+        {"sigma": 1},
+        {"gap": teachers},
+        {"gap": 0},
+        {"threshold": teachers, "threshold_sigma": 2},
+    )
     for more in every[often(teachers % 2, 0) :: often(2, 1)]:  # in make test, each with every other number of teachers
         message = ""
         try:
-            found = pate.plan(Budget(*budget), n_queries=3, n_teachers=teachers, n_classes=2, **more)  # type: ignore[arg-type]
+            found = pate.plan(Budget(*budget), n_queries=3, n_teachers=teachers, n_classes=2, **more)
             assert found.cost.fits(Budget(*budget))
         except ValueError as refused:
             message = str(refused)

@@ -190,7 +190,7 @@ def _figure2(console: Console, out: Path, *, data: Path | None, quick: bool) -> 
     found = []
     for own, sets, sigmas in work:
         points = figure2.run(own, sets, sigmas, plan)
-        found += list(watched(console, "Figure 2", points, figure2.points(sets, sigmas)))
+        found += list(watched(console, "Figure 2", points, len(sets) * len(sigmas)))
     used = [file for file in (stored, calibrated) if file.is_file()]
     return figure2.save(out, found, plan, {"data": {file.name: public.about(file) for file in used}})
 

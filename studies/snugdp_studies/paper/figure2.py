@@ -125,11 +125,6 @@ def _any(votes: Votes, name: str) -> bool:
     return len(SELECTIONS[name].places(votes.histograms.max(axis=1), votes.teachers, 1)) > 0
 
 
-def points(sets: Mapping[Panel, Integers], sigmas: Sequence[float]) -> int:
-    """How many there will be."""
-    return len(sets) * len(sigmas)
-
-
 def run(votes: Votes, sets: Mapping[Panel, Integers], sigmas: Sequence[float], plan: Plan) -> Iterator[Point]:
     """Every curve of every set at every noise."""
     for panel, places in sets.items():

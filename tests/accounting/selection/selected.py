@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -89,12 +90,14 @@ def exact(run: Run, generating: Callable[[Floats], Floats], epsilon: float) -> f
     return float(np.maximum(first - np.exp(epsilon) * second, 0.0).sum())
 
 
+@cache
 def by_the_books(law: Law, k: int) -> float:
     """P[K = k]: nothing here comes from the library but the parameters."""
     if isinstance(law, selection.Poisson):
         return float(stats.poisson.pmf(k, float(law.runs)))
     if isinstance(law, selection.Binomial):
         return float(stats.binom.pmf(k, law.n, float(law.p)))
+    assert isinstance(law, selection.NegativeBinomial)
     g, eta = float(law.gamma), float(law.eta)
     if k == 0:
         return 0.0

@@ -21,6 +21,7 @@ from snugdp import Budget, Cost, Plan, Selection
 from snugdp.accounting import gaussian
 from tests.accounting.hockey import hockey_stick
 from tests.accounting.selection.selected import by_the_books
+from tests.effort import often, repeated
 from tests.mechanisms.selection.test_select import LAWS, Script, Told, law_named, paid, value_of
 from tests.plans import plan_of
 
@@ -133,7 +134,7 @@ def run_budget(name: str) -> Budget:
     return made.run_budget
 
 
-def excess(name: str, counts: Floats, trials: int = 400) -> float:
+def excess(name: str, counts: Floats, trials: int = often(150, 400)) -> float:
     """The largest exact delta at the claimed epsilon, over random runs and orders, less the claimed delta."""
     generator, worst = np.random.default_rng(11), -1.0
     for _ in range(trials):
@@ -144,6 +145,7 @@ def excess(name: str, counts: Floats, trials: int = 400) -> float:
     return worst - float(BUDGET.delta)
 
 
+@repeated
 @pytest.mark.parametrize("most", [3, 12, _FAR])
 @pytest.mark.parametrize("name", LAWS)
 def test_no_order_of_scores_breaks_the_claim(name: str, most: int) -> None:

@@ -16,19 +16,14 @@ from snugdp import pate as votes_of
 from snugdp.cli.main import app
 from snugdp_studies.bench.pate import speed, students
 from snugdp_studies.bench.pate.students import CONFIDENT, DISTANCE, GAUSSIAN, Job, Setting
-from tests.studies.paper.test_pate import pictures, write_idx
+from tests.studies.paper.test_pate import write_mnist
 
 DELTA = 1e-5
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pictures")
-    for name, count, shift in (("train", 800, 0), ("t10k", 240, 5)):
-        pixels, labels = pictures(count, shift=shift)
-        write_idx(path / f"{name}-images-idx3-ubyte", pixels)
-        write_idx(path / f"{name}-labels-idx1-ubyte.gz", labels)
-    return path
+    return write_mnist(tmp_path_factory.mktemp("pictures"), 800)
 
 
 @pytest.fixture(scope="module")

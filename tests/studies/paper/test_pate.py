@@ -64,13 +64,18 @@ def pictures(count: int, classes: int = 3, side: int = 4, shift: int = 0) -> tup
     return pixels.reshape(count, side, side), labels
 
 
+def write_mnist(folder: Path, train: int) -> Path:
+    """The four files, some gzipped, with 240 pictures to test on."""
+    for name, count, shift in (("train", train, 0), ("t10k", 240, 5)):
+        pixels, labels = pictures(count, shift=shift)
+        write_idx(folder / f"{name}-images-idx3-ubyte.gz", pixels)
+        write_idx(folder / f"{name}-labels-idx1-ubyte", labels)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, count, shift in (("train", 600, 0), ("t10k", 240, 5)):
-        pixels, labels = pictures(count, shift=shift)
-        write_idx(tmp_path / f"{name}-images-idx3-ubyte.gz", pixels)
-        write_idx(tmp_path / f"{name}-labels-idx1-ubyte", labels)
-    return tmp_path
+    return write_mnist(tmp_path, 600)
 
 
 def test_every_formula_says_that_it_is_not_private() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,9 @@ LOADERS: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-def load(loader: str, cells: list[Any]) -> Any | None:
+def load(loader: str, cells: list[Any], loaders: Mapping[str, Callable[[list[Any]], Any]] = LOADERS) -> Any | None:
     """The column as a loader makes it; nothing if it cannot hold these cells."""
     try:
-        return LOADERS[loader](list(cells))
+        return loaders[loader](list(cells))
     except BaseException:  # a panic of a native library is no Exception
         return None

@@ -186,11 +186,6 @@ def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Ite
         raise UncoveredError(f"snugdp.{name} releases something: say in COVERED_BY which function makes it")
 
 
-def _all_methods(name: str) -> Mapping[str, Any]:
-    """All methods of an estimator, for a full audit."""
-    return BY_NAME[name].all_methods() if name in BY_NAME else {}
-
-
 def _reads(function: Any) -> bool:
     return next(iter(inspect.signature(function).parameters), "") in _DATA
 
@@ -233,14 +228,11 @@ def _square(data: Any) -> Any:
         return [[cell] for cell in data]
     if hasattr(data, "to_frame"):
         return data.to_frame("one")
-    arrow = type(data).__module__.startswith("pyarrow")
-    return _arrow_table(data) if arrow else data
+    if type(data).__module__.startswith("pyarrow"):
+        import pyarrow
 
-
-def _arrow_table(data: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.table({"one": data})
+        return pyarrow.table({"one": data})
+    return data
 
 
 def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoint]:
@@ -250,7 +242,8 @@ def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoi
         return _fit(name, thing, given, how)
 
     yield EntryPoint(name, "table", fit(given), without=_without(given, fit))
-    for method, recipe in _all_methods(name).items() if full else ():
+    methods = BY_NAME[name].all_methods() if full and name in BY_NAME else {}
+    for method, recipe in methods.items():
         if method != given["method"]:
             guess = {"rows": 100} if getattr(recipe, "rows", None) else {}
             yield EntryPoint(f"{name}: {method}", "table", fit({**given, **guess, "method": method}))
