@@ -15,13 +15,13 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from snugdp.certify.bound import BoundTest
 from snugdp.certify.distance import Distance, integer_laplace
-from snugdp.certify.statistics import Statistic, gaussian_bounds
+from snugdp.certify.statistics import GaussianBounds, Statistic, gaussian_bounds
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.ledger.question import question
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, check_callable, share_of
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import Certifier, PrivateTest, certify_and_release, release_or_refuse
@@ -144,12 +144,9 @@ def from_statistics(
     >>> algorithm(list(range(5000))).refused
     False
     """
-    share, failure = share_of(test_share), _half(budget)
-    mu, limit = _split(budget, failure, measure, share)
-    _called_with(draw, "draw", "data", "noise")
-    for statistic in statistics:
-        _called_with(statistic.of, f"the statistic {statistic.name}", "data")
-    certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    share = share_of(test_share)
+    certifier, limit = _certifier(statistics, budget, measure, share)
+    check_callable(draw, "draw", "data", "noise")
     _takes(loss, statistics)
     test = BoundTest(certifier, lambda bounds: loss(**bounds), limit)
     noise = StepNoise("statistics", "gaussian", params={"statistics": _names(statistics), "limit": limit})
@@ -202,8 +199,8 @@ def from_distance(
     """
     share = share_of(test_share)
     limit = (1 - share) * budget.epsilon
-    _called_with(distance, "distance", "data")
-    _called_with(draw, "draw", "data", "noise")
+    check_callable(distance, "distance", "data")
+    check_callable(draw, "draw", "data", "noise")
     test = integer_laplace(distance, epsilon=share * budget.epsilon, delta=budget.delta, neighbours=budget.neighbours)
     noise = StepNoise("distance", "discrete Laplace", params={"threshold": test.threshold})
     steps = Step("test", StepKind.TEST, noise, test.cost), _release(_spent("epsilon", limit, budget))
@@ -261,7 +258,7 @@ def from_upper_bound(
     False
     """
     most = rational(limit, "limit")
-    _called_with(draw, "draw", "data", "noise")
+    check_callable(draw, "draw", "data", "noise")
     test = BoundTest(certifier, lambda bound: bound, most)
     noise = StepNoise("upper-bound", params={"limit": most})
     steps = Step("test", StepKind.TEST, noise, certifier.cost), _release(release)
@@ -317,12 +314,9 @@ def calibrated(
     >>> outcome.certificate["rows"] < 5000
     True
     """
-    share, failure = share_of(test_share), _half(budget)
-    mu, limit = _split(budget, failure, measure, share)
-    _called_with(draw, "draw", "data", "bounds", "noise")
-    for statistic in statistics:
-        _called_with(statistic.of, f"the statistic {statistic.name}", "data")
-    certifier = gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours)
+    share = share_of(test_share)
+    certifier, limit = _certifier(statistics, budget, measure, share)
+    check_callable(draw, "draw", "data", "bounds", "noise")
     noise = StepNoise("released-statistics", "gaussian", params={"statistics": _names(statistics)})
     steps = (
         Step(_CERTIFY, StepKind.TEST, noise, certifier.cost),
@@ -379,6 +373,17 @@ def _refusing(
     )
 
 
+def _certifier(
+    statistics: tuple[Statistic[Data], ...], budget: Budget, measure: Measure, share: Fraction
+) -> tuple[GaussianBounds[Data], Fraction]:
+    """Private bounds on the statistics for a share of the budget, and the limit on the mechanism's loss."""
+    failure = _half(budget)
+    mu, limit = _split(budget, failure, measure, share)
+    for statistic in statistics:
+        check_callable(statistic.of, f"the statistic {statistic.name}", "data")
+    return gaussian_bounds(statistics, mu=mu, delta=failure, neighbours=budget.neighbours), limit
+
+
 def _split(budget: Budget, failure: Fraction, measure: Measure, share: Fraction) -> tuple[Fraction, Fraction]:
     """The largest Gaussian part for the test, and the limit on the mechanism's loss, that the budget affords."""
     if measure not in ("epsilon", "mu"):
@@ -415,19 +420,6 @@ def _spent(measure: Measure, limit: Fraction, budget: Budget) -> Cost:
 
 def _names(statistics: tuple[Statistic[Data], ...]) -> str:
     return ", ".join(statistic.name for statistic in statistics)
-
-
-def _called_with(function: object, name: str, *arguments: str) -> None:
-    """Refuse what cannot be called as it will be, before anything is charged."""
-    wanted = f"{name} must be a function of ({', '.join(arguments)})"
-    if not callable(function):
-        raise TypeError(wanted)
-    try:
-        inspect.signature(function).bind(*arguments)
-    except TypeError:
-        raise TypeError(wanted) from None
-    except ValueError:  # a built-in without a signature
-        pass
 
 
 def _takes(loss: Callable[..., float], statistics: tuple[Statistic[Data], ...]) -> None:

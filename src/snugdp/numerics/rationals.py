@@ -14,6 +14,7 @@ Real: TypeAlias = int | float | str | Decimal | Fraction
 
 _MAX_CHARACTERS = 400  # characters of a number given as text: beyond this it is not a number a person typed
 _MAX_POWER_OF_TEN = 5000  # powers of ten: beyond this the exact number is too long to write out
+_ROOT_BITS = 48  # of a root that is rounded up, such as a standard deviation
 _EXPONENT = re.compile(r"[eE]([-+]?[0-9_]+)\s*$")
 
 
@@ -101,3 +102,14 @@ def _power_of_ten(value: str | Decimal | float) -> int:
         return exponent if isinstance(exponent, int) else 0
     written = _EXPONENT.search(value) if isinstance(value, str) else None
     return int(written.group(1)) if written else 0
+
+
+def root_above(square: Fraction) -> Fraction:
+    """A rational that is not below the root of a positive rational, and above it by less than 2**-46 of it.
+
+    >>> root_above(Fraction(4)) - 2 < Fraction(1, 2**46), root_above(Fraction(2)) ** 2 >= 2
+    (True, True)
+    """
+    size = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    unit = Fraction(2) ** (size - _ROOT_BITS)
+    return (math.isqrt(math.ceil(square / unit**2) - 1) + 1) * unit

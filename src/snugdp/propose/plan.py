@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import importlib
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -93,6 +94,19 @@ class Plan:
     def __str__(self) -> str:
         text: str = importlib.import_module(_WORDS).plan_text(self)
         return text
+
+
+def check_callable(function: object, name: str, /, *arguments: str, **keywords: object) -> None:
+    """Refuse what cannot be called as it will be, before anything is charged."""
+    wanted = f"{name} must be a function of ({', '.join((*arguments, *(f'{key}=...' for key in keywords)))})"
+    if not callable(function):
+        raise TypeError(wanted)
+    try:
+        inspect.signature(function).bind(*arguments, **keywords)
+    except TypeError:
+        raise TypeError(wanted) from None
+    except ValueError:  # a built-in without a signature
+        pass
 
 
 def share_of(value: Real, name: str = "test_share") -> Fraction:

@@ -26,11 +26,12 @@ from snugdp.mechanisms.components.base import Rank, Start, Task
 from snugdp.mechanisms.components.projector import Dual
 from snugdp.mechanisms.linear import ridge_test
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.linear.noisy_sums import root_above, symmetric
+from snugdp.mechanisms.linear.noisy_sums import symmetric
 from snugdp.mechanisms.output.glm import OutputGLM
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.eigenvalues import spectrum
+from snugdp.numerics.rationals import root_above
 from snugdp.numerics.ridge import smallest_eigenvalue
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema

@@ -17,8 +17,8 @@ from snugdp.mechanisms.components.base import Components, ComponentsView, Rank, 
 from snugdp.mechanisms.components.crossing import STAGES, AnalyzeGauss, Crossing, blocks_of, forecast_loss
 from snugdp.mechanisms.components.projector import Dual, Projector
 from snugdp.mechanisms.linear import noisy_sums
-from snugdp.mechanisms.linear.noisy_sums import root_above
 from snugdp.noise import Gaussian
+from snugdp.numerics.rationals import root_above
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource

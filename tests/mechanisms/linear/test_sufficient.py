@@ -14,7 +14,7 @@ import pytest
 from snugdp import Budget, Cost, MemoryLedger, Released, Simulation
 from snugdp.mechanisms.linear import noisy_sums
 from snugdp.mechanisms.linear.base import Design, Method
-from snugdp.mechanisms.linear.noisy_sums import cross_law, gram_law, off_diagonal, root_above
+from snugdp.mechanisms.linear.noisy_sums import cross_law, gram_law, off_diagonal
 from snugdp.mechanisms.linear.sufficient import (
     PATH,
     AdaSSP,
@@ -25,6 +25,7 @@ from snugdp.mechanisms.linear.sufficient import (
     Validation,
 )
 from snugdp.noise import Gaussian
+from snugdp.numerics.rationals import root_above
 from snugdp.release.context import ReleaseContext
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.glm import FixedGradient

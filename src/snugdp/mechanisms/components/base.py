@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.noisy_sums import law_for, root_above, symmetric
+from snugdp.mechanisms.linear.noisy_sums import law_for, symmetric
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.eigenvalues import departure, shifted, to_grid
-from snugdp.numerics.rationals import rational
+from snugdp.numerics.rationals import rational, root_above
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret

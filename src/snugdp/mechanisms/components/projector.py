@@ -38,12 +38,12 @@ from snugdp.mechanisms.components.base import (
     noisy_matrix,
 )
 from snugdp.mechanisms.components.crossing import RELEASE, forecast, of_matrix
-from snugdp.mechanisms.linear.noisy_sums import root_above, symmetric
+from snugdp.mechanisms.linear.noisy_sums import symmetric
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics import balls
 from snugdp.numerics.eigenvalues import ACCURACY, Spectrum
 from snugdp.numerics.eigenvalues import spectrum as certified_spectrum
-from snugdp.numerics.rationals import Real, rational
+from snugdp.numerics.rationals import Real, rational, root_above
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext

@@ -5,7 +5,6 @@ The sums are whole numbers of cells, the noise is rounded to whole cells, and se
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +13,7 @@ from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.mechanisms.linear.base import Design, check_budget, of_design
 from snugdp.noise import Gaussian, Noise
+from snugdp.numerics.rationals import root_above
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.base import row_map
@@ -22,7 +22,6 @@ from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Layout
 
 _RELATION = Neighbours.ADD_REMOVE
-_PRECISE = 48  # bits of a standard deviation: it is rounded up to so many
 
 
 def affordable(design: Design, budget: Budget) -> Fraction:
@@ -34,17 +33,6 @@ def affordable(design: Design, budget: Budget) -> Fraction:
     if mu <= 0:
         raise ValueError("the budget is too small: give a larger epsilon or delta")
     return mu
-
-
-def root_above(square: Fraction) -> Fraction:
-    """A rational that is not below the root of a positive rational, and above it by less than 2**-46 of it.
-
-    >>> root_above(Fraction(4)) - 2 < Fraction(1, 2**46), root_above(Fraction(2)) ** 2 >= 2
-    (True, True)
-    """
-    size = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    unit = Fraction(2) ** (size - _PRECISE)
-    return (math.isqrt(math.ceil(square / unit**2) - 1) + 1) * unit
 
 
 def law_for(sensitivity_squared: int | Fraction, mu_squared: Fraction) -> Gaussian:

@@ -34,7 +34,7 @@ from snugdp.mechanisms.selection.routes import (
 from snugdp.noise import Noise
 from snugdp.noise.number import number
 from snugdp.numerics.rationals import Real
-from snugdp.propose.plan import Plan, share_of
+from snugdp.propose.plan import Plan, check_callable, share_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.progress import waiting
 from snugdp.secrecy.silence import attempt
@@ -213,8 +213,7 @@ class Selection(Generic[Proposal]):
         if self.shared_test is not None and self._request.test is not None:
             test, asked = self.shared_test, self._request.test
             own = RunLedger(asked.whole, asked.limit, label="the test of a selection") if noise.private else None
-            given = {"noise": noise} if _names(test, "noise") else {}
-            certificate = _attempt(lambda: _released(test(asked.whole, own, **given), own), own)
+            certificate = _attempt(lambda: _released(test(asked.whole, own, **_noise_for(test, noise)), own), own)
             if certificate is None:
                 return None
             more = {**more, "certificate": certificate}
@@ -238,7 +237,7 @@ class Selection(Generic[Proposal]):
         run_budget, score_budget = self._request.split(self._runs.whole)
         parts = (run_budget,) if score_budget is None else (run_budget, score_budget)
         own = RunLedger(self._runs.whole, self._runs.limit, parts=parts) if noise.private else None
-        to_run, to_score = (({"noise": noise} if _names(what, "noise") else {}) for what in (self.run, self.score))
+        to_run, to_score = (_noise_for(what, noise) for what in (self.run, self.score))
 
         def attempt() -> Selected[Proposal] | None:
             release = _released(self.run(proposal, run_budget, own, **to_run, **more), own)
@@ -270,10 +269,11 @@ class Selection(Generic[Proposal]):
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
             raise ValueError("most_runs must be a whole number of at least 1")
         more = {} if self.shared_test is None else {"certificate": None}
-        _takes(self.run, "run", ("proposal", "budget", "ledger"), more)
-        _takes(self.score, "score", ("release",) if self.score_share is None else ("release", "budget", "ledger"))
+        paid = () if self.score_share is None else ("budget", "ledger")
+        check_callable(self.run, "run", "proposal", "budget", "ledger", **more, **_noise_for(self.run, None))
+        check_callable(self.score, "score", "release", *paid, **_noise_for(self.score, None))
         if self.shared_test is not None:
-            _takes(self.shared_test, "shared_test", ("budget", "ledger"))
+            check_callable(self.shared_test, "shared_test", "budget", "ledger", **_noise_for(self.shared_test, None))
 
 
 def select(
@@ -296,26 +296,12 @@ def select(
 
     Parameters
     ----------
-    proposals : sequence
-        The candidates; public.
-    run : callable
-        ``run(proposal, budget, ledger)``: a release of this library, charged to the given ledger within the given
-        budget; it returns the outcome or the fitted estimator. With an attribute ``plan(proposal, budget)``, the plan
-        of the run, its cost is known and it may spend more; without one it counts as an arbitrary (epsilon, delta)-DP
-        release. A run that also takes ``noise=`` can be rehearsed; the ledger is then None.
-    score : callable
-        ``score(release)``: a number of any type, larger is better, computed from the release and public data alone.
-        With ``score_share``, ``score(release, budget, ledger)`` is itself a release, with ``plan(budget)`` if that is
-        known.
+    proposals, run, score
+        The public candidates, ``run(proposal, budget, ledger)`` and ``score(release)``, as described at ``Selection``.
     budget : Budget
         What the whole selection may spend.
-    law : str or Law, default="geometric"
-        The law of the hidden number of runs.
-    mean_runs : Real, optional
-        The mean number of runs; by default the number of proposals.
-    route : {"stop", "compose"}, optional
-        "stop" for a random number of runs, "compose" to run every proposal once; by default the second, if it leaves
-        each run no less to spend.
+    law, mean_runs, route
+        How many runs there are, and whether at random, as described at ``Selection``.
     ledger : Ledger, MemoryLedger, str or path, optional
         The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
         outcome still states its ``cost``.
@@ -382,18 +368,9 @@ def _number(score: Any) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _takes(function: Any, name: str, arguments: tuple[str, ...], more: dict[str, None] | None = None) -> None:
-    """Refuse a function that cannot be called as it will be, before anything is charged."""
-    if not callable(function):
-        raise TypeError(f"{name} must be a function of ({', '.join(arguments)})")
-    also = {"noise": None} if _names(function, "noise") else {}
-    try:
-        inspect.signature(function).bind(*arguments, **(more or {}), **also)
-    except TypeError:
-        extra = "".join(f", {key}=..." for key in more or {})
-        raise TypeError(f"{name} must be a function of ({', '.join(arguments)}{extra})") from None
-    except ValueError:  # a built-in without a signature
-        pass
+def _noise_for(function: Any, noise: Any) -> dict[str, Any]:
+    """The noise by name, for a function that takes it."""
+    return {"noise": noise} if _names(function, "noise") else {}
 
 
 def _names(function: Any, argument: str) -> bool:

@@ -6,7 +6,6 @@ the business of the tests beside this file.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,7 +16,7 @@ from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import positive
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.noise import Gaussian, Noise
-from snugdp.numerics.rationals import Real, rational
+from snugdp.numerics.rationals import Real, rational, root_above
 from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 
@@ -26,7 +25,6 @@ THEOREM, CONFIDENT = theorem("labels/1"), theorem("labels-confident/1")
 Integers = NDArray[np.int64]
 
 NO_ANSWER = -1
-_PRECISE = 48  # bits of a standard deviation: it is rounded up to so many
 
 
 @dataclass(frozen=True)
@@ -119,14 +117,7 @@ def sigma_for(budget: Budget, queries: int, threshold_sigma: Real | None = None)
                 "the noise of the threshold alone costs more than the budget: give a larger threshold_sigma, "
                 "fewer queries or a larger budget"
             )
-    return _root_above(2 * int(queries) / left)
-
-
-def _root_above(square: Fraction) -> Fraction:
-    """A rational that is not below the root of a positive rational, and above it by less than 2**-46 of it."""
-    size = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    unit = Fraction(2) ** (size - _PRECISE)
-    return (math.isqrt(math.ceil(square / unit**2) - 1) + 1) * unit
+    return root_above(2 * int(queries) / left)
 
 
 def _check_queries(queries: int, least: int) -> None:
