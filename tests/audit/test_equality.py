@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from snugdp import LinearRegression
 from snugdp.audit.equality import equal
 from snugdp.core.guarantee import Cost
 
@@ -29,6 +30,12 @@ class Slotted:
 
     def __init__(self, inside: Any) -> None:
         self.inside = inside
+
+
+def fitted(inside: int) -> LinearRegression:
+    model = LinearRegression()
+    model.coef_ = np.array([inside])
+    return model
 
 
 def closure(inside: int) -> Callable[[int], int]:
@@ -59,6 +66,8 @@ MAKERS: list[Callable[[int], Any]] = [
     lambda n: pd.DataFrame({"a": [n]}),
     lambda n: pd.Series([n]),
     lambda n: pl.DataFrame({"a": [n]}),
+    lambda n: LinearRegression(epsilon=n),
+    fitted,
 ]
 
 

@@ -418,6 +418,20 @@ def test_classes_and_models_in_any_form() -> None:
     assert case.text(**array) == case.text(X=X, queries=X[:5].tolist()) != case.text(X=X, queries=X[:6])
 
 
+def test_models_of_ours_count_by_all_their_parameters() -> None:
+    class Tuned(LogisticRegression):
+        def __init__(self, epsilon: float = 1.0, boost: int = 1) -> None:
+            super().__init__(epsilon)
+            self.boost = boost
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]:
+            return [*LogisticRegression._get_param_names(), "boost"]
+
+    assert plain(LogisticRegression())[:2] == ["model", "logistic-regression/1"]  # as in ledgers that are there
+    assert plain(Tuned(boost=1)) == plain(Tuned()) != plain(Tuned(boost=2))
+
+
 def test_groups_are_another_question() -> None:
     whose = pd.Series(np.arange(N) % 20, name="person")
 

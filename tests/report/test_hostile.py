@@ -118,6 +118,14 @@ def test_labels_are_told_of_teachers_and_in_the_order_of_the_classes() -> None:
     assert "that person's row had not been" not in text
 
 
+def test_a_model_among_what_is_public_keeps_the_password_of_its_ledger() -> None:
+    teacher = snugdp.LogisticRegression(8, ledger="postgresql://ana:hush@host/db#census")
+    outcome = snugdp.pate.label([[290, 10]], snugdp.Budget(8, 1e-6), classes=["ant", "cow"], test="none")
+    page = render(outcome, public={"teacher": teacher})
+    assert "hush" not in page
+    assert "LogisticRegression(epsilon=8, ledger='postgresql://ana@host/db#census')" in Page(page).text
+
+
 def test_an_exact_answer_has_no_interval() -> None:
     query = snugdp.Mode(categories=["car", "train"], epsilon=2, delta=1e-6)
     text = Page(render(query.release(["car"] * 500), plan=query.plan())).text

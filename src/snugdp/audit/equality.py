@@ -53,7 +53,7 @@ def _objects(one: Any, other: Any) -> bool:
         return equal((one.__func__, one.__self__), (other.__func__, other.__self__))
     if callable(getattr(type(one), "equals", None)):  # frames and their columns, of any library
         return bool(one.equals(other))
-    if dataclasses.is_dataclass(one):
+    if dataclasses.is_dataclass(one) and not hasattr(one, "get_params"):  # the fields of an estimator are not its fit
         names = [field.name for field in dataclasses.fields(one)]
         return all(equal(getattr(one, name), getattr(other, name)) for name in names)
     if any("__eq__" in vars(kind) for kind in type(one).__mro__[:-1]):

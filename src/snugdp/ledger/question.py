@@ -80,10 +80,10 @@ def plain(value: Any) -> Any:
             return written(value)
     if callable(value):  # whose fields, arguments and closures may hold rows
         return ["name", qualified(value.func if isinstance(value, partial) else value)]
+    if hasattr(value, "get_params"):  # an estimator of scikit-learn's kind, whose class may add to its base's fields
+        return ["model", qualified(type(value)), _pairs(value.get_params(deep=False))]
     if is_dataclass(value):
         return ["record", qualified(type(value)), _pairs({one.name: getattr(value, one.name) for one in fields(value)})]
-    if hasattr(value, "get_params"):  # an estimator of scikit-learn's kind
-        return ["model", qualified(type(value)), _pairs(value.get_params(deep=False))]
     if hasattr(value, "tocsr"):
         return _sparse(value)
     if hasattr(value, "to_pylist") and not hasattr(value, "columns"):  # pyarrow's arrays

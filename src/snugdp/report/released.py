@@ -97,13 +97,18 @@ def facts(value: Any, named: Callable[[str], str] = str) -> tuple[tuple[str, str
     """
     if value is None:
         return ()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if _is_record(value):
         held: Mapping[str, Any] = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     elif isinstance(value, Mapping):
         held = {str(name): item for name, item in value.items()}
     else:
         return (("", _text(value)),)
     return tuple((named(name), _text(item)) for name, item in held.items() if item is not None)
+
+
+def _is_record(value: Any) -> bool:
+    """Whether its fields are shown. Not those of an estimator, whose repr leaves out the password of its ledger."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "get_params")
 
 
 def _text(value: Any) -> str:
@@ -117,7 +122,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple | np.ndarray):
         items = [_text(item) for item in list(value)[:MAX_ITEMS]]
         return ", ".join(items) + (f" and {len(value) - MAX_ITEMS} more" if len(value) > MAX_ITEMS else "")
-    if dataclasses.is_dataclass(value) or isinstance(value, Mapping):
+    if _is_record(value) or isinstance(value, Mapping):
         return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in facts(value))
     return str(value)
 
