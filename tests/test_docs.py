@@ -34,10 +34,13 @@ MISSING = {
     "postgres": "no PostgreSQL server: run python tools/with_postgres.py make test, or set SNUGDP_TEST_POSTGRES",
 }
 DATABASE = "postgresql://ann@db.example/privacy"  # of the pages
+LONG = {"spark": MARKS[1:], **{stem: [pytest.mark.slow] for stem in ("pate", "selection", "choosing-epsilon")}}
 EXAMPLES = [module for module, text in texts().items() if ">>> " in text]
 
 
-@pytest.mark.parametrize("page", ALONE, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=LONG.get(page.stem, [])) for page in ALONE]
+)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Reader(kinds={"python"}, compares=False).follow(page)
@@ -61,7 +64,11 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.stem, marks=MARKS[1:] if page.stem == "spark" else []) for page in TUTORIALS]
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=MARKS[1:] if page.stem == "spark" else LONG.get(page.stem, []))
+        for page in TUTORIALS
+    ],
 )
 def test_tutorials_run(page: Path, reader: Reader) -> None:
     if missing := reader.follow(page):

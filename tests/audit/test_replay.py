@@ -15,7 +15,7 @@ from snugdp.audit.replay import losses, path, realised
 from snugdp.core.guarantee import Cost
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
-from tests.audit.toys import PAIRS, Rows, case, checked_sum, clipped, gaussian_sum, laplace_sum
+from tests.audit.toys import PAIRS, Rows, Walk, case, checked_sum, clipped, gaussian_sum, laplace_sum, peeked
 
 ONE, TWO = PAIRS[0]
 
@@ -43,45 +43,39 @@ def _logs(one: Any) -> list[tuple[float, float]]:
     return [(log_probability(a), log_probability(b)) for a, b in one.pairs]
 
 
-def test_what_is_told_past_the_noise_is_an_infinite_loss() -> None:
-    def walk(data: Secret[Rows], noise: Noise) -> tuple[int, int]:
-        seen: list[int] = []
-        data.map(lambda rows: seen.append(len(rows)))
-        return noise.add_integers(data.map(lambda rows: [clipped(rows)]), Gaussian(10**9))[0], seen[0]
+def noisy(data: Secret[Rows], noise: Noise, more: int = 0) -> int:
+    return noise.add_integers(data.map(lambda rows: [clipped(rows)]), Gaussian(10**9 + more))[0]
 
+
+def fails(data: Secret[Rows], noise: Noise) -> int:
+    answer = noisy(data, noise)
+    data.map(lambda rows: 1 / (len(rows) - 4))
+    return answer
+
+
+def one_draw_a_row(data: Secret[Rows], noise: Noise) -> int:
+    for _ in range(peeked(data)):
+        noise.choice(5)
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("walk", "reason"),
+    [
+        (lambda data, noise: (noisy(data, noise), peeked(data)), "the outcome differs though all answers are the same"),
+        (lambda data, noise: noisy(data, noise, peeked(data)), "the walk differs"),
+        (fails, "an error on one side"),
+        (one_draw_a_row, "the walk ends early"),
+    ],
+)
+def test_what_a_neighbour_cannot_have_done_is_an_infinite_loss(walk: Walk, reason: str) -> None:
     one = path(case(walk, Cost(mu=1)), ONE, TWO, 3)
-    assert one.reason == "the outcome differs though all answers are the same"
+    assert one.reason == reason
     assert one.loss == math.inf
 
 
-def test_noise_that_follows_the_data_is_an_infinite_loss() -> None:
-    def walk(data: Secret[Rows], noise: Noise) -> int:
-        seen: list[int] = []
-        data.map(lambda rows: seen.append(len(rows)))
-        return noise.add_integers(data.map(lambda rows: [clipped(rows)]), Gaussian(10**9 + seen[0]))[0]
-
-    assert path(case(walk, Cost(mu=1)), ONE, TWO, 3).reason == "the walk differs"
-
-
-def test_an_error_on_one_side_is_an_infinite_loss() -> None:
-    def walk(data: Secret[Rows], noise: Noise) -> int:
-        answer = noise.add_integers(data.map(lambda rows: [clipped(rows)]), Gaussian(10**9))[0]
-        data.map(lambda rows: 1 / (len(rows) - 4))
-        return answer
-
-    assert path(case(walk, Cost(mu=1)), ONE, TWO, 3).reason == "an error on one side"
-
-
-def test_a_walk_that_ends_early_is_an_infinite_loss() -> None:
-    def walk(data: Secret[Rows], noise: Noise) -> int:
-        seen: list[int] = []
-        data.map(lambda rows: seen.append(len(rows)))
-        for _ in range(seen[0]):
-            noise.choice(5)
-        return 1
-
-    assert path(case(walk, Cost(mu=1)), ONE, TWO, 3).reason == "the walk ends early"
-    assert path(case(walk, Cost(mu=1)), TWO, ONE, 3).reason == "the walk differs"
+def test_more_draws_than_before_are_another_walk() -> None:
+    assert path(case(one_draw_a_row, Cost(mu=1)), TWO, ONE, 3).reason == "the walk differs"
 
 
 def test_what_is_realised_is_exact() -> None:

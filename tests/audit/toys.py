@@ -47,6 +47,13 @@ def case(walk: Walk, cost: Cost, **more: Any) -> Case[Rows]:
     return Case("toy", run, cost, **given)
 
 
+def peeked(data: Secret[Rows]) -> int:
+    """How many rows there are, told past the noise."""
+    seen: list[int] = []
+    data.map(lambda rows: seen.append(len(rows)))
+    return seen[0]
+
+
 def gaussian_sum(scale: int = 1, total: Callable[[Rows], int] = clipped) -> Walk:
     """A sum of numbers between 0 and 1 with noise of deviation ``scale``."""
     law = Gaussian(1024 * scale)

@@ -30,7 +30,6 @@ from snugdp.estimators.base import Promise
 from snugdp.estimators.targets import ClassTarget, LabelBounds
 from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Logistic
-from tests.effort import often, repeated
 from tests.estimators import checks
 from tests.estimators.checks import CANARY, ROWS, SECRET
 from tests.estimators.test_check_estimator import failures
@@ -296,8 +295,8 @@ VALUES = {
 }
 
 
-@repeated
-@pytest.mark.parametrize("given", [{}, {"noise": Simulation(0)}][: often(1, 2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [{}, {"noise": Simulation(0)}])
 def test_scikit_learns_own_battery(given: dict[str, Any]) -> None:
     """What it wants that would betray somebody must fail, and nothing else may but what noise on ten rows decides."""
     noisy = {"check_classifiers_one_label": "noise on ten rows"}

@@ -19,6 +19,7 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.ledger import limits as module
 from snugdp.ledger.limits import Box, Limits, boxes_for, fixes, legal, within
 from tests.accounting.atoms import objective_perturbation
+from tests.effort import often, repeated
 from tests.ledger.games import GRID, Menu, Rule, delta, seen, value
 
 BUDGET = Budget(1, 1e-6)
@@ -228,7 +229,8 @@ def test_atoms_on_lines_and_in_boxes_are_covered() -> None:
     assert 0.8e-6 < delta(value(Limits.open(BUDGET), NOTHING, menu, 4), 1.0) <= 1e-6 * SLACK
 
 
-@pytest.mark.parametrize("seed", range(8))
+@repeated
+@pytest.mark.parametrize("seed", range(often(3, 8)))
 def test_random_adversaries(seed: int) -> None:
     random = np.random.default_rng(seed)
     epsilon, total = float(random.choice([0.5, 1.0, 2.0])), float(random.choice([1e-3, 1e-5, 1e-7]))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp
 
@@ -55,6 +56,11 @@ def _law(z: Floats, noise: Noise) -> tuple[Floats, Floats]:
 def probabilities(counts: ArrayLike, noise: Noise, scale: float) -> Floats:
     """The probability of every candidate to win."""
     return np.exp(log_probabilities(counts, scale, noise))
+
+
+def phi(x: arb) -> arb:
+    """The standard normal distribution function, in balls."""
+    return (-x / arb(2).sqrt()).erfc() / 2
 
 
 def joint(laws: Iterable[Floats]) -> Floats:

@@ -109,7 +109,7 @@ def test_a_former_ledger_is_read_as_it_is(ledger: Ledger) -> None:
 def test_a_former_key_is_refused_and_neither_charged_nor_drawn(ledger: Ledger) -> None:
     spent, before = ledger.spent, rows(ledger.address)
     votes: dict[str, Any] = {"candidates": [0, 1], "epsilon": 2}
-    with pytest.raises(KeyConflictError, match=r"older version.*Nothing was charged or drawn.*take another key"):
+    with pytest.raises(KeyConflictError, match=r"older version.*Nothing was charged or drawn.*use another key"):
         snugdp.vote([0] * 500 + [1], **votes, noise=UNTOUCHED, ledger=ledger.once("vote"))
     with pytest.raises(KeyConflictError, match="another release"):  # of another cost
         snugdp.vote([0] * 500 + [1], candidates=[0, 1], epsilon=1, noise=UNTOUCHED, ledger=ledger.once("vote"))

@@ -215,8 +215,9 @@ class Median(RobustQuery):
 
     Examples
     --------
-    >>> query = Median(bounds=(0, 120), epsilon=1, delta=1e-6)
-    >>> query.plan().cost.fits(Budget(1, 1e-6))
+    >>> import snugdp
+    >>> query = snugdp.Median(bounds=(0, 120), epsilon=1, delta=1e-6)
+    >>> query.plan().cost.fits(snugdp.Budget(1, 1e-6))
     True
     >>> query.release([30 + i % 20 for i in range(2000)]).refused
     False

@@ -76,6 +76,7 @@ def behind_a_bound(margin: float, deviation: Fraction = Fraction(1)) -> Any:
 
 
 HALF = Cost(mu=Fraction(1, 2))
+TENTH: dict[str, Any] = {"worst": lambda: [([1.0] * 9 + [0.0], [1.0] * 10)], "random": None}  # the mean moves by 1/10
 
 
 @pytest.mark.parametrize(("second", "right"), [(Fraction(2), True), (Fraction(8, 5), False), (Fraction(20), True)])
@@ -129,14 +130,12 @@ def test_propose_test_release_however_its_failure_is_paid(costs: list[Cost]) -> 
 
 
 def test_a_margin_in_one_step() -> None:
-    rows = [1.0] * 9
-    more: dict[str, Any] = {"worst": lambda: [([*rows, 0.0], [*rows, 1.0])], "random": None}
     for margin, right in ((2.4, True), (1.5, False)):
         cost = Cost(mu=1, delta="1/100", neighbours="replace")  # the number of rows does not move
-        (found,) = stepwise(toy([cost], behind_a_bound(margin), **more))
+        (found,) = stepwise(toy([cost], behind_a_bound(margin), **TENTH))
         assert found.passed is right, found
         other = [Cost(mu=1, neighbours="replace"), Cost(mu=1, delta="1/100", neighbours="replace")]
-        (found,) = stepwise(toy(other, behind_a_bound(margin), **more))
+        (found,) = stepwise(toy(other, behind_a_bound(margin), **TENTH))
         assert found.passed is right, found
 
 
@@ -185,24 +184,19 @@ def test_what_is_drawn_before_it_is_paid() -> None:
     ],
 )
 def test_what_follows_a_test_is_seen_at_its_luckiest(failure: Any, margin: float, right: bool) -> None:
-    rows = [1.0] * 9
-    pair = ([*rows, 0.0], [*rows, 1.0])  # the mean moves by 1/10
-    more: dict[str, Any] = {"worst": lambda: [pair], "random": None}
     case = toy(
         [Cost(mu=1, delta=failure, neighbours="replace"), Cost(mu=1, neighbours="replace")],
         behind_a_bound(margin),
-        **more,
+        **TENTH,
     )
     (found,) = stepwise(case)
     assert found.passed is right, found
 
 
 def test_a_release_behind_a_test_is_compared_with_its_step() -> None:
-    rows = [1.0] * 9
-    more: dict[str, Any] = {"worst": lambda: [([*rows, 0.0], [*rows, 1.0])], "random": None}
     costs = [Cost(mu=1, delta="1/100", neighbours="replace"), Cost(mu=1, neighbours="replace")]
     for deviation, right in ((Fraction(1), True), (Fraction(7, 10), False)):
-        (found,) = stepwise(toy(costs, behind_a_bound(2.4, deviation), **more))
+        (found,) = stepwise(toy(costs, behind_a_bound(2.4, deviation), **TENTH))
         assert found.passed is right, found
 
 

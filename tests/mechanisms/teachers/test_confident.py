@@ -19,7 +19,7 @@ from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance
 from snugdp.mechanisms.teachers.table import STEP, UNIT
 from snugdp.numerics import balls
 from tests.effort import often, repeated
-from tests.mechanisms.noisy_votes import divergence, histograms, log_probabilities, moved
+from tests.mechanisms.noisy_votes import divergence, histograms, log_probabilities, moved, phi
 
 Floats = NDArray[np.float64]
 Row = tuple[int, ...]
@@ -117,10 +117,6 @@ def test_absurd_thresholds_are_refused() -> None:
             confident_losses(*numbers)
 
 
-def log_normal(x: arb) -> arb:
-    return ((-x / arb(2).sqrt()).erfc() / 2).log()
-
-
 @pytest.mark.parametrize(("threshold", "spread"), [("1500", "1"), ("2600.123", "1"), ("700.7", "1.37")])
 def test_joint_losses_are_above_the_exact_ones_at_high_orders(threshold: str, spread: str) -> None:
     """Far from the threshold the logarithms are in the millions: 64 units were less than their rounding."""
@@ -131,7 +127,7 @@ def test_joint_losses_are_above_the_exact_ones_at_high_orders(threshold: str, sp
     units = losses._units(tops, np.zeros(len(tops), dtype=np.int64), 0)
     with balls.precision(300):
         away = {v: (v - balls.ball(at)) / balls.ball(width) for top in tops.tolist() for v in (top - 1, top, top + 1)}
-        answer, none = ({v: log_normal(side * x) for v, x in away.items()} for side in (1, -1))
+        answer, none = ({v: phi(side * x).log() for v, x in away.items()} for side in (1, -1))
         for top, found in zip(tops.tolist(), units.tolist(), strict=True):
             for column, order in enumerate(orders):
                 label = (order - 1) * arb(int(losses.table.steps[0, column])) * arb((1, -40))

@@ -18,7 +18,7 @@ from snugdp.mechanisms.teachers.table import STEP, UNIT, LossTable, loss_table
 from snugdp.numerics import balls
 from snugdp_studies.paper.pate.renyi import theorem6
 from tests.effort import often, repeated
-from tests.mechanisms.noisy_votes import histograms, largest_loss, moved
+from tests.mechanisms.noisy_votes import histograms, largest_loss, moved, phi
 
 ORDERS = (1.05, 1.5, 3.0, 8.0, 22.0, 46.0, 100.0)
 Floats = NDArray[np.float64]
@@ -39,10 +39,6 @@ def tight(log_q: ArrayLike, sigma: float, order: ArrayLike, cells: int = 400) ->
     found = loss.log_sum(x[..., :-1], y[..., 1:]).max(axis=-1) / (order[..., 0] - 1)
     bounded: Floats = np.clip(found, 0.0, loss.ceiling(sigma, order[..., 0]))
     return bounded
-
-
-def phi(x: arb) -> arb:
-    return (-x / arb(2).sqrt()).erfc() / 2
 
 
 @pytest.mark.parametrize(("total", "classes", "sigma"), [(12, 2, 2.0), (9, 3, 1.5), (6, 4, 4.0), (5, 5, 9.0)])

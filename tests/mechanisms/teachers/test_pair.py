@@ -19,6 +19,7 @@ from snugdp.mechanisms.teachers.distance_test import Ballots, labelling_for
 from snugdp.mechanisms.teachers.pair import Composer, composer_for, pair
 from snugdp.numerics.balls import ball, precision
 from snugdp.numerics.rationals import float_down
+from tests.mechanisms.noisy_votes import phi
 
 Floats = NDArray[np.float64]
 
@@ -35,11 +36,6 @@ def losses(composer: Composer) -> Floats:
 
 def laws(composer: Composer) -> tuple[Floats, Floats]:
     return pair(composer.edges, composer.shift, composer.step, reach(composer))
-
-
-def phi(x: arb) -> arb:
-    """The standard normal distribution function."""
-    return (-x / arb(2).sqrt()).erfc() / 2
 
 
 def exact_lattice_profile(composer: Composer, z: float) -> list[arb]:
