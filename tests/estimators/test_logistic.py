@@ -30,15 +30,8 @@ from snugdp.estimators.base import Promise
 from snugdp.estimators.targets import ClassTarget, LabelBounds
 from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Logistic
-from tests.estimators.checks import (
-    CANARY,
-    ROWS,
-    SECRET,
-    assert_nothing_kept,
-    assert_refused_in_silence,
-    each_strange_cell,
-    no_warnings,
-)
+from tests.estimators import checks
+from tests.estimators.checks import CANARY, ROWS, SECRET
 from tests.estimators.test_check_estimator import failures
 from tests.estimators.tiny import Tiny
 
@@ -152,7 +145,7 @@ def test_degenerate_tables_are_fitted_like_any_other(method: str) -> None:
     ]  # fmt: skip
     seen = set()
     for rows, labels in tables:
-        with no_warnings():
+        with checks.no_warnings():
             model: Any = LogisticRegression(method=method, classes=["no", "yes"], x_norm=2).fit(rows, labels)
             assert np.isfinite(model.predict_proba(np.vstack([X, X * np.inf]))).all()
         seen.add(
@@ -323,7 +316,7 @@ def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, classes: list[str]) -
         columns: dict[str, Any] = {"a": Number(0, 10), "b": Number(0, 10), "y": Category(classes)}
         bounds = {"schema": Schema(columns, target="y"), "classes": None, "x_norm": None}
     model = rehearsal(method=tiny, noise=None, ledger=MemoryLedger(9, 0.1), **bounds)
-    assert_nothing_kept(model.fit, table, kind)
+    checks.assert_nothing_kept(model.fit, table, kind)
 
 
 @pytest.mark.parametrize("kind", ["text", "lengths", "nested", "wide"])
@@ -331,10 +324,10 @@ def test_no_error_or_warning_quotes_a_label(kind: str) -> None:
     X, y = table()
     rows: Any = {"text": np.full((ROWS, 2), SECRET), "lengths": X[1:], "nested": X[None]}.get(kind, X)
     target = np.full((ROWS, 2), SECRET) if kind == "wide" else y
-    assert_refused_in_silence(lambda: rehearsal(x_norm=10, noise=None).fit(rows, target))
+    checks.assert_refused_in_silence(lambda: rehearsal(x_norm=10, noise=None).fit(rows, target))
 
 
-@each_strange_cell
+@checks.each_strange_cell
 def test_no_cell_and_no_label_raises_or_warns(strange: Any) -> None:
     cells = np.zeros((12, 2), dtype=object)
     cells[3, 1] = strange
@@ -342,7 +335,7 @@ def test_no_cell_and_no_label_raises_or_warns(strange: Any) -> None:
     labels[5] = strange
     frame = pd.DataFrame({"a": cells[:, 0], "b": cells[:, 1]})
     schema = Schema({"a": Number(0, 10), "b": Number(0, 10), "y": Category(["no", "yes"])}, target="y")
-    with no_warnings():
+    with checks.no_warnings():
         for rows in (cells.tolist(), cells, frame):
             assert rehearsal().fit(rows, labels).released_
         assert rehearsal().fit(frame, pd.Series(labels, dtype=object)).released_

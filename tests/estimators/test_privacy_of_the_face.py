@@ -13,17 +13,8 @@ import pyarrow as pa
 import pytest
 
 from snugdp import LinearRegression, MemoryLedger, Number, Schema, Simulation
-from tests.estimators.checks import (
-    CANARY,
-    ROWS,
-    SECRET,
-    assert_nothing_kept,
-    assert_number_of_rows_does_not_show,
-    assert_refused_in_silence,
-    each_strange_cell,
-    no_warnings,
-    shows,
-)
+from tests.estimators import checks
+from tests.estimators.checks import CANARY, ROWS, SECRET
 
 SCHEMA = Schema({"a": Number(0, 10), "b": Number(0, 10), "y": Number(0, 10)}, target="y")
 
@@ -41,8 +32,8 @@ def test_the_search_finds_what_is_there() -> None:
         pickle.dumps(ROWS),
         pickle.dumps(np.int64(ROWS)),
     ):
-        assert shows(found)
-    assert not shows(repr(LinearRegression(x_norm=10, y_bound=10)))
+        assert checks.shows(found)
+    assert not checks.shows(repr(LinearRegression(x_norm=10, y_bound=10)))
 
 
 @pytest.mark.parametrize("refuse", [False, True])
@@ -50,7 +41,7 @@ def test_the_search_finds_what_is_there() -> None:
 def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, refuse: bool) -> None:
     bounds: dict[str, Any] = {"schema": SCHEMA} if kind == "schema" else {"x_norm": 10, "y_bound": 10}
     model = LinearRegression(method=tiny, proposals={"refuse": refuse}, ledger=MemoryLedger(9, 0.1), **bounds)
-    assert_nothing_kept(model.fit, table, kind)
+    checks.assert_nothing_kept(model.fit, table, kind)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "array", "text", "lengths", "nested", "complex"])
@@ -72,10 +63,10 @@ def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
         LinearRegression(method="adassp", x_norm=10, y_bound=10),
         LinearRegression(method="adassp", schema=SCHEMA),
     ):
-        assert_refused_in_silence(partial(model.fit, rows, target))
+        checks.assert_refused_in_silence(partial(model.fit, rows, target))
 
 
-@each_strange_cell
+@checks.each_strange_cell
 def test_no_cell_raises_or_warns(strange: Any) -> None:
     cells: Any = np.zeros((12, 2)).tolist()
     cells[3][1] = strange
@@ -85,7 +76,7 @@ def test_no_cell_raises_or_warns(strange: Any) -> None:
     targets[5] = strange
     model = LinearRegression(method="adassp", x_norm=10, y_bound=10, noise=Simulation(0))
     frame = pd.DataFrame({"a": array[:, 0], "b": array[:, 1]})
-    with no_warnings():
+    with checks.no_warnings():
         for rows in (cells, array, frame):
             assert model.fit(rows, targets).released_
             assert model.fit(rows, pd.Series(targets, dtype=object)).released_
@@ -108,7 +99,7 @@ def test_the_number_of_rows_does_not_show(method: str) -> None:
             seen.append((sorted(vars(fitted)), str(fitted.plan_), *shown))
         return seen
 
-    assert_number_of_rows_does_not_show(public)
+    checks.assert_number_of_rows_does_not_show(public)
 
 
 def test_an_interrupted_fit_shows_no_row(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,5 +108,5 @@ def test_an_interrupted_fit_shows_no_row(tiny: str, monkeypatch: pytest.MonkeyPa
     model = LinearRegression(method=tiny, x_norm=10, y_bound=10, proposals={"theta": -1})
     with pytest.raises(ValueError, match="theta") as caught:
         model.fit(X, y)
-    assert not shows(str(caught.value))
+    assert not checks.shows(str(caught.value))
     assert not hasattr(model, "released_")

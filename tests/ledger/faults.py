@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -24,8 +25,28 @@ def die(*_: object) -> NoReturn:
     raise AssertionError("unreachable")
 
 
+def _end_with(write: int, work: Callable[[], object]) -> NoReturn:
+    """In a child: do this, write down what it returns, or its exception and 1 as exit code, and end."""
+    code = 1
+    try:
+        said = work()
+        os.write(write, str(said).encode() if said is not None else b"")
+        code = 0
+    except BaseException as error:
+        os.write(write, f"{type(error).__name__}: {error}".encode()[:60_000])
+    finally:
+        os._exit(code)
+
+
+def _ended(child: int, read: int) -> tuple[int, bytes]:
+    """How a child ended, and what it wrote."""
+    said = b"".join(iter(lambda: os.read(read, 65536), b""))
+    os.close(read)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+
+
 def in_child(work: Callable[[], object]) -> tuple[int, bytes]:
-    """Run this in a forked child; how it ended, and what it wrote with ``print`` or as bytes to be shown.
+    """Run this in a forked child; how it ended, and what it returned, as text.
 
     ``work`` returns text to be shown (or None). An exception shows as its type and text, and ends the child with 1.
     """
@@ -33,60 +54,44 @@ def in_child(work: Callable[[], object]) -> tuple[int, bytes]:
     child = os.fork()
     if child == 0:
         os.close(read)
-        code = 1
-        try:
-            said = work()
-            os.write(write, str(said).encode() if said is not None else b"")
-            code = 0
-        except BaseException as error:
-            os.write(write, f"{type(error).__name__}: {error}".encode()[:60_000])
-        finally:
-            os._exit(code)
+        _end_with(write, work)
     os.close(write)
-    said = b"".join(iter(lambda: os.read(read, 65536), b""))
-    os.close(read)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+    return _ended(child, read)
 
 
-def at_once(count: int, work: Callable[[int], object]) -> list[tuple[int, str]]:
+def at_once(count: int, work: Callable[[int], Iterator[object]]) -> list[tuple[int, str]]:
     """Run ``work(0)``, ..., in so many forked children that start at the same moment; how each ended and what it said.
 
-    ``work`` may return a generator: up to its first ``yield`` the child gets ready, the rest is the race.
+    Up to the first ``yield`` of ``work`` the child gets ready, the rest is the race.
     """
     ready, set_ready = os.pipe()
     go, start = os.pipe()
-    found: list[tuple[int, int]] = []
+
+    def race(number: int) -> object:
+        try:
+            steps = work(number)
+            next(steps)
+        finally:
+            os.write(set_ready, b"r")
+        os.read(go, 1)  # until the parent closes its end
+        return list(steps)[-1]
+
+    children: list[tuple[int, int]] = []
     for number in range(count):
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(start)
-            code = 1
-            try:
-                steps: Any = work(number)
-                next(steps)
-                os.write(set_ready, b"r")
-                os.read(go, 1)  # until the parent closes its end
-                os.write(write, str(list(steps)[-1]).encode())
-                code = 0
-            except BaseException as error:
-                os.write(write, f"{type(error).__name__}: {error}".encode()[:60_000])
-                os.write(set_ready, b"r")
-            finally:
-                os._exit(code)
+            _end_with(write, functools.partial(race, number))
         os.close(write)
-        found.append((child, read))
+        children.append((child, read))
     for _ in range(count):
         os.read(ready, 1)
     os.close(start)
-    ends = []
-    for child, read in found:
-        said = b"".join(iter(lambda read=read: os.read(read, 65536), b"")).decode()  # type: ignore[misc]
-        os.close(read)
-        ends.append((os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said))
+    ends = [_ended(child, read) for child, read in children]
     for handle in (ready, set_ready, go):
         os.close(handle)
-    return ends
+    return [(code, said.decode()) for code, said in ends]
 
 
 def in_threads(count: int, work: Callable[[int], object]) -> list[BaseException]:

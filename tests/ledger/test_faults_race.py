@@ -23,21 +23,26 @@ def raced(work: Callable[[int], Iterator[object]]) -> list[str]:
     return [said for _, said in ends]
 
 
+def spender(where: Where, *costs: Cost) -> Callable[[int], Iterator[object]]:
+    """Charges each of these costs again and again, until it is refused; says how often it was granted."""
+
+    def work(number: int) -> Iterator[object]:
+        own, granted = Ledger.open(where.address), 0
+        yield None
+        for each in costs:
+            with suppress(BudgetExceededError):
+                for _ in range(11):
+                    own.charge(each, f"a unit for {number}")
+                    granted += 1
+        yield granted
+
+    return work
+
+
 def test_the_last_units(where: Where) -> None:
     with made(where, Budget(2)) as ledger:
         ledger.charge(Cost(epsilon=1), "before")
-
-        def work(number: int) -> Iterator[object]:
-            own, granted = Ledger.open(where.address), 0
-            yield None
-            with suppress(BudgetExceededError):
-                for _ in range(11):
-                    own.charge(TENTH, f"a unit for {number}")
-                    granted += 1
-            yield granted
-
-        said = raced(work)
-        assert sum(map(int, said)) == 10
+        assert sum(map(int, raced(spender(where, TENTH)))) == 10
         assert ledger.spent == Cost(epsilon=2)
         assert ledger.verify().charges == 11
 
@@ -46,20 +51,9 @@ def test_the_last_units(where: Where) -> None:
 def test_the_last_gaussian_units(where: Where, budget: Budget | Cost) -> None:
     """The boxes are fixed once, by whoever is first."""
     with made(where, budget) as ledger:
-
-        def work(number: int) -> Iterator[object]:
-            own, granted = Ledger.open(where.address), 0
-            yield None
-            for each in (Cost(mu="0.05"), Cost(mu="0.04"), Cost(mu="0.06")):
-                with suppress(BudgetExceededError):
-                    for _ in range(5):
-                        own.charge(each, f"a unit for {number}")
-                        granted += 1
-            yield granted
-
-        said = raced(work)
+        granted = sum(map(int, raced(spender(where, Cost(mu="0.05"), Cost(mu="0.04"), Cost(mu="0.06")))))
         found = ledger.verify()
-        assert found.charges == sum(map(int, said)) >= 10
+        assert found.charges == granted >= 10
         assert found.spent == sum((entry.cost for entry in ledger.entries()), Cost())
         if isinstance(budget, Budget):
             assert found.spent.fits(budget)

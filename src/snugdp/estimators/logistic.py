@@ -55,13 +55,8 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         How to select; see ``Selection``.
     rows : int, optional
         A public guess of the number of rows.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
-        ledger, fits are not counted against any budget.**
-    noise, random_state, progress
-        As in ``LinearRegression``.
-    neighbours : {"add_remove"}, default="add_remove"
-        The only relation with a proof.
+    ledger, noise, random_state, progress, neighbours
+        As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
     ----------

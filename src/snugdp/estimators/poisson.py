@@ -41,13 +41,8 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
         larger rate costs more noise, a smaller one saves none.
     method, schema, x_norm, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
-        ledger, fits are not counted against any budget.**
-    noise, random_state, progress
-        As in ``LinearRegression``.
-    neighbours : {"add_remove"}, default="add_remove"
-        The only relation with a proof.
+    ledger, noise, random_state, progress, neighbours
+        As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
     ----------

@@ -22,18 +22,8 @@ from snugdp.estimators.pate.teachers import Scattered, Tolerance, vote
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.tables.cells import groups as people
 from tests.effort import often, repeated
-from tests.estimators.checks import (
-    CANARY,
-    ROWS,
-    SECRET,
-    assert_nothing_kept,
-    assert_number_of_rows_does_not_show,
-    assert_refused_in_silence,
-    contained,
-    each_strange_cell,
-    everything,
-    no_warnings,
-)
+from tests.estimators import checks
+from tests.estimators.checks import CANARY, ROWS, SECRET
 
 pytestmark = pytest.mark.usefixtures("plain")
 PUBLIC = np.random.default_rng(2).uniform(-1, 1, (40, 3))
@@ -247,9 +237,9 @@ def test_nothing_of_the_rows_is_kept(kind: str, gap: Any) -> None:
         X[::2, 0] = -CANARY
         return X, np.arange(ROWS) % 2
 
-    model = model_of(queries=contained(PUBLIC, kind), ledger=MemoryLedger(9, 0.1), gap=gap)
+    model = model_of(queries=checks.contained(PUBLIC, kind), ledger=MemoryLedger(9, 0.1), gap=gap)
     people = [f"{SECRET} {place}" for place in range(ROWS)]
-    assert_nothing_kept(partial(model.fit, groups=people), table, kind, largest=math.inf)
+    checks.assert_nothing_kept(partial(model.fit, groups=people), table, kind, largest=math.inf)
 
 
 @pytest.mark.parametrize("kind", ["ragged", "nested", "lengths", "groups"])
@@ -261,7 +251,7 @@ def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
         "lengths": X[1:],
     }.get(kind, X)
     groups = [SECRET] if kind == "groups" else None
-    assert_refused_in_silence(lambda: model_of().fit(rows, y, groups=groups))
+    checks.assert_refused_in_silence(lambda: model_of().fit(rows, y, groups=groups))
 
 
 @pytest.mark.parametrize("kind", ["complex", "objects", "labels"])
@@ -269,11 +259,11 @@ def test_no_type_of_an_array_raises_or_warns(kind: str) -> None:
     """One row gives it to all rows: nothing may be refused by it. But numpy's text, see test_pate_cells."""
     X, y = made(30)
     rows = {"complex": X + 1j, "objects": np.full((30, 3), SECRET, dtype=object)}.get(kind, X)
-    with no_warnings():
+    with checks.no_warnings():
         assert model_of().fit(rows, np.array([SECRET] * 30) if kind == "labels" else y).released_
 
 
-@each_strange_cell
+@checks.each_strange_cell
 def test_no_cell_label_or_group_raises_or_warns(strange: Any) -> None:
     X, y = made(30)
     array = X.astype(object)
@@ -282,7 +272,7 @@ def test_no_cell_label_or_group_raises_or_warns(strange: Any) -> None:
     labels[5] = strange
     groups: Any = list(range(30))
     groups[7] = strange
-    with no_warnings():
+    with checks.no_warnings():
         assert model_of().fit(array, labels).released_
         assert model_of().fit(array.tolist(), pd.Series(labels, dtype=object), groups=groups).released_
         frame, queries = pd.DataFrame(array, columns=list("abc")), pd.DataFrame(PUBLIC, columns=list("abc"))
@@ -296,7 +286,7 @@ def test_the_number_of_rows_does_not_show() -> None:
         assert seen[0] == seen[1]
         return seen
 
-    assert_number_of_rows_does_not_show(public)
+    checks.assert_number_of_rows_does_not_show(public)
 
 
 def test_broken_workers_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,4 +311,4 @@ def test_labels_outside_the_list_are_nobodys(ballots: list[Any]) -> None:
     model = model_of(noise=Simulation(1)).fit(X, labels)
     assert sum(len(rows) for rows, _, _ in ballots) == 90
     assert model.classes_.tolist() == [0, 1]
-    assert not any("rare" in str(value) for value in everything(model, set()))
+    assert not any("rare" in str(value) for value in checks.everything(model, set()))

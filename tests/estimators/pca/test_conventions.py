@@ -11,16 +11,8 @@ import polars as pl
 import pytest
 
 from snugdp import PCA, Number, Schema, Simulation
-from tests.estimators.checks import (
-    CANARY,
-    ROWS,
-    SECRET,
-    assert_nothing_kept,
-    assert_number_of_rows_does_not_show,
-    assert_refused_in_silence,
-    each_strange_cell,
-    no_warnings,
-)
+from tests.estimators import checks
+from tests.estimators.checks import CANARY, ROWS, SECRET
 from tests.estimators.test_check_estimator import failures
 
 SCHEMA = Schema({"a": Number(0, 10), "b": Number(0, 10)})
@@ -43,7 +35,7 @@ def test_nothing_of_the_rows_is_kept(method: str, kind: str) -> None:
 
     bounds: dict[str, Any] = {"schema": SCHEMA} if kind == "schema" else {"x_norm": 10}
     model = PCA(1, method=method, noise=Simulation(1), rows=5, **bounds)  # seeded: digits of noise are no accident
-    assert_nothing_kept(model.fit, table, kind)
+    checks.assert_nothing_kept(model.fit, table, kind)
 
 
 @pytest.mark.parametrize("kind", ["polars", "array", "nested", "complex"])
@@ -56,17 +48,17 @@ def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
         "complex": X + 1j * CANARY,
     }[kind]
     for model in (PCA(1, x_norm=10), PCA(1, schema=SCHEMA)):
-        assert_refused_in_silence(partial(model.fit, rows))
+        checks.assert_refused_in_silence(partial(model.fit, rows))
 
 
-@each_strange_cell
+@checks.each_strange_cell
 def test_no_cell_raises_or_warns(strange: Any) -> None:
     cells: Any = np.zeros((12, 2)).tolist()
     cells[3][1] = strange
     array = np.zeros((12, 2), dtype=object)
     array[3, 1] = strange
     table = pd.DataFrame({"a": array[:, 0], "b": array[:, 1]})
-    with no_warnings():
+    with checks.no_warnings():
         for center in ("bounds", "private", [1, 2]):
             for rows in (cells, array, table):
                 model = PCA(1, x_norm=10, center=center, noise=Simulation(0)).fit(rows)
@@ -78,7 +70,7 @@ def test_no_cell_raises_or_warns(strange: Any) -> None:
 def test_no_cell_of_a_wide_or_masked_array_warns() -> None:
     wide = np.full((12, 2), np.longdouble("1e4000"))
     masked = np.ma.MaskedArray(wide, mask=np.eye(12, 2, dtype=bool))
-    with no_warnings():
+    with checks.no_warnings():
         for rows in (wide, masked):
             model = PCA(2, x_norm=10, noise=Simulation(0)).fit(rows)
             assert np.isfinite(model.transform(rows)).all()
@@ -100,4 +92,4 @@ def test_the_number_of_rows_does_not_show(method: str, center: str) -> None:
             seen.append((sorted(vars(model)), str(model.plan_), *shown))
         return seen
 
-    assert_number_of_rows_does_not_show(public)
+    checks.assert_number_of_rows_does_not_show(public)

@@ -31,16 +31,8 @@ from snugdp import (
     SparseLinearRegression,
     SparseLogisticRegression,
 )
-from tests.estimators.checks import (
-    CANARY,
-    ROWS,
-    assert_nothing_kept,
-    assert_number_of_rows_does_not_show,
-    contained,
-    each_strange_cell,
-    no_warnings,
-    shows,
-)
+from tests.estimators import checks
+from tests.estimators.checks import CANARY, ROWS
 from tests.estimators.test_check_estimator import VALUES, failures
 
 CLASSES = ["no", "yes"]
@@ -314,7 +306,7 @@ def test_a_seed_is_a_rehearsal() -> None:
 @pytest.mark.parametrize("selection", ["gumbel", "votes"])
 def test_nothing_of_the_rows_is_kept(kind: str, selection: str) -> None:
     model = line(method="adassp", selection=selection, ledger=MemoryLedger(9, 0.1))
-    assert_nothing_kept(model.fit, lambda: (np.full((ROWS, 4), CANARY), np.full(ROWS, CANARY)), kind)
+    checks.assert_nothing_kept(model.fit, lambda: (np.full((ROWS, 4), CANARY), np.full(ROWS, CANARY)), kind)
 
 
 @pytest.mark.parametrize("selection", ["gumbel", "votes"])
@@ -324,15 +316,15 @@ def test_the_number_of_rows_does_not_show(selection: str) -> None:
         seen = []
         for kind in ("array", "csr", "pandas"):
             for model, target in ((line(method="adassp"), y), (labelled(method="objective"), labels)):
-                fitted = model.set_params(selection=selection).fit(contained(X, kind), target)
+                fitted = model.set_params(selection=selection).fit(checks.contained(X, kind), target)
                 names = sorted(vars(fitted)) if fitted.released_ and selection == "gumbel" else []
                 seen.append((str(fitted.plan_), names))
         return seen
 
-    assert_number_of_rows_does_not_show(public)
+    checks.assert_number_of_rows_does_not_show(public)
 
 
-@each_strange_cell
+@checks.each_strange_cell
 def test_no_cell_raises_or_warns(strange: Any) -> None:
     cells: Any = np.zeros((12, 4)).tolist()
     cells[3][1] = strange
@@ -340,7 +332,7 @@ def test_no_cell_raises_or_warns(strange: Any) -> None:
     targets[5] = strange
     words: Any = ["yes", "no"] * 6
     words[4] = strange
-    with no_warnings():
+    with checks.no_warnings():
         model = line(method="adassp", noise=Simulation(0))
         assert model.fit(cells, targets).released_
         assert np.isfinite(model.predict(cells)).all()
@@ -355,7 +347,7 @@ def test_errors_name_no_length() -> None:
     for rows in (np.ones((ROWS, 4)), sp.csr_matrix(np.ones((ROWS, 4))), pd.DataFrame(np.ones((ROWS, 4)))):
         with pytest.raises(ValueError, match="inconsistent") as caught:
             line().fit(rows, np.ones(ROWS - 1))
-        assert not shows(str(caught.value))
+        assert not checks.shows(str(caught.value))
 
 
 def test_scikit_learns_battery() -> None:

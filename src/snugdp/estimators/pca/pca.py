@@ -86,13 +86,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         For "crossing": whether to get all components right as one subspace, or each of them.
     rows : int, optional
         The number of rows, if it is public; otherwise a hundredth of mu**2 pays for releasing it.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
-        ledger, fits are not counted against any budget.**
-    noise, random_state, progress
-        As in ``LinearRegression``.
-    neighbours : {"add_remove"}, default="add_remove"
-        The only relation with a proof.
+    ledger, noise, random_state, progress, neighbours
+        As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
     ----------

@@ -70,13 +70,8 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Public settings of the method, as in ``LinearRegression``, without lists.
     rows : int, optional
         A public guess of the number of rows.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
-        ledger, fits are not counted against any budget.**
-    noise, random_state, progress
-        As in ``LinearRegression``.
-    neighbours : {"add_remove"}, default="add_remove"
-        The only relation with a proof.
+    ledger, noise, random_state, progress, neighbours
+        As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
     ----------
@@ -184,13 +179,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         As in ``LogisticRegression``; "output" tests the curvature on the selected columns.
     selection, selection_share, blocks, schema, x_bound, x_norm, row_norm, fit_intercept, proposals, rows
         As in ``SparseLinearRegression``.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger that every fit is charged to, or its path or URL; details in ``LinearRegression``. **Without a
-        ledger, fits are not counted against any budget.**
-    noise, random_state, progress
-        As in ``LinearRegression``.
-    neighbours : {"add_remove"}, default="add_remove"
-        The only relation with a proof.
+    ledger, noise, random_state, progress, neighbours
+        As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
     ----------

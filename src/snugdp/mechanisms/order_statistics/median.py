@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import math
 
-from snugdp.mechanisms.order_statistics.windows import (
-    Bound,
-    Distance,
-    Number,
-    Ordered,
-    above,
-    check_range,
-    least,
-    value_at,
-)
+from snugdp.mechanisms.order_statistics import windows
+from snugdp.mechanisms.order_statistics.windows import Bound, Distance, Number, Ordered
 
 
 def value(ordered: Ordered, lower: Number) -> Number:
@@ -23,7 +15,7 @@ def value(ordered: Ordered, lower: Number) -> Number:
     >>> value(np.array([3, 5, 9, 9]), 0)
     5
     """
-    return value_at(ordered, (ordered.size + 1) // 2, lower, lower)
+    return windows.value_at(ordered, (ordered.size + 1) // 2, lower, lower)
 
 
 def distance(ordered: Ordered, lower: Number, upper: Number, beta: Bound) -> Distance:
@@ -38,15 +30,15 @@ def distance(ordered: Ordered, lower: Number, upper: Number, beta: Bound) -> Dis
     >>> distance(np.array([], dtype=np.int64), 0, 7, 3)
     0
     """
-    check_range(ordered, lower, upper)
-    exceeds = above(ordered, beta)
+    windows.check_range(ordered, lower, upper)
+    exceeds = windows.above(ordered, beta)
     size = ordered.size
 
     def bad(k: int) -> bool:
         start = (size - k) // 2  # 2
-        right = value_at(ordered, start + k + 1, lower, upper)
-        return exceeds(right - value_at(ordered, start, lower, upper))  # 3
+        right = windows.value_at(ordered, start + k + 1, lower, upper)
+        return exceeds(right - windows.value_at(ordered, start, lower, upper))  # 3
 
     if not bad(size):  # 1
         return math.inf
-    return least(bad, size)  # 4
+    return windows.least(bad, size)  # 4

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from snugdp.mechanisms.order_statistics.windows import (
-    Bound,
-    Distance,
-    Number,
-    Ordered,
-    above,
-    check_range,
-    value_at,
-    window_distance,
-)
+from snugdp.mechanisms.order_statistics import windows
+from snugdp.mechanisms.order_statistics.windows import Bound, Distance, Number, Ordered
 
 
 def value(ordered: Ordered, rank: int, lower: Number) -> Number:
@@ -24,7 +16,7 @@ def value(ordered: Ordered, rank: int, lower: Number) -> Number:
     if ordered.size == 0:
         return lower
     _check_rank(ordered, rank)
-    return value_at(ordered, rank, lower, lower)
+    return windows.value_at(ordered, rank, lower, lower)
 
 
 def distance(ordered: Ordered, rank: int, lower: Number, upper: Number, beta: Bound) -> Distance:
@@ -39,12 +31,12 @@ def distance(ordered: Ordered, rank: int, lower: Number, upper: Number, beta: Bo
     >>> distance(np.array([1, 1, 3]), 1, 0, 7, 7)
     inf
     """
-    check_range(ordered, lower, upper)
-    exceeds = above(ordered, beta)
+    windows.check_range(ordered, lower, upper)
+    exceeds = windows.above(ordered, beta)
     if ordered.size == 0:
         return float("inf")
     _check_rank(ordered, rank)
-    return window_distance(ordered, lower, upper, first=rank - 1, span=1, exceeds=exceeds)
+    return windows.window_distance(ordered, lower, upper, first=rank - 1, span=1, exceeds=exceeds)
 
 
 def _check_rank(ordered: Ordered, rank: int) -> None:

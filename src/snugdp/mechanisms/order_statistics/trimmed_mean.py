@@ -7,15 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from snugdp.mechanisms.order_statistics.windows import (
-    Bound,
-    Distance,
-    Number,
-    Ordered,
-    above,
-    check_range,
-    window_distance,
-)
+from snugdp.mechanisms.order_statistics import windows
+from snugdp.mechanisms.order_statistics.windows import Bound, Distance, Number, Ordered
 
 _HALF = 32  # bits: with fewer than 2**31 rows neither half of the sum can leave int64
 
@@ -55,14 +48,14 @@ def distance(ordered: Ordered, trim: int, lower: Number, upper: Number, beta: Bo
     >>> distance(np.array([1, 4, 5, 6, 9]), 1, 0, 10, Fraction(5, 3))
     1
     """
-    check_range(ordered, lower, upper)
+    windows.check_range(ordered, lower, upper)
     count = remaining(ordered, trim)
     if ordered.dtype.kind == "i" and beta < math.inf:
-        exceeds = above(ordered, total_bound(beta, count))  # 2
+        exceeds = windows.above(ordered, total_bound(beta, count))  # 2
     else:
-        ratio = above(ordered, beta)
+        ratio = windows.above(ordered, beta)
         exceeds = lambda width: ratio(width / count)  # noqa: E731
-    return window_distance(ordered, lower, upper, first=trim, span=count, exceeds=exceeds)  # 3
+    return windows.window_distance(ordered, lower, upper, first=trim, span=count, exceeds=exceeds)  # 3
 
 
 def total_bound(beta: Bound, count: int) -> int:
