@@ -94,7 +94,7 @@ def test_what_cannot_be_written_is_said_before_the_audit(tmp_path: Path, monkeyp
 
 
 class Tags(HTMLParser):
-    VOID = frozenset({"meta", "br", "path", "circle"})
+    VOID = frozenset({"meta", "br", "path"})
 
     def __init__(self) -> None:
         super().__init__()
