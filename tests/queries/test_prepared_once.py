@@ -76,3 +76,11 @@ def test_a_fit_reads_its_classes_once(counts: Counter[str], monkeypatch: pytest.
     model.fit(X, X[:, 0] > 0)
     assert counts["classes"] == 1
     assert not [name for name in vars(model) if "during" in name]
+
+
+def test_a_list_that_changes_later_changes_no_answer() -> None:
+    labels = ["a", "b"]
+    vote = snugdp.Vote(candidates=labels, epsilon=8)
+    mode = snugdp.Mode(categories=labels, epsilon=8, delta=1e-6)
+    labels.reverse()
+    assert vote.release(["a"] * 500).value == mode.release(["a"] * 500).value == "a"

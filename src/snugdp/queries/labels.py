@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -66,6 +67,7 @@ class Mode(Query[Label]):
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", copy(self.categories))  # a list may change later
         self._names  # noqa: B018  invalid labels are refused here, before any data are seen
         require_delta(self._budget)
 
@@ -129,6 +131,7 @@ class Vote(Query[Label]):
     test_share: Real = 0.5
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", copy(self.candidates))  # a list may change later
         self._names  # noqa: B018  invalid labels are refused here, before any data are seen
         share_of(self.test_share)
         if self._budget.delta > Fraction(1, 2):

@@ -148,10 +148,12 @@ class RobustQuery(Query[float]):
     def _prepare(self, rows: int | None) -> Prepared:
         """Proposal, mechanism and plan, from public quantities alone; once for each number of rows."""
         last = self._last_prepared
-        if rows not in last:
-            last.clear()
-            last[rows] = self._prepared_for(rows)
-        return last[rows]
+        prepared = last.get(rows)
+        if prepared is None:
+            prepared = self._prepared_for(rows)
+            last.clear()  # perhaps what another thread has just prepared
+            last[rows] = prepared
+        return prepared
 
     def _prepared_for(self, rows: int | None) -> Prepared:
         summary, unit = self._summary(rows), self._grid.unit
