@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -330,6 +331,40 @@ def test_what_cannot_be_stored_is_not_said_either(trouble: Any) -> None:
     shelf.full = False
     outcome = ReleaseContext(noise, shelf).pay(PLAN, walk)
     assert outcome.value == drawn[0]
+    assert len(drawn) == 1
+
+
+class StubbornError(OSError):
+    """It raises another one of its kind when it is asked what it is."""
+
+    @property
+    def __class__(self) -> Any:
+        raise StubbornError(*self.args)
+
+
+@pytest.mark.parametrize("trouble", [OSError, StubbornError])
+def test_a_process_that_cannot_import_any_more_says_nothing_either(
+    trouble: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With too many open files neither the storing nor an import in its handler succeeds."""
+    drawn: list[Any] = []
+
+    class Exhausted(Full):
+        def settle(self, receipt: Any, body: str | None) -> str | None:
+            for name in ("book", "view"):
+                monkeypatch.setitem(sys.modules, f"snugdp.ledger.{name}", None)
+            return super().settle(receipt, body)
+
+    shelf, noise = Exhausted(), Exact()
+    shelf.trouble = trouble
+
+    def walk(*_: object) -> StoredOutcome:
+        drawn.append(counted(noise)(None).value)
+        return StoredOutcome(refused=False, value=drawn[0])
+
+    _, error = ended(lambda: ReleaseContext(noise, shelf).pay(PLAN, walk))
+    assert type(error) is LedgerError
+    assert (error.__cause__, error.__context__) == (None, None)
     assert len(drawn) == 1
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from snugdp.secrecy.secret import PrivateComputationError, Secret, unwrap
+from snugdp.secrecy.secret import PrivateComputationError, RehearsalEnded, Secret, unwrap
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,15 @@ def test_a_failure_inside_carries_no_values() -> None:
     assert error.__cause__ is None
     assert error.__context__ is None
     assert "987654" not in "".join(traceback.format_exception(error))
+
+
+def test_an_error_does_not_choose_its_own_class() -> None:
+    class DisguisedError(ValueError):
+        __class__: Any = property(lambda _: RehearsalEnded)
+
+    def disguised(value: str) -> None:
+        raise DisguisedError(value)
+
+    assert isinstance(DisguisedError(), RehearsalEnded)
+    with pytest.raises(PrivateComputationError):
+        Secret("987654").map(disguised)

@@ -60,6 +60,7 @@ class Purchase:
         self, pay: Callable[[], Receipt | None], keeper: Keeper | None, walk: Callable[[Receipt], StoredOutcome]
     ) -> None:
         self._pay, self._keeper = pay, keeper
+        self._ours = keeper is not None and _is_ours(keeper)  # known beforehand: an import may fail
         self._walk: Callable[[Receipt], StoredOutcome] | None = walk
         self._receipt: Receipt | None = None
         self._kept, self._drawn, self._interrupted = StoredOutcome(refused=True), False, False
@@ -106,12 +107,9 @@ class Purchase:
         """
         if self._walk is not None and not self._others:
             return error
-        if isinstance(error, KeyboardInterrupt):
+        if issubclass(type(error), KeyboardInterrupt):  # isinstance would ask the error for its class
             return KeyboardInterrupt()
-        from snugdp.ledger.book import Ledger
-        from snugdp.ledger.view import View
-
-        if type(self._keeper) is not Ledger and type(self._keeper) is not View:
+        if not self._ours:
             return None
         kind = next((kind for kind in LEDGER_ERRORS if type(error) is kind), None)
         said = error.args[0] if kind is not None and error.args else None
@@ -164,6 +162,14 @@ class Purchase:
 
 
 _UNSTORED: dict[Hashable, Purchase] = {}  # what was begun in this process and is not known to be stored
+
+
+def _is_ours(keeper: Keeper) -> bool:
+    """Whether it is a ledger of this library: what these say does not quote what they could not store."""
+    from snugdp.ledger.book import Ledger
+    from snugdp.ledger.view import View
+
+    return type(keeper) is Ledger or type(keeper) is View
 
 
 def _ended(walk: Callable[[Receipt], StoredOutcome], receipt: Receipt) -> tuple[StoredOutcome, bool]:

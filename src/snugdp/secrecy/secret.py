@@ -49,7 +49,8 @@ class Secret(Generic[T_co]):
 
         What it warns of is dropped, and what it raises becomes a ``PrivateComputationError`` without a cause, for both
         may depend on the value. That holds for every exception, ``SystemExit`` and panics of native libraries too;
-        only an interrupt by the user goes on, as a new one. What it prints, logs or writes is not covered.
+        only an interrupt by the user goes on, as a new one, and ``RehearsalEnded``. What it prints, logs or writes is
+        not covered.
         """
         interrupted = False
         try:
@@ -57,9 +58,10 @@ class Secret(Generic[T_co]):
                 return Secret(function(self._value))
         except KeyboardInterrupt:
             interrupted = True
-        except BaseException as error:
-            if isinstance(error, RehearsalEnded):
-                raise
+        except RehearsalEnded:
+            raise
+        except BaseException:
+            pass
         # Raised outside the handler, so that no traceback, cause or context carries private values.
         if interrupted:
             raise KeyboardInterrupt

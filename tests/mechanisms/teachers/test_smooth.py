@@ -209,3 +209,6 @@ def test_bad_tests_are_refused() -> None:
             small_test(**changes)
     with pytest.raises(ValueError, match="two classes"):
         replace(small_test(), classes=1)
+    with pytest.raises(ValueError, match="too small for this limit"):
+        small_test(sigma=Fraction(1, 50), limit=Fraction(2049))
+    assert small_test(sigma=Fraction(1, 50)).limit < 1  # such losses are above the limit, by however much

@@ -33,6 +33,7 @@ THEOREM = theorem("labels-smooth/1")
 ORDERS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 24.0, 28.0, 34.0, 40.0)
 _SHRINK = 1 - 2.0**-20  # of beta, so that S as computed is beta-smooth
 _GROW = 1 + 2.0**-30  # of S, for the floats in it
+_HIGHEST = 2**11  # nats: floats hold the loss of a label to a unit up to here
 _REST = 2.0**-38  # of the largest loss, added to S for the floats in the loss
 
 
@@ -67,6 +68,8 @@ class SmoothTest:
             raise ValueError("failure must be below delta, and delta below 1: a tenth of delta is typical")
         if min(self.teachers, self.queries) < 1 or self.classes < 2:
             raise ValueError("a test of labels needs at least one teacher, one query and two classes")
+        if self.limit > _HIGHEST and self.order > _HIGHEST * self.sigma**2:
+            raise ValueError("sigma is too small for this limit: floats do not hold such losses to a unit")
         if self._bound.order != self.order:  # making the bound refuses an order that is too high for beta
             raise ValueError("order is too high for beta")
 
