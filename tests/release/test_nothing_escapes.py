@@ -338,7 +338,7 @@ class StubbornError(OSError):
     """It raises another one of its kind when it is asked what it is."""
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # type: ignore[misc]
         raise StubbornError(*self.args)
 
 
