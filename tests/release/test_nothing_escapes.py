@@ -337,8 +337,8 @@ def test_what_cannot_be_stored_is_not_said_either(trouble: Any) -> None:
 class StubbornError(OSError):
     """It raises another one of its kind when it is asked what it is."""
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         raise StubbornError(*self.args)
 
 
