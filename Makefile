@@ -1,7 +1,7 @@
 # Every target creates what it needs in .venv and reuses it: the second run starts at once.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -24,26 +24,26 @@ lint: .venv/dev.stamp  ## ruff
 types: .venv/dev.stamp  ## mypy --strict
 	$(BIN)/mypy
 
-unit: .venv/dev.stamp  ## the tests alone
+unit: .venv/test.stamp  ## the tests alone
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
-slow: .venv/dev.stamp  ## mutants, self-audit, site, wheel, browser, repeated kills: the second half of .ci/run
+slow: .venv/test.stamp  ## mutants, self-audit, site, wheel, browser, repeated kills: the second half of .ci/run
 	SNUGDP_EFFORT=slow $(BIN)/pytest -q -n 2 --dist worksteal -m '(slow or repeated) and not nightly'
 
-nightly: .venv/dev.stamp  ## every test with every repetition, and the paper's figures: hours
+nightly: .venv/test.stamp  ## every test with every repetition, and the paper's figures: hours
 	SNUGDP_EFFORT=nightly $(BIN)/pytest -q -n 2 --dist worksteal -m 'slow or repeated or nightly'
 
 docs: .venv/docs.stamp  ## the documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
-bench: .venv/dev.stamp  ## side by side with peers, one thread, into docs/benchmarks.md; DATA=FOLDER, SLOW=1, ONLY=noise
+bench: .venv/test.stamp  ## side by side with peers, one thread, into docs/benchmarks.md; DATA=FOLDER, SLOW=1, ONLY=noise
 	$(BIN)/python tools/bench_page.py $(if $(DATA),--data "$(DATA)") $(if $(SLOW),--slow) $(if $(ONLY),--only "$(ONLY)")
 
-audit: .venv/dev.stamp  ## the full study of every claim: about an hour
+audit: .venv/test.stamp  ## the full study of every claim: about an hour
 	$(BIN)/snugdp audit --full --report audit.html
 
-mutants: .venv/dev.stamp  ## every mistake on purpose, and who notices; ONLY="12 'ties as less'", MARKDOWN=docs/audit.md
+mutants: .venv/test.stamp  ## every mistake on purpose, and who notices; ONLY="12 'ties as less'", MARKDOWN=docs/audit.md
 	$(BIN)/python -m tests.mutants $(ONLY) $(if $(MARKDOWN),--markdown "$(MARKDOWN)")
 
 .venv/bin/python:
@@ -54,15 +54,19 @@ mutants: .venv/dev.stamp  ## every mistake on purpose, and who notices; ONLY="12
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml studies/pyproject.toml | .venv/bin/python
-	@command -v java >/dev/null || echo "no Java: the Spark tests will be skipped"
-	$(PIP) -e ".[dev$$(command -v java >/dev/null && echo ,spark)]" -e studies
+	$(PIP) -e ".[dev]" -e studies
 	@touch $@ .venv/core.stamp
+
+# Spark is large, and neither ruff nor mypy needs it: `make test` installs it beside them.
+.venv/test.stamp: .venv/dev.stamp
+	@if command -v java >/dev/null; then echo '$(PIP) -e ".[spark]"'; $(PIP) -e ".[spark]"; else echo "no Java: the Spark tests will be skipped"; fi
+	@touch $@
 
 .venv/docs.stamp: pyproject.toml | .venv/bin/python
 	$(PIP) -e ".[docs]"
 	@touch $@ .venv/core.stamp
 
-screenshots: .venv/dev.stamp  ## of the terminal and of the report, in docs/images/
+screenshots: .venv/test.stamp  ## of the terminal and of the report, in docs/images/
 	$(BIN)/python tools/docs_terminal.py
 	SNUGDP_SCREENSHOTS=docs/images $(BIN)/pytest -q tests/report/test_browser.py
 
