@@ -13,7 +13,6 @@ from tests.mutants.__main__ import score, table
 from tests.mutants.engine import Found, Verdict, judged
 from tests.mutants.patches import ROOT, TOPICS, Edit, Mutant, broken, mutants, parsed
 
-QUICK = ("noise", "sensitivity", "framework", "faces")  # topics; `make mutants` and the nights have all
 OK, ALARM = Found(True, "N", "a sum", "as claimed"), Found(False, "N", "a sum", "too much")
 
 
@@ -27,9 +26,8 @@ def test_every_patch_fits_the_library() -> None:
     assert broken(mutants()) == []
 
 
-@pytest.mark.parametrize(
-    "topic", [pytest.param(one, marks=pytest.mark.slow if one in QUICK else pytest.mark.nightly) for one in TOPICS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", TOPICS)
 def test_all_mutants_are_caught_but_those_that_are_known(topic: str) -> None:
     done = run(*(str(one.number) for one in mutants() if one.topic == topic))
     assert done.returncode == 0, done.stdout + done.stderr
