@@ -1,7 +1,5 @@
 """The researcher's entry point: the worked example of the documentation, its law and its mistakes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Decimal

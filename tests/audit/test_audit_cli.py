@@ -1,7 +1,5 @@
 """``snugdp audit`` and its page."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

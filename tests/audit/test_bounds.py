@@ -1,7 +1,5 @@
 """Intervals miss no more often than they say, and what is no number counts against the claim."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

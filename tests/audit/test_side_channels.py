@@ -1,7 +1,5 @@
 """Bad input shows nothing at any entry point, all are covered, and planted side channels of every kind are found."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

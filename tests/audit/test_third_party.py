@@ -1,7 +1,5 @@
 """Mechanisms of others: seen from outside, and drawn through our noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The demonstration: what it shows is true, and its files are those of the commands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

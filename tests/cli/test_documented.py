@@ -3,8 +3,6 @@
 The commands of the tutorials are run by ``tests/test_docs.py``, together with the rest of their pages.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

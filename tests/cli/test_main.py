@@ -1,7 +1,5 @@
 """The command line: the version is the package's, schemas and bounds tell nothing, benchmarks run."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands that read CSV: quoted line breaks by default, every line for itself on demand, and no charge in between."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Children that are killed, and histories that are forged: what the tests of faults share."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

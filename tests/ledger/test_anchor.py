@@ -1,7 +1,5 @@
 """The anchor: never behind what it was told, never a wrong answer, refused when in doubt."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

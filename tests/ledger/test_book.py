@@ -1,7 +1,5 @@
 """The ledger as its users meet it, on both stores."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import csv

@@ -1,7 +1,5 @@
 """Estimators paid from a ledger that outlives the process: clones, pickles and searches, each fit charged once."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Flipped bits and rewritten histories: refused, or nothing of what was spent and shown has changed."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """A full disk, a folder that cannot be written, clocks, forks and nonsense: a clear error, and nothing is lost."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

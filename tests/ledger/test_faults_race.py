@@ -1,7 +1,5 @@
 """Eight processes at once: one unit too much, or two outputs of one key, is a failure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Queries paid from a ledger that outlives the process: one key, one charge, one output, whatever happens between."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

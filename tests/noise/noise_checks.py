@@ -1,7 +1,5 @@
 """Statistics that a sampler must pass at its declared scale and fail at any other."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections import Counter

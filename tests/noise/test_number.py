@@ -1,7 +1,5 @@
 """Every object has an image as a number, equal numbers have the same, and noise takes them all."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Forks, threads, the precision that is shared, and where the random bits come from."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

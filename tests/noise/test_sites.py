@@ -1,7 +1,5 @@
 """Every place where noise is added: right at the declared scale, caught at any other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The proved arithmetic: rounding outward, threads, forks, precision put back."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading

@@ -1,7 +1,5 @@
 """The certified spectrum: its error bound holds exactly, also where floats fail, and a false certificate is caught."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from time import process_time

@@ -1,7 +1,5 @@
 """Bad input: what is public is refused before anything is charged; what is private is mapped and never noticed."""
 
-from __future__ import annotations
-
 import datetime
 import logging
 import math

@@ -4,8 +4,6 @@ A witness stands in for the noise and records the distance, the thresholds, the 
 for; from these the law of the output follows in closed form, and its hockey stick is compared with the guarantee.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The spine: pays before it draws, stamps rehearsals, and keeps its theorems on random finite mechanisms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

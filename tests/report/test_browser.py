@@ -1,7 +1,5 @@
 """The report in a real browser: on a phone, a screen and paper, light and dark. ``make screenshots`` keeps them."""
 
-from __future__ import annotations
-
 import html
 import os
 import re

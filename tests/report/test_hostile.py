@@ -1,7 +1,5 @@
 """The report in unfriendly hands: strange names, many numbers, sentences that a statistician would attack."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """The words of plans: every code that a plan may hold has some, and the numbers in them are those of the plan."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever shows an amount of privacy: no part is left out, none is rounded to the side of the promise."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

@@ -5,8 +5,6 @@ that come twice: from one object or its copies, in threads, forks or fresh proce
 set. Two releases of 60 random bits are equal with a chance below 2**-60.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import multiprocessing

@@ -1,7 +1,5 @@
 """What single operations cost: a vector of noise, a query on millions of rows, a charge, and an import."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess

@@ -3,8 +3,6 @@
 Checksums are of the unpacked contents, so that a file may be plain or gzipped, and packed by whatever program.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import shutil

@@ -1,7 +1,5 @@
 """How the figures of the paper are drawn and written down: colours that everybody can tell apart, one look for all."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -4,8 +4,6 @@ A study, NOT PRIVATE: tables are scaled with numbers taken from themselves, nois
 rest on false steps. The honest methods are rehearsals of private ones: the same laws, with a seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial

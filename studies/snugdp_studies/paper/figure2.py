@@ -5,8 +5,6 @@ which given votes pass a test is a function of these votes. What may be proposed
 ``snugdp paper pate`` shows that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

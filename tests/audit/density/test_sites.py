@@ -1,7 +1,5 @@
 """The probabilities of answers: they sum to one, agree with the declared laws, and hold out in the tails."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Layer N: exact changes. A right sensitivity passes on strange rows too; a wrong one is proved wrong by one run."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

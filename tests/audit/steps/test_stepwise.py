@@ -1,7 +1,5 @@
 """Every step of a plan pays for its own draws: what a step hides in the slack of others is found, and nothing else."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Regression from noisy sums: exact sensitivities, the exact law on neighbours, robust post-processing, usefulness."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Generalised linear models by objective perturbation: exact minimisers, the law of what comes out, exact deltas."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

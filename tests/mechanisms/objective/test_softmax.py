@@ -1,7 +1,5 @@
 """Softmax by objective perturbation: sums with proved errors, exact minimisers, exact deltas, refusals."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Every distance against a walk through all small data sets, and against the formulas as written."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

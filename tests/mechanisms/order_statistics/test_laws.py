@@ -4,8 +4,6 @@ All numbers are rational: the test's noise has ratio p = exp(-epsilon_T), the re
 r**4 per unit, so that exp(epsilon_M) = r**(-4 * beta) and a scale of 0.8 is the ratio r**5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The sharp distance test attacked: exact laws of bit and labels on all neighbours of small votes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The mode: its distance by walking through all data sets, rows of no listed category included."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The float filter against balls on the same bits, and with margins so wide that balls decide."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many noisy comparisons at once: both routes on the same bits, the laws, and nothing private that raises."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import tracemalloc

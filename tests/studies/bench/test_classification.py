@@ -1,7 +1,5 @@
 """The classification benchmark: the same rows for all, honest peers, and numbers that mean what they say."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What all contests share: the same rows for every method, plans checked before the work, sentences for bad input."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The benchmark of PATE: what its plans may know, how refusals are counted, and its command."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

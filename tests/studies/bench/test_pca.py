@@ -1,7 +1,5 @@
 """The benchmark of principal components: its tables, what is compared, and that the goals are met."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The regression benchmark: what it reads, how it splits, who is ranked, and what it says of bad input."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The benchmark of selection: its table, its peer and its picture."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Figure 1: the methods as printed are what was published, the honest ones are ours, and the tables come out."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

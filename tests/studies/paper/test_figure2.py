@@ -1,7 +1,5 @@
 """Figure 2: the tables of the calibrated votes, the printed curves, and the files."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figure 3: the exact tables of the vote, and what the printed formulas make of them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """The paper's formulas for regression are what the paper prints, and each fails where ``docs/errata.md`` says so."""
 
-from __future__ import annotations
-
 import ast
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The paper's formulas for PATE are what it prints, each fails where ``docs/errata.md`` says so; and the study."""
 
-from __future__ import annotations
-
 import ast
 import gzip
 import json

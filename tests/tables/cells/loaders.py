@@ -1,7 +1,5 @@
 """Containers as users and loaders make them: each may change the type of a whole column because of one cell."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable, Mapping

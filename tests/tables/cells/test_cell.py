@@ -1,7 +1,5 @@
 """One cell at a time: what its number, its label, its text and its moment are, whatever a library says its type is."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from typing import Any

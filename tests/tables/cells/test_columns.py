@@ -1,7 +1,5 @@
 """A row's image depends on that row alone, and no row can make a column raise: the ground every guarantee stands on."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from decimal import Decimal

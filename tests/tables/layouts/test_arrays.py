@@ -1,7 +1,5 @@
 """Matrices as tables: the images of their rows are those of frames, each row for itself, whatever it holds."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Losses: their constants attacked on fine grids at high precision, floats within proved errors, exact Hessians."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Passes over tables: every order, partition and container gives the same numbers, and they are the right ones."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from itertools import pairwise

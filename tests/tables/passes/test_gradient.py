@@ -1,7 +1,5 @@
 """The fine gradient: its proved error attacked with balls, row by row, and the same numbers for every partition."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Boxes, sparse blocks and score passes: the same whole numbers from every container, whatever the cells hold."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The schema: how a row becomes a vector and back, and which schemas and tables are refused."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import warnings

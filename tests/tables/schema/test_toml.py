@@ -1,7 +1,5 @@
 """Schemas as TOML, templates from names and types alone, and the commands."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

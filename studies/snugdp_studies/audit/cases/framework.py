@@ -1,7 +1,5 @@
 """The framework for anybody's mechanism: tests by statistics, distances and bounds, before a release or a refusal."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Generalised linear models by every method: labels of two and of more classes, counts, and numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Linear regression by every method, through the estimator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The best of many private runs. How many there were is hidden, so only what is released is promised."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Models on few of many columns: every way to choose them, and fits beside the choice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

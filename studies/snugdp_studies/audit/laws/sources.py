@@ -5,8 +5,6 @@ power check: a scale that is wrong by a few per cent, another shape, a shift or 
 statistic in the same sample.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A study of votes that are known: NOT PRIVATE, all of it. Even where a mechanism 
 votes pass its test is a function of these votes; a proposal has to come from public numbers, as in ``planned``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Layer S: a right source passes every site, a wrong one is found where it is wrong, and coins are found alone."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
