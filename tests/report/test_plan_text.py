@@ -83,9 +83,8 @@ def test_forecasts_in_words() -> None:
         "with 1,000 rows that fill their bounds evenly: noise of about 1 (a), 2 (b) in a coefficient; privacy noise "
         "adds about 53.9 to the prediction error"
     )
-    assert plan_text.forecast_lines(Forecast(answer_error=0.0, fits=(fit,)), fits=False) == (
-        "the answer is released as it is",
-    )
+    exact = plan_text.forecast_lines(Forecast(answer_error=0.0, fits=(fit,)), fits=False)
+    assert exact == ("the answer is released as it is",)
     assert plan_text.per_coefficient({"a": float("inf")}) == "unbounded"
     assert plan_text.per_coefficient({str(k): float(k) for k in range(1, 9)}) == "1 to 8"
     assert plan_text.chance_words(PassChance(1.0, "always")) == "never refused"
