@@ -6,12 +6,11 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from snugdp.mechanisms.votes.vote import envelope, log_losing_probability
-from snugdp_studies.cli.paper import app
 from snugdp_studies.paper import drawing, figure3
 from snugdp_studies.paper.figure3 import Plan
+from tests.cli.people import run
 
 # Error rate; total epsilon of Laplace pure, Laplace with delta, classic PTR, best Gen-PTR: gap 100, delta 1e-6.
 COSTS = (
@@ -117,11 +116,9 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(figure3, "save", save)
     out = tmp_path / "new"
-    answer = CliRunner().invoke(app, ["figure3", "--quick", "--json", "--out", str(out)])
-    assert answer.exit_code == 0, answer.output
+    answer = run("paper", "figure3", "--quick", "--json", "--out", out)
     assert json.loads(answer.stdout) == {"files": {"figure3": [str(out / "figure3.png")]}}
-    answer = CliRunner().invoke(app, ["figure3", "--out", str(out)])
-    assert answer.stdout.strip() == str(out / "figure3.png")
+    assert run("paper", "figure3", "--out", out).stdout.strip() == str(out / "figure3.png")
     assert asked == [figure3.QUICK, Plan()]
 
 
