@@ -19,10 +19,7 @@ VOTES = [[10, 280, 10], [290, 5, 5]] * 3
 def recipe(ledger: Any) -> snugdp.Outcome[float]:
     total: snugdp.Statistic[list[float]] = snugdp.Statistic("total", sum, 1, "upper", (0, 1000))
     algorithm = snugdp.from_statistics(
-        loss=lambda total: 0.1,
-        statistics=(total,),
-        draw=lambda data, noise: 0.25,
-        budget=snugdp.Budget(1, 1e-6),
+        loss=lambda total: 0.1, statistics=(total,), draw=lambda data, noise: 0.25, budget=snugdp.Budget(1, 1e-6)
     )
     return algorithm([1.0] * 50, ledger=ledger)
 

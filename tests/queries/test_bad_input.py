@@ -130,21 +130,11 @@ def test_strange_rows_never_raise_warn_or_log(strange: Any, where: int, caplog: 
     with warnings.catch_warnings(), caplog.at_level(logging.DEBUG):
         warnings.simplefilter("error")
         for relation in ("add_remove", "replace"):
-            for data in (
-                rows,
-                tuple(rows),
-                np.array([*rows, None], dtype=object)[:-1],
-                pd.Series(rows, dtype=object),
-            ):
+            for data in (rows, tuple(rows), np.array([*rows, None], dtype=object)[:-1], pd.Series(rows, dtype=object)):
                 outcome = snugdp.median(data, **GOOD, neighbours=relation, noise=Simulation(0))
                 assert outcome.value is None or 0 <= outcome.value <= 10
                 snugdp.mode(
-                    data,
-                    categories=[1.0, 2.0],
-                    epsilon=1,
-                    delta=1e-6,
-                    neighbours=relation,
-                    noise=Simulation(0),
+                    data, categories=[1.0, 2.0], epsilon=1, delta=1e-6, neighbours=relation, noise=Simulation(0)
                 )
                 snugdp.vote(data, candidates=[1.0, 2.0], epsilon=1, neighbours=relation, noise=Simulation(0))
     assert caplog.text == ""

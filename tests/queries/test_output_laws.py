@@ -108,13 +108,7 @@ NUMBERS: dict[str, tuple[Callable[[Rows, Witness], Any], str]] = {
         (
             "median-replace",
             lambda rows, noise, b=beta: snugdp.median(
-                list(rows),
-                bounds=(0, 4),
-                epsilon=EPSILON,
-                delta=DELTA,
-                beta=b,
-                neighbours="replace",
-                noise=noise,
+                list(rows), bounds=(0, 4), epsilon=EPSILON, delta=DELTA, beta=b, neighbours="replace", noise=noise
             ),
             "replace",
         ),
@@ -161,14 +155,7 @@ def test_mode_keeps_its_guarantee(relation: str) -> None:
     known = {}
     for rows in {rows for pair in pairs(LABELS, relation) for rows in pair}:
         witness = Witness()
-        snugdp.mode(
-            list(rows),
-            categories=LABELS[:3],
-            epsilon=EPSILON,
-            delta=DELTA,
-            neighbours=relation,
-            noise=witness,
-        )
+        snugdp.mode(list(rows), categories=LABELS[:3], epsilon=EPSILON, delta=DELTA, neighbours=relation, noise=witness)
         known[rows] = (passing(witness), witness.sums[0][0])
     worst = max(stick(*known[rows], *known[other], EPSILON) for rows, other in pairs(LABELS, relation))
     assert worst <= DELTA * (1 + 1e-9)

@@ -6,17 +6,7 @@ import numpy as np
 import pytest
 
 import snugdp
-from snugdp import (
-    BudgetExceededError,
-    Cost,
-    Exact,
-    MemoryLedger,
-    NotPrivate,
-    Receipt,
-    Refused,
-    Released,
-    Simulation,
-)
+from snugdp import BudgetExceededError, Cost, Exact, MemoryLedger, NotPrivate, Receipt, Refused, Released, Simulation
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import PrivateComputationError, Secret

@@ -112,9 +112,7 @@ def violations(test: SharpDistance, setting: Setting) -> tuple[float, set[int]]:
 
 @repeated
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_bit_and_labels_keep_within_the_budget_on_all_neighbours(
-    setting: Setting,
-) -> None:
+def test_bit_and_labels_keep_within_the_budget_on_all_neighbours(setting: Setting) -> None:
     test = make(setting)
     worst, seen = violations(test, setting)
     assert worst <= 1 + 1e-9

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from snugdp.mechanisms.votes import mode
 from tests.effort import often, repeated
 from tests.mechanisms.exact_laws import ONE, passing, refused
-from tests.mechanisms.queries_by_hand import (
-    Neighbours,
-    Rows,
-    added_or_removed,
-    all_rows,
-    replaced,
-    sensitive,
-    walked,
-)
+from tests.mechanisms.queries_by_hand import Neighbours, Rows, added_or_removed, all_rows, replaced, sensitive, walked
 
 UNLISTED = -1
 

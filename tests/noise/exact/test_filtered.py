@@ -75,9 +75,7 @@ def test_a_tie_at_the_table_is_settled_by_the_next_bits() -> None:
 
 def lanes(whole: list[int], fraction: list[int]) -> DrawBatch:
     return DrawBatch(
-        np.zeros(len(whole), dtype=np.bool_),
-        np.array(whole, dtype=np.int64),
-        np.array(fraction, dtype=np.uint64),
+        np.zeros(len(whole), dtype=np.bool_), np.array(whole, dtype=np.int64), np.array(fraction, dtype=np.uint64)
     )
 
 

@@ -45,8 +45,7 @@ def costs() -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    ("place", "method"),
-    [(1, "Laplace, pure"), (2, "Laplace"), (3, "classic PTR"), (4, "Gen-PTR, best of all")],
+    ("place", "method"), [(1, "Laplace, pure"), (2, "Laplace"), (3, "classic PTR"), (4, "Gen-PTR, best of all")]
 )
 def test_the_price_of_an_error_rate(costs: list[dict[str, object]], place: int, method: str) -> None:
     assert of(costs, "honest", method) == pytest.approx([row[place] for row in COSTS], abs=6e-5)

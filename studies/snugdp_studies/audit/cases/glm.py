@@ -30,11 +30,7 @@ _LOGISTIC: dict[str, dict[str, Any]] = {
     "objective": {"classes": TWO, "method": "objective", "fit_intercept": False},
     "objective, composable": {"classes": TWO, "method": "objective", "proposals": {"composable": True}},
     "output": {"classes": TWO, "method": "output", "fit_intercept": False},
-    "output, one ridge, round": {
-        "classes": TWO,
-        "method": "output",
-        "proposals": {"ridge": 4.0, "shape": "iso"},
-    },
+    "output, one ridge, round": {"classes": TWO, "method": "output", "proposals": {"ridge": 4.0, "shape": "iso"}},
     "output, as curved as the rows": {
         "classes": TWO,
         "method": "output",

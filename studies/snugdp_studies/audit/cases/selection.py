@@ -108,12 +108,7 @@ def _case(name: str, **form: Any) -> Case[Rows]:
         cost=made.plan().cost,
         worst=lambda: [_lead(2), _lead(12), _lead(0)],
         random=partial(
-            near,
-            row=any_of(*LABELS),
-            odd=any_of(*LABELS, None, "nobody", 1.5),
-            relation="add_remove",
-            least=1,
-            most=30,
+            near, row=any_of(*LABELS), odd=any_of(*LABELS, None, "nobody", 1.5), relation="add_remove", least=1, most=30
         ),
         transcript=form["route"] == "compose",
         tight=False,  # few pairs come near a bound for any score and any number of runs

@@ -274,10 +274,7 @@ def _won(case: str, law: Continuous, wins: Any, scores: list[float], deviation: 
     best = np.zeros(len(scores))
     best[int(np.argmax(scores))] = n
     planted["one draw for all"] = cells_p(best, reference.winning(scores, law))
-    clean = {
-        "cells": cells_p(wins, reference.winning(scores, law)),
-        "scale": _scale_of_wins(wins, scores, law, 1.0),
-    }
+    clean = {"cells": cells_p(wins, reference.winning(scores, law)), "scale": _scale_of_wins(wins, scores, law, 1.0)}
     return verdict("S", case, f"the largest of scores with {samples.told(law)} each", clean, planted)
 
 
