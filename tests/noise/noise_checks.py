@@ -43,15 +43,6 @@ def spread(law: Law) -> float:
     return sqrt(law.variance) if isinstance(law, DiscreteGaussian) else float(law.scale)
 
 
-def scaled(law: Law, factor: Fraction) -> Law:
-    """The same law, ``factor`` times as wide."""
-    if isinstance(law, Gaussian):
-        return Gaussian(law.sigma * factor)
-    if isinstance(law, DiscreteGaussian):
-        return DiscreteGaussian(law.variance * factor**2)
-    return type(law)(law.scale * factor)
-
-
 def draws(n: int) -> int:
     """As many as ``WRONG`` takes, or ``WRONG_FEW``."""
     return often(2 * n // 5, n)

@@ -254,7 +254,8 @@ def test_scales_far_out(law: Continuous, exponent: int) -> None:
     ends = np.array([[-(2**63), 2**63 - 1], [0, 0], [5, 4]] * 40)
     won = noise.argmaxes(Secret(ends), used)
     assert 0 < won[1::3].sum() < 40
-    assert set(won[::3].tolist()) == ({1} if exponent < 0 else {0, 1} if exponent > 20 else set(won[::3].tolist()))
+    if exponent != 20:  # where the noise is about as large as the lead
+        assert set(won[::3].tolist()) == ({1} if exponent < 0 else {0, 1})
     assert set(won[2::3].tolist()) == ({0} if exponent < 0 else {0, 1})
     for at in (Fraction(10**400), Fraction(-(10**400)), Fraction(1, 3), Fraction(10**18)):
         reached = noise.reach(Secret(ends[:, 0]), used, at)
