@@ -23,10 +23,11 @@ from snugdp.noise import (
 )
 from snugdp.noise.exact.deviate import Deviate, largest
 from snugdp.noise.exact.refine import Bits
+from snugdp.noise.recording import scaled
 from snugdp.secrecy.secret import Secret
 from tests.effort import repeated
 
-from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, WRONG_FEW, draws, rate_p, scaled, spread, suspicious, winning
+from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, WRONG_FEW, draws, rate_p, spread, suspicious, winning
 
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
 names = pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)

@@ -120,8 +120,8 @@ def pairs(seed: int, kind: str) -> list[tuple[list[float], list[float], float, f
         new_x, new_y = rng.choice([-1.0, 1.0, 0.7]), rng.choice([-1.0, 1.0] if kind == "logistic" else [0, 3])
         found.append((x.tolist(), y.tolist(), float(new_x), float(new_y)))
     for force in (-60, -20, 20, 60):  # many rows that hold the minimiser far out, then one against them
-        x, y = math.copysign(1.0, force), 1.0 if kind == "logistic" else 3.0
-        found.append(([x] * abs(force), [y] * abs(force), 1.0, 1.0))
+        row = math.copysign(1.0, force), 1.0 if kind == "logistic" else 3.0
+        found.append(([row[0]] * abs(force), [row[1]] * abs(force), 1.0, 1.0))
     return found
 
 

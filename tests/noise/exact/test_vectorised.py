@@ -19,8 +19,9 @@ from snugdp.noise.exact.coins import PROVED, Margins
 from snugdp.noise.exact.deviate import Deviate, ball_of
 from snugdp.noise.exact.filtered import DrawBatch
 from snugdp.noise.exact.refine import Bits, precision
+from snugdp.noise.recording import scaled
 from snugdp.secrecy.secret import Secret
-from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, replay, scaled, spread, winning
+from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, replay, spread, winning
 
 SLOW = Margins(window=2.0**200)  # balls settle everything
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
