@@ -4,6 +4,8 @@ The test passes iff D + Z >= threshold, where D is the number of teachers that c
 much. Proof: ``mechanisms/teachers/renyi.proof.md``. The product composes dominating pairs instead, which is sharper.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
