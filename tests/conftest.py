@@ -1,7 +1,5 @@
 """For every run: the vectors that are still to be built, and another order if one is asked for."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections import Counter

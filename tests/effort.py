@@ -1,7 +1,5 @@
 """How often a test repeats itself: enough to see a mistake in ``make test``, more in ``make slow``, all at night."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

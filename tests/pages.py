@@ -11,8 +11,6 @@ A ``text`` block after ``python`` or ``console`` is what that block printed; ``.
 ``<!-- needs: postgres -->`` before a block: it is run only where there is such a thing.
 """
 
-from __future__ import annotations
-
 import doctest
 import io
 import re

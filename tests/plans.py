@@ -1,7 +1,5 @@
 """Plans for tests: steps by their ids, with what each costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

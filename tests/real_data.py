@@ -1,7 +1,5 @@
 """Public tables and votes that are too large for the repository: in the folder that ``SNUGDP_DATA`` names."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page about the architecture is true: its rooms, their order, its arrows, and the walk of a fit."""
 
-from __future__ import annotations
-
 import re
 import sys
 from itertools import pairwise

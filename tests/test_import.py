@@ -1,7 +1,5 @@
 """A plain import stays light: what only some people need is loaded when they need it."""
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

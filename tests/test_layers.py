@@ -1,7 +1,5 @@
 """The rooms: imports point one way, only noise/ touches randomness or opens a secret, only the release pays."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Every theorem that the code names exists, and no proof is older than the code it covers."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

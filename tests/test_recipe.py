@@ -1,7 +1,5 @@
 """The researcher's entry point: the worked example of the documentation, its law and its mistakes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Decimal
@@ -43,11 +41,7 @@ def data_dependent_loss(scale: Fraction) -> Any:
 
 def refusing(scale: Fraction, measure: Any = "epsilon") -> snugdp.PrivateAlgorithm[list[float], float]:
     return snugdp.from_statistics(
-        loss=data_dependent_loss(scale),
-        statistics=(COUNT,),
-        draw=mean_with(scale),
-        budget=BUDGET,
-        measure=measure,
+        loss=data_dependent_loss(scale), statistics=(COUNT,), draw=mean_with(scale), budget=BUDGET, measure=measure
     )
 
 
@@ -64,11 +58,7 @@ def test_the_local_sensitivity_of_the_example_is_a_bound() -> None:
 @pytest.mark.parametrize("budget", [Budget(1, 1e-6), Budget(0.1, 1e-9, "replace"), Budget(5, 0.01)])
 def test_plans_fit_their_budget_and_waste_little(measure: Any, budget: Budget) -> None:
     algorithm = snugdp.from_statistics(
-        loss=lambda rows: 0.0,
-        statistics=(COUNT,),
-        draw=mean_with(Fraction(1)),
-        budget=budget,
-        measure=measure,
+        loss=lambda rows: 0.0, statistics=(COUNT,), draw=mean_with(Fraction(1)), budget=budget, measure=measure
     )
     assert algorithm.plan.cost.fits(budget)
     larger = algorithm.plan.cost + snugdp.Cost(mu=budget.epsilon / 50, neighbours=budget.neighbours)

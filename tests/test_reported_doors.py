@@ -1,7 +1,5 @@
 """Breaches at the doors as they were reported: one cell or row that changed how others were read, or raised."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable

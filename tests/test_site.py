@@ -1,7 +1,5 @@
 """The site builds without a warning and without the net; its reference and its benchmarks come from the code."""
 
-from __future__ import annotations
-
 import html
 import importlib
 import os

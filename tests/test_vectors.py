@@ -1,7 +1,5 @@
 """The vector suite: given answers, and others of the same form from the folder in SNUGDP_VECTORS."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The wheel, as somebody gets it: built, installed where nothing of ours is, and used."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

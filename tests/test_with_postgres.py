@@ -1,7 +1,5 @@
 """The server beside the tests: there when it can be, gone afterwards, and the command's exit code passed on."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

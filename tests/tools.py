@@ -1,7 +1,5 @@
 """The programs in ``tools/`` as modules."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from functools import cache

@@ -11,8 +11,6 @@ What is outside stays. ``DATA`` in a command is the folder given by ``--data``; 
 numbers, and so does a block ``<!-- bench slow: ... -->`` without ``--slow``. The page is written after every command.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

@@ -1,7 +1,5 @@
 """The reference of the command line, from the commands themselves. A hook of mkdocs, named in ``mkdocs.yml``."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ An extension of griffe, named in ``mkdocs.yml``. What stands before the first se
 sections themselves are read by griffe.
 """
 
-from __future__ import annotations
-
 import re
 from textwrap import indent
 from typing import Any

@@ -3,8 +3,6 @@
 Drawn by rich as SVG from what the commands print, with the fonts of whoever reads: nothing is fetched.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

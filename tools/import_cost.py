@@ -5,8 +5,6 @@ imports the same modules of others, in the same order. Both are the least of sev
 package has it: a busy machine only adds.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

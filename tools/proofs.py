@@ -12,8 +12,6 @@ syntax tree: comments, docstrings, white space, and the modules from which names
 ``--list`` turns the first form into the second, with the names that the proof mentions in code quotes.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re

@@ -5,8 +5,6 @@ command finds its address in ``SNUGDP_TEST_POSTGRES``; if that is set already, i
 programs the command runs without a server.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import re

@@ -1,9 +1,8 @@
 """``snugdp audit`` and its page."""
 
-from __future__ import annotations
-
 import json
 import re
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,31 +10,26 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import norm
-from typer.testing import CliRunner
 
 import snugdp.cli.audit as cli
 from snugdp.audit import registry
 from snugdp.audit.finding import Curve, Finding
 from snugdp.audit.run import Report, audit
-from snugdp.cli.main import app
 from snugdp.core.guarantee import Cost
 from snugdp.report.audit import drawn as shown
 from snugdp.report.audit import page, pictures
 from snugdp.report.words import missed
 from tests.accounting.atoms import gaussian_delta
 from tests.audit.toys import case, laplace_sum
+from tests.cli import people
 
 ONE = "framework: distance, Laplace"
-
-
-def run(*words: str) -> Any:
-    return CliRunner().invoke(app, ["audit", *words], env={"COLUMNS": "200", "TERM": "dumb"})
+run = partial(people.run, "audit", env={"COLUMNS": "200", "TERM": "dumb"})
 
 
 def test_one_mechanism(tmp_path: Path) -> None:
     place = tmp_path / "report.html"
-    result = run(ONE, "--layers", "N", "--processes", "1", "--report", str(place))
-    assert result.exit_code == 0, result.output
+    result = run(ONE, "--layers", "N", "--processes", "1", "--report", place)
     assert "2 of 2 claims hold" in result.output  # as a whole, and step by step
     assert ONE in place.read_text()
 
@@ -50,25 +44,20 @@ def test_findings_as_json() -> None:
 def test_mistakes_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_built", lambda group: ())  # no case has to be made
     for words, said in ((["nobody"], "no case"), (["framework", "--layers", "Q"], "no layer Q")):
-        result = run(*words, "--processes", "1")
-        assert result.exit_code == 1
-        assert said in result.output
+        assert said in run(*words, "--processes", "1", code=1).output
 
 
 def test_a_failure_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = case(laplace_sum(1), Cost(epsilon="0.4"))
     monkeypatch.setattr(registry, "matching", lambda name: (wrong,))
-    result = run("toy", "--layers", "N", "--processes", "1")
-    assert result.exit_code == 1
+    result = run("toy", "--layers", "N", "--processes", "1", code=1)
     assert "FAILED" in result.output
     assert "0 of 2 claims hold" in result.output
-    assert run("toy", "--layers", "N", "--clean", "2").exit_code == 1
+    run("toy", "--layers", "N", "--clean", "2", code=1)
 
 
 def test_clean_runs_are_counted() -> None:
-    result = run(ONE, "--layers", "N", "--clean", "2", "--processes", "1")
-    assert result.exit_code == 0, result.output
-    assert "2 runs: 4 claims, 0 alarms" in result.output
+    assert "2 runs: 4 claims, 0 alarms" in run(ONE, "--layers", "N", "--clean", "2", "--processes", "1").output
 
 
 def test_without_the_studies_only_registered_cases_are_audited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,12 +65,10 @@ def test_without_the_studies_only_registered_cases_are_audited(monkeypatch: pyte
     monkeypatch.setattr(registry, "_others", {})
     registry._built.cache_clear()
     try:
-        nothing = run("--layers", "N", "--processes", "1")
-        assert nothing.exit_code == 1
+        nothing = run("--layers", "N", "--processes", "1", code=1)
         assert nothing.output.count("pip install snugdp-studies") == 1
         registry.register(case(laplace_sum(1), Cost(epsilon=1)))
         found = run("--layers", "N", "--processes", "1")
-        assert found.exit_code == 0, found.output
         assert "2 of 2 claims hold" in found.output
         assert found.output.count("pip install snugdp-studies") == 1
     finally:
@@ -90,7 +77,7 @@ def test_without_the_studies_only_registered_cases_are_audited(monkeypatch: pyte
 
 def test_what_cannot_be_written_is_said_before_the_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "_audited", lambda *_, **__: pytest.fail("an hour later"))
-    assert "no such folder" in run("--report", str(tmp_path / "nowhere" / "audit.html")).output
+    assert "no such folder" in run("--report", tmp_path / "nowhere" / "audit.html", code=1).output
 
 
 class Tags(HTMLParser):

@@ -1,28 +1,17 @@
 """Intervals miss no more often than they say, and what is no number counts against the claim."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from snugdp.audit.bounds import (
-    clopper_pearson,
-    epsilon_bound,
-    epsilon_from_scores,
-    gaussian_bound,
-    lowest_mean,
-    mean_interval,
-    mu_from_scores,
-    won,
-)
+from snugdp.audit import bounds
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(0, 10), (3, 10), (10, 10), (500, 20000)])
 def test_clopper_pearson_is_the_exact_binomial_test(hits: int, runs: int) -> None:
-    low, high = clopper_pearson(hits, runs, 0.02)
+    low, high = bounds.clopper_pearson(hits, runs, 0.02)
     assert low == 0 if not hits else stats.binom.sf(hits - 1, runs, low) == pytest.approx(0.01, rel=1e-6)
     assert high == 1 if hits == runs else stats.binom.cdf(hits, runs, high) == pytest.approx(0.01, rel=1e-6)
 
@@ -37,7 +26,7 @@ def test_means_are_missed_seldom_enough(law: str) -> None:
             values = np.maximum(0.0, -np.expm1(-generator.normal(0.5, 1, 200)))
         else:
             values = (generator.random(200) < mean).astype(float)
-        low, high = mean_interval(values, 0.1)
+        low, high = bounds.mean_interval(values, 0.1)
         missed += not low <= mean <= high
     assert missed <= stats.binom.isf(1e-9, 120, 0.1)
 
@@ -45,40 +34,40 @@ def test_means_are_missed_seldom_enough(law: str) -> None:
 def test_betting_finds_a_fifth_less_noise() -> None:
     losses = np.random.default_rng(1).normal(1.25**2 / 2, 1.25, 1200)
     values = np.maximum(0.0, -np.expm1(-losses))
-    assert lowest_mean(values, 1e-7) > 0.3829249
+    assert bounds.lowest_mean(values, 1e-7) > 0.3829249
 
 
 def test_capital_falls_with_the_mean_and_zero_means_never() -> None:
     values = np.array([0.2, 0.9, 0.0, 0.4])
-    capital = [won(values, mean) for mean in (0.05, 0.2, 0.5, 1.0)]
+    capital = [bounds.won(values, mean) for mean in (0.05, 0.2, 0.5, 1.0)]
     assert capital == sorted(capital, reverse=True)
-    assert won(values, 0.0) == math.inf
-    assert won(np.zeros(4), 0.0) == 0.0
+    assert bounds.won(values, 0.0) == math.inf
+    assert bounds.won(np.zeros(4), 0.0) == 0.0
 
 
 def test_what_is_no_number_counts_as_one() -> None:
     bad = np.full(50, np.nan)
-    assert lowest_mean(bad) > 0.5
-    assert won(bad, 0.1) > math.log(1e7)
+    assert bounds.lowest_mean(bad) > 0.5
+    assert bounds.won(bad, 0.1) > math.log(1e7)
 
 
 def test_bounds_from_rates() -> None:
-    assert epsilon_bound(0.05, 0.1, 0.05) == -math.inf
-    assert epsilon_bound(0.5, 0.0, 0.05) == math.inf
-    assert gaussian_bound(0.5, 0.5) == pytest.approx(0)
+    assert bounds.epsilon_bound(0.05, 0.1, 0.05) == -math.inf
+    assert bounds.epsilon_bound(0.5, 0.0, 0.05) == math.inf
+    assert bounds.gaussian_bound(0.5, 0.5) == pytest.approx(0)
 
 
 def test_bounds_from_scores_are_below_the_truth_and_near_it() -> None:
     generator = np.random.default_rng(3)
     first, second = generator.normal(2, 1, 20_000), generator.normal(0, 1, 20_000)
-    assert 1.7 < mu_from_scores(first, second) < 2
+    assert 1.7 < bounds.mu_from_scores(first, second) < 2
     t = np.linspace(-2, 4, 4000)
     best = float(np.max(np.log(np.maximum(stats.norm.sf(t - 2) - 0.05, 1e-9) / stats.norm.sf(t))))
-    assert 0.6 * best < epsilon_from_scores(first, second, 0.05) < best
+    assert 0.6 * best < bounds.epsilon_from_scores(first, second, 0.05) < best
 
 
 def test_bad_levels_are_refused() -> None:
     with pytest.raises(ValueError, match="alpha"):
-        mean_interval([0.1], 0)
+        bounds.mean_interval([0.1], 0)
     with pytest.raises(ValueError, match="hits"):
-        clopper_pearson(3, 2)
+        bounds.clopper_pearson(3, 2)

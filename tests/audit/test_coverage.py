@@ -1,7 +1,5 @@
 """Layer C: private bounds are wrong as rarely as they claim, and forgotten, reversed or slipped shifts are found."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

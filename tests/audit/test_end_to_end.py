@@ -1,7 +1,5 @@
 """Layer E: seen from outside. Right claims pass; what is grossly wrong does not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Two results are the same or not, whatever they are made of: also what carries its numbers inside."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Layer I: noise that is used twice along a walk, or in two runs, is found."""
 
-from __future__ import annotations
-
 import copy
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Mistakes on purpose are found, and their patches fit the library."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Losses of whole walks: exact where the law is known, infinite where a neighbour cannot have walked the same way."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

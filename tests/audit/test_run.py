@@ -1,7 +1,5 @@
 """The audit as a whole: all cases with fixed seeds; that it fails where it must; shared walks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

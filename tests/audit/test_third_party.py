@@ -1,7 +1,5 @@
 """Mechanisms of others: seen from outside, and drawn through our noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -66,10 +64,7 @@ def test_a_walk_of_your_own(factor: int, passes: bool) -> None:
 
 
 def test_a_refusal_of_your_own() -> None:
-    run = released_by(lambda rows, noise: None, Cost(epsilon=1))
-    from snugdp.noise import Simulation
-
-    assert run([1], Simulation(1)).refused
+    assert released_by(lambda rows, noise: None, Cost(epsilon=1))([1], Simulation(1)).refused
 
 
 def counted(scale: Any = 1) -> Callable[[Any, Any], float]:
@@ -115,10 +110,8 @@ def test_every_step_of_a_mechanism_of_others() -> None:
     costs = {"first": Cost(epsilon=1), "second": Cost(epsilon="1/2")}
     case = Case(**{**ONE, "cost": Cost(epsilon="3/2"), "run": released_by(draw, costs)})
     report = audit(case, layers="N")
-    assert [(finding.passed, finding.claim[:10]) for finding in report.findings] == [
-        (True, "mu <= 0, e"),
-        (False, "every step"),
-    ]
+    found = [(finding.passed, finding.claim[:10]) for finding in report.findings]
+    assert found == [(True, "mu <= 0, e"), (False, "every step")]
 
 
 @pytest.mark.parametrize("scale", ["1.01", "1.1", "1.5"])

@@ -1,7 +1,5 @@
 """Small mechanisms with one thing wrong or nothing: what an audit must tell apart."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The three ways to build a test: failure probabilities are what they claim, and would be seen if they were not."""
 
-from __future__ import annotations
-
 import math
 import sys
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A small made-up table and its schema, for the commands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 The commands of the tutorials are run by ``tests/test_docs.py``, together with the rest of their pages.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator
@@ -102,11 +100,7 @@ def test_every_documented_command_is_one_of_ours() -> None:
 
 
 def test_wrong_commands_would_be_noticed() -> None:
-    for line in (
-        "fit linear a.parquet a.toml --epsilonn 1",
-        "fit linear a.parquet",
-        "nothing",
-        "plan quadratic a.toml",
-    ):
+    fit = "fit linear a.parquet"
+    for line in (f"{fit} a.toml --epsilonn 1", fit, "nothing", "plan quadratic a.toml"):
         with pytest.raises(Exception, match=r"(?i)no such|missing|not one of"):
             parsed(line.split())

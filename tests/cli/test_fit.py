@@ -1,7 +1,5 @@
 """snugdp fit: the plan first, then the charge, then the model; exit codes; nothing private is printed."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing is loaded before it is needed: not by an import, not by help, not by completion. Help tells the truth."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Mistakes of people at the keyboard: nothing is lost, nothing is charged, and no traceback is shown."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Commands that read CSV: quoted line breaks by default, every line for itself on demand, and no charge in between."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 PAID = ("--epsilon", "1", "--ledger", "people.ledger", "--yes")
+FIT = ("fit", "--method", "adassp", "--epsilon", 1, "--yes", "linear")
 COMMANDS = [
     ("fit", "linear", "broken.csv", "people.toml", "--method", "adassp", *PAID),
     ("query", "median", "broken.csv", "-c", "age", "--lower", "0", "--upper", "120", *PAID),
@@ -50,19 +49,7 @@ def test_an_ill_formed_file_costs_nothing_and_can_be_read_line_by_line(words: tu
 
 
 def test_predictions_are_not_begun(folder: Path) -> None:
-    run(
-        "fit",
-        "linear",
-        "people.csv",
-        "people.toml",
-        "--method",
-        "adassp",
-        "--epsilon",
-        "1",
-        "-o",
-        "model.json",
-        "--yes",
-    )
+    run(*FIT, "people.csv", "people.toml", "-o", "model.json")
     run("predict", "model.json", "broken.csv", "-o", "out.csv", code=1)
     run("predict", "model.json", "broken.csv", "-o", "out.csv", "--no-multiline")
     assert len(pl.read_csv(folder / "out.csv")) == 401
@@ -72,18 +59,7 @@ def test_votes_and_other_formats(folder: Path) -> None:
     (folder / "votes.csv").write_bytes(b'a,b\n"90\n",10\n80,20\n')
     words = ("--classes", "x,y", "--epsilon", "5", "--test", "none", "--json", "--yes")
     assert '"labels": ["x", "x"]' in run("pate", "label", "votes.csv", *words).stdout
-    run(
-        "fit",
-        "linear",
-        "people.parquet",
-        "people.toml",
-        "--method",
-        "adassp",
-        "--epsilon",
-        "1",
-        "--yes",
-        "--no-multiline",
-    )
+    run(*FIT, "people.parquet", "people.toml", "--no-multiline")
     assert "age" in run("schema", "init", "people.csv", "--no-multiline").stdout
 
 

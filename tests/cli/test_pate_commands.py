@@ -1,7 +1,5 @@
 """``snugdp pate``: votes in every form of file, and a student that is saved, loaded and asked."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

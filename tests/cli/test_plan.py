@@ -1,7 +1,5 @@
 """snugdp plan: what would be charged and what to expect; the same numbers for people, machines and Python."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from itertools import pairwise

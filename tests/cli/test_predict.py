@@ -1,7 +1,5 @@
 """snugdp predict: the same numbers as in Python, in the order of the rows, from files of every kind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

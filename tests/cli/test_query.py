@@ -1,7 +1,5 @@
 """``snugdp query``: the plan first, then one charge; refusals and empty budgets have exit codes of their own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """--report on every command that releases: one page a run, released or refused, and nothing private on it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

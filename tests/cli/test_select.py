@@ -1,7 +1,5 @@
 """``snugdp select``: a grid of proposals, public rows to choose on, one charge."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

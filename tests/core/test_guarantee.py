@@ -1,7 +1,5 @@
 """Budgets and costs: exact as typed, composed in any order to the same total, never mixed between relations."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from decimal import Decimal

@@ -8,16 +8,7 @@ from scipy import special
 
 from tests.mechanisms.noisy_votes import largest_loss, log_probabilities
 
-from .numerics import (
-    Array,
-    gnss_rdp,
-    normal_pair_delta,
-    phi_cdf,
-    phi_inv,
-    renyi,
-    root,
-    theorem6,
-)
+from .numerics import Array, gnss_rdp, normal_pair_delta, phi_cdf, phi_inv, renyi, root, theorem6
 
 
 def test_c1_fixed_order_puts_a_floor_under_the_curve() -> None:

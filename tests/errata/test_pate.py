@@ -14,10 +14,7 @@ from .numerics import cks, gnss_rdp, laplace_tail, log_q, phi_cdf, phi_inv, theo
 def test_t1_restated_theorem_mixes_the_two_noise_levels() -> None:
     votes, sigma = [208, 192], 1.5
     lq = log_q(votes, sigma)
-    for alpha, literal, corrected, exact in (
-        (1.05, 1.20e-12, 2.62e-11, 2.04e-11),
-        (1.5, 3.34e-12, 2.83e-11, 2.05e-11),
-    ):
+    for alpha, literal, corrected, exact in ((1.05, 1.20e-12, 2.62e-11, 2.04e-11), (1.5, 3.34e-12, 2.83e-11, 2.05e-11)):
         assert theorem6(lq, sigma, alpha, sigma2=15.0, check=False) == pytest.approx(literal, rel=5e-3)
         assert theorem6(lq, sigma, alpha) == pytest.approx(corrected, rel=5e-3)
         assert largest_loss(votes, sigma, alpha)[0] == pytest.approx(exact, rel=5e-3)

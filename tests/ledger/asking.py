@@ -1,7 +1,5 @@
 """What a worker process asks: few imports, because every worker makes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import snugdp

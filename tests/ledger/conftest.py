@@ -1,7 +1,5 @@
 """Both stores under the same tests: ``where`` is a fresh place for a ledger, once in SQLite and once in PostgreSQL."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import uuid

@@ -1,7 +1,5 @@
 """Children that are killed, and histories that are forged: what the tests of faults share."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -13,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+import snugdp
 from snugdp.ledger.anchor import Mark, _slot
 from snugdp.ledger.records import Row, canonical, digest
 
@@ -23,6 +22,20 @@ def die(*_: object) -> NoReturn:
     """As if the power was cut: no handler, no flush, no finally."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("unreachable")
+
+
+def failing(error: BaseException) -> Callable[..., Any]:
+    """What fails with this error, whatever it is given."""
+
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    return fail
+
+
+def coin(ledger: Any) -> object:
+    """A vote that is as good as a coin."""
+    return snugdp.vote([1, 2], candidates=[1, 2], epsilon=0.001, ledger=ledger).value
 
 
 def _end_with(write: int, work: Callable[[], object]) -> NoReturn:

@@ -1,7 +1,5 @@
 """The anchor: never behind what it was told, never a wrong answer, refused when in doubt."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from snugdp.ledger import anchor as module
 from snugdp.ledger.anchor import FileAnchor, Mark, locked, try_lock
 from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
-from tests.ledger.faults import in_threads
+from tests.ledger.faults import failing, in_threads
 
 ID = "0" * 32
 
@@ -123,10 +121,7 @@ def test_two_handles_exclude_each_other_in_one_process(tmp_path: Path, monkeypat
 
 
 def test_a_full_disk_is_said(anchor: FileAnchor, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> int:
-        raise OSError(28, "x")
-
-    monkeypatch.setattr(os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", failing(OSError(28, "x")))
     with pytest.raises(LedgerWriteError, match="No space left"):
         anchor.advance(mark(1))
     monkeypatch.setattr(os, "pwrite", lambda *_: 10)

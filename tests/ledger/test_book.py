@@ -1,7 +1,5 @@
 """The ledger as its users meet it, on both stores."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import csv
@@ -29,9 +27,10 @@ from snugdp.ledger.errors import (
     LedgerWriteError,
     TamperedLedgerError,
 )
+from snugdp.ledger.handle import Handle
 from snugdp.ledger.records import Row
 from tests.ledger.conftest import BUDGET, TENTH, Where, made
-from tests.ledger.faults import in_child, in_threads
+from tests.ledger.faults import failing, in_child, in_threads
 
 # -- opening
 
@@ -506,8 +505,6 @@ def test_a_change_behind_an_open_ledger_is_seen_by_verify(where: Where) -> None:
 
 def test_an_anchor_that_is_behind_is_brought_forward(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that died between COMMIT and the anchor: the charge stands, and the next one mends the anchor."""
-    from snugdp.ledger.handle import Handle
-
     ledger = made(where)
     monkeypatch.setattr(Handle, "_advance_anchor", lambda *_: None)
     ledger.charge(TENTH, "x")
@@ -598,8 +595,6 @@ def test_when_the_disk_is_full_the_charge_stands_or_was_never_made(
 
 
 def test_a_handler_that_charges_inside_a_charge_is_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snugdp.ledger.handle import Handle
-
     plain = Handle._append
 
     def interrupted(self: Handle, rows: object, new: object) -> None:
@@ -617,8 +612,6 @@ def test_a_handler_that_charges_inside_a_charge_is_refused(ledger: Ledger, monke
 def test_an_interrupted_charge_is_undone(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
 ) -> None:
-    from snugdp.ledger.handle import Handle
-
     plain = Handle._append
 
     def interrupted(self: Handle, rows: object, new: object) -> None:
@@ -635,10 +628,7 @@ def test_an_interrupted_charge_is_undone(
 
 
 def test_a_ledger_that_could_not_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "x")
-
-    monkeypatch.setattr(os, "rename", full)
+    monkeypatch.setattr(os, "rename", failing(OSError(28, "x")))
     with pytest.raises(LedgerWriteError, match="No space left"):
         Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET)
     monkeypatch.undo()

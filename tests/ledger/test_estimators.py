@@ -1,7 +1,5 @@
 """Estimators paid from a ledger that outlives the process: clones, pickles and searches, each fit charged once."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import warnings
@@ -18,24 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from snugdp import (
-    GLM,
-    PCA,
-    Budget,
-    BudgetExceededError,
-    Cost,
-    KeyConflictError,
-    Ledger,
-    LedgerError,
-    LinearRegression,
-    LogisticRegression,
-    MemoryLedger,
-    PATEClassifier,
-    PoissonRegression,
-    Released,
-    SparseLinearRegression,
-    SparseLogisticRegression,
-)
+import snugdp
 from snugdp.estimators.base import AbsentLedger
 from snugdp.estimators.deferred_ledger import DeferredLedger
 from snugdp.estimators.methods.linear import METHODS
@@ -49,12 +30,12 @@ X = RNG.uniform(-0.5, 0.5, (N, 3)) * [1, 0.5, 0.2]
 Y = X @ [1.0, -1.0, 0.5]
 LABELS = (Y > 0).astype(int)
 THREE = np.array(["a", "b", "c"])[LABELS + (X[:, 0] > 0)]
-BUDGET = Budget(100, 1e-2)
+BUDGET = snugdp.Budget(100, 1e-2)
 URL = "postgresql://ana:hush@db.example/privacy?sslmode=require&password=hush#census"
 
 
 def line(ledger: Any = None, **given: Any) -> Any:
-    return LinearRegression(
+    return snugdp.LinearRegression(
         **{"epsilon": 2, "method": "adassp", "x_norm": 1, "y_bound": 1.5, "ledger": ledger, **given}
     )
 
@@ -68,21 +49,23 @@ def linear(method: str) -> Callable[[Any], Any]:
 
 
 def logistic(**given: Any) -> Callable[[Any], Any]:
-    return lambda ledger: LogisticRegression(epsilon=4, x_norm=1, classes=[0, 1], ledger=ledger, **given).fit(X, LABELS)
-
-
-def of_three(**given: Any) -> Callable[[Any], Any]:
-    return lambda ledger: LogisticRegression(epsilon=4, x_norm=1, classes=["a", "b", "c"], ledger=ledger, **given).fit(
-        X, THREE
+    return lambda ledger: snugdp.LogisticRegression(epsilon=4, x_norm=1, classes=[0, 1], ledger=ledger, **given).fit(
+        X, LABELS
     )
 
 
+def of_three(**given: Any) -> Callable[[Any], Any]:
+    return lambda ledger: snugdp.LogisticRegression(
+        epsilon=4, x_norm=1, classes=["a", "b", "c"], ledger=ledger, **given
+    ).fit(X, THREE)
+
+
 def pca(**given: Any) -> Callable[[Any], Any]:
-    return lambda ledger: PCA(**{"n_components": 1, "epsilon": 4, "x_norm": 1, "ledger": ledger, **given}).fit(X)
+    return lambda ledger: snugdp.PCA(**{"n_components": 1, "epsilon": 4, "x_norm": 1, "ledger": ledger, **given}).fit(X)
 
 
 def sparse(selection: str, **given: Any) -> Callable[[Any], Any]:
-    return lambda ledger: SparseLinearRegression(
+    return lambda ledger: snugdp.SparseLinearRegression(
         2, epsilon=4, selection=selection, y_bound=1.5, method="adassp", ledger=ledger, **given
     ).fit(X, Y)
 
@@ -97,9 +80,13 @@ FITS: dict[str, Callable[[Any], Any]] = {
     "logistic output": logistic(method="output", rows=N),
     "softmax": of_three(),
     "one versus rest": of_three(method="objective", multi_class="ovr"),
-    "poisson": lambda ledger: PoissonRegression(epsilon=4, x_norm=1, y_max=5, ledger=ledger).fit(X, LABELS),
-    "soft hinge": lambda ledger: GLM(SoftHinge(0.5), epsilon=4, x_norm=1, classes=[0, 1], ledger=ledger).fit(X, LABELS),
-    "pseudo Huber": lambda ledger: GLM(PseudoHuber(0.5), epsilon=4, x_norm=1, y_bound=1.5, ledger=ledger).fit(X, Y),
+    "poisson": lambda ledger: snugdp.PoissonRegression(epsilon=4, x_norm=1, y_max=5, ledger=ledger).fit(X, LABELS),
+    "soft hinge": lambda ledger: snugdp.GLM(SoftHinge(0.5), epsilon=4, x_norm=1, classes=[0, 1], ledger=ledger).fit(
+        X, LABELS
+    ),
+    "pseudo Huber": lambda ledger: snugdp.GLM(PseudoHuber(0.5), epsilon=4, x_norm=1, y_bound=1.5, ledger=ledger).fit(
+        X, Y
+    ),
     "pca": pca(center="private"),
     "pca projector": pca(method="projector"),
     "pca dual": pca(method="dual"),
@@ -107,32 +94,32 @@ FITS: dict[str, Callable[[Any], Any]] = {
     "sparse gumbel": sparse("gumbel"),
     "sparse gaussian": sparse("gaussian", row_norm=1),
     "sparse votes": sparse("votes"),
-    "sparse logistic": lambda ledger: SparseLogisticRegression(
+    "sparse logistic": lambda ledger: snugdp.SparseLogisticRegression(
         2, epsilon=4, classes=[0, 1], method="objective", ledger=ledger
     ).fit(X, LABELS),
-    "pate": lambda ledger: PATEClassifier(
+    "pate": lambda ledger: snugdp.PATEClassifier(
         GaussianNB(), None, 40, epsilon=0.1, test="none", classes=[0, 1], queries=X[:60], ledger=ledger
     ).fit(X, LABELS),  # 60 coins
 }
 
 
-def roomy(cost: Cost) -> Cost:
+def roomy(cost: snugdp.Cost) -> snugdp.Cost:
     """Caps above a cost, in round numbers."""
     parts = ("mu_squared", "epsilon", "delta")
     caps = {part: Fraction(math.ceil(getattr(cost, part) * 2**40 + 1), 2**40) for part in parts}
-    return Cost(**caps, variation=cost.variation, atoms=cost.atoms)  # type: ignore[arg-type]
+    return snugdp.Cost(**caps, variation=cost.variation, atoms=cost.atoms)  # type: ignore[arg-type]
 
 
 def answers(model: Any) -> Any:
     if not model.released_:
         return None
-    return model.transform(X[:20]) if isinstance(model, PCA) else model.predict(X[:20])
+    return model.transform(X[:20]) if isinstance(model, snugdp.PCA) else model.predict(X[:20])
 
 
 @pytest.mark.parametrize("name", FITS)
 def test_a_retry_gives_the_same_estimator_bit_by_bit(name: str, tmp_path: Path) -> None:
     fresh = FITS[name](None)
-    with Ledger.open(tmp_path / "ledger", dataset="people", budget=roomy(fresh.cost_)) as ledger:
+    with snugdp.Ledger.open(tmp_path / "ledger", dataset="people", budget=roomy(fresh.cost_)) as ledger:
         first = FITS[name](ledger.once("k"))
         again = FITS[name](ledger.once("k"))
         kept = {found for found in vars(first) if found.endswith("_")} - {"student_"}
@@ -148,12 +135,12 @@ def test_a_retry_gives_the_same_estimator_bit_by_bit(name: str, tmp_path: Path) 
     assert not first.released_ or not same(fresh.outcome_.value, first.outcome_.value)
 
 
-def places(where: Where, ledger: Ledger) -> dict[str, Any]:
+def places(where: Where, ledger: snugdp.Ledger) -> dict[str, Any]:
     return {"object": ledger, "path or URL": where.address, "part": ledger.part("region", "north")}
 
 
 @pytest.mark.parametrize("how", ["object", "path or URL", "part"])
-def test_a_search_in_two_workers_charges_every_fit_exactly_once(where: Where, ledger: Ledger, how: str) -> None:
+def test_a_search_in_two_workers_charges_every_fit_exactly_once(where: Where, ledger: snugdp.Ledger, how: str) -> None:
     ledger.partition("region", ["north", "south"])
     model = line(places(where, ledger)[how])
     search = GridSearchCV(model, {"epsilon": [1, 2]}, cv=3, n_jobs=2).fit(X, Y)
@@ -163,15 +150,15 @@ def test_a_search_in_two_workers_charges_every_fit_exactly_once(where: Where, le
     assert len({entry.key for entry in entries}) == 7
     costs = [line(epsilon=epsilon).plan(3).cost for epsilon in (1, 2)]
     last = search.best_estimator_.receipt_.cost
-    total = sum(3 * costs, Cost()) + last
-    assert sum((entry.cost for entry in entries), Cost()) == ledger.spent
+    total = sum(3 * costs, snugdp.Cost()) + last
+    assert sum((entry.cost for entry in entries), snugdp.Cost()) == ledger.spent
     assert float(ledger.spent.mu_squared) == pytest.approx(float(total.mu_squared), rel=1e-12)
     assert (ledger.spent.epsilon, ledger.spent.delta) == (total.epsilon, total.delta)
     assert search.best_estimator_.ledger is model.ledger
     ledger.verify([search.best_estimator_.receipt_])
 
 
-def test_estimators_that_come_back_from_workers_know_their_ledger(ledger: Ledger) -> None:
+def test_estimators_that_come_back_from_workers_know_their_ledger(ledger: snugdp.Ledger) -> None:
     found = cross_validate(line(ledger), X, Y, cv=2, n_jobs=2, return_estimator=True)["estimator"]
     assert len(ledger.entries()) == 2
     ledger.verify([model.receipt_ for model in found])
@@ -180,7 +167,7 @@ def test_estimators_that_come_back_from_workers_know_their_ledger(ledger: Ledger
 
 
 @pytest.mark.parametrize("how", ["object", "path or URL", "part"])
-def test_clones_share_and_pickles_find_it_again(where: Where, ledger: Ledger, how: str) -> None:
+def test_clones_share_and_pickles_find_it_again(where: Where, ledger: snugdp.Ledger, how: str) -> None:
     ledger.partition("region", ["north", "south"])
     model = line(places(where, ledger)[how]).fit(X, Y)
     assert clone(model).ledger is model.ledger
@@ -196,7 +183,7 @@ def test_clones_share_and_pickles_find_it_again(where: Where, ledger: Ledger, ho
 
 def test_a_model_predicts_where_its_ledger_is_not(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    with Ledger.open(path, dataset="people", budget=BUDGET) as ledger:
+    with snugdp.Ledger.open(path, dataset="people", budget=BUDGET) as ledger:
         stored = [pickle.dumps(line(ledger).fit(X, Y)), pickle.dumps(line(path).fit(X, Y))]
     for file in tmp_path.iterdir():
         file.unlink()
@@ -204,21 +191,21 @@ def test_a_model_predicts_where_its_ledger_is_not(tmp_path: Path) -> None:
         model = pickle.loads(each)
         assert model.predict(X).shape == (N,)
         assert isinstance(model.ledger, DeferredLedger | str)
-        with pytest.raises(LedgerError, match="no ledger"):
+        with pytest.raises(snugdp.LedgerError, match="no ledger"):
             model.fit(X, Y)
 
 
 def test_a_relative_path_is_meant_where_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Ledger.open("ledger", dataset="people", budget=BUDGET).close()
+    snugdp.Ledger.open("ledger", dataset="people", budget=BUDGET).close()
     sent = pickle.dumps(line("ledger"))
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
-    assert isinstance(pickle.loads(sent).fit(X, Y).outcome_, Released)
+    assert isinstance(pickle.loads(sent).fit(X, Y).outcome_, snugdp.Released)
 
 
 def test_a_ledger_in_memory_stays_behind() -> None:
-    ledger = MemoryLedger(10, 1e-3)
+    ledger = snugdp.MemoryLedger(10, 1e-3)
     model = line(ledger).fit(X, Y)
     assert clone(model).ledger is ledger
     again = pickle.loads(pickle.dumps(model))
@@ -232,14 +219,14 @@ def test_a_ledger_in_memory_stays_behind() -> None:
     assert ledger.spent == model.cost_
 
 
-def test_a_key_cannot_be_given_to_a_search(ledger: Ledger) -> None:
+def test_a_key_cannot_be_given_to_a_search(ledger: snugdp.Ledger) -> None:
     search = GridSearchCV(line(ledger.once("k")), {"epsilon": [1, 2]}, cv=2, n_jobs=2)
     with pytest.raises((TypeError, pickle.PicklingError)):
         search.fit(X, Y)
     assert ledger.entries() == ()
     model = line(ledger.once("k")).fit(X, Y)
     assert same(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
-    with pytest.raises(KeyConflictError):
+    with pytest.raises(snugdp.KeyConflictError):
         model.fit(X, Y)
 
 
@@ -259,9 +246,9 @@ def test_no_password_is_shown_or_pickled() -> None:
 
 
 def test_a_budget_that_runs_out_leaves_no_model(where: Where) -> None:
-    with made(where, Budget(2, 1e-6)) as ledger:
+    with made(where, snugdp.Budget(2, 1e-6)) as ledger:
         model = line(ledger).fit(X, Y)
-        with pytest.raises(BudgetExceededError):
+        with pytest.raises(snugdp.BudgetExceededError):
             model.fit(X, Y)
         assert not hasattr(model, "coef_")
         assert len(ledger.entries()) == 1
@@ -278,12 +265,12 @@ class Untrained(GaussianNB):  # type: ignore[misc]
 def test_teachers_are_not_trained_for_a_fit_that_is_not_covered(where: Where) -> None:
     def pate(ledger: Any, **given: Any) -> Any:
         known = {"n_teachers": 40, "epsilon": 2, "test": "none", "classes": [0, 1], "queries": X[:20]}
-        return PATEClassifier(**{"teacher": GaussianNB(), **known, "ledger": ledger, **given})
+        return snugdp.PATEClassifier(**{"teacher": GaussianNB(), **known, "ledger": ledger, **given})
 
-    with made(where, Budget(2, 1e-6)) as ledger:
+    with made(where, snugdp.Budget(2, 1e-6)) as ledger:
         first = pate(ledger.once("k")).fit(X, LABELS)
         for short in (ledger, where.address, ledger.once("another")):
-            with pytest.raises(BudgetExceededError, match="No teacher was trained"):
+            with pytest.raises(snugdp.BudgetExceededError, match="No teacher was trained"):
                 pate(short, teacher=Untrained()).fit(X, LABELS)
         again = pate(ledger.once("k")).fit(X, LABELS)
         assert same(again.outcome_, first.outcome_)
@@ -295,5 +282,5 @@ def test_without_a_ledger_nothing_is_summed_up_and_the_docstring_says_so() -> No
     first, second = line().fit(X, Y), line().fit(X, Y)
     assert first.receipt_.sequence == second.receipt_.sequence == 1
     assert first.outcome_.cost == first.cost_ == first.plan_.cost
-    for kind in (LinearRegression, LogisticRegression, PATEClassifier):
+    for kind in (snugdp.LinearRegression, snugdp.LogisticRegression, snugdp.PATEClassifier):
         assert "Without a ledger, fits are not counted against any budget" in " ".join(str(kind.__doc__).split())

@@ -1,7 +1,5 @@
 """Flipped bits and rewritten histories: refused, or nothing of what was spent and shown has changed."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -78,20 +76,13 @@ def test_flipped_bits() -> None:
 # -- rows, changed behind the ledger's back
 
 
-def cap(fields: dict[str, Any]) -> None:
-    fields["budget"] = {"epsilon": "9", "delta": "1/1000"}
+def putting(**new: Any) -> Callable[[dict[str, Any]], None]:
+    """A change of a record: these of its fields."""
+    return lambda fields: fields.update(new)
 
 
-def spend(fields: dict[str, Any]) -> None:
-    fields["cost"] = {"epsilon": "1/100"}
-
-
-def running(fields: dict[str, Any]) -> None:
-    fields["total"] = {"epsilon": "1/100"}
-
-
-def newer(fields: dict[str, Any]) -> None:
-    fields["format"] = 3
+CAP = putting(budget={"epsilon": "9", "delta": "1/1000"})
+SPEND, RUNNING = (putting(**{name: {"epsilon": "1/100"}}) for name in ("cost", "total"))
 
 
 def only(rows: list[Row], at: int, change: Callable[[dict[str, Any]], None]) -> list[Row]:
@@ -126,7 +117,7 @@ def bodied(rows: list[Row], at: int, body: str | None) -> list[Row]:
 
 def rebodied(rows: list[Row], at: int, body: str) -> list[Row]:
     """Another output, with its hash in the record and the chain made to fit."""
-    return forged(bodied(rows, at, body), at, lambda fields: fields.update(body=digest(body)))
+    return forged(bodied(rows, at, body), at, putting(body=digest(body)))
 
 
 # 0 genesis, 1 partition, 2 charge, 3 its output, 4 reservation, 5 a charge within it, 6 its output, 7 a part, 8 last
@@ -144,23 +135,21 @@ CHANGES: dict[str, Callable[[list[Row]], list[Row]]] = {
     "two charges swapped": lambda rows: swapped(rows, 7, 8),
     "a charge twice": lambda rows: [*rows, rows[-1]._replace(seq=9)],
     "the cap edited": lambda rows: unhashed(rows, 0, '"epsilon":"1"', '"epsilon":"9"'),
-    "the cap edited, genesis made to fit": lambda rows: only(rows, 0, cap),
-    "the cap edited, the chain made to fit": lambda rows: forged(rows, 0, cap),
+    "the cap edited, genesis made to fit": lambda rows: only(rows, 0, CAP),
+    "the cap edited, the chain made to fit": lambda rows: forged(rows, 0, CAP),
     "a spend edited": lambda rows: unhashed(rows, 8, '"epsilon":"1/10"', '"epsilon":"1/99"'),
-    "a spend edited, its hash made to fit": lambda rows: only(rows, 7, spend),
-    "a spend edited, the chain made to fit": lambda rows: forged(rows, 8, spend),
+    "a spend edited, its hash made to fit": lambda rows: only(rows, 7, SPEND),
+    "a spend edited, the chain made to fit": lambda rows: forged(rows, 8, SPEND),
     "a total edited": lambda rows: unhashed(rows, 8, '"total":{"delta"', '"total":{"selta"'),
-    "a total edited, the chain made to fit": lambda rows: forged(rows, 8, running),
+    "a total edited, the chain made to fit": lambda rows: forged(rows, 8, RUNNING),
     "an output edited": lambda rows: bodied(rows, 3, '{"refused":false,"value":9}'),
     "an output edited, the chain made to fit": lambda rows: rebodied(rows, 6, "9"),
     "an output deleted": lambda rows: bodied(rows, 3, None),
     "the record of an output deleted, the chain made to fit": lambda rows: without(rows, 6),
     "an output put beside a charge": lambda rows: bodied(rows, 8, "9"),
-    "a part moved, the chain made to fit": lambda rows: forged(
-        rows, 7, lambda fields: fields.update(part=["region", "south"])
-    ),
-    "a whole charge made one of the reservation": lambda rows: forged(rows, 8, lambda fields: fields.update(within=4)),
-    "a newer format": lambda rows: forged(rows, 0, newer),
+    "a part moved, the chain made to fit": lambda rows: forged(rows, 7, putting(part=["region", "south"])),
+    "a whole charge made one of the reservation": lambda rows: forged(rows, 8, putting(within=4)),
+    "a newer format": lambda rows: forged(rows, 0, putting(format=3)),
 }
 
 

@@ -1,7 +1,5 @@
 """A full disk, a folder that cannot be written, clocks, forks and nonsense: a clear error, and nothing is lost."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os
@@ -21,19 +19,14 @@ from typing import Any
 
 import pytest
 
-import snugdp
 from snugdp import Budget, BudgetExceededError, Cost, Ledger, LedgerError, LedgerWriteError, RelationMismatchError
 from snugdp.ledger.errors import ForeignProcessError, TamperedLedgerError
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.state import State
 from snugdp.serial import costs
 from tests.ledger.conftest import BUDGET, TENTH, Where, made
-from tests.ledger.faults import at_once, in_child, quick_folder
-
-
-def vote(ledger: Any) -> object:
-    return snugdp.vote([1, 2], candidates=[1, 2], epsilon=0.001, ledger=ledger).value
-
+from tests.ledger.faults import at_once, failing, in_child, quick_folder
+from tests.ledger.faults import coin as vote
 
 # -- a full disk
 
@@ -86,10 +79,7 @@ def test_an_anchor_that_cannot_be_written(ledger: Ledger, monkeypatch: pytest.Mo
     """The charge was durable before: it stands, nothing is shown, and the same key goes on when there is room."""
     view = ledger.once("k")
 
-    def full(*_: object) -> int:
-        raise OSError(number, "x")
-
-    monkeypatch.setattr(os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", failing(OSError(number, "x")))
     with pytest.raises(LedgerWriteError, match=r"anchor.*What was charged stands"):
         vote(view)
     with pytest.raises(LedgerWriteError, match="Nothing was charged"):
@@ -614,11 +604,7 @@ def test_a_reader_of_the_anchor_never_waits_for_ever(
 ) -> None:
     """A step that fails in the middle leaves no lock behind, neither among threads nor in files."""
     for name in ("_catch_up", "_check_anchor", "_append", "_advance_anchor"):
-
-        def fail(*_: object) -> None:
-            raise RuntimeError("x")
-
-        monkeypatch.setattr(Handle, name, fail)
+        monkeypatch.setattr(Handle, name, failing(RuntimeError("x")))
         with pytest.raises(RuntimeError, match="x"):
             ledger.charge(TENTH, "x", key=name)
         monkeypatch.undo()

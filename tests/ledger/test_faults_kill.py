@@ -1,7 +1,5 @@
 """SIGKILL at every step of a release: what was shown has an entry, and a retry shows one output."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,17 +1,14 @@
 """Eight processes at once: one unit too much, or two outputs of one key, is a failure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
-import snugdp
 from snugdp import Budget, BudgetExceededError, Cost, KeyConflictError, Ledger
 from tests.ledger.conftest import TENTH, Where, made
 from tests.ledger.faults import at_once
+from tests.ledger.faults import coin as vote
 
 EIGHT = 8
 
@@ -59,11 +56,6 @@ def test_the_last_gaussian_units(where: Where, budget: Budget | Cost) -> None:
             assert found.spent.fits(budget)
         else:
             assert found.spent.mu_squared <= budget.mu_squared
-
-
-def vote(ledger: Any) -> object:
-    """A coin."""
-    return snugdp.vote([1, 2], candidates=[1, 2], epsilon=0.001, ledger=ledger).value
 
 
 def test_the_same_keys(where: Where) -> None:

@@ -109,6 +109,15 @@ def attacked(rule: Rule, first: Cost, rounds: int) -> float:
     return delta(value(rule, NOTHING, first_then_corners(first, rounds), rounds), 1.0)
 
 
+def charged(budget: Budget, costs: Iterable[Cost]) -> tuple[Limits, Cost]:
+    """The limits after these charges, all of which are taken, and their total."""
+    limits, total = Limits.open(budget), NOTHING
+    for cost in costs:
+        limits, total = limits.after(total, total + cost), total + cost
+        assert limits.covers(total)
+    return limits, total
+
+
 def test_the_grid_is_exact_enough() -> None:
     stop = np.maximum(0.0, 1 - np.exp(GRID))
     for cost in (Cost(mu=LARGEST), Cost(mu=0.1, epsilon=0.5), Cost(mu=0.05, epsilon=0.7, delta=1e-7)):
@@ -327,10 +336,7 @@ def test_what_remains_is_taken_and_hardly_more() -> None:
     ]
     more = {"mu": Fraction(1, 10**6), "epsilon": Fraction(1, 10**5), "delta": Fraction(1, 10**12)}
     for history in histories:
-        limits, total = Limits.open(BUDGET), NOTHING
-        for cost in history:
-            limits, total = limits.after(total, total + cost), total + cost
-            assert limits.covers(total)
+        limits, total = charged(BUDGET, history)
         left = limits.remaining(total)
         for name, step in more.items():
             most = Fraction(str(getattr(left, name)))
@@ -354,10 +360,8 @@ def test_equal_releases_lose_next_to_nothing(releases: int, kept: str) -> None:
 
 
 def test_pure_parts_lose_nothing() -> None:
-    limits, total = Limits.open(Budget(0.3, 1e-6)), NOTHING
-    for cost in (Cost(epsilon=0.1, delta=4e-7), Cost(epsilon=0.2), Cost(delta=6e-7)):
-        limits, total = limits.after(total, total + cost), total + cost
-        assert limits.covers(total)
+    costs = (Cost(epsilon=0.1, delta=4e-7), Cost(epsilon=0.2), Cost(delta=6e-7))
+    limits, total = charged(Budget(0.3, 1e-6), costs)
     assert limits.boxes == ()
     assert not limits.after(total, total + Cost(epsilon=1e-30)).covers(total + Cost(epsilon=1e-30))
 
@@ -375,9 +379,7 @@ def test_pure_parts_lose_nothing() -> None:
     ],
 )
 def test_mixed_kinds_lose_a_bounded_part(history: list[Cost], last: str, at_least: float) -> None:
-    limits, total = Limits.open(BUDGET), NOTHING
-    for cost in history:
-        limits, total = limits.after(total, total + cost), total + cost
+    limits, total = charged(BUDGET, history)
     new = Fraction(getattr(limits.remaining(total), last))
     most = new / Fraction(at_least)  # the rule that the total fits would take no more than this
     assert new > 0
@@ -479,7 +481,4 @@ def test_many_atoms_are_counted_not_multiplied_out() -> None:
     ],
 )
 def test_a_first_charge_that_fits_is_taken_at_any_size(budget: tuple[int, str], charges: list[Cost]) -> None:
-    limits, total = Limits.open(Budget(*budget)), NOTHING
-    for cost in charges:
-        limits, total = limits.after(total, total + cost), total + cost
-        assert limits.covers(total)
+    charged(Budget(*budget), charges)

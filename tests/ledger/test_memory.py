@@ -1,7 +1,5 @@
 """The ledger in memory: refuses before it is overspent, exactly, also between threads; never copied or forked."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import math

@@ -1,7 +1,5 @@
 """What only a ledger on a server has: names, passwords, lost connections, other people's tables."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import socket

@@ -1,7 +1,5 @@
 """Records: one text for one meaning, chained; amounts are exact and stay short."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The rules: history is judged like the present, and every total dominates what any one row was charged."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What every store promises, on SQLite and on PostgreSQL alike."""
 
-from __future__ import annotations
-
 import multiprocessing
 import threading
 from collections.abc import Callable

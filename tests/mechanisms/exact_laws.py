@@ -1,7 +1,5 @@
 """Exact output laws of the refusing algorithm, in rational numbers: nothing here is sampled or rounded."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The exact law of a noisy argmax by quadrature, and what it gives away: for comparison, independent of the library."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

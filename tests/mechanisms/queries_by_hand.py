@@ -1,7 +1,5 @@
 """Slow references: the two-pointer formulas, and distances found by walking through all small data sets."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """``python -m tests.mutants``: all mutants, or those with these names or numbers, and who notices."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """What mutants are shown to, by layer: one law, one case, one certificate, one entry point, some tests."""
 
-from __future__ import annotations
-
 import io
 import json
 from contextlib import redirect_stdout

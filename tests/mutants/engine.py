@@ -5,8 +5,6 @@ only one there ever is. A mutant counts as caught if its check passes on the cod
 of the layers that the mutant names. That a check was too weak to say something is no alarm, and neither is an error.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

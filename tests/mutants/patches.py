@@ -15,8 +15,6 @@ lines that begin with a space stay. The old text may begin or end inside a line.
 so that no change of the library loses a mutant silently.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Statistics that a sampler must pass at its declared scale and fail at any other."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections import Counter
@@ -43,15 +41,6 @@ def spread(law: Law) -> float:
     if isinstance(law, Gaussian):
         return float(law.sigma)
     return sqrt(law.variance) if isinstance(law, DiscreteGaussian) else float(law.scale)
-
-
-def scaled(law: Law, factor: Fraction) -> Law:
-    """The same law, ``factor`` times as wide."""
-    if isinstance(law, Gaussian):
-        return Gaussian(law.sigma * factor)
-    if isinstance(law, DiscreteGaussian):
-        return DiscreteGaussian(law.variance * factor**2)
-    return type(law)(law.scale * factor)
 
 
 def draws(n: int) -> int:

@@ -1,7 +1,5 @@
 """The declared probabilities, against independent formulas."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 

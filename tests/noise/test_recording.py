@@ -1,7 +1,5 @@
 """The witness sees every draw and shows nothing private; the replay says the same again, or that it cannot."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from fractions import Fraction

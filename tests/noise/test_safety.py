@@ -1,7 +1,5 @@
 """Forks, threads, the precision that is shared, and where the random bits come from."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re
@@ -21,6 +19,7 @@ from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gum
 from snugdp.noise.exact import discrete, entropy
 from snugdp.noise.exact.refine import Bits, below, floor, negative, precision, refine
 from snugdp.secrecy.secret import Secret
+from tests.ledger.faults import in_threads
 
 from .noise_checks import ALPHA, two_sample_p
 
@@ -86,15 +85,11 @@ def test_threads_share_the_precision_safely() -> None:
     before = ctx.prec
     released: list[Fraction] = []
 
-    def work() -> None:
+    def work(_: int) -> None:
         noise = Exact()
         released.extend(noise.add(Secret(0), Gumbel(10**12), grid=-90) for _ in range(40))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(8, work) == []
     assert len(set(released)) == 320
     assert ctx.prec == before
 

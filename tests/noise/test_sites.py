@@ -1,7 +1,5 @@
 """Every place where noise is added: right at the declared scale, caught at any other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -25,10 +23,11 @@ from snugdp.noise import (
 )
 from snugdp.noise.exact.deviate import Deviate, largest
 from snugdp.noise.exact.refine import Bits
+from snugdp.noise.recording import scaled
 from snugdp.secrecy.secret import Secret
 from tests.effort import repeated
 
-from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, WRONG_FEW, draws, rate_p, scaled, spread, suspicious, winning
+from .noise_checks import ALPHA, CONTINUOUS, LAWS, WRONG, WRONG_FEW, draws, rate_p, spread, suspicious, winning
 
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
 names = pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
@@ -161,10 +160,7 @@ def test_infinity_passes_and_nothing_private_raises() -> None:
             assert not noise.at_least(Secret(-math.inf), law, -(10**9))
             assert not noise.at_least(Secret(math.nan), law, 0)
             assert noise.at_least(Secret(0.5), law, -(10**9))
-            assert [noise.at_least(Secret(Fraction(giant)), law, 10**9) for giant in giants][1:3] == [
-                True,
-                False,
-            ]
+            assert [noise.at_least(Secret(Fraction(giant)), law, 10**9) for giant in giants][1:3] == [True, False]
             if not isinstance(law, Discrete):
                 assert len([noise.add(Secret(Fraction(giant)), law, grid=-9) for giant in giants]) == len(giants)
         assert noise.add_integers(Secret([10**40, -(2**63)]), Gaussian(1))[0] > 10**39
@@ -175,13 +171,7 @@ def test_extreme_scales_work() -> None:
     noise = Exact()
     for exponent in (-400, -60, 60, 400):
         wide = Fraction(10) ** exponent
-        for law in (
-            Laplace(wide),
-            Gaussian(wide),
-            Gumbel(wide),
-            DiscreteLaplace(wide),
-            DiscreteGaussian(wide),
-        ):
+        for law in (Laplace(wide), Gaussian(wide), Gumbel(wide), DiscreteLaplace(wide), DiscreteGaussian(wide)):
             values = noise.add_integers(Secret([0] * 30), law)
             assert len(values) == 30
             assert any(values) == (exponent > 0)

@@ -1,7 +1,5 @@
 """Draws name their step: outside the steps of a plan a rehearsal and a recorder raise, and a release draws alike."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Matrix products that are not plain sums of products: what a BLAS could do, and the guard must refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """The proved arithmetic: rounding outward, threads, forks, precision put back."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading
@@ -16,6 +14,7 @@ from hypothesis import strategies as st
 from snugdp.accounting import gaussian
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import rational, readings, typed_down, typed_up
+from tests.ledger.faults import in_threads
 
 
 def test_precision_is_put_back_even_after_an_error() -> None:
@@ -32,20 +31,12 @@ def test_precision_is_put_back_even_after_an_error() -> None:
 
 def test_threads_do_not_disturb_each_other() -> None:
     expected = gaussian.delta("1e-20", "1e-20"), gaussian.mu(1, "1e-6")
-    wrong: list[object] = []
 
-    def work() -> None:
+    def work(_: int) -> None:
         for _ in range(20):
-            found = gaussian.delta("1e-20", "1e-20"), gaussian.mu(1, "1e-6")
-            if found != expected:
-                wrong.append(found)
+            assert (gaussian.delta("1e-20", "1e-20"), gaussian.mu(1, "1e-6")) == expected
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert in_threads(4, work) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

@@ -1,7 +1,5 @@
 """The guard under exact sums: numpy's products pass, whatever the threads; fast and short products are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any

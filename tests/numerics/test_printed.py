@@ -1,7 +1,5 @@
 """Amounts as text: never on the side that promises more, exact where that is short, whatever their size."""
 
-from __future__ import annotations
-
 import decimal
 from fractions import Fraction
 

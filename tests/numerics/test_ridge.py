@@ -1,7 +1,5 @@
 """Certified functions of exact moments: right within their accuracy, total, and as sensitive as claimed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Bisection: the ends lie around the turn, and only what is good is returned."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """BLAS has one thread during a fit, and as many as before after it, however it ends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]

@@ -1,7 +1,5 @@
 """A plan is data: its steps have ids, and nothing but the report has words."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

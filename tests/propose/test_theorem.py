@@ -1,7 +1,5 @@
 """Every registered theorem has a proof with its heading, and ids are stable, short and unique."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bad input: what is public is refused before anything is charged; what is private is mapped and never noticed."""
 
-from __future__ import annotations
-
 import datetime
 import logging
 import math
@@ -9,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,15 +75,9 @@ def test_parameters_of_one_query() -> None:
     refused_before_charging(
         lambda ledger: snugdp.trimmed_mean(ROWS, trim=0.5, **GOOD, ledger=ledger), ValueError, "trim"
     )
-    for query in (snugdp.quantile, snugdp.trimmed_mean):
-        extra = {"q": 0.5} if query is snugdp.quantile else {}
-        refused_before_charging(
-            lambda ledger, query=query, extra=extra: query(
-                ROWS, **extra, **GOOD, neighbours="add_remove", ledger=ledger
-            ),  # type: ignore[misc]
-            ValueError,
-            "proved for",
-        )
+    for query in (partial(snugdp.quantile, q=0.5), snugdp.trimmed_mean):
+        call: Any = partial(query, ROWS, **GOOD, neighbours="add_remove")
+        refused_before_charging(lambda ledger, call=call: call(ledger=ledger), ValueError, "proved for")  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -132,21 +125,11 @@ def test_strange_rows_never_raise_warn_or_log(strange: Any, where: int, caplog: 
     with warnings.catch_warnings(), caplog.at_level(logging.DEBUG):
         warnings.simplefilter("error")
         for relation in ("add_remove", "replace"):
-            for data in (
-                rows,
-                tuple(rows),
-                np.array([*rows, None], dtype=object)[:-1],
-                pd.Series(rows, dtype=object),
-            ):
+            for data in (rows, tuple(rows), np.array([*rows, None], dtype=object)[:-1], pd.Series(rows, dtype=object)):
                 outcome = snugdp.median(data, **GOOD, neighbours=relation, noise=Simulation(0))
                 assert outcome.value is None or 0 <= outcome.value <= 10
                 snugdp.mode(
-                    data,
-                    categories=[1.0, 2.0],
-                    epsilon=1,
-                    delta=1e-6,
-                    neighbours=relation,
-                    noise=Simulation(0),
+                    data, categories=[1.0, 2.0], epsilon=1, delta=1e-6, neighbours=relation, noise=Simulation(0)
                 )
                 snugdp.vote(data, candidates=[1.0, 2.0], epsilon=1, neighbours=relation, noise=Simulation(0))
     assert caplog.text == ""
@@ -163,14 +146,8 @@ def test_few_rows_are_private_under_add_remove(rows: list[float]) -> None:
 def test_nothing_but_text_is_not_noticed_without_a_declared_type() -> None:
     """One more row that is a number would otherwise be seen: the error would go away."""
     for text in (["x", "y"], [b"x"]):
-        for data in (
-            text,
-            tuple(text),
-            np.array(text, dtype=object),
-            pd.Series(text),
-            pl.Series(map(str, text)),
-            [*text, 1.0],
-        ):
+        objects = np.array(text, dtype=object)
+        for data in (text, tuple(text), objects, pd.Series(text), pl.Series(map(str, text)), [*text, 1.0]):
             assert snugdp.median(data, **GOOD, noise=Simulation(0)).refused in (True, False)
 
 

@@ -1,7 +1,5 @@
 """Private bounds: the exact law of both ends for every pair of neighbours, useful bounds, and bad input."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The same rows in any container give the same answer, in any order, and missing rows follow the documented rule."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

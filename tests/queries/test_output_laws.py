@@ -4,8 +4,6 @@ A witness stands in for the noise and records the distance, the thresholds, the 
 for; from these the law of the output follows in closed form, and its hockey stick is compared with the guarantee.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -110,13 +108,7 @@ NUMBERS: dict[str, tuple[Callable[[Rows, Witness], Any], str]] = {
         (
             "median-replace",
             lambda rows, noise, b=beta: snugdp.median(
-                list(rows),
-                bounds=(0, 4),
-                epsilon=EPSILON,
-                delta=DELTA,
-                beta=b,
-                neighbours="replace",
-                noise=noise,
+                list(rows), bounds=(0, 4), epsilon=EPSILON, delta=DELTA, beta=b, neighbours="replace", noise=noise
             ),
             "replace",
         ),
@@ -163,14 +155,7 @@ def test_mode_keeps_its_guarantee(relation: str) -> None:
     known = {}
     for rows in {rows for pair in pairs(LABELS, relation) for rows in pair}:
         witness = Witness()
-        snugdp.mode(
-            list(rows),
-            categories=LABELS[:3],
-            epsilon=EPSILON,
-            delta=DELTA,
-            neighbours=relation,
-            noise=witness,
-        )
+        snugdp.mode(list(rows), categories=LABELS[:3], epsilon=EPSILON, delta=DELTA, neighbours=relation, noise=witness)
         known[rows] = (passing(witness), witness.sums[0][0])
     worst = max(stick(*known[rows], *known[other], EPSILON) for rows, other in pairs(LABELS, relation))
     assert worst <= DELTA * (1 + 1e-9)

@@ -1,7 +1,5 @@
 """What queries plan to spend, beside their budgets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

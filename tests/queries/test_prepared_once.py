@@ -1,7 +1,5 @@
 """What follows from public parameters is made once in a call, however often it is used."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The query vectors once more, through the functions that people call: the distances that a release really tests."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import Any

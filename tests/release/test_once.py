@@ -1,7 +1,5 @@
 """Attacks on the guard between charge and outcome: what a ledger, a draw or a stage of one's own may try."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,24 +1,12 @@
 """The spine: pays before it draws, stamps rehearsals, and keeps its theorems on random finite mechanisms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 
 import snugdp
-from snugdp import (
-    BudgetExceededError,
-    Cost,
-    Exact,
-    MemoryLedger,
-    NotPrivate,
-    Receipt,
-    Refused,
-    Released,
-    Simulation,
-)
+from snugdp import BudgetExceededError, Cost, Exact, MemoryLedger, NotPrivate, Receipt, Refused, Released, Simulation
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
@@ -53,22 +41,14 @@ class Diary:
         return "value" if self.passing else None
 
 
-def test_refusing_form_pays_tests_releases() -> None:
-    diary = Diary()
+@pytest.mark.parametrize("passing", [True, False])
+def test_refusing_form_pays_tests_and_releases_or_draws_nothing(passing: bool) -> None:
+    diary = Diary(passing)
     outcome = release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), diary))
-    assert diary.lines == ["charge", "test", "draw"]
-    assert isinstance(outcome, Released)
-    assert (outcome.value, outcome.cost, outcome.receipt.what) == ("value", Cost(epsilon=1), PLAN.title)
-    assert outcome
-
-
-def test_refusing_form_refuses_without_drawing() -> None:
-    diary = Diary(passing=False)
-    outcome = release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), diary))
-    assert diary.lines == ["charge", "test"]
-    assert isinstance(outcome, Refused)
-    assert outcome.cost == Cost(epsilon=1)
-    assert not outcome
+    assert diary.lines == ["charge", "test", "draw"][: 2 + passing]
+    assert isinstance(outcome, Released if passing else Refused)
+    assert outcome.receipt.what == PLAN.title
+    assert (outcome.value, outcome.cost, bool(outcome)) == ("value" if passing else None, Cost(epsilon=1), passing)
 
 
 @pytest.mark.parametrize("passing", [True, False])

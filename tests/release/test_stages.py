@@ -1,7 +1,5 @@
 """Two stages: paid once, never more than planned, refused as a whole, failed closed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The report: true to the release, complete, escaped, and honest about what is no release."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The page about the report: all its commands run, in its order, and its pictures are there and small."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

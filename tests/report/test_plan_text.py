@@ -1,7 +1,5 @@
 """The words of plans: every code that a plan may hold has some, and the numbers in them are those of the plan."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path
@@ -10,22 +8,11 @@ import snugdp
 from snugdp import Cost
 from snugdp.propose.forecast import ErrorOf, FitForecast, Forecast, Note, PassChance, noted
 from snugdp.propose.plan import Step, StepKind, StepNoise
-from snugdp.report.plan_text import (
-    CONDITIONS,
-    NOTES,
-    STEPS,
-    chance_words,
-    error_words,
-    forecast_lines,
-    note_words,
-    per_coefficient,
-    step_label,
-    step_words,
-)
+from snugdp.report import plan_text
 from tests.plans import plan_of
 
 ROOT = Path(snugdp.__file__).parent
-WORDS = {"StepNoise": STEPS, "Note": NOTES, "noted": NOTES}
+WORDS = {"StepNoise": plan_text.STEPS, "Note": plan_text.NOTES, "noted": plan_text.NOTES}
 CODED = (*WORDS, "PassChance")
 
 
@@ -51,13 +38,13 @@ def test_every_code_has_words() -> None:
     for name, words in WORDS.items():
         assert len(codes(name, 0)) > 3, name
         assert codes(name, 0) <= words.keys(), codes(name, 0) - words.keys()
-    assert codes("PassChance", 1) <= CONDITIONS.keys()
+    assert codes("PassChance", 1) <= plan_text.CONDITIONS.keys()
 
 
 def test_no_words_without_a_code() -> None:
     text = "".join(path.read_text() for path in ROOT.rglob("*.py") if path.name != "plan_text.py")
     made = {"minimiser-iso", "minimiser-hessian", "staged-matrix-subspace", "staged-matrix-components"}  # from a choice
-    for code in (*STEPS, *NOTES, *CONDITIONS):
+    for code in (*plan_text.STEPS, *plan_text.NOTES, *plan_text.CONDITIONS):
         assert code in made or f'"{code}"' in text, code
 
 
@@ -82,29 +69,32 @@ def test_a_plan_is_printed_line_by_line() -> None:
 def test_steps_in_words() -> None:
     noise = StepNoise("two-edges", "gumbel", 2.5, "rows", 2, {"edges": 9, "column": "pay in $"})
     step = Step("column-1", StepKind.RELEASE, noise, Cost())
-    assert step_words(step) == "two of 9 edges, Gumbel noise of scale 2.5 rows on each"
-    assert step_label(step) == "pay in $"
+    assert plan_text.step_words(step) == "two of 9 edges, Gumbel noise of scale 2.5 rows on each"
+    assert plan_text.step_label(step) == "pay in $"
     runs = StepNoise("objective", "gaussian", times=3, params={"m": 0.25})
     objective = "3 times: minimise the losses with a random linear term (Gaussian), m = 0.25"
-    assert step_words(Step("release", StepKind.RELEASE, runs, Cost())) == objective
+    assert plan_text.step_words(Step("release", StepKind.RELEASE, runs, Cost())) == objective
 
 
 def test_forecasts_in_words() -> None:
     fit = FitForecast(1000, 53.94, {"a": 1.0, "b": 2.0})
-    (line,) = forecast_lines(Forecast(fits=(fit,)))
+    (line,) = plan_text.forecast_lines(Forecast(fits=(fit,)))
     assert line == (
         "with 1,000 rows that fill their bounds evenly: noise of about 1 (a), 2 (b) in a coefficient; privacy noise "
         "adds about 53.9 to the prediction error"
     )
-    assert forecast_lines(Forecast(answer_error=0.0, fits=(fit,)), fits=False) == ("the answer is released as it is",)
-    assert per_coefficient({"a": float("inf")}) == "unbounded"
-    assert per_coefficient({str(k): float(k) for k in range(1, 9)}) == "1 to 8"
-    assert chance_words(PassChance(1.0, "always")) == "never refused"
-    assert chance_words(PassChance(0.9, "votes-as-believed", below=True)).startswith(
+    exact = plan_text.forecast_lines(Forecast(answer_error=0.0, fits=(fit,)), fits=False)
+    assert exact == ("the answer is released as it is",)
+    assert plan_text.per_coefficient({"a": float("inf")}) == "unbounded"
+    assert plan_text.per_coefficient({str(k): float(k) for k in range(1, 9)}) == "1 to 8"
+    assert plan_text.chance_words(PassChance(1.0, "always")) == "never refused"
+    assert plan_text.chance_words(PassChance(0.9, "votes-as-believed", below=True)).startswith(
         "released in fewer than 9 of 10 cases"
     )
-    assert chance_words(PassChance(0.874, "votes-as-believed")).startswith("released with probability 0.87 if")
-    assert note_words(noted("without-a-test", scale=314.52, share=0.2344).notes[0]).endswith(
+    assert plan_text.chance_words(PassChance(0.874, "votes-as-believed")).startswith(
+        "released with probability 0.87 if"
+    )
+    assert plan_text.note_words(noted("without-a-test", scale=314.52, share=0.2344).notes[0]).endswith(
         "needed: 23.4% of the labels"
     )
-    assert error_words(ErrorOf.LINEAR) == "what privacy noise adds to the error of the linear function"
+    assert plan_text.error_words(ErrorOf.LINEAR) == "what privacy noise adds to the error of the linear function"

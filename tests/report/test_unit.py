@@ -1,7 +1,5 @@
 """Who is protected: the plan says it, and the report of a rehearsal, of a release and of a file say the same."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

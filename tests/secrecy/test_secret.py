@@ -1,7 +1,5 @@
 """A secret cannot be shown, stored, compared or branched on, and a failure on it says nothing."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import pickle

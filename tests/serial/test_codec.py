@@ -1,7 +1,5 @@
 """Outcomes as text: bit by bit the same again, nothing but plain values, and one outcome for every charge."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import struct

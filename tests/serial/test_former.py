@@ -1,7 +1,5 @@
 """Files from before there were ids, written by the version before: read as they are, or refused in a sentence."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The names on disk: an id is for ever, and whatever a release of ours returns has one."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

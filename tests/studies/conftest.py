@@ -1,7 +1,5 @@
 """Benchmarks, the paper's experiments and the audit of our own noise: CI runs them, ``make test`` does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

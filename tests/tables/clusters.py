@@ -1,7 +1,5 @@
 """Real Spark sessions for the tests, and a table for them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

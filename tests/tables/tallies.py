@@ -1,7 +1,5 @@
 """A small exact pass of the tests' own, and passes that misbehave."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

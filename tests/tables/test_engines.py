@@ -1,7 +1,5 @@
 """The local engine: the same state for every split, no half result, and nothing private on the terminal."""
 
-from __future__ import annotations
-
 import io
 import sys
 import warnings

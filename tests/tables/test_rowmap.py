@@ -1,7 +1,5 @@
 """The row map: total, within its limits as integers, and a function of the row alone. Float norms are not."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """One small adapter per kind of vector: from the inputs of a case to what our public functions answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction

@@ -3,8 +3,6 @@
 The product's own accounting is tighter, or needs none of them: they are kept so that every vector is answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Adapters for the vectors of generalised linear models: from the inputs of a case to what our functions answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Adapters for the vectors of PATE: from the inputs of a case to what our public functions answer."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Adapters for the vectors of principal components: from the inputs of a case to what our public functions answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -11,17 +9,8 @@ import numpy as np
 
 from snugdp import Budget
 from snugdp.accounting import gaussian
+from snugdp.mechanisms.components import projector
 from snugdp.mechanisms.components.base import Start
-from snugdp.mechanisms.components.projector import (
-    FAILURE,
-    TEST,
-    W0,
-    GapCertificate,
-    PairTest,
-    certified_gaps,
-    sensitivity,
-    sensitivity_above,
-)
 from snugdp.numerics.eigenvalues import spectrum
 
 RELATION = {"add_remove": "add_remove", "replace_one": "replace"}
@@ -29,19 +18,19 @@ CELLS = 2**30
 
 
 def _sensitivity(gap: float, neighbours: str) -> float | None:
-    return sensitivity(gap, RELATION[neighbours])
+    return projector.sensitivity(gap, RELATION[neighbours])
 
 
 def _plan(*, eps: float, delta: float, k: int, p: int, noisy_gap: float, noisy_U: float, **shares: float) -> Any:
-    ours = {"fail_fraction": FAILURE, "test_fraction": TEST, "w0": W0}
+    ours = {"fail_fraction": projector.FAILURE, "test_fraction": projector.TEST, "w0": projector.W0}
     assert {name: Fraction(repr(value)) for name, value in shares.items()} == ours
     budget = Budget(eps, delta)
-    failure = FAILURE * budget.delta
+    failure = projector.FAILURE * budget.delta
     whole = Fraction(gaussian.mu(budget.epsilon, budget.delta - failure)) ** 2
-    test = PairTest(k, p, TEST * whole, failure, Fraction(0))
+    test = projector.PairTest(k, p, projector.TEST * whole, failure, Fraction(0))
     gap = test.certified(Fraction(repr(noisy_gap)))
-    tested = GapCertificate(k, gap, noisy_U, Start())
-    left = math.sqrt((1 - TEST) * whole)
+    tested = projector.GapCertificate(k, gap, noisy_U, Start())
+    left = math.sqrt((1 - projector.TEST) * whole)
     return {
         "mu_test": math.sqrt(test.mu_squared),
         "mu_release": left,
@@ -49,14 +38,14 @@ def _plan(*, eps: float, delta: float, k: int, p: int, noisy_gap: float, noisy_U
         "U_noise_std": float(test.spread_sigma),
         "certified_gap": float(gap),
         "use_projector": tested.wins,
-        "noise_sigma": (float(sensitivity_above(gap)) if tested.wins else 1.0) / left,
+        "noise_sigma": (float(projector.sensitivity_above(gap)) if tested.wins else 1.0) / left,
     }
 
 
 def _gaps(noisy_spectrum: list[float], mu_test: float, fail: float) -> list[float]:
     noisy = [Fraction(repr(value)) for value in noisy_spectrum]
     sigma, failure = 1 / Fraction(repr(mu_test)), Fraction(repr(fail))
-    return [float(gap) for gap in certified_gaps(noisy, sigma, failure, len(noisy) - 1, Fraction(0))]
+    return [float(gap) for gap in projector.certified_gaps(noisy, sigma, failure, len(noisy) - 1, Fraction(0))]
 
 
 def _distance(C: list[list[float]], k: int, x: list[float], sign: int) -> dict[str, float | None]:
@@ -65,7 +54,7 @@ def _distance(C: list[list[float]], k: int, x: list[float], sign: int) -> dict[s
     cells = [[[round(value * CELLS) for value in row] for row in np.array(matrix).tolist()] for matrix in (C, moved)]
     found = [spectrum(matrix, CELLS) for matrix in cells]
     one, other = (np.array(each.projector(k, 50), dtype=float) / 2**50 for each in found)
-    return {"distance": float(np.linalg.norm(one - other)), "bound": sensitivity(float(found[0].gap(k)))}
+    return {"distance": float(np.linalg.norm(one - other)), "bound": projector.sensitivity(float(found[0].gap(k)))}
 
 
 PCA: Mapping[str, Callable[..., Any]] = {

@@ -1,7 +1,5 @@
 """Adapters for the vectors of selection: from the inputs of a case to what our public functions answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

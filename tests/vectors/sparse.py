@@ -1,7 +1,5 @@
 """Adapters for the vectors of sparse models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ What is called a scale or a radius in ``objective/scale.py`` and ``spread.py`` i
 right, so it claims no failure probability.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction

@@ -5,8 +5,6 @@ that come twice: from one object or its copies, in threads, forks or fresh proce
 set. Two releases of 60 random bits are equal with a chance below 2**-60.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import multiprocessing
@@ -259,12 +257,7 @@ def fingerprint(noise: Noise) -> str:
     """Some draws, each of more bits than can agree by chance."""
     value = noise.add(Secret(0), Gaussian(10**6), grid=-60)
     posterior = noise.posterior(
-        Secret([[4, 1], [1, 3]]),
-        Secret([1, 2]),
-        unit=Fraction(1),
-        ridge=Fraction(1),
-        precision=Fraction(1),
-        grid=-60,
+        Secret([[4, 1], [1, 3]]), Secret([1, 2]), unit=Fraction(1), ridge=Fraction(1), precision=Fraction(1), grid=-60
     )
     words = [noise.choice(1 << 62) << 62 | noise.choice(1 << 62)]
     many = [*noise.add_integers(Secret([0, 0, 0]), Laplace(1 << 80)), *noise.scatter(3, 1 << 61).tolist()]

@@ -1,7 +1,5 @@
 """Everything of the library that ``snugdp audit`` looks at: cases by group, and jobs that are no case."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ What a contender gets is fixed for all tables: nothing is tuned to one. A fit gi
 the test rows.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import warnings

@@ -1,7 +1,5 @@
 """What single operations cost: a vector of noise, a query on millions of rows, a charge, and an import."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess
@@ -81,10 +79,7 @@ def _opendp() -> dict[str, Callable[[], object]]:
         "OpenDP, integer Gaussian": (dp.m.make_gaussian(whole, l2(T=float), scale=SCALE), [0]),
         "OpenDP, float Laplace": (dp.m.make_laplace(real, l1(T=float), scale=SCALE), [0.0]),
         "OpenDP, float Gaussian": (dp.m.make_gaussian(real, l2(T=float), scale=SCALE), [0.0]),
-        "OpenDP, float Gaussian on a grid of 2^-20": (
-            dp.m.make_gaussian(real, l2(T=float), scale=SCALE, k=-20),
-            [0.0],
-        ),
+        "OpenDP, float Gaussian on a grid of 2^-20": (dp.m.make_gaussian(real, l2(T=float), scale=SCALE, k=-20), [0.0]),
     }
     return {name: partial(mechanism, zero * SIZE) for name, (mechanism, zero) in mechanisms.items()}
 

@@ -3,8 +3,6 @@
 Set OPENBLAS_NUM_THREADS=1 before the program starts, as ``make bench`` does: numpy reads it once.
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import os

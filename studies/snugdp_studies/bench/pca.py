@@ -4,8 +4,6 @@ The tables are digits, and made-up rows with a known spectrum. The fits for lost
 their noise is seeded. The number of rows counts as public, for all alike.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ the variant of the contest is the bound on targets. Targets are centred by their
 a real user has to bring public bounds instead.
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What one of many private runs may cost, by each accounting; beside dp-accounting's, where that is installed."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """What the commands of the studies share: options, lists with commas, notes, tables, and a bar on a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any

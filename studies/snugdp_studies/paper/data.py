@@ -3,8 +3,6 @@
 Checksums are of the unpacked contents, so that a file may be plain or gzipped, and packed by whatever program.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import shutil
@@ -32,9 +30,7 @@ class Public:
 
 TABLES = {
     "bike": Public(
-        "bike.csv",
-        f"{_TABLES}/bike/data.csv.gz",
-        "7f5ea8a57009452a944e2c127a063a3494487f516bafe139f85aa623e26648e3",
+        "bike.csv", f"{_TABLES}/bike/data.csv.gz", "7f5ea8a57009452a944e2c127a063a3494487f516bafe139f85aa623e26648e3"
     ),
     "elevators": Public(
         "elevators.csv",

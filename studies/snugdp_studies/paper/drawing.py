@@ -1,7 +1,5 @@
 """How the figures of the paper are drawn and written down: colours that everybody can tell apart, one look for all."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -82,11 +80,7 @@ def legend_below(panel: Any) -> None:
 
 
 def drawn(
-    panel: Any,
-    x: Sequence[float],
-    y: Sequence[float],
-    line: Line,
-    bands: Sequence[tuple[float, ...]] | None = None,
+    panel: Any, x: Sequence[float], y: Sequence[float], line: Line, bands: Sequence[tuple[float, ...]] | None = None
 ) -> None:
     """One curve, and a band from the first to the last number of each of ``bands``. What is not finite is left out."""
     kept = [i for i, point in enumerate(zip(x, y, strict=True)) if all(map(math.isfinite, point))]

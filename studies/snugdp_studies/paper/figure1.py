@@ -4,8 +4,6 @@ A study, NOT PRIVATE: tables are scaled with numbers taken from themselves, nois
 rest on false steps. The honest methods are rehearsals of private ones: the same laws, with a seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -22,21 +20,11 @@ from snugdp.tables.rowmap import RowMap
 from snugdp_studies.bench.contest.run import Setting, noise_start
 from snugdp_studies.bench.contest.tables import Floats, Split
 from snugdp_studies.bench.regression import TASK, ours, ridge
-from snugdp_studies.paper import drawing
+from snugdp_studies.paper import drawing, linear
 from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, VERSIONS, Line, Version
-from snugdp_studies.paper.linear import (
-    NotPrivateFit,
-    NotPrivateSums,
-    not_private_adaops,
-    not_private_adassp,
-    not_private_grid,
-    not_private_ops_balanced,
-    not_private_ops_ptr_selection,
-    not_private_output_perturbation,
-)
 
 Source: TypeAlias = Callable[[int], Split]  # the split of a number
-Published: TypeAlias = Callable[[NotPrivateSums, float, float, Simulation], NotPrivateFit]
+Published: TypeAlias = Callable[[linear.NotPrivateSums, float, float, Simulation], linear.NotPrivateFit]
 GRID = "OPS-PTR grid"
 _HIGHEST = 2.0  # times the error of answering 0: what is above is left out of the picture
 
@@ -98,7 +86,7 @@ def _printed_ops_ptr(split: Split, setting: Setting) -> Floats | None:
     moments = Moments(design.row_map.limits)
     for rows, target in design.row_map.blocks(X, y):
         moments.add(rows, rows, target)
-    return not_private_ops_ptr_selection(
+    return linear.not_private_ops_ptr_selection(
         Secret(moments),
         design,
         split.public,
@@ -109,7 +97,9 @@ def _printed_ops_ptr(split: Split, setting: Setting) -> Floats | None:
 
 
 def _published(split: Split, setting: Setting, *, method: Published) -> Floats | None:
-    return method(NotPrivateSums.of(*split.train), setting.epsilon, setting.delta, Simulation(setting.noise)).theta
+    return method(
+        linear.NotPrivateSums.of(*split.train), setting.epsilon, setting.delta, Simulation(setting.noise)
+    ).theta
 
 
 def _cited(name: str, line: Line, method: Published) -> Method:
@@ -120,13 +110,13 @@ def _private(name: str, line: Line | None, **options: Any) -> Method:
     return Method(name, "honest", line, partial(ours, **options))
 
 
-_RIDGES = {"ridge": list(not_private_grid())}
+_RIDGES = {"ridge": list(linear.not_private_grid())}
 METHODS = (
     Method("OPS-PTR", "as printed", Line("OPS-PTR (Algorithm 2 over 30 ridges)", RED, "o"), _printed_ops_ptr),
-    _cited("OPS-Balanced", Line("OPS-Balanced", BLUE, "s"), not_private_ops_balanced),
-    _cited("AdaOPS", Line("AdaOPS", GREEN, "^"), not_private_adaops),
-    _cited("AdaSSP", Line("AdaSSP (not in the paper's figure)", PURPLE, "D", "--"), not_private_adassp),
-    _cited("OutPert", Line("output perturbation", ORANGE, "v"), not_private_output_perturbation),
+    _cited("OPS-Balanced", Line("OPS-Balanced", BLUE, "s"), linear.not_private_ops_balanced),
+    _cited("AdaOPS", Line("AdaOPS", GREEN, "^"), linear.not_private_adaops),
+    _cited("AdaSSP", Line("AdaSSP (not in the paper's figure)", PURPLE, "D", "--"), linear.not_private_adassp),
+    _cited("OutPert", Line("output perturbation", ORANGE, "v"), linear.not_private_output_perturbation),
     _private("OPS-PTR", Line("OPS-PTR, corrected, ridge by a rule", RED, "o"), method="posterior"),
     _private(
         GRID,

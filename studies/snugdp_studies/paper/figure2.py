@@ -5,8 +5,6 @@ which given votes pass a test is a function of these votes. What may be proposed
 ``snugdp paper pate`` shows that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -154,10 +152,7 @@ def reference_curves(case: Case) -> dict[str, float]:
     def total(one: Callable[..., Any], moves: int = 0) -> Any:
         return counts @ one(log_miss(leads, case.sigma, moves)[:, None], case.sigma, ORDERS)
 
-    found = {
-        "theorem6_grid": float((total(theorem6) + added).min()),
-        "closed": float((total(closed) + added).min()),
-    }
+    found = {"theorem6_grid": float((total(theorem6) + added).min()), "closed": float((total(closed) + added).min())}
     for deviation in (6, 8):
         law = DiscreteGaussian(deviation**2)
         known = tails(law, threshold_for(law, 1, case.delta), case.teachers + 1)

@@ -4,8 +4,6 @@
 100, for plain noise, a classic test, and a test of the data-dependent loss. No private data are used at all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

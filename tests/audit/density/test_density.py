@@ -1,7 +1,5 @@
 """Layer D: exact densities. Tight claims pass, a fifth less noise fails, and a check that would not see it says so."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The probabilities of answers: they sum to one, agree with the declared laws, and hold out in the tails."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -12,30 +10,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from snugdp import noise
 from snugdp.audit.density.laws import contest
 from snugdp.audit.density.parts import part
 from snugdp.audit.density.sites import hessian, log_probability
-from snugdp.noise import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    Gumbel,
-    Laplace,
-    Law,
-    cdf,
-    pmf,
-    rounded_pmf,
-    tail,
-)
 from snugdp.noise.recording import Site
 from snugdp.secrecy.secret import Secret
 from tests.mechanisms.noisy_votes import log_probabilities, probabilities
 
-CONTINUOUS: tuple[Law, ...] = (Gaussian("1.3"), Laplace("0.8"), Gumbel("1.1"))
-DISCRETE: tuple[Law, ...] = (DiscreteLaplace("1.5"), DiscreteGaussian("2.3"))
+CONTINUOUS: tuple[noise.Law, ...] = (noise.Gaussian("1.3"), noise.Laplace("0.8"), noise.Gumbel("1.1"))
+DISCRETE: tuple[noise.Law, ...] = (noise.DiscreteLaplace("1.5"), noise.DiscreteGaussian("2.3"))
 
 
-def site(method: str, law: Law | None, answer: Any, *inputs: Any, **public: Any) -> Site:
+def site(method: str, law: noise.Law | None, answer: Any, *inputs: Any, **public: Any) -> Site:
     return Site(method, law, law, tuple(public.items()), answer, tuple(Secret(value) for value in inputs))
 
 
@@ -44,26 +31,26 @@ def chance(*args: Any, **public: Any) -> float:
 
 
 @pytest.mark.parametrize("law", CONTINUOUS + DISCRETE)
-def test_sums_have_the_declared_law(law: Law) -> None:
+def test_sums_have_the_declared_law(law: noise.Law) -> None:
     for m in range(-6, 7):
-        declared = pmf(law, m) if law in DISCRETE else rounded_pmf(law, m)  # type: ignore[arg-type]
+        declared = noise.pmf(law, m) if law in DISCRETE else noise.rounded_pmf(law, m)  # type: ignore[arg-type]
         assert chance("add", law, Fraction(40 + m), 40, grid=0) == pytest.approx(declared, rel=1e-11)
         assert chance("add_integers", law, [40 + m], [40]) == pytest.approx(declared, rel=1e-11)
 
 
 @pytest.mark.parametrize("law", CONTINUOUS)
 @pytest.mark.parametrize("grid", [-14, -4, 1])
-def test_cells_of_any_width_have_the_chance_of_their_ends(law: Law, grid: int) -> None:
+def test_cells_of_any_width_have_the_chance_of_their_ends(law: noise.Law, grid: int) -> None:
     width, value = Fraction(2) ** grid, Fraction(1, 3)
     for cells in (-3, 0, 1, 5):
         answer = cells * width
         ends = [answer - value - width / 2, answer - value + width / 2]
         found = chance("add", law, answer, value, grid=grid)
-        assert found == pytest.approx(cdf(law, ends[1]) - cdf(law, ends[0]), rel=1e-9)
+        assert found == pytest.approx(noise.cdf(law, ends[1]) - noise.cdf(law, ends[0]), rel=1e-9)
 
 
 @pytest.mark.parametrize("law", CONTINUOUS)
-def test_a_stretch_is_a_wider_law(law: Law) -> None:
+def test_a_stretch_is_a_wider_law(law: noise.Law) -> None:
     direct = chance("add", law, Fraction(3), 1, grid=0)
     assert chance("add", law, Fraction(6), 2, 2, grid=1) == pytest.approx(direct, rel=1e-12)
     assert log_probability(site("add", law, Fraction(3), 3, 0, grid=0)) == 0.0
@@ -72,23 +59,23 @@ def test_a_stretch_is_a_wider_law(law: Law) -> None:
 
 @pytest.mark.parametrize("law", CONTINUOUS + DISCRETE)
 @pytest.mark.parametrize("threshold", [Fraction(-7, 2), Fraction(0), Fraction(1), Fraction(5, 2), Fraction(9)])
-def test_decisions_have_the_declared_tails(law: Law, threshold: Fraction) -> None:
+def test_decisions_have_the_declared_tails(law: noise.Law, threshold: Fraction) -> None:
     yes = chance("at_least", law, True, 1, threshold=threshold)
-    assert yes == pytest.approx(tail(law, threshold - 1), rel=1e-10)
+    assert yes == pytest.approx(noise.tail(law, threshold - 1), rel=1e-10)
     assert yes + chance("at_least", law, False, 1, threshold=threshold) == pytest.approx(1, rel=1e-12)
     if law not in DISCRETE:
         both = chance("reach", law, np.array([True, False]), np.array([1, 4]), threshold=threshold)
-        assert both == pytest.approx(yes * (1 - tail(law, threshold - 4)), rel=1e-9)
+        assert both == pytest.approx(yes * (1 - noise.tail(law, threshold - 4)), rel=1e-9)
 
 
 def test_infinite_values_decide_alone() -> None:
-    assert log_probability(site("at_least", Laplace(1), True, math.inf, threshold=Fraction(3))) == 0.0
-    assert log_probability(site("at_least", Laplace(1), False, math.inf, threshold=Fraction(3))) == -math.inf
+    assert log_probability(site("at_least", noise.Laplace(1), True, math.inf, threshold=Fraction(3))) == 0.0
+    assert log_probability(site("at_least", noise.Laplace(1), False, math.inf, threshold=Fraction(3))) == -math.inf
 
 
-@pytest.mark.parametrize("law", [Gaussian(2), Laplace(2), Gumbel(2)])
+@pytest.mark.parametrize("law", [noise.Gaussian(2), noise.Laplace(2), noise.Gumbel(2)])
 @pytest.mark.parametrize("scores", [(5, 5), (9, 5, 1), (0, 30, 29, 3), (7,)])
-def test_contests_have_chances_that_sum_to_one(law: Law, scores: tuple[int, ...]) -> None:
+def test_contests_have_chances_that_sum_to_one(law: noise.Law, scores: tuple[int, ...]) -> None:
     found = [chance("argmax", law, place, scores) for place in range(len(scores))]
     assert sum(found) == pytest.approx(1, abs=1e-10)
     known: Any = probabilities(np.array(scores), type(law).__name__.lower(), 2.0)  # type: ignore[arg-type]
@@ -104,19 +91,19 @@ def test_contests_far_in_the_tail() -> None:
 
 def test_many_contests_are_a_product() -> None:
     rows = np.array([[4, 2, 1], [0, 0, 7]])
-    one = log_probability(site("argmaxes", Gaussian(3), np.array([0, 1]), rows))
-    two = log_probability(site("argmax", Gaussian(3), 0, [4, 2, 1])) + log_probability(
-        site("argmax", Gaussian(3), 1, [0, 0, 7])
+    one = log_probability(site("argmaxes", noise.Gaussian(3), np.array([0, 1]), rows))
+    two = log_probability(site("argmax", noise.Gaussian(3), 0, [4, 2, 1])) + log_probability(
+        site("argmax", noise.Gaussian(3), 1, [0, 0, 7])
     )
     assert one == pytest.approx(two, rel=1e-12)
 
 
 def test_tails_stay_numbers() -> None:
     far = Fraction(10**6)
-    for law in (Gaussian(1), Laplace(1), DiscreteLaplace(1), DiscreteGaussian(1)):
+    for law in (noise.Gaussian(1), noise.Laplace(1), noise.DiscreteLaplace(1), noise.DiscreteGaussian(1)):
         assert math.isfinite(log_probability(site("add", law, far, 0, grid=0)))
         assert math.isfinite(log_probability(site("at_least", law, True, 0, threshold=far)))
-    gap = [log_probability(site("add", Gaussian(1), far, v, grid=-30)) for v in (0, 1)]
+    gap = [log_probability(site("add", noise.Gaussian(1), far, v, grid=-30)) for v in (0, 1)]
     assert gap[1] - gap[0] == pytest.approx(10**6 - 0.5, rel=1e-9)
 
 
@@ -160,7 +147,7 @@ class Quartic:
 
 def test_the_density_of_a_minimiser_in_one_dimension_integrates_to_the_normal_law() -> None:
     t = np.linspace(-3, 3, 601)
-    density = [chance("minimiser", Gaussian(2), [Fraction(float(x))], Quartic()) for x in t]
+    density = [chance("minimiser", noise.Gaussian(2), [Fraction(float(x))], Quartic()) for x in t]
     assert np.trapezoid(density, t) == pytest.approx(1, abs=1e-4)
     upto = np.trapezoid(density[:401], t[:401])  # below 1 where the tilt is above minus the slope
     assert upto == pytest.approx(float(stats.norm.cdf(3 / 2)), abs=1e-4)
@@ -173,24 +160,24 @@ def test_the_hessian_by_differences() -> None:
 
 
 def test_parts_are_exact() -> None:
-    def of(method: str, law: Law | None, one: Any, two: Any) -> Any:
+    def of(method: str, law: noise.Law | None, one: Any, two: Any) -> Any:
         return part(site(method, law, None, *one, grid=0), site(method, law, None, *two, grid=0))
 
     third = Fraction(1, 3)
-    assert of("add", Gaussian(2), [third], [Fraction(1)]).mu_squared == Fraction(1, 9)
-    assert of("add_integers", Gaussian(3), [[1, 2]], [[2, 4]]).mu_squared == Fraction(5, 9)
-    assert of("at_least", DiscreteLaplace(4), [7], [6]).epsilon == Fraction(1, 4)
-    assert of("at_least", DiscreteLaplace(4), [math.inf], [math.inf]).epsilon == 0
-    assert of("at_least", DiscreteLaplace(4), [math.inf], [6]).epsilon == math.inf
-    assert of("argmax", Gumbel(4), [[3, 3, 3]], [[4, 4, 2]]).epsilon == Fraction(2, 4)
-    assert of("argmaxes", Gaussian(2), [np.array([[3, 3]])], [np.array([[4, 2]])]).mu_squared == Fraction(1, 2)
+    assert of("add", noise.Gaussian(2), [third], [Fraction(1)]).mu_squared == Fraction(1, 9)
+    assert of("add_integers", noise.Gaussian(3), [[1, 2]], [[2, 4]]).mu_squared == Fraction(5, 9)
+    assert of("at_least", noise.DiscreteLaplace(4), [7], [6]).epsilon == Fraction(1, 4)
+    assert of("at_least", noise.DiscreteLaplace(4), [math.inf], [math.inf]).epsilon == 0
+    assert of("at_least", noise.DiscreteLaplace(4), [math.inf], [6]).epsilon == math.inf
+    assert of("argmax", noise.Gumbel(4), [[3, 3, 3]], [[4, 4, 2]]).epsilon == Fraction(2, 4)
+    assert of("argmaxes", noise.Gaussian(2), [np.array([[3, 3]])], [np.array([[4, 2]])]).mu_squared == Fraction(1, 2)
     assert of("reveal", None, [1], [2]).epsilon == math.inf
     assert of("posterior", None, [[[1]], [1]], [[[2]], [1]]).other
     assert not of("posterior", None, [[[1]], [1]], [[[1]], [1]]).other
 
 
-@pytest.mark.parametrize("law", [Laplace(1), Gumbel(1)])
-def test_no_contest_gives_away_more_than_its_part(law: Law) -> None:
+@pytest.mark.parametrize("law", [noise.Laplace(1), noise.Gumbel(1)])
+def test_no_contest_gives_away_more_than_its_part(law: noise.Law) -> None:
     for change in itertools.product((-1, 0, 1), repeat=3):
         one, two = [3, 2, 0], [a + b for a, b in zip((3, 2, 0), change, strict=True)]
         bound = float(part(site("argmax", law, 0, one), site("argmax", law, 0, two)).epsilon)

@@ -1,7 +1,5 @@
 """Layer L: grids and last bits of mechanisms, and of anybody's floats."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

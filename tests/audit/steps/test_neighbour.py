@@ -1,7 +1,5 @@
 """Layer N: exact changes. A right sensitivity passes on strange rows too; a wrong one is proved wrong by one run."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -16,11 +14,7 @@ from tests.audit.toys import Rows, Walk, case, checked_sum, clipped, gaussian_su
 
 @pytest.mark.parametrize(
     ("walk", "cost"),
-    [
-        (gaussian_sum(2), Cost(mu=0.5)),
-        (laplace_sum(4), Cost(epsilon=0.25)),
-        (checked_sum(), Cost(mu=1, epsilon=1)),
-    ],
+    [(gaussian_sum(2), Cost(mu=0.5)), (laplace_sum(4), Cost(epsilon=0.25)), (checked_sum(), Cost(mu=1, epsilon=1))],
 )
 def test_what_is_claimed_exactly_passes(walk: Walk, cost: Cost) -> None:
     (found,) = neighbour(case(walk, cost), runs=5, random=60)

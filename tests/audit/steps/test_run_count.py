@@ -1,7 +1,5 @@
 """How many runs a selection makes is drawn once and not shown: who shows it, or draws again, is found."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

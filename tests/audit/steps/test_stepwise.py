@@ -1,7 +1,5 @@
 """Every step of a plan pays for its own draws: what a step hides in the slack of others is found, and nothing else."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -75,7 +73,7 @@ def behind_a_bound(margin: float, deviation: Fraction = Fraction(1)) -> Any:
     return draw
 
 
-HALF = Cost(mu=Fraction(1, 2))
+HALF, PAID = Cost(mu=Fraction(1, 2)), Cost(mu=1, neighbours="replace")
 TENTH: dict[str, Any] = {"worst": lambda: [([1.0] * 9 + [0.0], [1.0] * 10)], "random": None}  # the mean moves by 1/10
 
 
@@ -130,13 +128,11 @@ def test_propose_test_release_however_its_failure_is_paid(costs: list[Cost]) -> 
 
 
 def test_a_margin_in_one_step() -> None:
+    failing = replace(PAID, delta=Fraction(1, 100))  # the number of rows does not move
     for margin, right in ((2.4, True), (1.5, False)):
-        cost = Cost(mu=1, delta="1/100", neighbours="replace")  # the number of rows does not move
-        (found,) = stepwise(toy([cost], behind_a_bound(margin), **TENTH))
-        assert found.passed is right, found
-        other = [Cost(mu=1, neighbours="replace"), Cost(mu=1, delta="1/100", neighbours="replace")]
-        (found,) = stepwise(toy(other, behind_a_bound(margin), **TENTH))
-        assert found.passed is right, found
+        for costs in ([failing], [PAID, failing]):
+            (found,) = stepwise(toy(costs, behind_a_bound(margin), **TENTH))
+            assert found.passed is right, found
 
 
 def test_steps_that_are_left_out() -> None:
@@ -184,17 +180,12 @@ def test_what_is_drawn_before_it_is_paid() -> None:
     ],
 )
 def test_what_follows_a_test_is_seen_at_its_luckiest(failure: Any, margin: float, right: bool) -> None:
-    case = toy(
-        [Cost(mu=1, delta=failure, neighbours="replace"), Cost(mu=1, neighbours="replace")],
-        behind_a_bound(margin),
-        **TENTH,
-    )
-    (found,) = stepwise(case)
+    (found,) = stepwise(toy([replace(PAID, delta=Fraction(failure)), PAID], behind_a_bound(margin), **TENTH))
     assert found.passed is right, found
 
 
 def test_a_release_behind_a_test_is_compared_with_its_step() -> None:
-    costs = [Cost(mu=1, delta="1/100", neighbours="replace"), Cost(mu=1, neighbours="replace")]
+    costs = [replace(PAID, delta=Fraction(1, 100)), PAID]
     for deviation, right in ((Fraction(1), True), (Fraction(7, 10), False)):
         (found,) = stepwise(toy(costs, behind_a_bound(2.4, deviation), **TENTH))
         assert found.passed is right, found

@@ -1,7 +1,5 @@
 """Sensitivities of projectors and spectra, by a search uphill for worst cases; certificates, by their frequency."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The exact privacy of whole fits on pairs of tables: what each would release, under the same released numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

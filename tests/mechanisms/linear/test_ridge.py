@@ -1,7 +1,5 @@
 """The ridge methods: the exact law of the whole output against the claimed budget, the rules, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Regression from noisy sums: exact sensitivities, the exact law on neighbours, robust post-processing, usefulness."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -164,12 +162,8 @@ def test_noise_is_drawn_once_for_every_entry_of_the_upper_triangle() -> None:
     schema = schema_of(3, intercept=True)
     design = Design.of(schema)
     seen = Scripted()
-    run(
-        SufficientStatistics(design, Budget(1, 1e-6), refinements=3),
-        tables(np.random.default_rng(4), 3, 9),
-        schema,
-        seen,
-    )
+    method = SufficientStatistics(design, Budget(1, 1e-6), refinements=3)
+    run(method, tables(np.random.default_rng(4), 3, 9), schema, seen)
     assert [len(values) for values, _ in seen.seen] == [4, 6, 4, 4, 4, 4]
     sigma, off = seen.seen[0][1], seen.seen[1][1]
     assert sigma**2 <= 2 * off**2 < sigma**2 * Fraction(1_000_001, 1_000_000)

@@ -1,7 +1,5 @@
 """The minimiser in floats, as the library looks for it: for reference values, neither exact nor private."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

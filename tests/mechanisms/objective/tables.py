@@ -1,7 +1,5 @@
 """Small tables with labels, counts or classes, and the designs that tests of models share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Generalised linear models by objective perturbation: exact minimisers, the law of what comes out, exact deltas."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,13 +42,8 @@ from tests.accounting.objective.perturbed import Law, deltas
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
 
 LOSSES: list[Loss] = [
-    Logistic(),
-    SoftHinge("0.5"),
-    TamedPoisson(6, 3),
-    LogCosh("0.3"),
-    PseudoHuber("0.3"),
-    Huber("0.3"),
-]
+    Logistic(), SoftHinge("0.5"), TamedPoisson(6, 3), LogCosh("0.3"), PseudoHuber("0.3"), Huber("0.3")
+]  # fmt: skip
 
 
 # --- the exact minimiser ---
@@ -124,15 +117,11 @@ def pairs(seed: int, kind: str) -> list[tuple[list[float], list[float], float, f
         n = int(rng.integers(0, 30))
         x = rng.uniform(-1, 1, n) * rng.choice([0.05, 0.3, 1.0])
         y = rng.choice([-1.0, 1.0], n) if kind == "logistic" else rng.integers(0, 4, n).astype(float)
-        z = (
-            float(rng.choice([-1.0, 1.0, 0.7])),
-            float(rng.choice([-1.0, 1.0]) if kind == "logistic" else rng.choice([0, 3])),
-        )
-        found.append((x.tolist(), y.tolist(), *z))
+        new_x, new_y = rng.choice([-1.0, 1.0, 0.7]), rng.choice([-1.0, 1.0] if kind == "logistic" else [0, 3])
+        found.append((x.tolist(), y.tolist(), float(new_x), float(new_y)))
     for force in (-60, -20, 20, 60):  # many rows that hold the minimiser far out, then one against them
-        found.append(
-            ([math.copysign(1.0, force)] * abs(force), [1.0 if kind == "logistic" else 3.0] * abs(force), 1.0, 1.0)
-        )
+        row = math.copysign(1.0, force), 1.0 if kind == "logistic" else 3.0
+        found.append(([row[0]] * abs(force), [row[1]] * abs(force), 1.0, 1.0))
     return found
 
 

@@ -1,7 +1,5 @@
 """Perturbed losses: the released cell against 400-bit solutions, on fair and on extreme tables; few readings."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence

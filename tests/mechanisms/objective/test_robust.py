@@ -1,7 +1,5 @@
 """Fits by objective perturbation: exact parameters, the law of what comes out, scales in whole numbers, refusals."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Softmax by objective perturbation: sums with proved errors, exact minimisers, exact deltas, refusals."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from fractions import Fraction
@@ -32,6 +30,7 @@ from tests.accounting.objective.glm_laws import Classifier
 from tests.accounting.objective.perturbed import deltas
 from tests.accounting.objective.test_multiclass import log_density
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
+from tests.tables.passes.test_gradient import distance
 
 LIMIT = 1 << 20
 
@@ -44,11 +43,6 @@ def strange(n: int, seed: int) -> pd.DataFrame:
 
 def folded(work: SoftmaxGradient, table: pd.DataFrame) -> Any:
     return work.fold(work.empty(), nw.from_native(table, eager_only=True))
-
-
-def distance(one: list[Fraction], other: list[Fraction]) -> Fraction:
-    square = sum(((a - b) ** 2 for a, b in zip(one, other, strict=True)), Fraction(0))
-    return Fraction(math.isqrt(math.ceil(square * 4**200)), 2**200)
 
 
 # --- the pass ---

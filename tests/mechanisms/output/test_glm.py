@@ -1,7 +1,5 @@
 """The minimiser plus noise: certified points and Hessians, sensitivities attacked through the code, exact deltas."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Votes of blocks: every pair of neighbouring vote tables of a small universe, and blocks that stay to themselves."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from fractions import Fraction

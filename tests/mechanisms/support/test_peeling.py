@@ -1,7 +1,5 @@
 """Gumbel top-s: exact laws over all neighbours of small universes against the claimed cost, and less noise caught."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Confident labels, attacked: joint losses against exact laws and Arb, and the whole law behind the distance test."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

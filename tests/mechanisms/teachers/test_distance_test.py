@@ -1,7 +1,5 @@
 """The sharp distance test attacked: exact laws of bit and labels on all neighbours of small votes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable
@@ -114,9 +112,7 @@ def violations(test: SharpDistance, setting: Setting) -> tuple[float, set[int]]:
 
 @repeated
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_bit_and_labels_keep_within_the_budget_on_all_neighbours(
-    setting: Setting,
-) -> None:
+def test_bit_and_labels_keep_within_the_budget_on_all_neighbours(setting: Setting) -> None:
     test = make(setting)
     worst, seen = violations(test, setting)
     assert worst <= 1 + 1e-9

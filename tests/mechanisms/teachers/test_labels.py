@@ -1,7 +1,5 @@
 """Noisy labels: their exact laws on all neighbours against the stated cost, and the draws against those laws."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

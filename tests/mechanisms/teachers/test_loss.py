@@ -1,7 +1,5 @@
 """The loss of one noisy argmax, attacked: brute force over moves, the exact law, and Arb."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

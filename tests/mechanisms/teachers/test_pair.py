@@ -1,7 +1,5 @@
 """The floats behind the pair of one label and its compositions: against balls, direct sums and dp-accounting."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Smooth sensitivity of the labels' loss, and the test built on it: all small histograms, and the whole law."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What labels cost by every analysis: the surrogate votes, and the two benchmarks in small."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

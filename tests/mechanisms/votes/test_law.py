@@ -1,7 +1,5 @@
 """Noisy maximum over many candidates: the law, its worst cases and what breaks them."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations_with_replacement, product
 

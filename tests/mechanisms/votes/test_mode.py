@@ -1,7 +1,5 @@
 """The mode: its distance by walking through all data sets, rows of no listed category included."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -13,15 +11,7 @@ from hypothesis import strategies as st
 from snugdp.mechanisms.votes import mode
 from tests.effort import often, repeated
 from tests.mechanisms.exact_laws import ONE, passing, refused
-from tests.mechanisms.queries_by_hand import (
-    Neighbours,
-    Rows,
-    added_or_removed,
-    all_rows,
-    replaced,
-    sensitive,
-    walked,
-)
+from tests.mechanisms.queries_by_hand import Neighbours, Rows, added_or_removed, all_rows, replaced, sensitive, walked
 
 UNLISTED = -1
 

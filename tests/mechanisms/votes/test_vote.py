@@ -1,7 +1,5 @@
 """The two-candidate vote: its formulas against integration and enumeration, its tables, its whole law."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

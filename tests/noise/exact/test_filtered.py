@@ -1,7 +1,5 @@
 """The float filter against balls on the same bits, and with margins so wide that balls decide."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -77,9 +75,7 @@ def test_a_tie_at_the_table_is_settled_by_the_next_bits() -> None:
 
 def lanes(whole: list[int], fraction: list[int]) -> DrawBatch:
     return DrawBatch(
-        np.zeros(len(whole), dtype=np.bool_),
-        np.array(whole, dtype=np.int64),
-        np.array(fraction, dtype=np.uint64),
+        np.zeros(len(whole), dtype=np.bool_), np.array(whole, dtype=np.int64), np.array(fraction, dtype=np.uint64)
     )
 
 

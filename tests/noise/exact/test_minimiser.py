@@ -1,7 +1,5 @@
 """The exact rounded minimiser: against rational solutions, with adversarial gradients and useless solvers; its law."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The exact posterior draw: its law, its refinement, and what it refuses."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

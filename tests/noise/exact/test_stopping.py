@@ -1,7 +1,5 @@
 """The hidden number of runs has exactly its law, with and without a cut, and a wrong law is noticed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Many noisy comparisons at once: both routes on the same bits, the laws, and nothing private that raises."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import tracemalloc
@@ -21,8 +19,9 @@ from snugdp.noise.exact.coins import PROVED, Margins
 from snugdp.noise.exact.deviate import Deviate, ball_of
 from snugdp.noise.exact.filtered import DrawBatch
 from snugdp.noise.exact.refine import Bits, precision
+from snugdp.noise.recording import scaled
 from snugdp.secrecy.secret import Secret
-from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, replay, scaled, spread, winning
+from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, replay, spread, winning
 
 SLOW = Margins(window=2.0**200)  # balls settle everything
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
@@ -256,7 +255,8 @@ def test_scales_far_out(law: Continuous, exponent: int) -> None:
     ends = np.array([[-(2**63), 2**63 - 1], [0, 0], [5, 4]] * 40)
     won = noise.argmaxes(Secret(ends), used)
     assert 0 < won[1::3].sum() < 40
-    assert set(won[::3].tolist()) == ({1} if exponent < 0 else {0, 1} if exponent > 20 else set(won[::3].tolist()))
+    if exponent != 20:  # where the noise is about as large as the lead
+        assert set(won[::3].tolist()) == ({1} if exponent < 0 else {0, 1})
     assert set(won[2::3].tolist()) == ({0} if exponent < 0 else {0, 1})
     for at in (Fraction(10**400), Fraction(-(10**400)), Fraction(1, 3), Fraction(10**18)):
         reached = noise.reach(Secret(ends[:, 0]), used, at)

@@ -1,7 +1,5 @@
 """Every mechanism, query, estimator method and proof of ours is a case, and the cases are what they should be."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

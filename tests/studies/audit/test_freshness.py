@@ -1,7 +1,5 @@
 """No draw and no release repeats the noise of another; a source that does is found."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What single operations cost is measured: ours beside peers, and imports in processes of their own."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The benchmark of the moments runs, and its contenders compute the same thing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

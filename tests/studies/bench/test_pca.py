@@ -1,20 +1,13 @@
 """The benchmark of principal components: its tables, what is compared, and that the goals are met."""
 
-from __future__ import annotations
-
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from snugdp.cli.main import app
 from snugdp_studies.bench import pca
 from snugdp_studies.bench.pca import CASES, Cell, sample, summaries
-
-
-def invoke(*arguments: object) -> Any:
-    return CliRunner().invoke(app, ["bench", "pca", *map(str, arguments)], env={"COLUMNS": "200"})
+from tests.cli.people import run
 
 
 @pytest.mark.parametrize("name", ["digits", "flat, 2,000 rows"])
@@ -59,12 +52,11 @@ def test_summaries_average_both_ends() -> None:
 
 
 def test_a_run_from_the_command_line() -> None:
-    result = invoke("--draws", 2, "--epsilons", "2", "--tables", "flat, 2,000 rows", "--rows", 2000, "--repeats", 1)
-    assert result.exit_code == 0, result.output
+    invoke = partial(run, "bench", "pca", "--tables", env={"COLUMNS": "200"})
+    result = invoke("flat, 2,000 rows", "--draws", 2, "--epsilons", "2", "--rows", 2000, "--repeats", 1)
     for words in ("NOT PRIVATE", "where it falls back", "chosen in private", "scikit-learn PCA", "Goal"):
         assert words in result.output
-    wrong = invoke("--tables", "bikes")
-    assert wrong.exit_code == 1
+    wrong = invoke("bikes", code=1)
     assert "no table bikes" in " ".join(wrong.output.split())
     assert "Traceback" not in wrong.output
 

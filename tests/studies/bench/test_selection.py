@@ -1,14 +1,11 @@
 """The benchmark of selection: its table, its peer and its picture."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from snugdp.cli.main import app
 from snugdp_studies.bench import selection
+from tests.cli.people import run
 
 
 def test_the_table_is_in_order() -> None:
@@ -32,6 +29,4 @@ def test_the_picture_is_the_same_every_time(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_file_that_cannot_be_written_is_found_first() -> None:
-    result = CliRunner().invoke(app, ["bench", "selection", "--plot", "nowhere/at/all.svg"])
-    assert result.exit_code == 1
-    assert "Error" in result.output
+    assert "Error" in run("bench", "selection", "--plot", "nowhere/at/all.svg", code=1).output

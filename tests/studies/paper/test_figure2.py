@@ -1,7 +1,5 @@
 """Figure 2: the tables of the calibrated votes, the printed curves, and the files."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -9,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from snugdp.noise import Simulation
-from snugdp_studies.cli.paper import app
 from snugdp_studies.paper import figure2
 from snugdp_studies.paper.figure2 import CALIBRATED, MNIST, Plan, printed_curves, reference_curves
 from snugdp_studies.paper.pate.curves import Case, not_private_curves
 from snugdp_studies.paper.pate.data import Votes, stored
+from tests.cli.people import run
 from tests.real_data import real_data
 from tests.vectors.pate import histograms
 
@@ -99,8 +96,7 @@ def test_the_command_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "pate_surrogate_votes.json").write_text(json.dumps(calibrated))
     monkeypatch.setattr(figure2, "QUICK", SMALL)
     out = tmp_path / "out"
-    answer = CliRunner().invoke(app, ["figure2", "--quick", "--json", "--data", str(tmp_path), "--out", str(out)])
-    assert answer.exit_code == 0, answer.output
+    answer = run("paper", "figure2", "--quick", "--json", "--data", tmp_path, "--out", out)
     names = {Path(name).name for name in json.loads(answer.stdout)["files"]["figure2"]}
     pictures = {f"figure2_{kind}.{end}" for kind in ("mnist", "calibrated") for end in ("png", "svg")}
     assert names == {"figure2.csv", "figure2.json", *pictures}
@@ -134,9 +130,7 @@ def test_votes_are_trained_where_there_are_pictures_only(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(figure2, "QUICK", SMALL)
     monkeypatch.setattr(figure2, "_picture", picture)
-    out = tmp_path / "out"
-    answer = CliRunner().invoke(app, ["figure2", "--quick", "--data", str(tmp_path), "--out", str(out)])
-    assert answer.exit_code == 0, answer.output
+    run("paper", "figure2", "--quick", "--data", tmp_path, "--out", tmp_path / "out")
     assert drawn == ["figure2_mnist"]
 
 

@@ -1,19 +1,16 @@
 """Figure 3: the exact tables of the vote, and what the printed formulas make of them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from snugdp.mechanisms.votes.vote import envelope, log_losing_probability
-from snugdp_studies.cli.paper import app
 from snugdp_studies.paper import drawing, figure3
 from snugdp_studies.paper.figure3 import Plan
+from tests.cli.people import run
 
 # Error rate; total epsilon of Laplace pure, Laplace with delta, classic PTR, best Gen-PTR: gap 100, delta 1e-6.
 COSTS = (
@@ -48,8 +45,7 @@ def costs() -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    ("place", "method"),
-    [(1, "Laplace, pure"), (2, "Laplace"), (3, "classic PTR"), (4, "Gen-PTR, best of all")],
+    ("place", "method"), [(1, "Laplace, pure"), (2, "Laplace"), (3, "classic PTR"), (4, "Gen-PTR, best of all")]
 )
 def test_the_price_of_an_error_rate(costs: list[dict[str, object]], place: int, method: str) -> None:
     assert of(costs, "honest", method) == pytest.approx([row[place] for row in COSTS], abs=6e-5)
@@ -119,11 +115,9 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(figure3, "save", save)
     out = tmp_path / "new"
-    answer = CliRunner().invoke(app, ["figure3", "--quick", "--json", "--out", str(out)])
-    assert answer.exit_code == 0, answer.output
+    answer = run("paper", "figure3", "--quick", "--json", "--out", out)
     assert json.loads(answer.stdout) == {"files": {"figure3": [str(out / "figure3.png")]}}
-    answer = CliRunner().invoke(app, ["figure3", "--out", str(out)])
-    assert answer.stdout.strip() == str(out / "figure3.png")
+    assert run("paper", "figure3", "--out", out).stdout.strip() == str(out / "figure3.png")
     assert asked == [figure3.QUICK, Plan()]
 
 

@@ -1,11 +1,10 @@
 """The paper's formulas for regression are what the paper prints, and each fails where ``docs/errata.md`` says so."""
 
-from __future__ import annotations
-
 import ast
+import inspect
 import math
 from fractions import Fraction
-from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,12 +30,14 @@ from snugdp_studies.paper.linear import (
     not_private_release_scales,
     not_private_selection,
 )
+from snugdp_studies.paper.pate import experiment
 
 DELTA = 1e-6
 
 
-def test_every_public_name_says_that_it_is_not_private() -> None:
-    tree = ast.parse(Path(linear.__file__).read_text())
+@pytest.mark.parametrize("module", [linear, experiment])
+def test_every_public_name_says_that_it_is_not_private(module: ModuleType) -> None:
+    tree = ast.parse(inspect.getsource(module))
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     assert all(name.startswith(("not_private_", "NotPrivate", "_")) for name in names)
 

@@ -1,7 +1,5 @@
 """The distance test by Renyi divergences, which studies compare with: its tails and divergences against Arb."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Odd cells: what one row of a table may hold, and what decides nothing about the others."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A row's image depends on that row alone, and no row can make a column raise: the ground every guarantee stands on."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -17,8 +15,9 @@ from hypothesis import strategies as st
 
 from snugdp.tables.cells import Names, groups, numbers, truths
 from snugdp.tables.cells import cell as one
+from snugdp_studies.audit.side_channels.inputs import object_array as objects
 from tests.effort import often, repeated
-from tests.tables.cells.loaders import LOADERS, load, objects
+from tests.tables.cells.loaders import LOADERS, load
 from tests.tables.cells.odd import HOSTILE, ODD, cells
 
 NAMES = Names([1, 0, 0.1, 2**53 + 1, "a", "b", 0.5, "2020-01-01"])

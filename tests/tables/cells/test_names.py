@@ -1,7 +1,5 @@
 """Public names, and which of them a cell is: one reading for all containers, and no name that it could confuse."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows by features: a row of a list that is odd is missing, and nothing else changes."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

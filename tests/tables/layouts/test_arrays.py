@@ -1,7 +1,5 @@
 """Matrices as tables: the images of their rows are those of frames, each row for itself, whatever it holds."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import warnings
@@ -138,17 +136,11 @@ def test_a_strange_cell_moves_its_own_row_alone(strange: Any) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             plain = images(X, y)
-            for rows in (cells, array):
-                got = images(rows, y)
-                assert [row for i, row in enumerate(got) if i != place[0]] == [
-                    row for i, row in enumerate(plain) if i != place[0]
-                ]
-                moments(rows, y)
-            got = images(X, targets)
-            assert [row for i, row in enumerate(got) if i != place[0]] == [
-                row for i, row in enumerate(plain) if i != place[0]
-            ]
-            moments(X, targets)
+            for rows, answers in ((cells, y), (array, y), (X, targets)):
+                got = images(rows, answers)
+                assert all(got[i] == row for i, row in enumerate(plain) if i != place[0])
+                assert len(got) == len(plain)
+                moments(rows, answers)
 
 
 def test_what_is_no_number_is_missing_and_infinities_are_clipped() -> None:

@@ -1,7 +1,5 @@
 """Losses: their constants attacked on fine grids at high precision, floats within proved errors, exact Hessians."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from collections.abc import Callable
@@ -35,20 +33,12 @@ from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
 from snugdp.tables.rows import ImagePass, Rows, run
 from snugdp.tables.schema.schema import Number, Schema
+from tests.tables.passes.test_gradient import native as frame
 
 LOSSES: list[Loss] = [
-    Logistic(),
-    SoftHinge("0.5"),
-    SoftHinge("0.01"),
-    PseudoHuber("0.3"),
-    PseudoHuber(20),
-    LogCosh("0.25"),
-    LogCosh(40),
-    TamedPoisson(5, 3),
-    TamedPoisson(100, "0.2"),
-    TamedPoisson("0.5", 1000),
-    OneAgainst(Logistic(), 1, 4),
-]
+    Logistic(), SoftHinge("0.5"), SoftHinge("0.01"), PseudoHuber("0.3"), PseudoHuber(20), LogCosh("0.25"), LogCosh(40),
+    TamedPoisson(5, 3), TamedPoisson(100, "0.2"), TamedPoisson("0.5", 1000), OneAgainst(Logistic(), 1, 4),
+]  # fmt: skip
 ONE = Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)
 SCHEMA = Schema({"a": Number(-1, 1), "b": Number(0, 3), "y": Number(-2, 2)}, target="y")
 THETA = (Fraction(3, 8), Fraction(-5, 2**20), Fraction(7, 4))
@@ -173,14 +163,6 @@ def test_slopes_and_weights_of_single_rows_are_within_their_proved_errors(loss: 
                 assert gap <= at(second.error(weights)), (theta, t, w)
 
 
-def frame(n: int, seed: int) -> pl.DataFrame:
-    rng = np.random.default_rng(seed)
-    columns = {"a": rng.uniform(-1.2, 1.2, n), "b": rng.uniform(-1, 4, n), "y": rng.standard_t(2, n)}
-    for column in columns.values():
-        column[rng.random(n) < 0.03] = rng.choice([math.nan, math.inf, -math.inf, 1e308, 5e-324])
-    return pl.DataFrame(columns)
-
-
 def gathered(work: HessianEnclosure, table: pl.DataFrame) -> Curvatures:
     return work.fold(work.empty(), nw.from_native(table, eager_only=True))
 
@@ -198,10 +180,9 @@ def test_a_hessian_is_the_same_for_every_partition_and_after_packing(loss: Loss,
     held = run(Rows(table, SCHEMA).state(ImagePass(SCHEMA)), pickle.loads(pickle.dumps(work)), 2)
     assert work.gram(held) == whole
     assert whole == [list(column) for column in zip(*whole, strict=True)]
+    first = GradientEnclosure(SCHEMA, THETA, loss, level)
     with pytest.raises(ValueError, match="not statistics"):
-        work.unpack(
-            GradientEnclosure(SCHEMA, THETA, loss, level).pack(GradientEnclosure(SCHEMA, THETA, loss, level).empty())
-        )
+        work.unpack(first.pack(first.empty()))
 
 
 @pytest.mark.parametrize("loss", [Logistic(), SoftHinge("0.2"), TamedPoisson(4, 2), PseudoHuber("0.3")], ids=str)

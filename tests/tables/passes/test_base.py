@@ -1,7 +1,5 @@
 """Passes over tables: every order, partition and container gives the same numbers, and they are the right ones."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from itertools import pairwise
@@ -38,11 +36,7 @@ STRANGE = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -2.5e-310]
 
 def table(seed: int, n: int) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
-    numbers = {
-        "age": rng.uniform(-10, 120, n),
-        "income": rng.standard_normal(n) * 4,
-        "y": rng.standard_normal(n),
-    }
+    numbers = {"age": rng.uniform(-10, 120, n), "income": rng.standard_normal(n) * 4, "y": rng.standard_normal(n)}
     for column in numbers.values():
         some = rng.random(n) < 0.05
         column[some] = rng.choice(STRANGE, some.sum())

@@ -1,7 +1,5 @@
 """The fine gradient: its proved error attacked with balls, row by row, and the same numbers for every partition."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from collections.abc import Iterator
@@ -28,17 +26,9 @@ ONE = Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=Fal
 SCHEMA = Schema({"a": Number(-1, 1), "b": Number(0, 3), "y": Number(-2, 2)}, target="y")
 THETA = (Fraction(3, 8), Fraction(-5, 2**30), Fraction(7, 4))
 LOSSES: list[Loss] = [
-    LogCosh("0.25"),
-    LogCosh("0.001"),
-    LogCosh(40),
-    PseudoHuber("0.3"),
-    PseudoHuber("0.000001"),
-    Huber("0.2"),
-    Huber("0.007"),
-    Logistic(),
-    SoftHinge("0.5"),
-    SoftHinge("0.0001"),
-]
+    LogCosh("0.25"), LogCosh("0.001"), LogCosh(40), PseudoHuber("0.3"), PseudoHuber("0.000001"), Huber("0.2"),
+    Huber("0.007"), Logistic(), SoftHinge("0.5"), SoftHinge("0.0001"),
+]  # fmt: skip
 
 
 def true_slope(loss: Loss, u: Fraction) -> arb:
@@ -108,10 +98,8 @@ def test_a_point_finer_than_level_0_takes_is_paid_for() -> None:
         rough, error = coarse.gradient(coarse.fold(coarse.empty(), frame))
         true, small = exact.gradient(exact.fold(exact.empty(), frame))
         assert small < error / 2**40
-        assert (
-            error
-            > GradientEnclosure(SCHEMA, THETA, loss).gradient(folded(GradientEnclosure(SCHEMA, THETA, loss), frame))[1]
-        )
+        plain = GradientEnclosure(SCHEMA, THETA, loss)
+        assert error > plain.gradient(folded(plain, frame))[1]
         assert distance(rough, true) <= error + small
 
 

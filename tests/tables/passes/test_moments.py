@@ -1,7 +1,5 @@
 """Exact moments: whole numbers, whatever the order, the partition, the blocks and the layout of the rows."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

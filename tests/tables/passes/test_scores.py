@@ -1,7 +1,5 @@
 """Boxes, sparse blocks and score passes: the same whole numbers from every container, whatever the cells hold."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from fractions import Fraction
@@ -125,11 +123,7 @@ def test_all_kinds_of_numbers(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("X", "error"),
-    [
-        (sp.csr_matrix(np.ones((2, 2)) * 1j), "Complex"),
-        (sp.csr_matrix((3, 0)), "0 feature"),
-    ],
+    ("X", "error"), [(sp.csr_matrix(np.ones((2, 2)) * 1j), "Complex"), (sp.csr_matrix((3, 0)), "0 feature")]
 )
 def test_what_is_no_matrix_of_numbers(X: Any, error: str) -> None:
     with pytest.raises(ValueError, match=error):
@@ -187,8 +181,7 @@ def test_coefficients_of_a_box_are_in_the_users_units() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad",
-    [{"x_bound": 0}, {"x_bound": -1}, {"x_bound": (1, 2)}, {"y_bound": 0}, {"y_bound": (1, 2, 3)}, {"x_norm": 0}],
+    "bad", [{"x_bound": 0}, {"x_bound": -1}, {"x_bound": (1, 2)}, {"y_bound": 0}, {"y_bound": (1, 2, 3)}, {"x_norm": 0}]
 )
 def test_bounds_that_are_none(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="bound|norm"):  # noqa: RUF043

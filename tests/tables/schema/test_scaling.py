@@ -1,7 +1,5 @@
 """Labels become numbers row by row, by a public list, from any container; nothing that they hold raises."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

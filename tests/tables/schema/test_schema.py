@@ -1,7 +1,5 @@
 """The schema: how a row becomes a vector and back, and which schemas and tables are refused."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import warnings
@@ -22,12 +20,7 @@ from snugdp.tables.schema.scaling import part_of_norm
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 
 SCHEMA = Schema(
-    {
-        "age": Number(0, 120),
-        "city": Category(["Rome", "Oslo"]),
-        "member": Boolean(),
-        "income": Number(-1000, 9000),
-    },
+    {"age": Number(0, 120), "city": Category(["Rome", "Oslo"]), "member": Boolean(), "income": Number(-1000, 9000)},
     target="income",
 )
 ROWS: dict[str, list[Any]] = {
@@ -37,9 +30,8 @@ ROWS: dict[str, list[Any]] = {
     "income": [4000.0, 9000.0, None, 1e9, -1000.0],
 }
 THIRD = part_of_norm(3)
-VECTORS = np.array(
-    [[0, 1, 0, 1, 1], [1, 0, 0, -1, 1], [-1, 0, 0, 0, 1], [0, 0, 1, 1, 1], [-0.5, 0, 0, -1, 1]],
-) * [THIRD, THIRD, THIRD, THIRD, 1]
+WHOLE = [[0, 1, 0, 1, 1], [1, 0, 0, -1, 1], [-1, 0, 0, 0, 1], [0, 0, 1, 1, 1], [-0.5, 0, 0, -1, 1]]
+VECTORS = np.array(WHOLE) * ([THIRD] * 4 + [1])
 TARGETS = [0, 1, 0, 1, -1]
 
 

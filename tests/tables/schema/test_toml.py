@@ -1,7 +1,5 @@
 """Schemas as TOML, templates from names and types alone, and the commands."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -63,10 +61,7 @@ def test_a_schema_is_read_from_text_and_files(tmp_path: Path) -> None:
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 numbers = st.one_of(
-    st.integers(-(10**6), 10**6),
-    st.floats(-1e9, 1e9),
-    st.fractions(-1000, 1000),
-    st.decimals(-1000, 1000, places=3),
+    st.integers(-(10**6), 10**6), st.floats(-1e9, 1e9), st.fractions(-1000, 1000), st.decimals(-1000, 1000, places=3)
 )
 
 

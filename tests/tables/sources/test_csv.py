@@ -1,7 +1,5 @@
 """Well-formed CSV: what csv, pandas and polars wrote is read cell by cell; everything else is refused as a whole."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

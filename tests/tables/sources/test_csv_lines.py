@@ -3,8 +3,6 @@
 Files that must be well formed, the default, have tests of their own (``test_csv``).
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Every container gives the same rows; everything public is refused up front, and no message quotes a cell."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

@@ -4,8 +4,6 @@ A plan is public and takes longer than a fit on a few rows. All else is the esti
 are made, hold ``snugdp.numerics.threads.one_blas_thread``: otherwise each of them looks for libraries anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """The framework for anybody's mechanism: tests by statistics, distances and bounds, before a release or a refusal."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
@@ -76,11 +74,7 @@ def _means() -> Iterator[Case[Rows]]:
             return math.inf if rows <= 1 else 1 / (float(scale) * (rows - 1))
 
         tested = snugdp.from_statistics(
-            loss=loss,
-            statistics=(count,),
-            draw=partial(_noisy_mean, scale, law),
-            budget=BUDGET,
-            measure=measure,
+            loss=loss, statistics=(count,), draw=partial(_noisy_mean, scale, law), budget=BUDGET, measure=measure
         )
         # A bound on the number of rows is below it by a margin, which no pair can use up.
         yield _algorithm(f"statistics, {measure}", tested, partial(_one_more, ENOUGH))
@@ -243,10 +237,7 @@ def _smooth() -> Case[Rows]:
         neighbours=Neighbours.ADD_REMOVE,
     )
     algorithm = snugdp.from_upper_bound(
-        certifier=bound,
-        draw=partial(_noisy_mean, scale, Laplace),
-        limit=1,
-        release=snugdp.Cost(epsilon=1),
+        certifier=bound, draw=partial(_noisy_mean, scale, Laplace), limit=1, release=snugdp.Cost(epsilon=1)
     )
     # One conversion of a Renyi divergence has slack of its own.
     return _algorithm("smooth bound", algorithm, partial(_one_more, 3 * ENOUGH), parts=False)

@@ -1,7 +1,5 @@
 """Generalised linear models by every method: labels of two and of more classes, counts, and numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -13,19 +11,8 @@ from snugdp.estimators.glm import GLM
 from snugdp.estimators.logistic import LogisticRegression
 from snugdp.estimators.poisson import PoissonRegression
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, PseudoHuber, SoftHinge, TamedPoisson
+from snugdp_studies.audit.cases import tables
 from snugdp_studies.audit.cases.fitting import fitting
-from snugdp_studies.audit.cases.tables import (
-    ODD,
-    Generator,
-    Table,
-    any_of,
-    foremost,
-    more,
-    number,
-    odd_number,
-    spread_out,
-    with_targets,
-)
 
 EPSILON, DELTA = 1, 0.05
 TWO, THREE, MOST = ("no", "yes"), ("a", "b", "c"), 4
@@ -33,7 +20,7 @@ _SURE = 480  # rows
 _UP = {1: [1.0], 2: [0.6, 0.8]}
 
 
-def cases() -> Iterator[Case[Table]]:
+def cases() -> Iterator[Case[tables.Table]]:
     """All of them. Where the cost is that of a perturbed objective or follows a test, its slack may hide some noise."""
     return (make() for make in MAKERS.values())
 
@@ -43,11 +30,7 @@ _LOGISTIC: dict[str, dict[str, Any]] = {
     "objective": {"classes": TWO, "method": "objective", "fit_intercept": False},
     "objective, composable": {"classes": TWO, "method": "objective", "proposals": {"composable": True}},
     "output": {"classes": TWO, "method": "output", "fit_intercept": False},
-    "output, one ridge, round": {
-        "classes": TWO,
-        "method": "output",
-        "proposals": {"ridge": 4.0, "shape": "iso"},
-    },
+    "output, one ridge, round": {"classes": TWO, "method": "output", "proposals": {"ridge": 4.0, "shape": "iso"}},
     "output, as curved as the rows": {
         "classes": TWO,
         "method": "output",
@@ -75,7 +58,7 @@ _LOSSES: dict[str, dict[str, Any]] = {
 }
 
 
-def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[Table]:
+def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[tables.Table]:
     given: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "x_norm": 1, **form}
     target, odd = _targets(given)
     if model is PoissonRegression:
@@ -87,8 +70,8 @@ def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[Table]:
         given,
         n_features=width,
         group="glm",
-        worst=lambda: foremost(pairs(width, *ends), 0, back=name == "logistic: objective") + _sure(name, given),
-        random=partial(with_targets, d=width, target=target, odd=odd, least=1, most=30),
+        worst=lambda: tables.foremost(pairs(width, *ends), 0, back=name == "logistic: objective") + _sure(name, given),
+        random=partial(tables.with_targets, d=width, target=target, odd=odd, least=1, most=30),
         # Slopes of counts change their sign, and a bound on their curvature is all that is used: it has slack.
         tight=_one_run(given) and not isinstance(given.get("loss"), TamedPoisson) and model is not PoissonRegression,
         parts=False,
@@ -108,22 +91,22 @@ def _ends(given: dict[str, Any]) -> tuple[Any, Any]:
     return (-1.0, 1.0) if "y_bound" in given else (0.0, float(MOST))
 
 
-def pairs(width: int, low: Any, high: Any) -> list[tuple[Table, Table]]:
+def pairs(width: int, low: Any, high: Any) -> list[tuple[tables.Table, tables.Table]]:
     """A row at its bound with the target that the others do not have, beside ordinary ones, and across all others."""
-    X, y = spread_out(20, width)
+    X, y = tables.spread_out(20, width)
     ordinary = X, [high if value > 0 else low for value in y]
     same = (np.tile(np.array([_UP[width]]), (6, 1)), [low] * 6)
     few = (np.zeros((2, width)), [low, high])
-    flat = more(more(few, [1.0, 0.0][:width], low, 20), [1.0, 0.0][:width], high, 20)
+    flat = tables.more(tables.more(few, [1.0, 0.0][:width], low, 20), [1.0, 0.0][:width], high, 20)
     return [
-        (more(same, _UP[width], high), same),
-        (more(ordinary, _UP[width], low), ordinary),
-        (more(few, _UP[width], high), few),
-        (more(flat, [0.0, 1.0][-width:], high), flat),
+        (tables.more(same, _UP[width], high), same),
+        (tables.more(ordinary, _UP[width], low), ordinary),
+        (tables.more(few, _UP[width], high), few),
+        (tables.more(flat, [0.0, 1.0][-width:], high), flat),
     ]
 
 
-def _sure(name: str, given: dict[str, Any]) -> list[tuple[Table, Table]]:
+def _sure(name: str, given: dict[str, Any]) -> list[tuple[tables.Table, tables.Table]]:
     """So many rows of one label that they are nearly sure of it, and one of the other: it pulls with all its might.
 
     Other directions have more curvature, so this one is what a test of the smallest curvature sees. For a ridge of 4
@@ -133,24 +116,28 @@ def _sure(name: str, given: dict[str, Any]) -> list[tuple[Table, Table]]:
         return []
     low, high = given["classes"]
     others = [[0.6, -0.8], [-0.6, -0.8]] if given.get("fit_intercept", True) else [[1.0, 0.0]]
-    rows = more((np.zeros((2, 2)), [low, high]), [0.0, 1.0], high, _SURE)
+    rows = tables.more((np.zeros((2, 2)), [low, high]), [0.0, 1.0], high, _SURE)
     for row in others:
-        rows = more(more(rows, row, low, _SURE // 8), row, high, _SURE // 8)
-    return [(more(rows, [0.0, 1.0], low), rows)]
+        rows = tables.more(tables.more(rows, row, low, _SURE // 8), row, high, _SURE // 8)
+    return [(tables.more(rows, [0.0, 1.0], low), rows)]
 
 
-def _count(generator: Generator) -> float:
+def _count(generator: tables.Generator) -> float:
     return float(generator.integers(0, MOST + 1))
 
 
-def _targets(given: dict[str, Any]) -> tuple[Callable[[Generator], Any], Callable[[Generator], Any]]:
+def _targets(given: dict[str, Any]) -> tuple[Callable[[tables.Generator], Any], Callable[[tables.Generator], Any]]:
     """Targets, and odd ones."""
     if "classes" in given:
-        return any_of(*given["classes"]), any_of(*given["classes"], None, "nobody", 1, *ODD[:3])
-    return (number, odd_number) if "y_bound" in given else (_count, any_of(0.0, float(MOST), 0.5, -1.0, *ODD))
+        return tables.any_of(*given["classes"]), tables.any_of(*given["classes"], None, "nobody", 1, *tables.ODD[:3])
+    return (
+        (tables.number, tables.odd_number)
+        if "y_bound" in given
+        else (_count, tables.any_of(0.0, float(MOST), 0.5, -1.0, *tables.ODD))
+    )
 
 
-MAKERS: dict[str, Callable[[], Case[Table]]] = {
+MAKERS: dict[str, Callable[[], Case[tables.Table]]] = {
     f"{kind}: {name}": partial(_case, f"{kind}: {name}", model, given)
     for kind, model, forms in (
         ("logistic", LogisticRegression, _LOGISTIC),

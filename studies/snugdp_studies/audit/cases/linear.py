@@ -1,7 +1,5 @@
 """Linear regression by every method, through the estimator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -11,20 +9,8 @@ import numpy as np
 from snugdp.audit.finding import Case
 from snugdp.estimators.linear import LinearRegression
 from snugdp.tables.schema.schema import Number, Schema
+from snugdp_studies.audit.cases import tables
 from snugdp_studies.audit.cases.fitting import fitting
-from snugdp_studies.audit.cases.tables import (
-    ODD,
-    Generator,
-    Table,
-    foremost,
-    more,
-    near,
-    number,
-    odd_number,
-    one_of,
-    spread_out,
-    with_targets,
-)
 
 EPSILON, DELTA = 1, 0.05
 # Rows exactly at the bound.
@@ -61,7 +47,7 @@ def cases() -> Iterator[Case[Any]]:
     return (make() for make in MAKERS.values())
 
 
-def _case(name: str, method: str, proposals: Mapping[str, Any], tight: bool | float) -> Case[Table]:
+def _case(name: str, method: str, proposals: Mapping[str, Any], tight: bool | float) -> Case[tables.Table]:
     width = 1 if method == "objective" and "two columns" not in name else 2
     given: dict[str, Any] = {
         "epsilon": EPSILON,
@@ -80,8 +66,10 @@ def _case(name: str, method: str, proposals: Mapping[str, Any], tight: bool | fl
         given,
         n_features=width,
         group="linear",
-        worst=lambda: foremost(pairs(width, intercept=given["fit_intercept"]), place, back=back) + _more(name, width),
-        random=partial(with_targets, d=width, target=number, odd=odd_number, least=1),
+        worst=lambda: (
+            tables.foremost(pairs(width, intercept=given["fit_intercept"]), place, back=back) + _more(name, width)
+        ),
+        random=partial(tables.with_targets, d=width, target=tables.number, odd=tables.odd_number, least=1),
         tight=tight,
         parts=method not in _ATOMS and "posterior" not in name and "ops" not in name,
     )
@@ -98,14 +86,16 @@ def _with_gaps() -> Case[tuple[Any]]:
     def frame(rows: list[Any]) -> tuple[Any]:
         return (polars.DataFrame(rows, schema=dict.fromkeys(names, polars.Float64), orient="row"),)
 
-    def random(generator: Generator) -> tuple[tuple[Any], tuple[Any]]:
-        def row(generator: Generator) -> tuple[Any, ...]:
-            return tuple(one_of(generator, (None, *generator.uniform(-1, 1, 3).round(2).tolist())) for _ in names)
+    def random(generator: tables.Generator) -> tuple[tuple[Any], tuple[Any]]:
+        def row(generator: tables.Generator) -> tuple[Any, ...]:
+            return tuple(
+                tables.one_of(generator, (None, *generator.uniform(-1, 1, 3).round(2).tolist())) for _ in names
+            )
 
-        def odd(generator: Generator) -> tuple[Any, ...]:
-            return tuple(one_of(generator, (None, 1.0, -1.0, *ODD)) for _ in names)
+        def odd(generator: tables.Generator) -> tuple[Any, ...]:
+            return tuple(tables.one_of(generator, (None, 1.0, -1.0, *tables.ODD)) for _ in names)
 
-        first, second = near(generator, row, odd, relation="add_remove", least=1)
+        first, second = tables.near(generator, row, odd, relation="add_remove", least=1)
         return frame(first), frame(second)
 
     extremes = [(1.0, 1.0, 1.0), (1e9, -1e9, 1e9)]
@@ -119,36 +109,36 @@ def _with_gaps() -> Case[tuple[Any]]:
     )
 
 
-def pairs(width: int, *, intercept: bool = False) -> list[tuple[Table, Table]]:
+def pairs(width: int, *, intercept: bool = False) -> list[tuple[tables.Table, tables.Table]]:
     """A row at its bounds beside ordinary ones, beside rows of 0, against or across others, and far beyond them."""
-    ordinary = spread_out(30, width)
+    ordinary = tables.spread_out(30, width)
     nothing = (np.zeros((4, width)), [0.0] * 4)
-    steep = more(nothing, _SLANTED[width], 1.0, 3)
+    steep = tables.more(nothing, _SLANTED[width], 1.0, 3)
     flat = _flat(nothing, width, intercept=intercept)
     return [
-        (more(ordinary, _AXIS[width], 1.0), ordinary),
-        (more(nothing, _SLANTED[width], 1.0), nothing),
-        (more(steep, _SLANTED[width], -1.0), steep),
-        (more(flat, _ACROSS[width], 1.0), flat),
-        (more(ordinary, [1e9] * width, -1e9), ordinary),
+        (tables.more(ordinary, _AXIS[width], 1.0), ordinary),
+        (tables.more(nothing, _SLANTED[width], 1.0), nothing),
+        (tables.more(steep, _SLANTED[width], -1.0), steep),
+        (tables.more(flat, _ACROSS[width], 1.0), flat),
+        (tables.more(ordinary, [1e9] * width, -1e9), ordinary),
     ]
 
 
-def _more(name: str, width: int) -> list[tuple[Table, Table]]:
+def _more(name: str, width: int) -> list[tuple[tables.Table, tables.Table]]:
     """For some of them many rows: more than are read at once, and one far beyond; so many that a proposal is kept."""
     if name == "adassp":
-        zeros: Table = np.zeros((_BLOCK, width)), [0.0] * _BLOCK
-        return [(more(zeros, [1e9] * width, 1.0), zeros)]
-    many = spread_out(1500, width)
-    return [(more(many, _AXIS[width], 1.0), many)] if name == "posterior, proposed" else []
+        zeros: tables.Table = np.zeros((_BLOCK, width)), [0.0] * _BLOCK
+        return [(tables.more(zeros, [1e9] * width, 1.0), zeros)]
+    many = tables.spread_out(1500, width)
+    return [(tables.more(many, _AXIS[width], 1.0), many)] if name == "posterior, proposed" else []
 
 
-def _flat(nothing: Table, width: int, *, intercept: bool) -> Table:
+def _flat(nothing: tables.Table, width: int, *, intercept: bool) -> tables.Table:
     """Few rows in the direction of the one that is across, and many in all others."""
-    few = more(nothing, _ACROSS[width], -1.0, _FEW)
+    few = tables.more(nothing, _ACROSS[width], -1.0, _FEW)
     if not intercept:
-        return more(few, _AXIS[width], -1.0, 60)
-    return more(more(few, [0.6, -0.8][:width], -1.0, 60), [-0.6, -0.8][:width], -1.0, 60)
+        return tables.more(few, _AXIS[width], -1.0, 60)
+    return tables.more(tables.more(few, [0.6, -0.8][:width], -1.0, 60), [-0.6, -0.8][:width], -1.0, 60)
 
 
 MAKERS: dict[str, Callable[[], Case[Any]]] = {

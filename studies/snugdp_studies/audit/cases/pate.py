@@ -1,7 +1,5 @@
 """Labels from the votes of teachers, plain and behind every test; and the classifier that makes the teachers itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Principal components by every method, through the estimator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Median, quantile, trimmed mean, mode, vote and bounds: one number or one label about a column."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial

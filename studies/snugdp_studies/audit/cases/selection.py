@@ -1,7 +1,5 @@
 """The best of many private runs. How many there were is hidden, so only what is released is promised."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, TypeAlias
@@ -110,12 +108,7 @@ def _case(name: str, **form: Any) -> Case[Rows]:
         cost=made.plan().cost,
         worst=lambda: [_lead(2), _lead(12), _lead(0)],
         random=partial(
-            near,
-            row=any_of(*LABELS),
-            odd=any_of(*LABELS, None, "nobody", 1.5),
-            relation="add_remove",
-            least=1,
-            most=30,
+            near, row=any_of(*LABELS), odd=any_of(*LABELS, None, "nobody", 1.5), relation="add_remove", least=1, most=30
         ),
         transcript=form["route"] == "compose",
         tight=False,  # few pairs come near a bound for any score and any number of runs

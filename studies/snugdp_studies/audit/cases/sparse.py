@@ -1,7 +1,5 @@
 """Models on few of many columns: every way to choose them, and fits beside the choice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -10,18 +8,8 @@ import numpy as np
 
 from snugdp.audit.finding import Case
 from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
+from snugdp_studies.audit.cases import tables
 from snugdp_studies.audit.cases.fitting import fitting
-from snugdp_studies.audit.cases.tables import (
-    Table,
-    any_of,
-    apart,
-    more,
-    number,
-    odd_number,
-    spread_out,
-    with_targets,
-    without,
-)
 
 EPSILON, DELTA = 1, 0.05
 ENTRIES, CHOSEN, BLOCKS = 4, 1, 24
@@ -42,16 +30,16 @@ _LABELS: dict[str, dict[str, Any]] = {
     "votes": {**_VOTES, "method": "output"},
 }
 # Targets that pull as far apart as they can, ordinary ones and odd ones.
-_NUMBERED: tuple[Any, ...] = (-1.0, 1.0), number, odd_number
-_LABELLED: tuple[Any, ...] = CLASSES, any_of(*CLASSES), any_of(*CLASSES, None, "nobody", 1)
+_NUMBERED: tuple[Any, ...] = (-1.0, 1.0), tables.number, tables.odd_number
+_LABELLED: tuple[Any, ...] = CLASSES, tables.any_of(*CLASSES), tables.any_of(*CLASSES, None, "nobody", 1)
 
 
-def cases() -> Iterator[Case[Table]]:
+def cases() -> Iterator[Case[tables.Table]]:
     """All of them. A choice and a fit share one budget: no pair is known that is worst for both."""
     return (make() for make in MAKERS.values())
 
 
-def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[Table]:
+def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[tables.Table]:
     given: dict[str, Any] = {"n_features_to_select": CHOSEN, "epsilon": EPSILON, "delta": DELTA, **form}
     ends, target, odd = _LABELLED if "classes" in form else _NUMBERED
     voted = form.get("selection") == "votes"
@@ -63,42 +51,42 @@ def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[Table]:
         group="sparse",
         worst=partial(voted_pairs if voted else pairs, *ends),
         # Rows are sent to blocks by lots, which go by their places: the row that differs is the last.
-        random=partial(with_targets, d=ENTRIES, target=target, odd=odd, least=1, most=50, ordered=voted),
+        random=partial(tables.with_targets, d=ENTRIES, target=target, odd=odd, least=1, most=50, ordered=voted),
         tight=form.get("selection") == "gaussian",
         parts=form.get("selection") == "gaussian",
-        apart=apart if voted else None,
+        apart=tables.apart if voted else None,
     )
 
 
-def pairs(low: Any, high: Any) -> list[tuple[Table, Table]]:
+def pairs(low: Any, high: Any) -> list[tuple[tables.Table, tables.Table]]:
     """A row that moves all scores at once: up for one column and down for the others."""
-    X, y = spread_out(20, ENTRIES)
+    X, y = tables.spread_out(20, ENTRIES)
     ordinary = X, [high if value > 0 else low for value in y]
     # All sums are positive and about as large: the row takes the lead of one column, or gives it.
-    even = more((np.zeros((1, ENTRIES)), [low]), (1.0,) * ENTRIES, high, 6)
+    even = tables.more((np.zeros((1, ENTRIES)), [low]), (1.0,) * ENTRIES, high, 6)
     return [
-        (more(even, (1.0, -1.0, -1.0, -1.0), high), even),
-        (more(ordinary, (1.0, -1.0, -1.0, -1.0), high), ordinary),
-        (more(even, (1.0, 0.0, 0.0, 0.0), low), even),
+        (tables.more(even, (1.0, -1.0, -1.0, -1.0), high), even),
+        (tables.more(ordinary, (1.0, -1.0, -1.0, -1.0), high), ordinary),
+        (tables.more(even, (1.0, 0.0, 0.0, 0.0), low), even),
     ]
 
 
-def voted_pairs(low: Any, high: Any) -> list[tuple[Table, Table]]:
+def voted_pairs(low: Any, high: Any) -> list[tuple[tables.Table, tables.Table]]:
     """So few rows in a block that the last one changes its vote, and a lead that passes in about every second case."""
     first, rival = np.eye(ENTRIES)[:2]
     pairs = []
     for rows in (16, 22, 6):
-        table: Table = np.vstack([np.tile(first, (rows, 1)), rival[None]]), [high] * (rows + 1)
-        pairs += [(more(table, rival.tolist(), low), table), (more(table, first.tolist(), high), table)]
+        table: tables.Table = np.vstack([np.tile(first, (rows, 1)), rival[None]]), [high] * (rows + 1)
+        pairs += [(tables.more(table, rival.tolist(), low), table), (tables.more(table, first.tolist(), high), table)]
     X = np.zeros((48, ENTRIES))
     X[0:24:2, 0], X[25:48:2, 1] = 1.0, 0.9
-    even: Table = X, [high] * 48
-    pairs.append((even, without(even, 24)))  # a row in the middle goes: all others stay in their blocks
-    alone: Table = 0.9 * rival[None], [high]
-    return [*pairs, (more(alone, first.tolist(), high), alone)]  # a lead of one vote, or a tie
+    even: tables.Table = X, [high] * 48
+    pairs.append((even, tables.without(even, 24)))  # a row in the middle goes: all others stay in their blocks
+    alone: tables.Table = 0.9 * rival[None], [high]
+    return [*pairs, (tables.more(alone, first.tolist(), high), alone)]  # a lead of one vote, or a tie
 
 
-MAKERS: dict[str, Callable[[], Case[Table]]] = {
+MAKERS: dict[str, Callable[[], Case[tables.Table]]] = {
     f"sparse {kind}: {name}": partial(_case, f"sparse {kind}: {name}", model, {**given, **form})
     for kind, model, given, forms in (
         ("linear", SparseLinearRegression, {"y_bound": 1}, _LINEAR),

@@ -1,7 +1,5 @@
 """Neighbouring tables of made-up rows: ordinary ones, and what nobody expects in a cell."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar

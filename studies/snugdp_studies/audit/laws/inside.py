@@ -5,8 +5,6 @@ draws can be wrong for years. So each coin is counted alone, margins are made so
 read three at a time at first. None of that may change a law.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

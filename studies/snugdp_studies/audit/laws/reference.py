@@ -3,8 +3,6 @@
 Nothing here is used by a release, so a slip in ``noise/laws.py`` cannot hide behind the same slip here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Samples against the law that is declared: p-values of scale, place, shape and cells, and how many draws they need."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ power check: a scale that is wrong by a few per cent, another shape, a shift or 
 statistic in the same sample.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,21 +20,7 @@ from snugdp.audit.finding import Finding
 from snugdp.audit.laws.goodness import cells_p, normal_p, rate_p, verdict
 from snugdp.noise import Continuous, DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace, Law, Noise
 from snugdp.secrecy.secret import Secret
-from snugdp_studies.audit.laws import reference
-from snugdp_studies.audit.laws.samples import (
-    QUICK,
-    SHAPES,
-    LawEffort,
-    decision_information,
-    decisions,
-    place_p,
-    real_noise,
-    scale_p,
-    size,
-    told,
-    uniform_p,
-    whole_noise,
-)
+from snugdp_studies.audit.laws import reference, samples
 
 Floats = NDArray[np.float64]
 
@@ -54,10 +38,12 @@ _GRID = -26  # of vectors
 
 _SLOPES, _TARGETS = ((3, 1), (-1, 2), (2, -2)), (Fraction(1, 4), Fraction(-3, 8), Fraction(7, 8))
 
-Site = Callable[[Noise, LawEffort], Iterator[Finding]]
+Site = Callable[[Noise, samples.LawEffort], Iterator[Finding]]
 
 
-def laws(source: Noise | None = None, effort: LawEffort = QUICK, only: tuple[str, ...] = ()) -> list[Finding]:
+def laws(
+    source: Noise | None = None, effort: samples.LawEffort = samples.QUICK, only: tuple[str, ...] = ()
+) -> list[Finding]:
     """What every site of this source was found to draw. ``only``: names of sites, all of them if there are none."""
     noise = Exact() if source is None else source
     unknown = set(only) - set(SITES)
@@ -66,37 +52,39 @@ def laws(source: Noise | None = None, effort: LawEffort = QUICK, only: tuple[str
     return [finding for name, site in SITES.items() if name in only or not only for finding in site(noise, effort)]
 
 
-def add(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def add(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Numbers one at a time: a large value on a fine grid, a stretch, a coarse grid, and discrete laws."""
     value = 10**6 + Fraction(1, 3)
     for law in REAL:
-        n = max(size(min(reference.information(law), 1.6), effort.single), SHAPES)
+        n = max(samples.size(min(reference.information(law), 1.6), effort.single), samples.SHAPES)
         drawn = [noise.add(Secret(value), law, grid=_FINE) - value for _ in range(n)]
-        yield real_noise("add", np.array(drawn, dtype=np.float64), law, effort.single)
+        yield samples.real_noise("add", np.array(drawn, dtype=np.float64), law, effort.single)
     stretch, law = Fraction(5, 3), Gaussian("1/50")
-    n = max(size(2, effort.single), SHAPES)
+    n = max(samples.size(2, effort.single), samples.SHAPES)
     drawn = [noise.add(Secret(-7), law, grid=_FINE - 6, stretch=Secret(stretch)) + 7 for _ in range(n)]
-    yield real_noise("add with a stretch", np.array(drawn, dtype=np.float64) / float(stretch), law, effort.single)
-    n, step = size(1.9, effort.single), Fraction(2) ** 3
+    yield samples.real_noise(
+        "add with a stretch", np.array(drawn, dtype=np.float64) / float(stretch), law, effort.single
+    )
+    n, step = samples.size(1.9, effort.single), Fraction(2) ** 3
     drawn = [(noise.add(Secret(8000), Gaussian(20), grid=3) - 8000) / step for _ in range(n)]
-    yield whole_noise("add on a coarse grid", _whole(drawn), Gaussian("5/2"), effort.single)
+    yield samples.whole_noise("add on a coarse grid", _whole(drawn), Gaussian("5/2"), effort.single)
     for other in WHOLE:
-        n = size(0.9 * reference.information(other), effort.single)
+        n = samples.size(0.9 * reference.information(other), effort.single)
         drawn = [noise.add(Secret(10**30), other) - 10**30 for _ in range(n)]
-        yield whole_noise("add", _whole(drawn), other, effort.single)
+        yield samples.whole_noise("add", _whole(drawn), other, effort.single)
 
 
-def add_integers(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def add_integers(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Many whole numbers at once, of every law, narrow and wide."""
     for law in (*REAL, *WHOLE, *SMALL):
         deviation = effort.many if not isinstance(law, Gumbel) else effort.single / 2
-        n = size(_narrow_information(law), deviation)
+        n = samples.size(_narrow_information(law), deviation)
         values = np.arange(n) - 500
         released = noise.add_integers(Secret(values), law)
-        yield whole_noise("add_integers", np.array(released, dtype=np.int64) - values, law, deviation)
+        yield samples.whole_noise("add_integers", np.array(released, dtype=np.int64) - values, law, deviation)
 
 
-def at_least(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def at_least(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Decisions one at a time, far from the threshold and exactly on it."""
     for law in (*REAL, *WHOLE):
         counts = []
@@ -106,7 +94,7 @@ def at_least(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
         yield _decided("at_least", law, counts, effort.coin)
 
 
-def reach(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def reach(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Decisions, many at once."""
     for law in REAL:
         counts = []
@@ -116,30 +104,30 @@ def reach(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
         yield _decided("reach", law, counts, effort.many)
 
 
-def argmax(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def argmax(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """The largest of noisy scores, one at a time."""
     scores: list[int | Fraction] = [10**9, 10**9 + 5, 10**9 + Fraction(17, 2), 10**9 + 5]
     for law in REAL:
-        n = size(_wins_information([float(score - 10**9) for score in scores], law), effort.coin)
+        n = samples.size(_wins_information([float(score - 10**9) for score in scores], law), effort.coin)
         wins = np.bincount([noise.argmax(Secret(scores), law) for _ in range(n)], minlength=4)
         yield _won("argmax", law, wins, [float(score - 10**9) for score in scores], effort.coin)
 
 
-def argmaxes(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def argmaxes(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """The largest of noisy scores in many rows at once; the columns are even, but for their noise."""
     row = [-3, 2, 6, 2]
     for law in REAL:
-        n = size(_wins_information([float(score) for score in row], law), effort.many)
+        n = samples.size(_wins_information([float(score) for score in row], law), effort.many)
         wins = np.bincount(noise.argmaxes(Secret(np.tile(row, (n, 1))), law), minlength=4)
         yield _won("argmaxes", law, wins, [float(score) for score in row], effort.many)
 
 
-def chance(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def chance(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Coins of a private probability."""
     by = effort.single
     for probability in (Fraction(1, 3), Fraction(1, 2), Fraction(10**40 + 1, 10**41)):
         p = float(probability)
-        n = size(p / (1 - p), by)
+        n = samples.size(p / (1 - p), by)
         heads = sum(noise.chance(Secret(probability)) for _ in range(n))
         planted = {f"x {factor:.3g}": rate_p(heads, n, p / factor) for factor in (1 - by, 1 + by)}
         yield verdict("S", "chance", f"a coin of {p:.4g}", {"rate": rate_p(heads, n, p)}, planted)
@@ -149,25 +137,25 @@ def chance(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     yield Finding("S", "chance", "no chance at 0 and below, certainty from 1 on", told_so, right)
 
 
-def choice(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def choice(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Uniform positions, one at a time."""
     for n in (3, 7, 64):
-        draws = size(2 / n, effort.single)
+        draws = samples.size(2 / n, effort.single)
         counts = np.bincount([noise.choice(n) for _ in range(draws)], minlength=n)
         yield _uniform("choice", counts, n)
 
 
-def scatter(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def scatter(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Uniform positions, many at once; among very many a rest would show in the lower half."""
     for parts in (3, 7, 400):
-        places = noise.scatter(size(4 / parts, effort.many), parts)
+        places = noise.scatter(samples.size(4 / parts, effort.many), parts)
         yield _uniform("scatter", np.bincount(places, minlength=parts), parts)
     parts = (1 << 65) // 9
-    places = noise.scatter(size(1, effort.many), parts)
+    places = noise.scatter(samples.size(1, effort.many), parts)
     yield _uniform("scatter", np.bincount((places / parts * 16).astype(np.int64), minlength=16), 16, of="sixteenths")
 
 
-def stopping(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def stopping(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Hidden numbers of runs; another mean must be seen, and so must a cut that is made too early."""
     half = Fraction(-1, 2)
     pairs: dict[str, tuple[Any, Any]] = {
@@ -190,9 +178,9 @@ def stopping(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
         yield verdict("S", "stopping", f"{name} of mean 5, cut at 40", clean, planted)
 
 
-def posterior(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def posterior(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """One system of three unknowns that is far from diagonal, at a precision that is not 1."""
-    n = size(2 * len(_CROSS), effort.slow)
+    n = samples.size(2 * len(_CROSS), effort.slow)
     gram, cross = Secret([list(row) for row in _GRAM]), Secret(list(_CROSS))
     drawn = [noise.posterior(gram, cross, unit=_UNIT, ridge=_RIDGE, precision=_GAMMA, grid=_GRID) for _ in range(n)]
     theta = np.array(drawn, dtype=np.float64)
@@ -211,11 +199,11 @@ def posterior(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     yield verdict("S", "posterior", "N(A^-1 c, (gamma A)^-1), exactly", normals_p(white), planted)
 
 
-def minimiser(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
+def minimiser(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Of a quadratic and of a function with curved gradients: -grad F at what is released is N(0, sigma**2)."""
     sigma = Fraction(7, 4)
     for problem in (Curved(((3, 1, 0), (1, 2, -1), (0, -1, 2)), (), ()), Curved(((1, 0), (0, 2)), _SLOPES, _TARGETS)):
-        n = size(2 * problem.dimension, effort.slow)
+        n = samples.size(2 * problem.dimension, effort.slow)
         inside = Secret(problem)
         drawn = [noise.minimiser(inside, Gaussian(sigma), grid=_GRID) for _ in range(n)]
         tilts = -np.array([problem.floats(np.array(theta, dtype=np.float64)) for theta in drawn])
@@ -258,24 +246,24 @@ def _narrow_information(law: Law) -> float:
 def _places(law: Law, deviation: float) -> list[tuple[int, int]]:
     """Distances from the threshold, and how many decisions to ask for at each."""
     places = [round(distance * reference.spread(law)) for distance in _DISTANCES]
-    about = sum(decision_information(law, x) for x in places) / len(places)
-    n = size(about, deviation) // len(places) + 1
+    about = sum(samples.decision_information(law, x) for x in places) / len(places)
+    n = samples.size(about, deviation) // len(places) + 1
     whole = isinstance(law, DiscreteLaplace | DiscreteGaussian)
     return [(x, max(n, _TIES) if whole and not x else n) for x in places]
 
 
 def _decided(case: str, law: Law, counts: list[tuple[float, int, int]], deviation: float) -> Finding:
     clean = {f"at {x:.3g}": rate_p(reached, n, reference.tail(law, x)) for x, reached, n in counts}
-    clean["scale"] = decisions(counts, law)
+    clean["scale"] = samples.decisions(counts, law)
     planted = {
-        f"x {factor:.3g}": decisions(counts, reference.scaled(law, 1 / factor))
+        f"x {factor:.3g}": samples.decisions(counts, reference.scaled(law, 1 / factor))
         for factor in (1 - deviation, 1 + deviation)
     }
     x, reached, n = counts[2]
     if isinstance(law, DiscreteLaplace | DiscreteGaussian):
         planted["a tie that fails"] = rate_p(reached, n, reference.tail(law, x + 1))
     planted["no noise"] = min(rate_p(n * (far <= 0), n, reference.tail(law, far)) for far, _, n in counts)
-    return verdict("S", case, f"value + {told(law)} >= threshold, exactly", clean, planted)
+    return verdict("S", case, f"value + {samples.told(law)} >= threshold, exactly", clean, planted)
 
 
 def _won(case: str, law: Continuous, wins: Any, scores: list[float], deviation: float) -> Finding:
@@ -286,11 +274,8 @@ def _won(case: str, law: Continuous, wins: Any, scores: list[float], deviation: 
     best = np.zeros(len(scores))
     best[int(np.argmax(scores))] = n
     planted["one draw for all"] = cells_p(best, reference.winning(scores, law))
-    clean = {
-        "cells": cells_p(wins, reference.winning(scores, law)),
-        "scale": _scale_of_wins(wins, scores, law, 1.0),
-    }
-    return verdict("S", case, f"the largest of scores with {told(law)} each", clean, planted)
+    clean = {"cells": cells_p(wins, reference.winning(scores, law)), "scale": _scale_of_wins(wins, scores, law, 1.0)}
+    return verdict("S", case, f"the largest of scores with {samples.told(law)} each", clean, planted)
 
 
 def _scale_of_wins(wins: Any, scores: list[float], law: Continuous, factor: float) -> float:
@@ -342,19 +327,19 @@ def normals_p(white: Floats) -> dict[str, float]:
     n, d = white.shape
     pairs = [(i, j) for i in range(d) for j in range(i)]
     found = {
-        "scale": scale_p(white.ravel(), _ONE),
-        "place": place_p(white.ravel(), _ONE),
-        "lengths": uniform_p(stats.chi2(d).cdf((white**2).sum(axis=1))),
+        "scale": samples.scale_p(white.ravel(), _ONE),
+        "place": samples.place_p(white.ravel(), _ONE),
+        "lengths": samples.uniform_p(stats.chi2(d).cdf((white**2).sum(axis=1))),
         "correlations": min(
             (normal_p(math.sqrt(n) * float(np.mean(white[:, i] * white[:, j]))) for i, j in pairs), default=1.0
         ),
     }
-    found |= {f"scale of {i}": scale_p(white[:, i], _ONE) for i in range(d)}
+    found |= {f"scale of {i}": samples.scale_p(white[:, i], _ONE) for i in range(d)}
     return found
 
 
 def _other_scales(white: Floats, deviation: float) -> dict[str, float]:
-    return {f"x {1 + by:.3g}": scale_p((1 + by) * white.ravel(), _ONE) for by in (-deviation, deviation)}
+    return {f"x {1 + by:.3g}": samples.scale_p((1 + by) * white.ravel(), _ONE) for by in (-deviation, deviation)}
 
 
 @dataclass(frozen=True)

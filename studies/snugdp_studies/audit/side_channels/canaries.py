@@ -5,8 +5,6 @@ Frames of a traceback hold the caller's own data, so local variables are out of 
 sees. A search that finds nothing proves nothing unless it finds what was planted: ``power`` plants.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import re

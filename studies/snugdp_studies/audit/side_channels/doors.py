@@ -35,20 +35,8 @@ _CELLS: tuple[Any, ...] = (
     np.datetime64("2020"), np.str_("1"), np.array([1.0]), [1], ["1"], [None], (1, 2), [[1]],
 )  # fmt: skip
 _ODD_ROWS: tuple[Any, ...] = (
-    None,
-    5,
-    "x",
-    "1",
-    [],
-    [1],
-    [1, 2, 3, 4],
-    (1,),
-    {},
-    object(),
-    1j,
-    np.zeros(5),
-    [[1], 2, 3],
-)
+    None, 5, "x", "1", [], [1], [1, 2, 3, 4], (1,), {}, object(), 1j, np.zeros(5), [[1], 2, 3]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ They are found, not listed: a new estimator or query is audited without a line h
 for it, and otherwise the audit fails until they are. Releases are real and on few rows, by the quickest methods.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

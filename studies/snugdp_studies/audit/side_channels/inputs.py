@@ -4,8 +4,6 @@ A form is what is public about an input: the container, the names of its columns
 one form differ in private cells alone, and under add/remove in the number of rows.
 """
 
-from __future__ import annotations
-
 import datetime
 import logging
 import math

@@ -4,8 +4,6 @@ What is said aloud where rows are read may depend on them, so it is not said the
 something have a reason in ``ALLOWED``. The lint reads source code and runs nothing.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

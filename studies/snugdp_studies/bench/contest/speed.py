@@ -1,7 +1,5 @@
 """Jobs timed in turn, so that a busy moment hits all of them alike, and on one thread where that is asked for."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

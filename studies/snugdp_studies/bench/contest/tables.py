@@ -5,8 +5,6 @@ scaled to [-1, 1] by the least and the largest value of the whole table, as if t
 divided by the root of the number of columns. A real user has to bring public bounds.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib

@@ -5,8 +5,6 @@ written to be fair: the same special functions on plain numbers, nothing recompu
 sensitivity of one query has a single peak, beyond which its envelope is flat, is known to the loop beforehand.
 """
 
-from __future__ import annotations
-
 import math
 import resource
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Runs are rehearsals, NOT PRIVATE: their noise is seeded. Plans are made from pub
 the votes of a proxy, which is trained on a few labelled public pictures. A refusal leaves no student; it is counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

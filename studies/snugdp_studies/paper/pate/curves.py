@@ -4,8 +4,6 @@ A study of votes that are known: NOT PRIVATE, all of it. Even where a mechanism 
 votes pass its test is a function of these votes; a proposal has to come from public numbers, as in ``planned``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,10 +23,7 @@ from snugdp.mechanisms.teachers.smooth_test import SmoothTest, conversion, smoot
 from snugdp.mechanisms.teachers.table import UNIT, table_for
 from snugdp.noise import DiscreteGaussian, Simulation
 from snugdp_studies.paper.pate import renyi
-from snugdp_studies.paper.pate.experiment import (
-    not_private_parameters_of_the_experiment,
-    not_private_pate_ptr,
-)
+from snugdp_studies.paper.pate.experiment import not_private_parameters_of_the_experiment, not_private_pate_ptr
 
 Floats = NDArray[np.float64]
 

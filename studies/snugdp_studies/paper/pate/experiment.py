@@ -6,8 +6,6 @@ these formulas. They are in floats, take votes as they are, and exist to draw th
 ``sigma`` is the paper's sigma_1, the noise on the votes; histograms have one row for a query, one column for a class.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

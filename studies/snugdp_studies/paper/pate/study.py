@@ -3,8 +3,6 @@
 Sets are chosen by the votes, as the paper does: NOT PRIVATE, and for figures only. The set of all queries is not.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

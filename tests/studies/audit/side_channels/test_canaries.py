@@ -1,7 +1,5 @@
 """No canary is found anywhere after a fit, a refusal or an error; planted ones are found everywhere."""
 
-from __future__ import annotations
-
 import pickle
 import struct
 from collections.abc import Callable

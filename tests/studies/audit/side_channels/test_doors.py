@@ -1,7 +1,5 @@
 """The doors: every entry point, every container, odd cells and odd rows; and that a door left open is noticed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The lint is silent on this package, and finds every planted noise."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
