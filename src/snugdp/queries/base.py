@@ -57,6 +57,12 @@ class Query(ABC, Generic[Seen]):
         context = ReleaseContext(noise, ledger, self._budget)
         return self._release(data, context.with_question(lambda: self._question(self._column(data))))
 
+    @classmethod
+    def _answer(cls, given: dict[str, Any]) -> Outcome[Seen]:
+        """The release of the query with these parameters; among them the ``data``, the ``ledger`` and the ``noise``."""
+        data, ledger, noise = (given.pop(name) for name in ("data", "ledger", "noise"))
+        return cls(**given).release(data, ledger=ledger, noise=noise)
+
     @abstractmethod
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
         """The release itself, in a context that pays."""

@@ -60,22 +60,8 @@ class RobustQuery(Query[float]):
 
     Parameters
     ----------
-    epsilon, delta : Real
-        The privacy budget.
-    bounds : (Real, Real)
-        Public bounds on the values of the column; required.
-    neighbours : Neighbours or str
-        Which data sets count as neighbours.
-    beta : Real, optional
-        The proposal: how far one row may move the answer. By default it is derived from public quantities.
-    rows : int, optional
-        The number of rows ("replace"), or a public guess of it ("add_remove"), which the default proposal uses.
-    step : Real, default=0
-        The public spacing of the values, such as 1 for whole years; the default proposal is at least one step.
-    test_share : Real, default=0.5
-        The share of epsilon that pays for the test.
-    missing : Real, optional
-        What missing and invalid entries count as; the lower bound by default.
+    epsilon, delta, bounds, neighbours, beta, rows, step, test_share, missing
+        As in ``median``.
     """
 
     epsilon: Real
@@ -379,9 +365,9 @@ def median(
     beta : Real, optional
         The proposal: how far one row may move the answer. By default it is derived from public quantities.
     rows : int, optional
-        The number of rows ("replace"), or a public guess of it ("add_remove").
+        The number of rows ("replace"), or a public guess of it ("add_remove"), which the default proposal uses.
     step : Real, default=0
-        The public spacing of the values, such as 1 for whole years.
+        The public spacing of the values, such as 1 for whole years; the default proposal is at least one step.
     test_share : Real, default=0.5
         The share of epsilon that pays for the test.
     missing : Real, optional
@@ -404,17 +390,7 @@ def median(
     >>> snugdp.median(ages, bounds=(0, 120), epsilon=1, delta=1e-6).refused
     False
     """
-    return Median(
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        step=step,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Median._answer(locals())
 
 
 def quantile(
@@ -460,18 +436,7 @@ def quantile(
     >>> snugdp.quantile(waits, 0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5).refused
     False
     """
-    return Quantile(
-        q=q,
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        step=step,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Quantile._answer(locals())
 
 
 def trimmed_mean(
@@ -519,15 +484,4 @@ def trimmed_mean(
     >>> 4 < snugdp.trimmed_mean([5.0] * 1000, bounds=(0, 10), epsilon=5).value < 6
     True
     """
-    return TrimmedMean(
-        trim=trim,
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        step=step,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return TrimmedMean._answer(locals())

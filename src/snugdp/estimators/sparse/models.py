@@ -38,10 +38,8 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     ----------
     n_features_to_select : int, default=10
         How many columns to select.
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit.
     selection : {"gumbel", "gaussian", "votes"}
         "gumbel" selects the columns with the largest noisy |sum of x_j (y - mean)|; "gaussian" does so with less noise
         if whole rows are short, such as texts, and needs ``row_norm``; "votes" lets blocks of rows vote, and refuses
@@ -85,9 +83,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Coefficients, in the units of the data; 0 for columns that were not selected.
     intercept_ : float
         The intercept.
-    released_, coef_names_, noise_scale_, details_, certificate_
-        As in ``LinearRegression``.
-    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+    released_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 
     Examples
@@ -169,10 +165,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     ----------
     n_features_to_select : int, default=10
         How many columns to select.
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit.
     classes : sequence, optional
         The two labels; public. Any other label counts as the first of ``classes_``.
     method : {"auto", "objective", "output"}
@@ -186,20 +180,12 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     ----------
     classes_ : ndarray
         The two classes, in ascending order.
-    support_ : ndarray of int
-        Indices of the selected columns, ascending.
-    ranking_ : ndarray of int
-        The same indices, in the order in which they were selected.
-    selected_names_ : ndarray of str
-        Names of the selected columns.
     coef_ : ndarray of shape (1, n_features)
         Coefficients, in the units of the data; 0 for columns that were not selected.
     intercept_ : ndarray of shape (1,)
         The intercept.
-    released_, coef_names_, noise_scale_, details_, certificate_
-        As in ``LinearRegression``.
-    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
-        As in ``LinearRegression``.
+    support_, ranking_, selected_names_ and all others
+        As in ``SparseLinearRegression``.
 
     Examples
     --------
