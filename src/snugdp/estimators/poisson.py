@@ -44,10 +44,8 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients of the logarithm of the rate.
-    intercept_ : float
-        The intercept.
+    coef_, intercept_
+        Coefficients, an array of shape (n_features,), and intercept of the logarithm of the rate.
     released_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 

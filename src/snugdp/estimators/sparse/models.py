@@ -62,13 +62,9 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Whole rows, each entry divided by its bound, are shortened to this norm before columns are selected.
     y_bound : Real or (Real, Real), optional
         Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
     proposals : dict, optional
         Public settings of the method, as in ``LinearRegression``, without lists.
-    rows : int, optional
-        A public guess of the number of rows.
-    ledger, noise, random_state, progress, neighbours
+    fit_intercept, rows, ledger, noise, random_state, progress, neighbours
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
@@ -163,10 +159,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
     Parameters
     ----------
-    n_features_to_select : int, default=10
-        How many columns to select.
-    epsilon, delta : Real
-        Privacy budget and failure probability of each fit.
+    n_features_to_select, epsilon, delta
+        As in ``SparseLinearRegression``.
     classes : sequence, optional
         The two labels; public. Any other label counts as the first of ``classes_``.
     method : {"auto", "objective", "output"}
