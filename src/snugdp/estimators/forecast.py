@@ -13,8 +13,9 @@ from typing import Any
 from sklearn.base import clone
 
 from snugdp.core.guarantee import Budget
-from snugdp.estimators.base import Forecaster, whole_rows
+from snugdp.estimators.base import Forecaster
 from snugdp.propose.forecast import ErrorOf, FitForecast
+from snugdp.propose.plan import whole_rows
 
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 MORE = (1, 2, 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from snugdp.mechanisms.order_statistics.stable import Bounded, Stable, usual_err
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note, PassChance
-from snugdp.propose.plan import Plan, share_of
+from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.propose.theorem import Theorem, theorem
 from snugdp.queries.base import Query, Shown, require_delta
 from snugdp.release.context import ReleaseContext
@@ -81,8 +80,7 @@ class RobustQuery(Query[float]):
     def __post_init__(self) -> None:
         budget, grid = self._budget, self._grid  # a bad parameter is refused here, before any data are seen
         share_of(self.test_share)
-        if self.rows is not None:
-            object.__setattr__(self, "rows", _whole(self.rows))
+        object.__setattr__(self, "rows", whole_rows(self.rows))
         for name, value in (("beta", self.beta), ("step", self.step)):
             if value is not None and rational(value, name) < 0:
                 raise ValueError(f"{name} must not be negative")
@@ -318,16 +316,6 @@ def _rank_summary(grid: Grid, rank: int) -> Summary:
         1,
         grid.width,
     )
-
-
-def _whole(rows: object) -> int:
-    try:
-        count = operator.index(rows)  # type: ignore[arg-type]
-    except TypeError:
-        count = 0
-    if count < 1 or isinstance(rows, bool):
-        raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
-    return count
 
 
 def median(

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Forecaster, NotReleased, require_rows, whole_rows
+from snugdp.estimators.base import Forecaster, NotReleased, require_rows
 from snugdp.estimators.inputs import InputTable
 from snugdp.estimators.pca.scree import scree
 from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
@@ -26,7 +26,7 @@ from snugdp.mechanisms.components.projector import Dual, Projector
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf, FitForecast
-from snugdp.propose.plan import Plan
+from snugdp.propose.plan import Plan, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import matrix

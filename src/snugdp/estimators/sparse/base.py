@@ -15,15 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import (
-    Forecaster,
-    fit_forecast,
-    in_users_units,
-    refused,
-    require_rows,
-    whole_rows,
-    with_fits,
-)
+from snugdp.estimators.base import Forecaster, fit_forecast, in_users_units, refused, require_rows, with_fits
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
@@ -33,7 +25,7 @@ from snugdp.mechanisms.support.sparse import Chooser, SparseMethod, beside, nois
 from snugdp.numerics.rationals import Real, rational
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf, FitForecast
-from snugdp.propose.plan import Plan, share_of
+from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.boxes import Box, EntrySchema

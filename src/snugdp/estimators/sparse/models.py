@@ -128,22 +128,11 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         return tags
 
 
-def _auto(design: Design, budget: Budget) -> Method:
-    return AdaptiveGLM(design, budget, losses=(Logistic(),))
-
-
-def _objective(design: Design, budget: Budget, **proposals: Any) -> Method:
-    return GLMObjective(design, budget, losses=(Logistic(),), composable=True, **proposals)
-
-
-def _output(design: Design, budget: Budget, **proposals: Any) -> Method:
-    return OutputGLM(design, budget, loss=Logistic(), **proposals)
-
-
+_LOSSES = (Logistic(),)
 LABEL_METHODS: dict[str, Recipe] = {
-    "auto": Recipe(_auto),
-    "objective": Recipe(_objective, ("ridge",), rows=False),
-    "output": Recipe(_output, ("ridge", "shape"), rows=False),
+    "auto": Recipe(AdaptiveGLM, fixed={"losses": _LOSSES}),
+    "objective": Recipe(GLMObjective, ("ridge",), {"losses": _LOSSES, "composable": True}, rows=False),
+    "output": Recipe(OutputGLM, ("ridge", "shape"), {"loss": Logistic()}, rows=False),
 }
 
 
@@ -248,7 +237,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(LABEL_METHODS)
         if self.method == "auto" and first.mu_squared and not first.epsilon:
-            return AdaptiveGLM(design, budget, losses=(Logistic(),), beside=first.mu_squared)
+            return AdaptiveGLM(design, budget, losses=_LOSSES, beside=first.mu_squared)
         return self._beside(LABEL_METHODS, design, budget, first)
 
     def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:
