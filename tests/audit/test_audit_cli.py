@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 from typer.testing import CliRunner
 
-import snugdp.cli.audit as cli
+import snugdp.cli.commands.audit as cli
 from snugdp.audit import registry
 from snugdp.audit.finding import Curve, Finding
 from snugdp.audit.run import Report, audit

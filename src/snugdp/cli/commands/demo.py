@@ -48,7 +48,7 @@ def show(console: Console, folder: Path) -> None:
     """The walk."""
     with console.status("loading"):
         from snugdp import Budget, Ledger
-        from snugdp.cli import demo_table
+        from snugdp.cli.commands import demo_table
 
         table = demo_table.people()
     train, test = table[: demo_table.ROWS], table[demo_table.ROWS :]
@@ -111,7 +111,7 @@ def _coefficients(model: LinearRegression, plain: Any) -> Any:
 
 
 def _score(console: Console, model: LinearRegression, plain: Any, rows: tuple[pl.DataFrame, pl.DataFrame]) -> None:
-    from snugdp.cli import demo_table
+    from snugdp.cli.commands import demo_table
     from snugdp.cli.terminal import bars
 
     train, test = rows
