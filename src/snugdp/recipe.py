@@ -203,12 +203,7 @@ def from_distance(
 
 
 def from_upper_bound(
-    *,
-    certifier: UpperBound[Data],
-    draw: Draw[Data, Output],
-    limit: Real,
-    release: Cost,
-    what: str = "your mechanism",
+    *, certifier: UpperBound[Data], draw: Draw[Data, Output], limit: Real, release: Cost, what: str = "your mechanism"
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm from any private upper bound on the loss, such as ``snugdp.certify.smooth.smooth_bound``.
 

@@ -200,10 +200,7 @@ class Vote(Query[Label]):
         if math.isinf(least):
             raise ValueError("no lead makes this noise_epsilon private enough: propose a smaller one")
         test = integer_laplace(
-            _gap_distance(least, relation),
-            epsilon=budget.epsilon * share,
-            delta=half,
-            neighbours=budget.neighbours,
+            _gap_distance(least, relation), epsilon=budget.epsilon * share, delta=half, neighbours=budget.neighbours
         )
         law = Laplace(1 / Fraction(float_up(proposal)))
         params = {"least": least, "threshold": test.threshold}

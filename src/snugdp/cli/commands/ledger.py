@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
 
 app = typer.Typer(
-    no_args_is_help=True,
-    help="A budget on disk or on a PostgreSQL server, charged before anything is drawn.",
+    no_args_is_help=True, help="A budget on disk or on a PostgreSQL server, charged before anything is drawn."
 )
 Where = Annotated[
     str, typer.Argument(help="The ledger: a file, or postgresql://user@host/database#dataset.", show_default=False)
@@ -68,8 +67,7 @@ def verify(
     where: Where,
     anchor: Anchor = None,
     exported: Annotated[
-        Path | None,
-        typer.Option("--against", help="An earlier export (JSON): its last entry must still be there."),
+        Path | None, typer.Option("--against", help="An earlier export (JSON): its last entry must still be there.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
