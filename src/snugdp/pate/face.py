@@ -195,9 +195,9 @@ class _Shown:
     panel: Panel
 
     def draw(self, data: Secret[Any], noise: Noise) -> Labels:
-        places = self.proposal.mechanism.draw(data, noise)
-        answered = places != NO_ANSWER
-        return Labels(_names(self.panel.classes)[np.maximum(places, 0)], answered)
+        indices = self.proposal.mechanism.draw(data, noise)
+        answered = indices != NO_ANSWER
+        return Labels(_names(self.panel.classes)[np.maximum(indices, 0)], answered)
 
 
 def _names(classes: Sequence[Hashable]) -> NDArray[Any]:

@@ -181,8 +181,8 @@ def _table(*heads: str, right: int = 0) -> Any:
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
-    for place, head in enumerate(heads):
-        table.add_column(head, justify="right" if 0 < place <= right else "left")
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="right" if 0 < index <= right else "left")
     return table
 
 

@@ -77,8 +77,8 @@ def verify(
     """
     with in_plain_words(), _opened(where, anchor) as ledger:
         heads = [] if exported is None else [_head(exported)]
-        found = ledger.verify(heads=heads)
-        typer.echo(json.dumps(found.as_dict()) if as_json else str(found))
+        result = ledger.verify(heads=heads)
+        typer.echo(json.dumps(result.as_dict()) if as_json else str(result))
 
 
 @app.command()

@@ -201,11 +201,11 @@ class SparseModel(PrivateEstimator):
         self._theta: Any = None
         if outcome.value is not None:
             chosen, fit = outcome.value
-            places = tuple(sorted(chosen.places))
-            layout = box.only(places, self._norm())
-            self.support_ = np.array(places, dtype=np.int64)
+            indices = tuple(sorted(chosen.places))
+            layout = box.only(indices, self._norm())
+            self.support_ = np.array(indices, dtype=np.int64)
             self.ranking_ = np.array(chosen.places, dtype=np.int64)
-            self.selected_names_ = np.array([box.names[place] for place in places], dtype=object)
+            self.selected_names_ = np.array([box.names[index] for index in indices], dtype=object)
             self.coef_names_ = box.names
             self.coef_, self.intercept_ = self._units(layout, fit)
             self.noise_scale_ = None if fit.noise is None else in_users_units(layout, fit.noise)
@@ -219,9 +219,9 @@ class SparseModel(PrivateEstimator):
         self._require_features(names, box.columns)
         self._keep(outcome, plan, self._budget(), box)
         if self.released_:
-            places = self.ranking_.tolist()
-            known = len(set(places)) == len(places) == self._size(len(box.names)) and min(places) >= 0
-            if not known or np.shape(self._theta) != (len(places) + box.intercept,):
+            indices = self.ranking_.tolist()
+            known = len(set(indices)) == len(indices) == self._size(len(box.names)) and min(indices) >= 0
+            if not known or np.shape(self._theta) != (len(indices) + box.intercept,):
                 raise ValueError("a released model has one coefficient for each column that was chosen")
 
     def _dense(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
