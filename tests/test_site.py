@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import snugdp
-from snugdp.cli import demo_table
+from snugdp.cli.commands import demo_table
 from tests.tools import tool
 
 ROOT = Path(__file__).parent.parent

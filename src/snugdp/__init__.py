@@ -6,6 +6,7 @@ Names are loaded when they are first used: importing the package costs next to n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from snugdp.estimators import registry as _estimators
 from snugdp.lazy import loader
 
 if TYPE_CHECKING:
@@ -15,13 +16,7 @@ if TYPE_CHECKING:
     from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.files.model_file import load, save
-    from snugdp.estimators.glm import GLM
-    from snugdp.estimators.linear import LinearRegression
-    from snugdp.estimators.logistic import LogisticRegression
-    from snugdp.estimators.pate.classifier import PATEClassifier
-    from snugdp.estimators.pca.pca import PCA
-    from snugdp.estimators.poisson import PoissonRegression
-    from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
+    from snugdp.estimators.registry import *  # noqa: F403  what its __all__ names
     from snugdp.ledger import (
         BudgetExceededError,
         KeyConflictError,
@@ -43,8 +38,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "GLM",
-    "PCA",
     "Account",
     "Boolean",
     "Bounds",
@@ -60,8 +53,6 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LedgerWriteError",
-    "LinearRegression",
-    "LogisticRegression",
     "Median",
     "MemoryLedger",
     "Mode",
@@ -71,9 +62,7 @@ __all__ = [
     "NotReleased",
     "Number",
     "Outcome",
-    "PATEClassifier",
     "Plan",
-    "PoissonRegression",
     "PrivateAlgorithm",
     "Quantile",
     "Receipt",
@@ -84,8 +73,6 @@ __all__ = [
     "Selected",
     "Selection",
     "Simulation",
-    "SparseLinearRegression",
-    "SparseLogisticRegression",
     "Statistic",
     "TamperedLedgerError",
     "TrimmedMean",
@@ -105,8 +92,9 @@ __all__ = [
     "trimmed_mean",
     "vote",
 ]
+__all__ += _estimators.__all__
 
-_NAMES = {  # where public names live; those of estimators are in their own table
+_NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.tables.schema.schema": "Boolean Category Coefficients Number Schema",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
@@ -126,20 +114,19 @@ _NAMES = {  # where public names live; those of estimators are in their own tabl
 _ROOMS = frozenset(
     {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}
 )
-_ESTIMATORS = frozenset(__all__) - _ROOMS - {name for names in _NAMES.values() for name in names.split()}
 _load = loader(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
     """A public name, or a room read as a module, as in ``snugdp.pate.label``."""
     if name in _ROOMS:
-        found = import_module(f"{__name__}.{name}")
-    elif name in _ESTIMATORS:
-        found = import_module("snugdp.estimators.registry").BY_NAME[name].load()
+        value = import_module(f"{__name__}.{name}")
+    elif name in _estimators.BY_NAME:
+        value = _estimators.BY_NAME[name].load()
     else:
-        found = _load(name)
-    globals()[name] = found
-    return found
+        value = _load(name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -64,12 +64,8 @@ class PrivateAlgorithm(Generic[Data, Output]):
     Examples
     --------
     >>> import snugdp
-    >>> from snugdp.noise import Laplace
-    >>> algorithm = snugdp.from_distance(
-    ...     distance=lambda rows: len(rows) - 100,
-    ...     draw=lambda rows, noise: noise.add(rows.map(len), Laplace(2), grid=0),
-    ...     budget=snugdp.Budget(1, 1e-6),
-    ... )
+    >>> budget = snugdp.Budget(1, 1e-6)
+    >>> algorithm = snugdp.from_distance(distance=len, draw=lambda rows, noise: "many rows", budget=budget)
     >>> float(algorithm.limit), algorithm(list(range(1000))).refused
     (0.5, False)
     """
@@ -175,10 +171,8 @@ def from_distance(
         a distance of at least 1; the limit is ``(1 - test_share) * epsilon``. The data are a ``Secret``.
     budget : Budget
         What a call may spend.
-    test_share : Real, default=0.5
-        The share of the budget that pays for the test.
-    what : str
-        A public name, for plans and ledgers.
+    test_share, what
+        As in ``from_statistics``.
 
     Returns
     -------
@@ -209,12 +203,7 @@ def from_distance(
 
 
 def from_upper_bound(
-    *,
-    certifier: UpperBound[Data],
-    draw: Draw[Data, Output],
-    limit: Real,
-    release: Cost,
-    what: str = "your mechanism",
+    *, certifier: UpperBound[Data], draw: Draw[Data, Output], limit: Real, release: Cost, what: str = "your mechanism"
 ) -> PrivateAlgorithm[Data, Output]:
     """Private algorithm from any private upper bound on the loss, such as ``snugdp.certify.smooth.smooth_bound``.
 
@@ -286,14 +275,10 @@ def calibrated(
     draw : callable
         ``draw(data, bounds, noise)``: your mechanism. It must cost at most ``algorithm.limit`` whenever the bounds hold
         for the data; it may return None to refuse. The data are a ``Secret``.
-    budget : Budget
-        What a call may spend; delta must be greater than 0.
     measure : {"epsilon", "mu"}
         What the limit is: pure epsilon, or Gaussian mu.
-    test_share : Real, default=0.5
-        The share of the budget that pays for the test.
-    what : str
-        A public name, for plans and ledgers.
+    budget, test_share, what
+        As in ``from_statistics``; the test is the release of the bounds.
 
     Returns
     -------

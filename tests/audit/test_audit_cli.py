@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import snugdp.cli.audit as cli
+import snugdp.cli.commands.audit as cli
 from snugdp.audit import registry
 from snugdp.audit.finding import Curve, Finding
 from snugdp.audit.run import Report, audit

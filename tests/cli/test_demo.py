@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import snugdp
-from snugdp.cli import demo, demo_table
+from snugdp.cli.commands import demo, demo_table
 from tests.cli.people import run
 
 

@@ -152,7 +152,7 @@ def test_other_kinds_fit_on_a_phone(tmp_path: Path) -> None:
 
 def wages(epsilon: float, **given: Any) -> str:
     """The report of a line through the table of the demonstration."""
-    from snugdp.cli import demo_table
+    from snugdp.cli.commands import demo_table
 
     ledger = snugdp.MemoryLedger(epsilon=5, delta=1e-5, label="people")
     model = snugdp.LinearRegression(epsilon, 1e-7, schema=demo_table.WAGES, ledger=ledger, rows=3000, **given)

@@ -67,11 +67,11 @@ def loaded(name: str, verb: Verb) -> Any:
     module, _, attribute = verb.home.partition(":")
     if find_spec(module.partition(".")[0]) is None:
         fail(f"`snugdp {name}` is part of snugdp-studies: pip install snugdp-studies", ERROR)
-    found = getattr(import_module(module), attribute)
-    if isinstance(found, typer.Typer):
-        command: Any = typer.main.get_group(found)
+    target = getattr(import_module(module), attribute)
+    if isinstance(target, typer.Typer):
+        command: Any = typer.main.get_group(target)
         command.name = name
         return command
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(found)
+    alone.command(name)(target)
     return typer.main.get_command(alone)

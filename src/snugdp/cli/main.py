@@ -10,43 +10,45 @@ from snugdp.cli.errors import EXIT_CODES
 from snugdp.cli.lazy import Verb, lazy
 
 VERBS = {  # loaded when they are called; the help here is the first paragraph of their own
-    "schema": Verb("snugdp.cli.schema:app", "What is public about a table: columns, bounds, target."),
+    "schema": Verb("snugdp.cli.commands.schema:app", "What is public about a table: columns, bounds, target."),
     "bounds": Verb(
-        "snugdp.cli.query:bounds",
+        "snugdp.cli.commands.query:bounds",
         "Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first.",
     ),
     "plan": Verb(
-        "snugdp.cli.plan:plan",
+        "snugdp.cli.commands.plan:plan",
         "Show what a fit would cost, its noise, and its expected error by epsilon and rows. Nothing is spent.",
     ),
-    "fit": Verb("snugdp.cli.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
-    "predict": Verb("snugdp.cli.predict:predict", "Predict the rows of a table with a released model."),
+    "fit": Verb("snugdp.cli.commands.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
+    "predict": Verb("snugdp.cli.commands.predict:predict", "Predict the rows of a table with a released model."),
     "query": Verb(
-        "snugdp.cli.query:app", "Query one column: its median, a quantile, its trimmed mean, its mode or a vote."
+        "snugdp.cli.commands.query:app",
+        "Query one column: its median, a quantile, its trimmed mean, its mode or a vote.",
     ),
     "pate": Verb(
-        "snugdp.cli.pate:app",
+        "snugdp.cli.commands.pate:app",
         "Private aggregation of teacher ensembles (PATE): label public queries by noisy votes, train a student.",
     ),
     "select": Verb(
-        "snugdp.cli.select:select",
+        "snugdp.cli.commands.select:select",
         "Try many proposals privately and keep the best on public rows, for one price.",
     ),
     "ledger": Verb(
-        "snugdp.cli.ledger:app", "A budget on disk or on a PostgreSQL server, charged before anything is drawn."
+        "snugdp.cli.commands.ledger:app",
+        "A budget on disk or on a PostgreSQL server, charged before anything is drawn.",
     ),
     "audit": Verb(
-        "snugdp.cli.audit:audit",
+        "snugdp.cli.commands.audit:audit",
         "Compare every claim with measurements, by mechanism and layer. The exit code is 1 if anything failed.",
     ),
     "paper": Verb("snugdp_studies.cli.paper:app", "The experiments of the paper. Studies, NOT PRIVATE."),
     "bench": Verb("snugdp_studies.cli.bench:app", "Side-by-side runs against peers, in one run, on one thread."),
     "demo": Verb(
-        "snugdp.cli.demo:demo",
+        "snugdp.cli.commands.demo:demo",
         "From a made-up table to a published model, in seconds: plan, ledger, fit, score, a refusal, files.",
     ),
     "report": Verb(
-        "snugdp.cli.report:report",
+        "snugdp.cli.commands.report:report",
         "Write a report about a model: what was released, what it can reveal about one person, what it cost.",
     ),
 }

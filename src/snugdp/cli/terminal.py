@@ -29,8 +29,8 @@ def bars(
     label = max((len(text) for text, _ in rows), default=0)
     simple = not draws_blocks() if plain is None else plain
     lines = []
-    for place, (text, value) in enumerate(rows):
-        arrow = ">" if place == marked else " "
+    for index, (text, value) in enumerate(rows):
+        arrow = ">" if index == marked else " "
         share = value / longest if longest > 0 and math.isfinite(value) else 0.0
         shown = f"{value:.3g}" if math.isfinite(value) else "unbounded"
         lines.append(f"{arrow} {text:>{label}}  {_bar(share, width, simple):<{width}}  {shown}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -108,19 +107,6 @@ def refused(name: str, without_test: str = "adassp") -> NoReturn:
         "is spent, and why is private. Try more rows, a larger epsilon or delta, tighter bounds, other proposals (look "
         f'at plan()), or a method without a test, such as method="{without_test}"'
     )
-
-
-def whole_rows(rows: Any, name: str = "rows") -> int | None:
-    """A public number of rows, or of something else, or none."""
-    if rows is None:
-        return None
-    try:
-        count = operator.index(rows)
-    except TypeError:
-        count = 0
-    if count < 1 or isinstance(rows, bool):
-        raise ValueError(f"{name} must be a whole number of at least 1, known or guessed without the data")
-    return count
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from typing import Any
 from sklearn.base import clone
 
 from snugdp.core.guarantee import Budget
-from snugdp.estimators.base import Forecaster, whole_rows
+from snugdp.estimators.base import Forecaster
 from snugdp.propose.forecast import ErrorOf, FitForecast
+from snugdp.propose.plan import whole_rows
 
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 MORE = (1, 2, 4)
@@ -51,9 +52,9 @@ def forecast(
     ``more``, multiples of the rows; 1 is always among both. An epsilon that is too small for the method is left out.
 
     >>> from snugdp import LinearRegression
-    >>> found = forecast(LinearRegression(method="adassp", x_norm=1, y_bound=1), 1000, n_features=3)
-    >>> few, many = found.grid[0][0].error, found.grid[-1][-1].error
-    >>> found.asked.rows, bool(0 < many < found.asked.error < few)
+    >>> outlook = forecast(LinearRegression(method="adassp", x_norm=1, y_bound=1), 1000, n_features=3)
+    >>> few, many = outlook.grid[0][0].error, outlook.grid[-1][-1].error
+    >>> outlook.asked.rows, bool(0 < many < outlook.asked.error < few)
     (1000, True)
     """
     count = whole_rows(rows)
@@ -64,7 +65,7 @@ def forecast(
     budget: Budget = model._budget()
     counts = [count * times for times in sorted({1, *more})]
     lines: list[tuple[FitForecast, ...]] = []
-    found: Outlook | None = None
+    outlook: Outlook | None = None
     for factor in sorted({Fraction(1), *map(Fraction, factors)}):
         epsilon = budget.epsilon * factor
         try:
@@ -76,6 +77,6 @@ def forecast(
             continue
         lines.append(line)
         if factor == 1:
-            found = Outlook(look.error_of, look.target, line[0], ())
-    assert found is not None
-    return replace(found, grid=tuple(lines))
+            outlook = Outlook(look.error_of, look.target, line[0], ())
+    assert outlook is not None
+    return replace(outlook, grid=tuple(lines))

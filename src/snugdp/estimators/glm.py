@@ -55,10 +55,8 @@ class GLM(GeneralisedModel):
     ----------
     loss : Loss
         One of the losses above.
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit.
     classes : sequence, optional
         For labels: all possible labels; public.
     y_bound : Real or (Real, Real), optional
@@ -74,9 +72,7 @@ class GLM(GeneralisedModel):
         For labels: the classes, in ascending order.
     coef_, intercept_
         Coefficients and intercept, as in ``LogisticRegression`` for labels and as in ``LinearRegression`` otherwise.
-    released_, coef_names_, noise_scale_, details_, best_proposal_, certificate_
-        As in ``LinearRegression``.
-    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+    released_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 
     Examples

@@ -29,10 +29,8 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
 
     Parameters
     ----------
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit.
     classes : sequence, optional
         All possible labels; public. Required without a ``schema``.
     method : {"auto", "objective", "output"}
@@ -66,9 +64,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         Coefficients, in the units of the data: one row for two classes, otherwise one for each class.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The intercepts.
-    released_, coef_names_, noise_scale_, details_, best_proposal_, certificate_
-        As in ``LinearRegression``.
-    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+    released_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 
     Examples

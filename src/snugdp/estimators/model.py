@@ -14,15 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import (
-    Forecaster,
-    fit_forecast,
-    in_users_units,
-    refused,
-    require_rows,
-    whole_rows,
-    with_fits,
-)
+from snugdp.estimators.base import Forecaster, fit_forecast, in_users_units, refused, require_rows, with_fits
 from snugdp.estimators.grids import Score, Searched, combinations, options_of
 from snugdp.estimators.inputs import InputTable, NormBounds, rows_of
 from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
@@ -32,7 +24,7 @@ from snugdp.mechanisms.linear.base import Design, Fit, Method
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf
-from snugdp.propose.plan import Plan
+from snugdp.propose.plan import Plan, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.arrays import ArraySource

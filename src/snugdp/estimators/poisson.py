@@ -29,10 +29,8 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
 
     Parameters
     ----------
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit.
     y_max : Real, optional
         The largest count; public. Larger counts are clipped. The noise grows with it, so choose it as small as you can
         defend. Required without a ``schema``.
@@ -46,13 +44,9 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients of the logarithm of the rate.
-    intercept_ : float
-        The intercept.
-    released_, coef_names_, noise_scale_, details_, best_proposal_, certificate_
-        As in ``LinearRegression``.
-    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+    coef_, intercept_
+        Coefficients, an array of shape (n_features,), and intercept of the logarithm of the rate.
+    released_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 
     Examples

@@ -13,12 +13,12 @@ from sklearn.utils.validation import validate_data
 
 from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.estimators.base import Promise, rehearsal, whole_rows
+from snugdp.estimators.base import Promise, rehearsal
 from snugdp.estimators.deferred_ledger import mask_password, pickled
 from snugdp.estimators.inputs import eager, numbered
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise, Simulation
-from snugdp.propose.plan import Plan
+from snugdp.propose.plan import Plan, whole_rows
 from snugdp.tables.cells import matrix
 
 _HOW = ("epsilon", "delta", "neighbours", "ledger", "noise", "random_state", "progress", "n_jobs")  # or the budget

@@ -1,13 +1,28 @@
 """The estimators, in one table: whoever needs to know all of them looks here, and loads those that are used.
 
-Besides its line an estimator has a file, a page among the docs and tests. Ids are for ever (``serial/registry.py``).
+Besides its lines here an estimator has a file, a page among the docs and tests. Ids are for ever
+(``serial/registry.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:  # type checkers see them in ``snugdp``, which loads them by the table below
+    from snugdp.estimators.glm import GLM
+    from snugdp.estimators.linear import LinearRegression
+    from snugdp.estimators.logistic import LogisticRegression
+    from snugdp.estimators.pate.classifier import PATEClassifier
+    from snugdp.estimators.pca.pca import PCA
+    from snugdp.estimators.poisson import PoissonRegression
+    from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
+
+__all__ = [
+    "GLM", "PCA", "LinearRegression", "LogisticRegression", "PATEClassifier", "PoissonRegression",
+    "SparseLinearRegression", "SparseLogisticRegression",
+]  # fmt: skip
 
 _LINE = ("coef_names_", "coef_", "intercept_", "noise_scale_", "details_")
 _SPARSE = ("support_", "ranking_", "selected_names_", *_LINE)
@@ -42,8 +57,8 @@ class EstimatorEntry(NamedTuple):
     def all_methods(self) -> Mapping[str, Any]:
         """Its methods, by name."""
         module, _, name = self.methods.partition(":")
-        found: Mapping[str, Any] = getattr(import_module(f"snugdp.estimators.{module}"), name) if module else {}
-        return found
+        methods: Mapping[str, Any] = getattr(import_module(f"snugdp.estimators.{module}"), name) if module else {}
+        return methods
 
     def attributes(self, model: Any) -> dict[str, Any]:
         """What a fitted estimator shows."""

@@ -134,13 +134,8 @@ def label(
     ----------
     votes : array, list, table or path of a Parquet file
         The votes, in one of three forms.
-    budget : Budget
-        What may be spent.
-    sigma : Real, optional
-        Standard deviation of the noise on every count; by default the plan chooses it.
-    test : {"distance", "smooth", "none"}
-        "distance" tests where that promises more right labels than plain noise; "smooth" is the test of the paper;
-        "none" is plain noise, which never refuses.
+    budget, sigma, test, gap, proxy, threshold, threshold_sigma
+        As in ``plan``.
     form : {"histograms", "teachers", "queries"}
         "histograms": one row for each query and one column for each class. "teachers": the label that each teacher
         (row) gives to each query (column). "queries": the same, transposed.
@@ -148,20 +143,8 @@ def label(
         How many teachers there are; required if they may abstain.
     classes : sequence, optional
         The classes; public.
-    gap : Real or sequence, optional
-        A belief: the number of votes by which the plurality leads. Without ``gap`` and ``proxy`` all leads are taken to
-        be equally likely, and the test hardly ever pays.
-    proxy : array-like, optional
-        A belief: public histograms of similar queries.
-    threshold : Real, optional
-        Answer only queries whose largest count reaches this after noise (Confident-GNMax).
-    threshold_sigma : Real, optional
-        Standard deviation of that noise.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
-        outcome still states its ``cost``.
-    noise : Noise, optional
-        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+    ledger, noise
+        As in ``snugdp.median``. **Without a ledger this release is not counted against any budget.**
 
     Returns
     -------
@@ -212,9 +195,9 @@ class _Shown:
     panel: Panel
 
     def draw(self, data: Secret[Any], noise: Noise) -> Labels:
-        places = self.proposal.mechanism.draw(data, noise)
-        answered = places != NO_ANSWER
-        return Labels(_names(self.panel.classes)[np.maximum(places, 0)], answered)
+        indices = self.proposal.mechanism.draw(data, noise)
+        answered = indices != NO_ANSWER
+        return Labels(_names(self.panel.classes)[np.maximum(indices, 0)], answered)
 
 
 def _names(classes: Sequence[Hashable]) -> NDArray[Any]:

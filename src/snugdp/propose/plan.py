@@ -5,10 +5,12 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Unit
@@ -115,3 +117,16 @@ def share_of(value: Real, name: str = "test_share") -> Fraction:
     if not 0 < share < 1:
         raise ValueError(f"{name}, a part of the budget, must be between 0 and 1")
     return share
+
+
+def whole_rows(rows: Any, name: str = "rows") -> int | None:
+    """A public number of rows, or of something else, or none."""
+    if rows is None:
+        return None
+    try:
+        count = operator.index(rows)
+    except TypeError:
+        count = 0
+    if count < 1 or isinstance(rows, bool):
+        raise ValueError(f"{name} must be a whole number of at least 1, known or guessed without the data")
+    return count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -56,6 +56,12 @@ class Query(ABC, Generic[Seen]):
         """
         context = ReleaseContext(noise, ledger, self._budget)
         return self._release(data, context.with_question(lambda: self._question(self._column(data))))
+
+    @classmethod
+    def _answer(cls, given: Mapping[str, Any]) -> Outcome[Seen]:
+        """The release that a function asks for; ``given``: its arguments, by name."""
+        query = cls(**{one.name: given[one.name] for one in fields(cls)})
+        return query.release(given["data"], ledger=given["ledger"], noise=given["noise"])
 
     @abstractmethod
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:

@@ -198,5 +198,4 @@ def private_bounds(
     >>> private_bounds(ages, epsilon=2).value.number
     Number(lower=20, upper=80)
     """
-    query = Bounds(columns=columns, epsilon=epsilon, neighbours=neighbours, outside=outside)
-    return query.release(data, ledger=ledger, noise=noise)
+    return Bounds._answer(locals())

@@ -200,10 +200,7 @@ class Vote(Query[Label]):
         if math.isinf(least):
             raise ValueError("no lead makes this noise_epsilon private enough: propose a smaller one")
         test = integer_laplace(
-            _gap_distance(least, relation),
-            epsilon=budget.epsilon * share,
-            delta=half,
-            neighbours=budget.neighbours,
+            _gap_distance(least, relation), epsilon=budget.epsilon * share, delta=half, neighbours=budget.neighbours
         )
         law = Laplace(1 / Fraction(float_up(proposal)))
         params = {"least": least, "threshold": test.threshold}
@@ -282,8 +279,7 @@ def mode(
     >>> snugdp.mode(answers, categories=["yes", "no"], epsilon=1, delta=1e-6).value
     'yes'
     """
-    query = Mode(categories=categories, epsilon=epsilon, delta=delta, neighbours=neighbours)
-    return query.release(data, ledger=ledger, noise=noise)
+    return Mode[Label]._answer(locals())
 
 
 def vote(
@@ -323,13 +319,4 @@ def vote(
     >>> snugdp.vote(["cat"] * 80 + ["dog"] * 10, candidates=["cat", "dog", "fox"], epsilon=2).value
     'cat'
     """
-    query = Vote(
-        candidates=candidates,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        law=law,
-        noise_epsilon=noise_epsilon,
-        test_share=test_share,
-    )
-    return query.release(data, ledger=ledger, noise=noise)
+    return Vote[Label]._answer(locals())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from snugdp.mechanisms.order_statistics.stable import Bounded, Stable, usual_err
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note, PassChance
-from snugdp.propose.plan import Plan, share_of
+from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.propose.theorem import Theorem, theorem
 from snugdp.queries.base import Query, Shown, require_delta
 from snugdp.release.context import ReleaseContext
@@ -60,22 +59,8 @@ class RobustQuery(Query[float]):
 
     Parameters
     ----------
-    epsilon, delta : Real
-        The privacy budget.
-    bounds : (Real, Real)
-        Public bounds on the values of the column; required.
-    neighbours : Neighbours or str
-        Which data sets count as neighbours.
-    beta : Real, optional
-        The proposal: how far one row may move the answer. By default it is derived from public quantities.
-    rows : int, optional
-        The number of rows ("replace"), or a public guess of it ("add_remove"), which the default proposal uses.
-    step : Real, default=0
-        The public spacing of the values, such as 1 for whole years; the default proposal is at least one step.
-    test_share : Real, default=0.5
-        The share of epsilon that pays for the test.
-    missing : Real, optional
-        What missing and invalid entries count as; the lower bound by default.
+    epsilon, delta, bounds, neighbours, beta, rows, step, test_share, missing
+        As in ``median``.
     """
 
     epsilon: Real
@@ -95,8 +80,7 @@ class RobustQuery(Query[float]):
     def __post_init__(self) -> None:
         budget, grid = self._budget, self._grid  # a bad parameter is refused here, before any data are seen
         share_of(self.test_share)
-        if self.rows is not None:
-            object.__setattr__(self, "rows", _whole(self.rows))
+        object.__setattr__(self, "rows", whole_rows(self.rows))
         for name, value in (("beta", self.beta), ("step", self.step)):
             if value is not None and rational(value, name) < 0:
                 raise ValueError(f"{name} must not be negative")
@@ -334,16 +318,6 @@ def _rank_summary(grid: Grid, rank: int) -> Summary:
     )
 
 
-def _whole(rows: object) -> int:
-    try:
-        count = operator.index(rows)  # type: ignore[arg-type]
-    except TypeError:
-        count = 0
-    if count < 1 or isinstance(rows, bool):
-        raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
-    return count
-
-
 def median(
     data: object,
     *,
@@ -379,9 +353,9 @@ def median(
     beta : Real, optional
         The proposal: how far one row may move the answer. By default it is derived from public quantities.
     rows : int, optional
-        The number of rows ("replace"), or a public guess of it ("add_remove").
+        The number of rows ("replace"), or a public guess of it ("add_remove"), which the default proposal uses.
     step : Real, default=0
-        The public spacing of the values, such as 1 for whole years.
+        The public spacing of the values, such as 1 for whole years; the default proposal is at least one step.
     test_share : Real, default=0.5
         The share of epsilon that pays for the test.
     missing : Real, optional
@@ -404,17 +378,7 @@ def median(
     >>> snugdp.median(ages, bounds=(0, 120), epsilon=1, delta=1e-6).refused
     False
     """
-    return Median(
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        step=step,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Median._answer(locals())
 
 
 def quantile(
@@ -460,18 +424,7 @@ def quantile(
     >>> snugdp.quantile(waits, 0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5).refused
     False
     """
-    return Quantile(
-        q=q,
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        step=step,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Quantile._answer(locals())
 
 
 def trimmed_mean(
@@ -519,15 +472,4 @@ def trimmed_mean(
     >>> 4 < snugdp.trimmed_mean([5.0] * 1000, bounds=(0, 10), epsilon=5).value < 6
     True
     """
-    return TrimmedMean(
-        trim=trim,
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beta=beta,
-        rows=rows,
-        step=step,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return TrimmedMean._answer(locals())

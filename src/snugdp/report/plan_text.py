@@ -13,12 +13,7 @@ from snugdp.propose.plan import Plan, Step, StepNoise
 
 MAX_NAMED = 6  # coefficients whose noise is listed one by one
 _LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace"}
-_UNITS = {
-    "": "",
-    "rows": " rows",
-    "votes": " votes",
-    "row": " times what one row can add",
-}
+_UNITS = {"": "", "rows": " rows", "votes": " votes", "row": " times what one row can add"}
 _OFTEN = {0.95: "in 19 of 20 cases", 0.9: "in 9 of 10 cases"}
 _ROUTES = {"stop": "a random number of runs", "compose": "every proposal once"}
 

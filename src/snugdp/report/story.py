@@ -266,8 +266,8 @@ def _outlook(model: Any, rows: int | None) -> Outlook | None:
     """What another epsilon would have brought, where somebody said how many rows there are about."""
     if rows is None or not hasattr(model, "_forecaster") or _selected(model.plan_):
         return None
-    from snugdp.estimators.base import whole_rows
     from snugdp.estimators.forecast import forecast
+    from snugdp.propose.plan import whole_rows
 
     count = whole_rows(rows)
     assert count is not None

@@ -192,10 +192,7 @@ _ADDED = Protected(
     "if that person's row had not been in the table",
     "a person's row was used",
     "all tables <i>D</i>, <i>D</i>′, one of which has one row more than the other",
-    (
-        "Every row: tables with and without it look alike. The number of rows is protected too.",
-        _MANY,
-    ),
+    ("Every row: tables with and without it look alike. The number of rows is protected too.", _MANY),
 )
 _REPLACED = Protected(
     "person",
@@ -203,10 +200,7 @@ _REPLACED = Protected(
     "if that person's row had been replaced by any other",
     "it is a person's own row that was used, and not another",
     "all tables <i>D</i>, <i>D</i>′ which differ in one row",
-    (
-        "The content of every row: tables that differ in one row look alike. The number of rows is public.",
-        _MANY,
-    ),
+    ("The content of every row: tables that differ in one row look alike. The number of rows is public.", _MANY),
 )
 _TEACHER = Protected(
     "teacher",

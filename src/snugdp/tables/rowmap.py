@@ -140,12 +140,7 @@ class RowMap:
     constant: bool
 
     def __init__(
-        self,
-        entries: int,
-        feature_bound: Real,
-        target_bound: Real = 1,
-        bits: int | None = None,
-        constant: bool = False,
+        self, entries: int, feature_bound: Real, target_bound: Real = 1, bits: int | None = None, constant: bool = False
     ) -> None:
         features, target = rational(feature_bound, "the feature bound"), rational(target_bound, "the target bound")
         for bound in (features, target or features):

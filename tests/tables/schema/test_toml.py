@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from snugdp.cli.query import bounds
-from snugdp.cli.schema import app
+from snugdp.cli.commands.query import bounds
+from snugdp.cli.commands.schema import app
 from snugdp.tables.cells.cell import label
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from snugdp.tables.schema.toml import template

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome, Unit
-from snugdp.estimators.base import AbsentLedger, NotReleased, whole_rows
+from snugdp.estimators.base import AbsentLedger, NotReleased
 from snugdp.estimators.inputs import eager, numbered
 from snugdp.estimators.labels import declared
 from snugdp.estimators.pate.rows import Form, fresh, read, size, take
@@ -33,7 +33,7 @@ from snugdp.numerics.rationals import Real
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
-from snugdp.propose.plan import Plan
+from snugdp.propose.plan import Plan, whole_rows
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
@@ -94,7 +94,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         read, whatever types X declares: in a column of numbers (or booleans) 1, 1.0 and "1" are the float 1, and what
         is not a number is missing; text, categories (those of the queries) and dates are read likewise.
     sigma, test, gap, proxy, threshold, threshold_sigma
-        As in ``snugdp.pate.label``.
+        As in ``snugdp.pate.plan``.
     n_jobs : int, optional
         How many teachers are trained at a time.
     ledger : Ledger, MemoryLedger, str or path, optional

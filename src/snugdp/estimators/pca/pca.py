@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Forecaster, NotReleased, require_rows, whole_rows
+from snugdp.estimators.base import Forecaster, NotReleased, require_rows
 from snugdp.estimators.inputs import InputTable
 from snugdp.estimators.pca.scree import scree
 from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
@@ -26,7 +26,7 @@ from snugdp.mechanisms.components.projector import Dual, Projector
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf, FitForecast
-from snugdp.propose.plan import Plan
+from snugdp.propose.plan import Plan, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import matrix
@@ -231,12 +231,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
         self._record(outcome, plan, budget)
         self.certificate_ = outcome.certificate
-        found = outcome.value
-        if found is not None:
-            shift = getattr(layout, "shift", ()) if found.start.shift is None else found.start.shift
+        released = outcome.value
+        if released is not None:
+            shift = getattr(layout, "shift", ()) if released.start.shift is None else released.start.shift
             self._shift, self._units = shift, Units.of(layout)
             self._layout = centred(layout, shift)
-            self._describe(found)
+            self._describe(released)
         return self
 
     def _restore(self, outcome: Outcome[Components], plan: Plan, names: tuple[str, ...]) -> None:
@@ -247,23 +247,23 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         if self.released_ and self.components_.shape != (self.n_components_, len(layout.features)):
             raise ValueError("a released model has components of all features")
 
-    def _describe(self, found: Components) -> None:
+    def _describe(self, released: Components) -> None:
         """Released numbers in the user's units."""
         mapped = row_map(self._layout)  # one row adds at most this to a sum of squares
         square = float(mapped.norm_squared * mapped.unit**2) * self._units.face**2
-        self.n_samples_ = float(self.rows or 1) if found.start.count is None else found.start.count
+        self.n_samples_ = float(self.rows or 1) if released.start.count is None else released.start.count
         each = square / self.n_samples_
-        whole = max(found.trace, float(np.maximum(found.totals, 0).sum()), 1e-300)
-        rest = max(found.trace - float(found.totals.sum()), 0.0)
-        k, p = len(found.totals), len(found.vectors)
-        self.components_ = _signed(found.vectors.T)
+        whole = max(released.trace, float(np.maximum(released.totals, 0).sum()), 1e-300)
+        rest = max(released.trace - float(released.totals.sum()), 0.0)
+        k, p = len(released.totals), len(released.vectors)
+        self.components_ = _signed(released.vectors.T)
         self.n_components_ = k
         self.mean_ = self._units.mean(self._shift)
-        self.explained_variance_ = np.maximum(found.totals, 0.0) * each
-        self.explained_variance_ratio_ = np.maximum(found.totals, 0.0) / whole
+        self.explained_variance_ = np.maximum(released.totals, 0.0) * each
+        self.explained_variance_ratio_ = np.maximum(released.totals, 0.0) / whole
         self.noise_variance_ = rest * each / (p - k) if p > k else 0.0
-        self.spectrum_, self.spectrum_error_ = found.spectrum * each, found.band * each
-        self.route_, self.details_ = found.route, dict(found.released)
+        self.spectrum_, self.spectrum_error_ = released.spectrum * each, released.band * each
+        self.route_, self.details_ = released.route, dict(released.released)
 
     @property
     def _n_features_out(self) -> int:

@@ -15,15 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import (
-    Forecaster,
-    fit_forecast,
-    in_users_units,
-    refused,
-    require_rows,
-    whole_rows,
-    with_fits,
-)
+from snugdp.estimators.base import Forecaster, fit_forecast, in_users_units, refused, require_rows, with_fits
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
@@ -33,7 +25,7 @@ from snugdp.mechanisms.support.sparse import Chooser, SparseMethod, beside, nois
 from snugdp.numerics.rationals import Real, rational
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf, FitForecast
-from snugdp.propose.plan import Plan, share_of
+from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.boxes import Box, EntrySchema
@@ -209,11 +201,11 @@ class SparseModel(PrivateEstimator):
         self._theta: Any = None
         if outcome.value is not None:
             chosen, fit = outcome.value
-            places = tuple(sorted(chosen.places))
-            layout = box.only(places, self._norm())
-            self.support_ = np.array(places, dtype=np.int64)
+            indices = tuple(sorted(chosen.places))
+            layout = box.only(indices, self._norm())
+            self.support_ = np.array(indices, dtype=np.int64)
             self.ranking_ = np.array(chosen.places, dtype=np.int64)
-            self.selected_names_ = np.array([box.names[place] for place in places], dtype=object)
+            self.selected_names_ = np.array([box.names[index] for index in indices], dtype=object)
             self.coef_names_ = box.names
             self.coef_, self.intercept_ = self._units(layout, fit)
             self.noise_scale_ = None if fit.noise is None else in_users_units(layout, fit.noise)
@@ -227,9 +219,9 @@ class SparseModel(PrivateEstimator):
         self._require_features(names, box.columns)
         self._keep(outcome, plan, self._budget(), box)
         if self.released_:
-            places = self.ranking_.tolist()
-            known = len(set(places)) == len(places) == self._size(len(box.names)) and min(places) >= 0
-            if not known or np.shape(self._theta) != (len(places) + box.intercept,):
+            indices = self.ranking_.tolist()
+            known = len(set(indices)) == len(indices) == self._size(len(box.names)) and min(indices) >= 0
+            if not known or np.shape(self._theta) != (len(indices) + box.intercept,):
                 raise ValueError("a released model has one coefficient for each column that was chosen")
 
     def _dense(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -38,10 +38,8 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     ----------
     n_features_to_select : int, default=10
         How many columns to select.
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit.
     selection : {"gumbel", "gaussian", "votes"}
         "gumbel" selects the columns with the largest noisy |sum of x_j (y - mean)|; "gaussian" does so with less noise
         if whole rows are short, such as texts, and needs ``row_norm``; "votes" lets blocks of rows vote, and refuses
@@ -64,13 +62,9 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Whole rows, each entry divided by its bound, are shortened to this norm before columns are selected.
     y_bound : Real or (Real, Real), optional
         Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
     proposals : dict, optional
         Public settings of the method, as in ``LinearRegression``, without lists.
-    rows : int, optional
-        A public guess of the number of rows.
-    ledger, noise, random_state, progress, neighbours
+    fit_intercept, rows, ledger, noise, random_state, progress, neighbours
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
@@ -85,9 +79,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Coefficients, in the units of the data; 0 for columns that were not selected.
     intercept_ : float
         The intercept.
-    released_, coef_names_, noise_scale_, details_, certificate_
-        As in ``LinearRegression``.
-    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+    released_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 
     Examples
@@ -136,22 +128,11 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         return tags
 
 
-def _auto(design: Design, budget: Budget) -> Method:
-    return AdaptiveGLM(design, budget, losses=(Logistic(),))
-
-
-def _objective(design: Design, budget: Budget, **proposals: Any) -> Method:
-    return GLMObjective(design, budget, losses=(Logistic(),), composable=True, **proposals)
-
-
-def _output(design: Design, budget: Budget, **proposals: Any) -> Method:
-    return OutputGLM(design, budget, loss=Logistic(), **proposals)
-
-
+_LOSSES = (Logistic(),)
 LABEL_METHODS: dict[str, Recipe] = {
-    "auto": Recipe(_auto),
-    "objective": Recipe(_objective, ("ridge",), rows=False),
-    "output": Recipe(_output, ("ridge", "shape"), rows=False),
+    "auto": Recipe(AdaptiveGLM, fixed={"losses": _LOSSES}),
+    "objective": Recipe(GLMObjective, ("ridge",), {"losses": _LOSSES, "composable": True}, rows=False),
+    "output": Recipe(OutputGLM, ("ridge", "shape"), {"loss": Logistic()}, rows=False),
 }
 
 
@@ -167,12 +148,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
     Parameters
     ----------
-    n_features_to_select : int, default=10
-        How many columns to select.
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit.
+    n_features_to_select, epsilon, delta
+        As in ``SparseLinearRegression``.
     classes : sequence, optional
         The two labels; public. Any other label counts as the first of ``classes_``.
     method : {"auto", "objective", "output"}
@@ -186,20 +163,12 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     ----------
     classes_ : ndarray
         The two classes, in ascending order.
-    support_ : ndarray of int
-        Indices of the selected columns, ascending.
-    ranking_ : ndarray of int
-        The same indices, in the order in which they were selected.
-    selected_names_ : ndarray of str
-        Names of the selected columns.
     coef_ : ndarray of shape (1, n_features)
         Coefficients, in the units of the data; 0 for columns that were not selected.
     intercept_ : ndarray of shape (1,)
         The intercept.
-    released_, coef_names_, noise_scale_, details_, certificate_
-        As in ``LinearRegression``.
-    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
-        As in ``LinearRegression``.
+    support_, ranking_, selected_names_ and all others
+        As in ``SparseLinearRegression``.
 
     Examples
     --------
@@ -268,7 +237,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(LABEL_METHODS)
         if self.method == "auto" and first.mu_squared and not first.epsilon:
-            return AdaptiveGLM(design, budget, losses=(Logistic(),), beside=first.mu_squared)
+            return AdaptiveGLM(design, budget, losses=_LOSSES, beside=first.mu_squared)
         return self._beside(LABEL_METHODS, design, budget, first)
 
     def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:

@@ -68,10 +68,7 @@ class BoxBounds(FitBounds):
 
 @dataclass(frozen=True, repr=False)
 class SparseTable:
-    """What was brought: the rows, which are private, and their public layout.
-
-    ``named``: what scikit-learn takes the names of the features from; without it they are those of the layout.
-    """
+    """As ``InputTable``: the rows, which are private, and their public layout."""
 
     candidates: Candidates
     box: Box

@@ -206,12 +206,7 @@ class OutputPerturbation(RidgeMethod):
     _mechanism: NoisySolution
 
     def __init__(
-        self,
-        design: Design,
-        budget: Budget,
-        *,
-        ridge: Real | None = None,
-        test_shares: tuple[Real, Real] = SHARES,
+        self, design: Design, budget: Budget, *, ridge: Real | None = None, test_shares: tuple[Real, Real] = SHARES
     ) -> None:
         self.design, self.budget = design, budget
         split = Split.of(budget, test_shares, slack=False)
@@ -254,9 +249,5 @@ class NoisySolution:
         law, grid = Gaussian(sigma), grid_below(sigma)
         release = noise.at("release")
         entries = [release.add(theta.map(itemgetter(i)), law, grid=grid) for i in range(self.design.entries)]  # 6.
-        released = {
-            "ridge": certificate.ridge,
-            "curvature": certificate.curvature,
-            "residual": certificate.residual,
-        }
+        released = {"ridge": certificate.ridge, "curvature": certificate.curvature, "residual": certificate.residual}
         return Fit(np.array([float(value) for value in entries]), float(sigma), released)

@@ -71,10 +71,7 @@ _LAYOUTS: dict[str, _Layout] = {
     "fixed": _Layout((Fraction(1),), Fraction(0), None, Fraction(22, 100)),
     "scale": _Layout((Fraction(99, 100),), Fraction(1, 100), None, Fraction(22, 100)),
     "two_stage": _Layout(
-        (Fraction(15, 100), Fraction(83, 100)),
-        Fraction(2, 100),
-        (Fraction(1, 24), Fraction(1, 6)),
-        Fraction(15, 100),
+        (Fraction(15, 100), Fraction(83, 100)), Fraction(2, 100), (Fraction(1, 24), Fraction(1, 6)), Fraction(15, 100)
     ),
 }
 

@@ -20,13 +20,7 @@ _BLOCK = 1 << 15  # windows compared at a time, so that the differences stay in 
 
 
 def window_distance(
-    ordered: Ordered,
-    lower: Number,
-    upper: Number,
-    *,
-    first: int,
-    span: int,
-    exceeds: Callable[[Number], bool],
+    ordered: Ordered, lower: Number, upper: Number, *, first: int, span: int, exceeds: Callable[[Number], bool]
 ) -> Distance:
     """The least k for which a window of ``span + k`` steps, from a rank in first - k..first + 1, is too wide.
 

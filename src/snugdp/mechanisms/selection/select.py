@@ -117,12 +117,9 @@ class Selection(Generic[Proposal]):
     Examples
     --------
     >>> import snugdp
-    >>> ages = [30 + i % 7 for i in range(5000)]
-    >>> def run(beta, budget, ledger):
-    ...     query = snugdp.TrimmedMean(epsilon=budget.epsilon, delta=budget.delta, bounds=(0, 100), beta=beta)
-    ...     return query.release(ages, ledger=ledger)
-    >>> budget = snugdp.Budget(2, 1e-6, "replace")
-    >>> choice = Selection([0.1, 0.2], run, lambda release: -abs(release.value - 33), budget=budget)
+    >>> def run(law, budget, ledger):
+    ...     return snugdp.vote("ab", candidates="ab", epsilon=budget.epsilon, law=law, ledger=ledger)
+    >>> choice = Selection(["gumbel", "laplace"], run, lambda release: 0, budget=snugdp.Budget(2, 1e-6))
     >>> print(choice.plan().title)
     The best of 2 proposals
     """
@@ -302,11 +299,8 @@ def select(
         What the whole selection may spend.
     law, mean_runs, route
         How many runs there are, and whether at random, as described at ``Selection``.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
-        outcome still states its ``cost``.
-    noise : Noise, optional
-        A ``Simulation`` rehearses the selection, which is then NOT PRIVATE.
+    ledger, noise
+        As in ``snugdp.median``. **Without a ledger this release is not counted against any budget.**
     progress : bool, optional
         Whether to show that it is running.
     **options

@@ -76,10 +76,7 @@ class ConfidentLabels:
 
 
 def gaussian_cost(
-    queries: int,
-    sigma: Real,
-    threshold_sigma: Real | None = None,
-    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    queries: int, sigma: Real, threshold_sigma: Real | None = None, neighbours: Neighbours | str = Neighbours.ADD_REMOVE
 ) -> Cost:
     """What the labels of so many queries cost on all votes: one teacher may change all its votes, or abstain.
 

@@ -17,15 +17,7 @@ from flint import arb
 from snugdp.numerics.blas import require_exact_products
 from snugdp.tables.losses.enclosures import curvature_ball, curvature_error
 from snugdp.tables.passes.base import RowPass, Sums
-from snugdp.tables.passes.gradient import (
-    DIGIT_BITS,
-    LIMB_BITS,
-    ROWS_BITS,
-    GradientEnclosure,
-    digits,
-    enclosed,
-    limbs,
-)
+from snugdp.tables.passes.gradient import DIGIT_BITS, LIMB_BITS, ROWS_BITS, GradientEnclosure, digits, enclosed, limbs
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 

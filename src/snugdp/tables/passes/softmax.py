@@ -31,11 +31,8 @@ _MAX_ARGUMENT = 10**6  # level 0 is for points at most so far out, in units of t
 class SoftmaxGradient(PointGradient):
     """The gradient of the sum of log(sum_k exp(x . theta_k)) - x . theta_y, to an error that shrinks with ``level``.
 
-    ``theta``: dyadic fractions, ``classes`` times as many as features, class by class. With ``hessian``, also the
-    second derivative in floats: good for steps, and neither exact nor the same for every partition.
-
-    Guarantee: ``gradient`` is within its stated error of the gradient in the Euclidean norm, for every table; it is the
-    same for every order and partition of the rows (``softmax.proof.md``, Theorem 1).
+    ``theta``: dyadic fractions, ``classes`` times as many as features, class by class. All else, and what is
+    guaranteed, is as in ``GradientEnclosure`` (``softmax.proof.md``, Theorem 1).
     """
 
     schema: Layout

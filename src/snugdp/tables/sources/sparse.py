@@ -25,12 +25,7 @@ class SparseBlock(PrivateState):
     __slots__ = ("data", "indices", "indptr", "width", "y")
 
     def __init__(
-        self,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        data: NDArray[Any],
-        width: int,
-        y: NDArray[np.float64] | None,
+        self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], width: int, y: NDArray[np.float64] | None
     ) -> None:
         self.indptr, self.indices, self.data, self.width, self.y = indptr, indices, data, width, y
 

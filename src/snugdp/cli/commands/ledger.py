@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
 
 app = typer.Typer(
-    no_args_is_help=True,
-    help="A budget on disk or on a PostgreSQL server, charged before anything is drawn.",
+    no_args_is_help=True, help="A budget on disk or on a PostgreSQL server, charged before anything is drawn."
 )
 Where = Annotated[
     str, typer.Argument(help="The ledger: a file, or postgresql://user@host/database#dataset.", show_default=False)
@@ -68,8 +67,7 @@ def verify(
     where: Where,
     anchor: Anchor = None,
     exported: Annotated[
-        Path | None,
-        typer.Option("--against", help="An earlier export (JSON): its last entry must still be there."),
+        Path | None, typer.Option("--against", help="An earlier export (JSON): its last entry must still be there.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -79,8 +77,8 @@ def verify(
     """
     with in_plain_words(), _opened(where, anchor) as ledger:
         heads = [] if exported is None else [_head(exported)]
-        found = ledger.verify(heads=heads)
-        typer.echo(json.dumps(found.as_dict()) if as_json else str(found))
+        result = ledger.verify(heads=heads)
+        typer.echo(json.dumps(result.as_dict()) if as_json else str(result))
 
 
 @app.command()

@@ -53,7 +53,7 @@ def _table(model: Any) -> Any:
 
     if hasattr(model, "components_"):
         shares = model.explained_variance_ratio_
-        counted = [f"{place + 1} ({share:.1%})" for place, share in enumerate(shares)]
+        counted = [f"{index + 1} ({share:.1%})" for index, share in enumerate(shares)]
         table = Table("component (share)", *counted, title="Components, in units that take bounds to [-1, 1]")
         for name, values in zip(model._layout.features, model.components_.T, strict=True):
             table.add_row(Text(name), *(f"{value:.4g}" for value in values))
@@ -63,11 +63,11 @@ def _table(model: Any) -> Any:
         ["coefficient"] if len(coefficients) == 1 else [Column(Text(str(label))) for label in model.classes_]
     )
     chosen = np.flatnonzero(np.any(coefficients != 0, axis=0)) if hasattr(model, "support_") else None
-    places = range(coefficients.shape[1]) if chosen is None else chosen.tolist()
-    noise = None if model.noise_scale_ is None else dict(zip(places, model.noise_scale_, strict=False))
+    indices = range(coefficients.shape[1]) if chosen is None else chosen.tolist()
+    noise = None if model.noise_scale_ is None else dict(zip(indices, model.noise_scale_, strict=False))
     table = Table("", *heads, *(["noise"] if noise else []))
-    for place in places:
-        deviation = [f"{noise[place]:.3g}"] if noise and place in noise else []
-        table.add_row(Text(model.coef_names_[place]), *(f"{value:.6g}" for value in coefficients[:, place]), *deviation)
+    for index in indices:
+        deviation = [f"{noise[index]:.3g}"] if noise and index in noise else []
+        table.add_row(Text(model.coef_names_[index]), *(f"{value:.6g}" for value in coefficients[:, index]), *deviation)
     table.add_row("intercept", *(f"{value:.6g}" for value in constants))
     return table

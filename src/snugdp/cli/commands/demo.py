@@ -48,7 +48,7 @@ def show(console: Console, folder: Path) -> None:
     """The walk."""
     with console.status("loading"):
         from snugdp import Budget, Ledger
-        from snugdp.cli import demo_table
+        from snugdp.cli.commands import demo_table
 
         table = demo_table.people()
     train, test = table[: demo_table.ROWS], table[demo_table.ROWS :]
@@ -111,7 +111,7 @@ def _coefficients(model: LinearRegression, plain: Any) -> Any:
 
 
 def _score(console: Console, model: LinearRegression, plain: Any, rows: tuple[pl.DataFrame, pl.DataFrame]) -> None:
-    from snugdp.cli import demo_table
+    from snugdp.cli.commands import demo_table
     from snugdp.cli.terminal import bars
 
     train, test = rows
@@ -181,8 +181,8 @@ def _table(*heads: str, right: int = 0) -> Any:
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
-    for place, head in enumerate(heads):
-        table.add_column(head, justify="right" if 0 < place <= right else "left")
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="right" if 0 < index <= right else "left")
     return table
 
 

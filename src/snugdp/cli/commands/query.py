@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,8 +107,8 @@ class LabelOptions(ColumnOptions):
         str | None, typer.Option(help="All possible values, separated by commas; by default those of the schema.")
     ] = None
 
-    def release(self, choices: ReleaseOptions, name: str, make: Callable[[Sequence[Any]], Any]) -> None:
-        """Release a label."""
+    def release(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], labels: str, **more: Any) -> None:
+        """Release a label. ``labels``: what the query calls its values."""
         from snugdp.cli import reading
         from snugdp.tables.schema.kinds import Boolean, Category
         from snugdp.tables.sources import open_source
@@ -123,7 +123,7 @@ class LabelOptions(ColumnOptions):
             if not isinstance(kind, Category):
                 raise ValueError("the values are needed: give --values, or a --schema that lists them")
         kinds: dict[str, Column] = {self.column: kind}
-        query = make(kind.values)
+        query = make(epsilon=self.epsilon, **{labels: kind.values}, **more)
         source = reading.opened(self.data if source is None else source, kinds)
         public, plan = {"values": list(kind.values)}, query.plan()
         account = choices.agreed(plan)
@@ -194,11 +194,7 @@ def trimmed_mean(
 @app.command()
 @releasing
 def mode(
-    asked: LabelOptions,
-    *,
-    delta: Delta = "1e-6",
-    neighbours: Relation = "add_remove",
-    choices: ReleaseOptions,
+    asked: LabelOptions, *, delta: Delta = "1e-6", neighbours: Relation = "add_remove", choices: ReleaseOptions
 ) -> None:
     """The most frequent of the listed values, exactly, or a refusal.
 
@@ -206,18 +202,13 @@ def mode(
     """
     from snugdp.queries.labels import Mode
 
-    given: dict[str, Any] = {"epsilon": asked.epsilon, "delta": delta, "neighbours": neighbours}
-    asked.release(choices, "mode", lambda labels: Mode(categories=labels, **given))
+    asked.release(choices, "mode", Mode, "categories", delta=delta, neighbours=neighbours)
 
 
 @app.command()
 @releasing
 def vote(
-    asked: LabelOptions,
-    *,
-    delta: Delta = "0",
-    neighbours: Relation = "add_remove",
-    choices: ReleaseOptions,
+    asked: LabelOptions, *, delta: Delta = "0", neighbours: Relation = "add_remove", choices: ReleaseOptions
 ) -> None:
     """The most frequent of the listed values after noise on every count. It is never refused.
 
@@ -225,8 +216,7 @@ def vote(
     """
     from snugdp.queries.labels import Vote
 
-    given: dict[str, Any] = {"epsilon": asked.epsilon, "delta": delta, "neighbours": neighbours}
-    asked.release(choices, "vote", lambda labels: Vote(candidates=labels, **given))
+    asked.release(choices, "vote", Vote, "candidates", delta=delta, neighbours=neighbours)
 
 
 @releasing

@@ -42,8 +42,7 @@ def select(
         str | None, typer.Option(help="How to fit; adassp (linear) or output (logistic) by default.")
     ] = None,
     grid: Annotated[
-        list[str] | None,
-        typer.Option(help="Values to try, such as ridge=1,10,100; repeat for every combination."),
+        list[str] | None, typer.Option(help="Values to try, such as ridge=1,10,100; repeat for every combination.")
     ] = None,
     mean_runs: Annotated[
         float | None, typer.Option(min=1, help="The mean number of runs; by default the number of proposals.")

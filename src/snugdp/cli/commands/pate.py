@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.options import Data, Delta, Epsilon, Multiline, SchemaFile, Target
+from snugdp.cli.options import Data, Delta, Epsilon, Multiline, OptionGroup, SchemaFile, Target
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
@@ -27,21 +28,33 @@ Classes = Annotated[
     str | None,
     typer.Option(help="The number of classes (0, 1, 2, ...), or their names separated by commas.", show_default=False),
 ]
-Gap = Annotated[
-    str | None, typer.Option(help="Your belief about the lead of the plurality, in votes; several separated by commas.")
-]
-Proxy = Annotated[
-    Path | None, typer.Option(help="Your belief as a file of votes: public histograms of similar queries.")
-]
-Sigma = Annotated[
-    str | None, typer.Option(help="Standard deviation of the noise on every count; by default the plan chooses.")
-]
-Test = Annotated[
-    str, typer.Option(help='"distance"; "smooth", the test of the paper; or "none", which is never refused.')
-]
-Threshold = Annotated[
-    str | None, typer.Option(help="Answer only queries whose largest count reaches this after noise.")
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregation(OptionGroup):
+    """How votes become labels, and what is believed of them."""
+
+    gap: Annotated[
+        str | None,
+        typer.Option(help="Your belief about the lead of the plurality, in votes; several separated by commas."),
+    ] = None
+    proxy: Annotated[
+        Path | None, typer.Option(help="Your belief as a file of votes: public histograms of similar queries.")
+    ] = None
+    sigma: Annotated[
+        str | None, typer.Option(help="Standard deviation of the noise on every count; by default the plan chooses.")
+    ] = None
+    test: Annotated[
+        str, typer.Option(help='"distance"; "smooth", the test of the paper; or "none", which is never refused.')
+    ] = "distance"
+    threshold: Annotated[
+        str | None, typer.Option(help="Answer only queries whose largest count reaches this after noise.")
+    ] = None
+
+    def numbers(self, multiline: bool) -> dict[str, Any]:
+        """The belief, read, and the other numbers, by name."""
+        proxy = None if self.proxy is None else _votes(self.proxy, multiline)
+        return {"sigma": self.sigma, "gap": _gap(self.gap), "proxy": proxy, "threshold": self.threshold}
 
 
 @app.command()
@@ -59,11 +72,7 @@ def label(
     teachers: Annotated[
         int | None, typer.Option(min=1, help="The number of teachers; needed if they may abstain.", show_default=False)
     ] = None,
-    gap: Gap = None,
-    proxy: Proxy = None,
-    sigma: Sigma = None,
-    test: Test = "distance",
-    threshold: Threshold = None,
+    how: Aggregation,
     multiline: Multiline = True,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv file for the labels; without it they are printed.")
@@ -85,7 +94,7 @@ def label(
     _check_output(output)
     budget, named = Budget(epsilon, delta), _classes(classes)
     panel, inside = read(_votes(votes, multiline), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
-    numbers = face.Numbers(sigma, _gap(gap), None if proxy is None else _votes(proxy, multiline), threshold, None)
+    numbers, test = face.Numbers(**how.numbers(multiline), threshold_sigma=None), how.test
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
@@ -95,11 +104,11 @@ def label(
     shown: dict[str, Any] = {"labels": None, "answered": None}
     words = None
     if outcome.value is not None:
-        found = outcome.value
-        shown = {"labels": found.labels.tolist(), "answered": found.answered.tolist()}
+        released = outcome.value
+        shown = {"labels": released.labels.tolist(), "answered": released.answered.tolist()}
         if output is not None or not choices.as_json:
-            _write(found, output)
-        words = f"Released: labels of {int(found.answered.sum()):,} of {len(found):,} queries"
+            _write(released, output)
+        words = f"Released: labels of {int(released.answered.sum()):,} of {len(released):,} queries"
     public = {"classes": list(panel.classes), "teachers": panel.teachers, "queries": panel.queries}
     choices.tell(
         outcome,
@@ -125,11 +134,7 @@ def train(
     delta: Delta = "1e-6",
     target: Target = None,
     teachers: Annotated[int, typer.Option(min=1, help="The number of teachers; each learns from its own rows.")] = 250,
-    gap: Gap = None,
-    proxy: Proxy = None,
-    sigma: Sigma = None,
-    test: Test = "distance",
-    threshold: Threshold = None,
+    how: Aggregation,
     multiline: Multiline = True,
     jobs: Annotated[int | None, typer.Option(help="How many teachers to train at a time.")] = None,
     choices: ReleaseOptions,
@@ -146,9 +151,8 @@ def train(
     features, answer, labels = _columns(schema, target)
     private = reading.opened(data, {**features, answer[0]: answer[1]})
     public = reading.frame(reading.opened(queries, features), features)
-    belief = {"gap": _gap(gap), "proxy": None if proxy is None else _votes(proxy, multiline)}
-    how = {"sigma": sigma, "test": test, "threshold": threshold, "n_jobs": jobs}
-    model = _ensemble(teachers, epsilon=epsilon, delta=delta, classes=labels, queries=public, **belief, **how)
+    given = {"epsilon": epsilon, "delta": delta, "classes": labels, "queries": public, "n_jobs": jobs}
+    model = _ensemble(teachers, **given, test=how.test, **how.numbers(multiline))
     plan = model.plan()
     account = choices.agreed(plan)
     rows = reading.frame(private, {**features, answer[0]: answer[1]})
@@ -220,12 +224,12 @@ def _loaded(file: Path) -> Any:
 
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
-    worked, found = attempt(lambda: np.load(file, allow_pickle=False))
-    if not worked or found is None:
+    worked, array = attempt(lambda: np.load(file, allow_pickle=False))
+    if not worked or array is None:
         raise ValueError(
             f"{file} is not a whole file of numbers or text: write it again with numpy.save or numpy.savez"
         )
-    return found
+    return array
 
 
 def _classes(text: str | None) -> list[Any] | None:
@@ -252,12 +256,12 @@ def _check_output(output: Path | None, ending: str = ".csv") -> None:
         raise ValueError(f"{output} must end in {ending}")
 
 
-def _write(found: Labels, output: Path | None) -> None:
+def _write(released: Labels, output: Path | None) -> None:
     """One line for each query that has an answer; the queries count from 0."""
     lines: list[list[Any]] = [["query", "label"]]
     lines += [
-        [place, name]
-        for place, (name, known) in enumerate(zip(found.labels.tolist(), found.answered, strict=True))
+        [index, name]
+        for index, (name, known) in enumerate(zip(released.labels.tolist(), released.answered, strict=True))
         if known
     ]
     if output is None:

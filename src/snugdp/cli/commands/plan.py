@@ -91,8 +91,8 @@ def _shown(outlook: Outlook) -> list[str]:
     asked = outlook.asked
     lines = [f"Expected with {asked.rows:,} rows: {error_words(outlook.error_of, outlook.target)}", ""]
     points = [(_budget(each), each.error) for each in outlook.by_epsilon]
-    place = outlook.by_epsilon.index(asked)
-    lines += [f"  {'epsilon':>{max(len(text) for text, _ in points)}}", *bars(points, marked=place), ""]
+    index = outlook.by_epsilon.index(asked)
+    lines += [f"  {'epsilon':>{max(len(text) for text, _ in points)}}", *bars(points, marked=index), ""]
     head = ["epsilon", *(f"{each.rows:,} rows" for each in outlook.grid[0])]
     cells = [[_budget(line[0]), *(f"{each.error:.3g}" for each in line)] for line in outlook.grid]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]

@@ -45,9 +45,9 @@ def predict(
         if output is not None and output.suffix not in (".csv", ".parquet"):
             raise ValueError(f"{output} must end in .csv or .parquet")
         can_write(output, read=(model, data))
-        found = load(model)
-        ask = _question(found, probabilities)
-        frames = _answers(found, ask, open_source(table(data, multiline)), tuple(keep or ()))
+        released = load(model)
+        ask = _question(released, probabilities)
+        frames = _answers(released, ask, open_source(table(data, multiline)), tuple(keep or ()))
         if output is None:
             _write_csv(frames, sys.stdout)
         elif output.suffix == ".csv":
@@ -83,8 +83,8 @@ def _answers(model: Any, ask: str, source: Source, keep: tuple[str, ...]) -> Ite
     for rows, kept in reader:
         values = getattr(model, ask)(rows)
         columns = values.T if values.ndim == 2 else [values]
-        found = [pl.Series(name, column, strict=False) for name, column in zip(names, columns, strict=True)]
-        yield pl.DataFrame([*kept.get_columns(), *found])
+        predicted = [pl.Series(name, column, strict=False) for name, column in zip(names, columns, strict=True)]
+        yield pl.DataFrame([*kept.get_columns(), *predicted])
 
 
 def _names(model: Any, ask: str, keep: tuple[str, ...]) -> list[str]:
@@ -100,8 +100,8 @@ def _names(model: Any, ask: str, keep: tuple[str, ...]) -> list[str]:
 
 
 def _write_csv(frames: Iterator[pl.DataFrame], file: Any) -> None:
-    for place, frame in enumerate(frames):
-        file.write(frame.write_csv(include_header=place == 0))
+    for index, frame in enumerate(frames):
+        file.write(frame.write_csv(include_header=index == 0))
 
 
 def _write_parquet(frames: Iterator[pl.DataFrame], output: Path) -> None:
@@ -110,7 +110,7 @@ def _write_parquet(frames: Iterator[pl.DataFrame], output: Path) -> None:
 
     with tempfile.TemporaryDirectory(dir=output.absolute().parent) as folder:
         parts = []
-        for place, frame in enumerate(frames):
-            parts.append(Path(folder) / f"{place:09}.parquet")
+        for index, frame in enumerate(frames):
+            parts.append(Path(folder) / f"{index:09}.parquet")
             frame.write_parquet(parts[-1])
         pl.scan_parquet(parts, glob=False).sink_parquet(output)

@@ -27,9 +27,9 @@ def people() -> pl.DataFrame:
 
     Every other one has a bonus, and all bonuses are the same: no table to ask for a median.
     """
-    place = np.arange(ROWS + KEPT)
+    index = np.arange(ROWS + KEPT)
     roots = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])
-    age, school, city, hours, luck = (np.modf((place + 0.5) * root)[0] for root in roots)
+    age, school, city, hours, luck = (np.modf((index + 0.5) * root)[0] for root in roots)
     seen = {
         "age": np.floor(18 + 50 * age),
         "school": np.floor(8 + 12 * school),
@@ -38,7 +38,7 @@ def people() -> pl.DataFrame:
     }
     noise = np.array([NormalDist(0, 5).inv_cdf(float(part)) for part in luck])
     wage = -6 + 0.25 * seen["age"] + 1.5 * seen["school"] + 4 * seen["city"] + 0.1 * seen["hours"] + noise
-    return pl.DataFrame({**seen, "wage": np.round(wage, 2), "bonus": 5_000.0 * (place % 2)})
+    return pl.DataFrame({**seen, "wage": np.round(wage, 2), "bonus": 5_000.0 * (index % 2)})
 
 
 def plain_line(table: pl.DataFrame) -> NDArray[np.float64]:

@@ -53,14 +53,14 @@ def audit(
             _clean(console, mechanism, letters, range(seed, seed + clean), workers)
             return
         can_write(report)  # what would fail after an hour is tried before it
-        found = _audited(console, mechanism, letters, full=full, seed=seed, workers=workers)
-        _show(console, found, as_json)
+        result = _audited(console, mechanism, letters, full=full, seed=seed, workers=workers)
+        _show(console, result, as_json)
         if report is not None:
             from snugdp.report.audit import page
 
-            report.write_text(page(found), encoding="utf-8")
+            report.write_text(page(result), encoding="utf-8")
             console.print(f"{report}", highlight=False)
-    if not found.passed:
+    if not result.passed:
         raise typer.Exit(1)
 
 
@@ -88,7 +88,7 @@ def _audited(
 
 def _clean(console: Console, mechanism: str | None, letters: Sequence[str] | None, seeds: range, workers: int) -> None:
     """The statistical layers again and again on the code as it is: whatever fails is a false alarm, or a mistake."""
-    found = _audited(
+    result = _audited(
         console,
         mechanism,
         letters or list(_STATISTICAL),
@@ -97,35 +97,35 @@ def _clean(console: Console, mechanism: str | None, letters: Sequence[str] | Non
         workers=workers,
         times=len(seeds),
     )
-    for failure in found.failures:
+    for failure in result.failures:
         console.print(str(failure), highlight=False, markup=False)
-    claims, alarms = len(found.findings), len(found.failures)
+    claims, alarms = len(result.findings), len(result.failures)
     console.print(f"{len(seeds)} runs: {claims:,} claims, {alarms} alarms", highlight=False)
     if alarms:
         raise typer.Exit(1)
 
 
-def _show(console: Console, found: Report, as_json: bool) -> None:
+def _show(console: Console, result: Report, as_json: bool) -> None:
     from snugdp.report.audit import by_layer, grouped
 
     if as_json:
-        shown = {"passed": found.passed, "findings": [asdict(one) for one in found.findings]}
-        typer.echo(json.dumps({**shown, "versions": dict(found.versions), "seconds": found.elapsed}, indent=1))
+        shown = {"passed": result.passed, "findings": [asdict(one) for one in result.findings]}
+        typer.echo(json.dumps({**shown, "versions": dict(result.versions), "seconds": result.elapsed}, indent=1))
         return
-    for group, findings in grouped(found):
+    for group, findings in grouped(result):
         table = Table("layer", "of", "claimed", "measured", "", title=group)
         for one in findings:
             mark = f"{one.layer}" if one.passed else f"[red]{one.layer} FAILED[/red]"
             table.add_row(mark, one.case, one.claim, one.measured[:120], one.detail[:160])
         console.print(table)
     table = Table("layer", "", "claims", "failed", "processor, s")
-    for letter, name, count, wrong, seconds in by_layer(found):
+    for letter, name, count, wrong, seconds in by_layer(result):
         table.add_row(letter, name, str(count), f"[red]{wrong}[/red]" if wrong else "0", f"{seconds:.0f}")
     console.print(table)
-    for failure in found.failures:
+    for failure in result.failures:
         console.print(str(failure), style="red", markup=False, highlight=False)
-    held = len(found.findings) - len(found.failures)
-    console.print(f"{held} of {len(found.findings)} claims hold; {found.elapsed:.0f} s", highlight=False)
+    held = len(result.findings) - len(result.failures)
+    console.print(f"{held} of {len(result.findings)} claims hold; {result.elapsed:.0f} s", highlight=False)
 
 
 @contextmanager

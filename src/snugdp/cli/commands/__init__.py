@@ -1,0 +1,1 @@
+"""The commands: a file for each, which ``main`` loads when it is called."""
