@@ -151,7 +151,7 @@ def _draw(here: Site, there: Site) -> Draw:
 
 
 def _as_gaussian(loss_range: Fraction | float) -> Fraction:
-    """The square of the mu that dominates an exponential mechanism: ``mechanisms/support/peeling.proof.md``."""
+    """The square of the mu that dominates an exponential mechanism: ``accounting/bounded_range.proof.md``."""
     from scipy.special import expit, ndtri
 
     return (
