@@ -28,7 +28,7 @@ from tests.mechanisms.order_statistics.test_rank_draw import ADD, REPLACE, neigh
 
 QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 TENTHS = tuple(Fraction(k, 10) for k in range(1, 10))
-UNIVERSE = 3  # points of the small universe
+UNIVERSE = 2  # points of the small universe
 
 
 class Scripted(Noise):

@@ -90,10 +90,19 @@ def masses(groups: Groups, rate: Fraction) -> tuple[Floats, float]:
     root = exp_neg(np.where(near, half, MAX_EXPONENT))
     size = np.ldexp(groups.count.astype(np.float64), groups.weight.astype(np.int32))
     far = math.ldexp(float(size[~near].sum()), -_FAR_BITS)
-    lost = math.floor(rate * (groups.others_level - least) * _BITS_PER_UNIT)
-    beyond = math.ldexp(float(groups.others_mass), -min(max(lost, 0), 900))
+    beyond = _beyond(groups, rate, least)
     found: Floats = np.where(near, size * (root * root), 0.0)
     return found, 2 * (far + beyond)
+
+
+def _beyond(groups: Groups, rate: Fraction, least: int) -> float:
+    """No less than the masses of the other groups."""
+    if groups.others is None:
+        return 0.0
+    if groups.others_level < least:
+        return math.inf
+    lost = math.floor(rate * (groups.others_level - least) * _BITS_PER_UNIT)
+    return math.ldexp(float(groups.others_mass), -min(lost, 900))
 
 
 def by_floats(groups: Groups, rate: Fraction, uniform: int) -> int | None:
