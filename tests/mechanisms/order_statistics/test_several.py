@@ -16,7 +16,7 @@ from snugdp import Budget, Exact, Simulation
 from snugdp.accounting.bounded_range import mu_squared
 from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.order_statistics import several
-from snugdp.mechanisms.order_statistics.rank_draw import Base, Points, Tally
+from snugdp.mechanisms.order_statistics.rank_draw import BaseMeasure, Points, ValueCounts
 from snugdp.mechanisms.order_statistics.several import SeveralQuantiles, halvings
 from snugdp.noise import Noise
 from snugdp.noise.exact.weighted import masses
@@ -53,7 +53,9 @@ class Scripted(Noise):
         return self.script[len(self.chances) - 1] if len(self.chances) <= len(self.script) else min(chances)
 
 
-def outcomes(mechanism: SeveralQuantiles, cells: Any, digits: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], float]]:
+def outcomes(
+    mechanism: SeveralQuantiles, cells: Any, digits: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, ...], float]]:
     """All walks of the mechanism for given random digits: what was drawn, and how likely that is."""
     open_: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
     while open_:
@@ -81,7 +83,7 @@ def test_joint_law_of_three_quartiles(relation: Neighbours, monkeypatch: pytest.
     monkeypatch.setattr(several, "_DIGITS", 1)
     budget = Budget(2, 1e-2, relation)
     shares = [Share.pure(budget), Share.gaussian(budget)]
-    mechanisms = [SeveralQuantiles(QUARTILES, Points(0, UNIVERSE - 1, Base.UNIFORM), share) for share in shares]
+    mechanisms = [SeveralQuantiles(QUARTILES, Points(0, UNIVERSE - 1, BaseMeasure.UNIFORM), share) for share in shares]
     laws = [{table: joint(one, table) for table in tables(3, UNIVERSE)} for one in mechanisms]
     worst = 0.0
     for table in tables(2, UNIVERSE):
@@ -98,7 +100,7 @@ def test_joint_law_of_three_quartiles(relation: Neighbours, monkeypatch: pytest.
 
 
 def test_plan_of_halvings() -> None:
-    found = [(one.index, one.depth, one.q) for one in halvings(TENTHS)]
+    found = [(one.place, one.depth, one.q) for one in halvings(TENTHS)]
     assert found[:3] == [(4, 1, Fraction(1, 2)), (1, 2, Fraction(2, 5)), (0, 3, Fraction(1, 2))]
     assert sorted(index for index, _, _ in found) == list(range(9))
 
@@ -144,7 +146,7 @@ def test_heaps_are_parted(noise: Noise, as_tally: bool) -> None:
     """Half of all rows at one value: every quantile inside the heap is that value, and those outside are right."""
     cells = np.concatenate([np.arange(1000), np.full(2000, 1000), 1001 + np.arange(1000)])
     np.random.default_rng(0).shuffle(cells)
-    given = Tally(*np.unique(cells, return_counts=True)) if as_tally else cells
+    given = ValueCounts(*np.unique(cells, return_counts=True)) if as_tally else cells
     one = SeveralQuantiles(TENTHS, Points(0, 2001), Share.pure(Budget(40)))
     drawn = one.draw(Secret(given), noise)
     assert list(drawn) == sorted(drawn)

@@ -127,7 +127,9 @@ def test_masses_are_as_near_as_proved() -> None:
         from snugdp.numerics.balls import ball, exact, precision
 
         with precision(200):
-            for n, level, w, one in zip(found.count.tolist(), found.level.tolist(), found.weight.tolist(), mass.tolist(), strict=True):
+            for n, level, w, one in zip(
+                found.count.tolist(), found.level.tolist(), found.weight.tolist(), mass.tolist(), strict=True
+            ):
                 true = exact((ball(Fraction(n << w)) * (-ball(rate * (level - least))).exp()).mid())
                 worst = max(worst, abs(float(Fraction(one) / true - 1)) if one else 0.0)
                 assert one or true <= Fraction(slack)

@@ -108,7 +108,9 @@ def _contest(law: Law, scores: Sequence[Any], others: Sequence[Any]) -> Fraction
 def _spread(one: Groups, two: Groups) -> Fraction | float:
     """How far apart the changes of the levels are over all positions; infinite where their weights differ."""
     first, second = one.whole().nonempty(), two.whole().nonempty()
-    starts = np.unique(np.concatenate([first.first, first.first + first.count, second.first, second.first + second.count]))
+    starts = np.unique(
+        np.concatenate([first.first, first.first + first.count, second.first, second.first + second.count])
+    )
     (level, base), (other, weight) = _at(first, starts), _at(second, starts)
     if base != weight:
         return math.inf

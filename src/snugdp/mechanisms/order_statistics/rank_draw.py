@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from snugdp.accounting.bounded_range import range_at
 from snugdp.core.guarantee import Neighbours
 from snugdp.noise import Noise
-from snugdp.noise.exact.weighted import Groups
+from snugdp.noise.exact.weighted import Groups, joined
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
@@ -29,17 +29,17 @@ MAX_DENOMINATOR = 10**6  # of a quantile: so that all levels are numbers of 64 b
 _REACH = 90  # levels so far behind the best, times the rate, are left to the sampler's second look
 
 
-class Tally(NamedTuple):
+class ValueCounts(NamedTuple):
     """Values in ascending order, each once, and how often each occurs: what one pass over a table keeps."""
 
     values: Integers
     counts: Integers
 
 
-Cells: TypeAlias = Integers | Tally
+Cells: TypeAlias = Integers | ValueCounts
 
 
-_EMPTY = Tally(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+_EMPTY = ValueCounts(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 class Side(enum.Enum):
@@ -122,7 +122,7 @@ class RankTarget:
         return start, max(min(math.ceil(max(low, high)) + width, rows), min(start + 1, rows))
 
 
-class Base(enum.Enum):
+class BaseMeasure(enum.Enum):
     """Which points are likely before any row is looked at: public weights on the grid.
 
     UNIFORM: all alike. DYADIC: blocks of doubling length around zero (or the bound next to it) weigh the same.
@@ -143,7 +143,7 @@ class Points:
 
     lower: int
     upper: int
-    base: Base = Base.MIXED
+    base: BaseMeasure = BaseMeasure.MIXED
     anchor: int | None = None
 
     @property
@@ -160,26 +160,24 @@ class Points:
     @property
     def level_weight(self) -> int:
         """The exponent of the uniform weight beside a dyadic one: both halves weigh about the same."""
-        return (self.last_block + 2).bit_length() if self.base is Base.MIXED else 0
+        return (self.last_block + 2).bit_length() if self.base is BaseMeasure.MIXED else 0
 
     @property
     def mass(self) -> int:
         """No less than all weights together; every weight is at least ``2**level_weight``."""
         points, blocks = self.upper - self.lower + 1, 2 * (self.last_block + 2)
-        uniform = points << self.level_weight if self.base is not Base.DYADIC else 0
-        return uniform + (blocks << self.last_block if self.base is not Base.UNIFORM else 0)
+        uniform = points << self.level_weight if self.base is not BaseMeasure.DYADIC else 0
+        return uniform + (blocks << self.last_block if self.base is not BaseMeasure.UNIFORM else 0)
 
     def weighted(self, first: Integers, count: Integers, level: Integers) -> Groups:
         """Groups that follow each other, with the weights of the base, split where these change."""
-        plain = first, count, level, np.full(len(first), self.level_weight)
-        if self.base is Base.UNIFORM:
-            return Groups(*plain)
+        uniform = Groups(first, count, level, np.full(len(first), self.level_weight))
+        if self.base is BaseMeasure.UNIFORM:
+            return uniform
         split = self._split(first, count, level)
-        if self.base is Base.DYADIC:
-            return Groups(*split)
-        return Groups(*(np.concatenate(pair) for pair in zip(plain, split, strict=True)))
+        return split if self.base is BaseMeasure.DYADIC else joined(uniform, split)
 
-    def _split(self, first: Integers, count: Integers, level: Integers) -> tuple[Integers, ...]:
+    def _split(self, first: Integers, count: Integers, level: Integers) -> Groups:
         end = int(first[-1] + count[-1])
         powers = [1 << k for k in range(self.last_block + 1)]
         starts = [self.centre, *(self.centre + p for p in powers), *(self.centre - p + 1 for p in powers)]
@@ -188,7 +186,7 @@ class Points:
         far = np.abs(begin - self.centre)
         block = np.searchsorted(np.array(powers), far, side="right") - 1
         weight = self.last_block - np.maximum(block, 0)
-        return begin, np.diff(begin, append=end), level[np.searchsorted(first, begin, side="right") - 1], weight
+        return Groups(begin, np.diff(begin, append=end), level[np.searchsorted(first, begin, side="right") - 1], weight)
 
 
 @dataclass(frozen=True)
@@ -276,33 +274,34 @@ def _groups(cells: Cells, target: RankTarget, points: Points, rate: Fraction) ->
     def others() -> Groups:
         whole = points.weighted(*levels_of(cells, target, (lower, upper)))
         outside = (whole.first < low) | (whole.first > high)
-        return Groups(whole.first[outside], whole.count[outside], whole.level[outside], whole.weight[outside])
+        first, count, level, weight = (one[outside] for one in whole.arrays)
+        return Groups(first, count, level, weight)
 
     return replace(found, others=others, others_level=min(left + right), others_mass=points.mass)  # 4
 
 
-def _between(cells: Cells, start: int, stop: int) -> tuple[Tally, int]:
+def _between(cells: Cells, start: int, stop: int) -> tuple[ValueCounts, int]:
     """The values of the rows of rank ``start`` to ``stop``, with all their rows, and how many rows are below them."""
-    if isinstance(cells, Tally):
+    if isinstance(cells, ValueCounts):
         sums = np.cumsum(cells.counts)
         first, last = (int(np.searchsorted(sums, rank, side="right")) for rank in (start, stop - 1))
         part = slice(first, last + 1)
-        return Tally(cells.values[part], cells.counts[part]), int(sums[first - 1]) if first else 0
+        return ValueCounts(cells.values[part], cells.counts[part]), int(sums[first - 1]) if first else 0
     apart = np.partition(cells, start)
     apart[start:].partition(stop - 1 - start)  # two at once are slower
     values, counts = np.unique(apart[start:stop], return_counts=True)
     below = int(np.count_nonzero(apart[:start] == values[0]))
     counts[0] += below
     counts[-1] += int(np.count_nonzero(apart[stop:] == values[-1]))
-    return Tally(values, counts), start - below
+    return ValueCounts(values, counts), start - below
 
 
-def _tally(cells: Cells) -> Tally:
-    return cells if isinstance(cells, Tally) else Tally(*np.unique(cells, return_counts=True))
+def _tally(cells: Cells) -> ValueCounts:
+    return cells if isinstance(cells, ValueCounts) else ValueCounts(*np.unique(cells, return_counts=True))
 
 
 def _runs(
-    tally: Tally, under: int, rows: int, target: RankTarget, ends: tuple[int, int]
+    tally: ValueCounts, under: int, rows: int, target: RankTarget, ends: tuple[int, int]
 ) -> tuple[Integers, Integers, Integers]:
     """The points from one end to the other: a value has a level of its own, those between two values have the same."""
     values, upto = tally.values, under + np.cumsum(tally.counts)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ _FEW = 2  # as many quantiles are drawn without halving
 class Halving(NamedTuple):
     """One draw: which of the quantiles, at what depth, and which quantile it is of the rows that are left there."""
 
-    index: int
+    place: int
     depth: int
     q: Fraction
 
@@ -37,21 +38,19 @@ class Halving(NamedTuple):
 def halvings(quantiles: Sequence[Fraction]) -> list[Halving]:
     """The draws in order, for ascending quantiles between 0 and 1: the middle one, those below it, those above it.
 
-    >>> [(one.index, one.depth, str(one.q)) for one in halvings([Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)])]
+    >>> [(one.place, one.depth, str(one.q)) for one in halvings([Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)])]
     [(1, 1, '1/2'), (0, 2, '1/2'), (2, 2, '1/2')]
     """
-    return list(_halved(quantiles, 0, len(quantiles) - 1, Fraction(0), Fraction(1), 1))
+    return list(_halved((Fraction(0), *quantiles, Fraction(1)), 1, len(quantiles), 1))
 
 
-def _halved(
-    quantiles: Sequence[Fraction], i: int, j: int, low: Fraction, high: Fraction, depth: int
-) -> Iterator[Halving]:
-    if i > j:
-        return
-    k = (i + j) // 2
-    yield Halving(k, depth, (quantiles[k] - low) / (high - low))  # 1
-    yield from _halved(quantiles, i, k - 1, low, quantiles[k], depth + 1)
-    yield from _halved(quantiles, k + 1, j, quantiles[k], high, depth + 1)
+def _halved(ends: Sequence[Fraction], i: int, j: int, depth: int) -> Iterator[Halving]:
+    """Of the quantiles i to j, counted from 1, between the one before them and the one behind them."""
+    if i <= j:
+        k, low, high = (i + j) // 2, ends[i - 1], ends[j + 1]
+        yield Halving(k - 1, depth, (ends[k] - low) / (high - low))  # 1
+        yield from _halved(ends, i, k - 1, depth + 1)
+        yield from _halved(ends, k + 1, j, depth + 1)
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ class SeveralQuantiles:
     share: Share
 
     def __post_init__(self) -> None:
-        apart = (0, *self.quantiles, 1)
-        if not self.quantiles or not all(low < high for low, high in zip(apart, apart[1:], strict=False)):
+        ends = (Fraction(0), *self.quantiles, Fraction(1))
+        if not self.quantiles or not all(low < high for low, high in pairwise(ends)):
             raise ValueError("quantiles lie between 0 and 1, in ascending order, none twice")
 
     @classmethod
@@ -133,14 +132,14 @@ class SeveralQuantiles:
         left: dict[tuple[int, int], tuple[Secret[Integers], Points]] = {(0, len(self.quantiles) - 1): (cells, points)}
         found = []
         for one in halvings(self.quantiles):
-            i, j = next(ends for ends in left if ends[0] <= one.index <= ends[1])
+            i, j = next(ends for ends in left if ends[0] <= one.place <= ends[1])
             rows, between = left.pop((i, j))
             point = self._draw(one, between).draw(rows, noise.at(_step(one.depth)))  # 3
             found.append(point)
-            if i < one.index:
-                left[i, one.index - 1] = _part(rows, point, below=True), replace(between, upper=point)  # 4
-            if one.index < j:
-                left[one.index + 1, j] = _part(rows, point, below=False), replace(between, lower=point)
+            if i < one.place:
+                left[i, one.place - 1] = _part(rows, point, below=True), replace(between, upper=point)  # 4
+            if one.place < j:
+                left[one.place + 1, j] = _part(rows, point, below=False), replace(between, lower=point)
         return found
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+
 from snugdp.accounting import gaussian
 from snugdp.accounting.bounded_range import range_at
 from snugdp.core.guarantee import Cost

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -47,13 +47,14 @@ class Groups:
     others_level: int = 0
     others_mass: int = 0
 
+    @property
+    def arrays(self) -> tuple[Integers, Integers, Integers, Integers]:
+        """The groups that are there."""
+        return self.first, self.count, self.level, self.weight
+
     def whole(self) -> Groups:
         """All groups, in the order in which a draw counts them."""
-        if self.others is None:
-            return self
-        rest = self.others()
-        names = ("first", "count", "level", "weight")
-        return Groups(*(np.concatenate([getattr(self, name), getattr(rest, name)]) for name in names))
+        return self if self.others is None else joined(replace(self, others=None), self.others())
 
     def nonempty(self) -> Groups:
         """The same without empty groups, and with weights in their bounds."""
@@ -63,6 +64,13 @@ class Groups:
         weight = np.clip(self.weight, 0, MAX_WEIGHT)[some]
         kept = self.first[some], self.count[some], self.level[some], weight
         return Groups(*kept, self.others, self.others_level, self.others_mass)
+
+
+def joined(one: Groups, other: Groups) -> Groups:
+    """The groups of one, then those of the other; neither has others."""
+    pairs = zip(one.arrays, other.arrays, strict=True)
+    first, count, level, weight = (np.concatenate(pair) for pair in pairs)
+    return Groups(first, count, level, weight)
 
 
 def weighted_choice(groups: Groups, rate: Fraction) -> int:
