@@ -9,7 +9,7 @@ import enum
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from snugdp.noise import Noise
 from snugdp.noise.exact.weighted import Groups, joined
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
+from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import Secret
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -29,7 +30,8 @@ MAX_DENOMINATOR = 10**6  # of a quantile: so that all levels are numbers of 64 b
 _REACH = 90  # levels so far behind the best, times the rate, are left to the sampler's second look
 
 
-class ValueCounts(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class ValueCounts(PrivateState):
     """Values in ascending order, each once, and how often each occurs: what one pass over a table keeps."""
 
     values: Integers

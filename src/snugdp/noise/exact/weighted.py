@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +19,7 @@ from snugdp.noise.exact import entropy
 from snugdp.noise.exact.coins import MAX_EXPONENT, exp_neg
 from snugdp.noise.exact.refine import START, Bits, exactly, refine
 from snugdp.numerics import balls
+from snugdp.secrecy.private_state import PrivateState
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -30,8 +31,8 @@ _FAR_BITS = 172  # what is far has lost at least so many
 _BITS_PER_UNIT = Fraction(10, 7)  # below the 1/ln 2 by which exp(-x) loses bits
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups(PrivateState):
     """Groups of positions: ``count`` of them from ``first`` on, each of mass 2**weight * exp(-rate * level).
 
     Where groups overlap, masses add up. Groups with a count below 1 are empty. Weights are between 0 and 64.
@@ -43,7 +44,7 @@ class Groups:
     count: Integers
     level: Integers
     weight: Integers
-    others: Callable[[], Groups] | None = field(default=None, repr=False)
+    others: Callable[[], Groups] | None = None
     others_level: int = 0
     others_mass: int = 0
 
