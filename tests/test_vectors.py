@@ -33,9 +33,9 @@ def agrees(found: Any, expected: Any, case: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize(("file", "case"), CASES)
 def test_vector(file: str, case: dict[str, Any]) -> None:
-    if file in LATER:
-        pytest.skip(f"vectors not built yet: {file}, {case['kind']}")
     adapter = adapter_for(file, case["kind"])
+    if adapter is None and file in LATER:
+        pytest.skip(f"vectors not built yet: {file}, {case['kind']}")
     assert adapter is not None, f"no adapter for {case['kind']} of {file}"
     found = adapter(**case["inputs"])
     assert agrees(found, case["expected"], case), f"{found} instead of {case['expected']}"

@@ -32,6 +32,7 @@ TOPICS = (
     "ledger",
     "paper",
     "steps",
+    "quantiles",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

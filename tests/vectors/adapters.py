@@ -31,6 +31,7 @@ from tests.vectors.pate import PATE
 from tests.vectors.pca import PCA
 from tests.vectors.selection import SELECTION
 from tests.vectors.sparse import SPARSE
+from tests.vectors.statistics import STATISTICS
 
 Adapter = Callable[..., Any]
 RELATION = {"addremove": "add_remove", "replace": "replace"}
@@ -363,6 +364,7 @@ BUILT: Mapping[str, Mapping[str, Adapter]] = {
     "pate": PATE,
     "glm": GLM,
     "objective_glm": OBJECTIVE_GLM,
+    "statistics": STATISTICS,
 }
 
 # Parts that the product does not have yet: their vectors are counted and reported, never taken for passed.

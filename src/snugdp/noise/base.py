@@ -56,6 +56,7 @@ class Noise:
     posterior = _asks(requests.PosteriorDraw)
     minimiser = _asks(requests.MinimiserDraw)
     choice = _asks(requests.Choice)
+    weighted_choice = _asks(requests.WeightedChoice)
     chance = _asks(requests.Chance)
     stopping = _asks(requests.StoppingTime)
 

@@ -38,6 +38,12 @@ def check_count(n: int) -> None:
         raise ValueError("n must be at least 1")
 
 
+def check_rate(rate: Fraction) -> None:
+    """Refuse a rate that is not an exact number above 0."""
+    if not isinstance(rate, Fraction) or rate <= 0:
+        raise ValueError("the rate must be a fraction greater than 0")
+
+
 def opened(secret: Secret[Any]) -> Any:
     """What is inside, whichever of its types it has."""
     return unwrap(secret)

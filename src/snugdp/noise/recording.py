@@ -18,7 +18,7 @@ from snugdp.core.guarantee import Cost
 from snugdp.noise.base import Noise
 from snugdp.noise.checks import opened
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
-from snugdp.noise.requests import PosteriorDraw, Request, Scattering
+from snugdp.noise.requests import PosteriorDraw, Request, Scattering, WeightedChoice
 from snugdp.noise.simulation import Simulation
 from snugdp.noise.steps import StepError
 from snugdp.numerics.rationals import Real, rational
@@ -235,6 +235,8 @@ def _widened(request: Request[T], factor: Fraction) -> Request[T]:
     """The same request for noise that is so many times as wide."""
     if isinstance(request, PosteriorDraw):
         return cast("Request[T]", replace(request, precision=request.precision / factor**2))
+    if isinstance(request, WeightedChoice):
+        return cast("Request[T]", replace(request, rate=request.rate / factor))
     law = request.noise_law
     return request if law is None else replace(request, law=scaled(law, factor))  # type: ignore[call-arg]
 

@@ -18,6 +18,7 @@ from snugdp.noise import checks
 from snugdp.noise.exact.minimiser import Problem, check_minimiser
 from snugdp.noise.exact.posterior import check_posterior
 from snugdp.noise.exact.stopping import check_stopping
+from snugdp.noise.exact.weighted import Groups
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Law
 from snugdp.noise.number import finite, number
 from snugdp.numerics.rationals import Real, rational
@@ -219,6 +220,26 @@ class Choice(Request[int]):
 
     def __post_init__(self) -> None:
         checks.check_count(self.n)
+
+
+@dataclass(frozen=True)
+class WeightedChoice(Request[int]):
+    """A position with probability proportional to ``2**weight * exp(-rate * level)``, by its group; 0 if there is none.
+
+    How many groups there are is private.
+    """
+
+    method = "weighted_choice"
+    groups: Secret[Groups]
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        checks.check_rate(self.rate)
+
+    def inside(self) -> Groups:
+        """The groups that are not empty."""
+        groups: Groups = checks.opened(self.groups)
+        return groups.nonempty()
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,11 @@ from snugdp.noise.exact.minimiser import Problem
 from snugdp.noise.exact.refine import exactly
 from snugdp.noise.exact.stopping import stopping
 from snugdp.noise.exact.vectorised import behind, parts
+from snugdp.noise.exact.weighted import masses
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
 
 _MAX_FLOAT_SCALE = 1 << 40  # whole noise beyond that has random bits at its end which are drawn apart
+_NEGLIGIBLE = 2.0**-40  # part of all masses
 _MIN_GAP = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
 
 
@@ -108,6 +110,19 @@ class Simulation(Noise):
 
     def _scatter(self, request: requests.Scattering) -> NDArray[np.int64]:
         return self._generator.integers(request.parts, size=request.inside())
+
+    def _weighted_choice(self, request: requests.WeightedChoice) -> int:
+        groups = request.inside()
+        mass, slack = masses(groups, request.rate) if len(groups.count) else (np.zeros(1), 1.0)
+        if slack > _NEGLIGIBLE * mass.sum():
+            groups = groups.whole()
+            mass, _ = masses(groups, request.rate) if len(groups.count) else (np.zeros(1), 0.0)
+        if not mass.any():
+            return 0
+        sums = np.cumsum(mass)
+        place = int(np.searchsorted(sums, self._generator.uniform(0.0, sums[-1]), side="right"))
+        place = min(place, int(np.flatnonzero(mass)[-1]))
+        return int(groups.first[place]) + int(self._generator.integers(groups.count[place]))
 
     def _chance(self, request: requests.Chance) -> bool:
         return bool(Fraction(self._generator.uniform()) < request.inside())

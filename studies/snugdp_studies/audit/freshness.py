@@ -30,6 +30,7 @@ from snugdp.audit.finding import Finding
 from snugdp.audit.independence import correlation_p
 from snugdp.audit.laws.goodness import cells_p, verdict
 from snugdp.noise import Exact, Gaussian, Gumbel, Laplace, Noise
+from snugdp.noise.exact.weighted import Groups
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.audit.laws.samples import LawEffort, size
 from snugdp_studies.audit.side_channels.entry_points import LEDGER
@@ -87,6 +88,9 @@ def decisions(noise: Noise, effort: LawEffort) -> Iterator[Finding]:
     yield _even("scatter", np.bincount(places[::2] * 5 + places[1::2], minlength=25))
     choices = np.array([noise.choice(5) for _ in range(2 * n)])
     yield _even("choice", np.bincount(choices[::2] * 5 + choices[1::2], minlength=25))
+    even = Secret(Groups(np.arange(5), np.ones(5, np.int64), np.zeros(5, np.int64), np.zeros(5, np.int64)))
+    drawn = np.array([noise.weighted_choice(even, Fraction(1)) for _ in range(few)])
+    yield _even("weighted_choice", np.bincount(drawn[::2] * 5 + drawn[1::2], minlength=25))
     coins = np.array([noise.chance(Secret(Fraction(1, 2))) for _ in range(2 * n)], dtype=np.int64)
     yield _even("chance", np.bincount(coins[::2] * 2 + coins[1::2], minlength=4))
     reached = noise.reach(Secret(np.zeros(2 * n, dtype=np.int64)), laws[0], 0).astype(np.int64)

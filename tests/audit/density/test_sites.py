@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ from snugdp import noise
 from snugdp.audit.density.laws import contest
 from snugdp.audit.density.parts import part
 from snugdp.audit.density.sites import hessian, log_probability
+from snugdp.noise.exact.weighted import Groups
 from snugdp.noise.recording import Site
 from snugdp.secrecy.secret import Secret
 from tests.mechanisms.noisy_votes import log_probabilities, probabilities
@@ -157,6 +159,34 @@ def test_the_hessian_by_differences() -> None:
     theta = [Fraction(1, 2), Fraction(-1, 4)]
     known = [[3 / 4 + 2, 0.5], [0.5, 3 / 16 + 2]]
     assert np.allclose(hessian(theta, Quartic()), known, rtol=1e-9)
+
+
+GROUPS = Groups(np.array([0, 3, 3]), np.array([3, 5, 2]), np.array([2, 0, 0]), np.array([0, 1, 3]))
+
+
+def test_positions_of_weighted_groups() -> None:
+    """Where groups overlap, the masses of a position add up."""
+    e = math.exp(-1)
+    mass = [e, e, e, 10, 10, 2, 2, 2]
+    for place, one in enumerate(mass):
+        found = chance("weighted_choice", None, place, GROUPS, rate=Fraction(1, 2))
+        assert found == pytest.approx(one / sum(mass), rel=1e-12)
+    assert log_probability(site("weighted_choice", None, 8, GROUPS, rate=Fraction(1, 2))) == -math.inf
+
+
+def test_the_part_of_a_weighted_choice_is_its_range() -> None:
+    def of(other: Groups) -> Any:
+        pair = (site("weighted_choice", None, 0, groups, rate=Fraction(1, 4)) for groups in (GROUPS, other))
+        return part(*pair)
+
+    moved = Groups(np.array([0, 2, 3, 3]), np.array([2, 1, 5, 2]), np.array([3, 1, 1, 1]), np.array([0, 0, 1, 3]))
+    assert of(GROUPS).epsilon == 0
+    assert of(GROUPS).gumbel
+    assert of(moved).epsilon == Fraction(2, 4)
+    assert of(replace(GROUPS, weight=np.array([0, 2, 3]))).epsilon == math.inf
+    assert of(replace(GROUPS, count=np.array([3, 6, 2]))).epsilon == math.inf
+    with pytest.raises(ValueError, match="overlap"):
+        of(replace(GROUPS, level=np.array([2, 0, 1])))
 
 
 def test_parts_are_exact() -> None:

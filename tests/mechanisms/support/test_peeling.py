@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from snugdp import Budget, Cost, Exact, Simulation
 from snugdp.accounting import gaussian
-from snugdp.mechanisms.support.peeling import NoisyScores, NoisySupport, TopScores, gaussian_rate
+from snugdp.accounting.bounded_range import range_at
+from snugdp.mechanisms.support.peeling import NoisyScores, NoisySupport, TopScores
 from snugdp.mechanisms.support.sparse import noisy_support
 from snugdp.noise import Noise
 from snugdp.secrecy.secret import PrivateComputationError, Secret
@@ -106,7 +107,7 @@ def test_one_draw_is_tight_and_less_noise_is_caught(mu: str) -> None:
 )
 def test_any_pair_of_bounded_range(moves: list[float], scores: list[float], mu: float, epsilon: float) -> None:
     """Real scores, moved by any amounts: the pair of laws stays below the Gaussian curve."""
-    rate = float(gaussian_rate(Fraction(mu) ** 2))
+    rate = float(range_at(Fraction(mu) ** 2)) / 2
     here = np.array(scores[: len(moves)])
     laws = [np.exp(rate * c - np.logaddexp.reduce(rate * c)) for c in (here, here + np.array(moves))]
     for p, q in (laws, laws[::-1]):
@@ -275,7 +276,7 @@ def test_costs_and_shares() -> None:
     assert not wild.cost.mu_squared
 
 
-@pytest.mark.parametrize("call", [lambda: gaussian_rate(Fraction(0)), lambda: TopScores.pure(2, 0)])
+@pytest.mark.parametrize("call", [lambda: range_at(Fraction(0)), lambda: TopScores.pure(2, 0)])
 def test_nothing_cannot_be_spent(call: Any) -> None:
     with pytest.raises(ValueError, match="0"):
         call()

@@ -9,8 +9,11 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from snugdp.audit.equality import equal
 from snugdp.noise import DiscreteGaussian, Gaussian, Gumbel, Law
+from snugdp.noise.exact.weighted import Groups
 from snugdp.noise.recording import Site, private_inputs
 
 _ZERO = Fraction(0)
@@ -45,6 +48,8 @@ def part(here: Site, there: Site) -> LossPart:
         return LossPart(method, epsilon=_ZERO if equal(one[0], two[0]) else math.inf)
     if method in ("choice", "stopping", "scatter"):
         return LossPart(method)
+    if method == "weighted_choice":
+        return LossPart(method, epsilon=here.number("rate") * _spread(*one, *two), gumbel=True)
     if law is None or method == "minimiser" or len(one) > 1:
         same = method != "minimiser" and all(equal(a, b) for a, b in zip(one, two, strict=True))
         return LossPart(method, other=not same)
@@ -98,6 +103,34 @@ def _contest(law: Law, scores: Sequence[Any], others: Sequence[Any]) -> Fraction
     if isinstance(law, Gaussian):
         return sum((change * change for change in changes), _ZERO)
     return max(changes) - min(changes)
+
+
+def _spread(one: Groups, two: Groups) -> Fraction | float:
+    """How far apart the changes of the levels are over all positions; infinite where their weights differ."""
+    first, second = one.whole().nonempty(), two.whole().nonempty()
+    starts = np.unique(
+        np.concatenate([first.first, first.first + first.count, second.first, second.first + second.count])
+    )
+    (level, base), (other, weight) = _at(first, starts), _at(second, starts)
+    if base != weight:
+        return math.inf
+    changes = [a - b for a, b in zip(level, other, strict=True) if a is not None and b is not None]
+    return Fraction(max(changes, default=0) - min(changes, default=0))
+
+
+def _at(groups: Groups, starts: Any) -> tuple[list[int | None], list[int]]:
+    """The level and the weight of these positions; groups that overlap must agree in the level."""
+    levels: list[int | None] = [None] * len(starts)
+    base = [0] * len(starts)
+    begin = np.searchsorted(starts, groups.first).tolist()
+    end = np.searchsorted(starts, groups.first + groups.count).tolist()
+    for low, high, level, weight in zip(begin, end, groups.level.tolist(), groups.weight.tolist(), strict=True):
+        for place in range(low, high):
+            if levels[place] not in (None, level):
+                raise ValueError("the audit compares groups that agree in the level where they overlap")
+            levels[place] = level
+            base[place] += 1 << weight
+    return levels, base
 
 
 def _change(one: Any, two: Any) -> Fraction | float:

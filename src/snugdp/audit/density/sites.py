@@ -17,6 +17,7 @@ from snugdp.audit.density.laws import cell_mass, reaching, whole_mass, winning
 from snugdp.audit.equality import equal
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Law
 from snugdp.noise.exact.minimiser import Problem
+from snugdp.noise.exact.weighted import Groups
 from snugdp.noise.recording import Site, private_inputs
 
 _ONE = Fraction(1)
@@ -87,6 +88,18 @@ def _argmaxes(site: Site, scores: Any) -> float:
 
 def _won(site: Site, scores: Sequence[Any], place: int) -> float:
     return winning([Fraction(score) for score in scores], _law(site), place)  # type: ignore[arg-type]  # continuous
+
+
+def _weighted_choice(site: Site, groups: Groups) -> float:
+    """Of one position, whatever groups it is in."""
+    all_of_them, rate = groups.whole().nonempty(), float(site.number("rate"))
+    least = all_of_them.level.min(initial=np.iinfo(np.int64).max)
+    logs = math.log(2) * all_of_them.weight - rate * (all_of_them.level - least).astype(np.float64)
+    holds = (all_of_them.first <= site.answer) & (site.answer - all_of_them.first < all_of_them.count)
+    if not holds.any():
+        return -math.inf
+    total = np.logaddexp.reduce(logs + np.log(all_of_them.count.astype(np.float64)))
+    return float(np.logaddexp.reduce(logs[holds]) - total)
 
 
 def _chance(site: Site, probability: Any) -> float:
@@ -169,4 +182,5 @@ _METHODS: dict[str, Callable[..., float]] = {
     "reveal": _reveal,
     "scatter": _no_data,
     "stopping": _no_data,
+    "weighted_choice": _weighted_choice,
 }

@@ -31,7 +31,18 @@ _SMALLER = Fraction(4, 5)  # of the noise of one draw: the power check
 _MOST = 12  # draws of which that is asked
 _SINGLE = ("add", "at_least")
 _PLACES = 3  # single draws that are lucky, one at a time
-NOISY = ("add", "add_integers", "at_least", "argmax", "argmaxes", "reach", "posterior", "minimiser", "chance")
+NOISY = (
+    "add",
+    "add_integers",
+    "at_least",
+    "argmax",
+    "argmaxes",
+    "reach",
+    "posterior",
+    "minimiser",
+    "chance",
+    "weighted_choice",
+)
 _ANY = Fraction(10**30)  # more than any draw gives away
 _ROUND = Fraction(1, 10**9)  # relative: conversions are floats
 
@@ -151,7 +162,7 @@ def _draw(here: Site, there: Site) -> Draw:
 
 
 def _as_gaussian(loss_range: Fraction | float) -> Fraction:
-    """The square of the mu that dominates an exponential mechanism: ``mechanisms/support/peeling.proof.md``."""
+    """The square of the mu that dominates an exponential mechanism: ``accounting/bounded_range.proof.md``."""
     from scipy.special import expit, ndtri
 
     return (

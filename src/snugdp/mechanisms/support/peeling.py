@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb
 
 from snugdp.accounting import gaussian
+from snugdp.accounting.bounded_range import range_at
 from snugdp.core.guarantee import Cost
 from snugdp.noise import Gaussian, Gumbel, Noise
-from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
@@ -68,7 +67,7 @@ class TopScores:
         >>> float(1 / TopScores.gaussian(4, Fraction(1)).rate)  # doctest: +ELLIPSIS
         2.4995...
         """
-        return cls(size, gaussian_rate(mu_squared / size), Cost(mu_squared=mu_squared))
+        return cls(size, range_at(mu_squared / size) / 2, Cost(mu_squared=mu_squared))
 
     def scale(self, sensitivity: int = 1) -> Fraction:
         """The scale of the noise, in units of the scores."""
@@ -174,21 +173,6 @@ def _shortened(candidates: Candidates, row_norm: Fraction) -> Candidates:
     if candidates.work.row_norm is None or candidates.work.row_norm > row_norm:
         raise ValueError("the rows are not shortened to the norm that was planned for")
     return candidates
-
-
-def gaussian_rate(mu_squared: Fraction) -> Fraction:
-    """The rate at which one draw is dominated by a Gaussian pair of this mu squared: log(Phi(mu/2)/Phi(-mu/2)).
-
-    Rounded down. ``peeling.proof.md``, Theorem 2.
-    """
-    if mu_squared <= 0:
-        raise ValueError("the Gaussian part of a draw must be greater than 0")
-
-    def rate() -> arb:
-        half = balls.ball(mu_squared / 4).sqrt()
-        return (gaussian.cdf(half) / gaussian.cdf(-half)).log()
-
-    return Fraction(balls.below(rate))
 
 
 def _whole_place(place: int, chosen: Sequence[int]) -> int:

@@ -24,3 +24,14 @@ def bits(n: int) -> int:
 def words(n: int) -> NDArray[np.uint64]:
     """``n`` independent words of 64 random bits (a read-only array)."""
     return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+
+
+def below(n: int) -> int:
+    """A uniform integer at least 0 and below ``n``, for ``n`` of at least 1.
+
+    >>> below(1)
+    0
+    """
+    while (drawn := bits((n - 1).bit_length())) >= n:
+        pass
+    return drawn

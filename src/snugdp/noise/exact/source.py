@@ -19,6 +19,7 @@ from snugdp.noise.exact.posterior import rounded_posterior
 from snugdp.noise.exact.refine import START, exactly, floor, negative, refine
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL
 from snugdp.noise.exact.stopping import stopping
+from snugdp.noise.exact.weighted import weighted_choice
 from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gumbel, Law
 
 _HALF = Fraction(1, 2)
@@ -104,15 +105,17 @@ class Exact(Noise):
         return rounded_posterior(gram, cross, **dict(request.public))
 
     def _choice(self, request: requests.Choice) -> int:
-        while (position := entropy.bits((request.n - 1).bit_length())) >= request.n:
-            pass
-        return position
+        return entropy.below(request.n)
 
     def _scatter(self, request: requests.Scattering) -> NDArray[np.int64]:
         return vectorised.scatter(request.inside(), request.parts)
 
     def _chance(self, request: requests.Chance) -> bool:
         return vectorised.chance(request.inside())
+
+    def _weighted_choice(self, request: requests.WeightedChoice) -> int:
+        """``weighted.proof.md``, Theorem 1."""
+        return weighted_choice(request.inside(), request.rate)
 
     def _stopping(self, request: requests.StoppingTime) -> int:
         """``stopping.proof.md``, Theorem 1."""

@@ -19,6 +19,7 @@ from snugdp.accounting import selection
 from snugdp.audit.finding import Finding
 from snugdp.audit.laws.goodness import cells_p, normal_p, rate_p, verdict
 from snugdp.noise import Continuous, DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace, Law, Noise
+from snugdp.noise.exact.weighted import Groups
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.audit.laws import reference, samples
 
@@ -137,6 +138,26 @@ def chance(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     yield Finding("S", "chance", "no chance at 0 and below, certainty from 1 on", told_so, right)
 
 
+def weighted_choice(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
+    """Positions by their levels, as a contest with Gumbel noise has them; then in groups with counts and weights."""
+    law, levels = Gumbel(4), np.array([13, 8, 4, 8])
+    ones, zeros = np.ones(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    n = samples.size(_wins_information((-levels).tolist(), law), effort.coin)
+    singles = Secret(Groups(np.arange(4), ones, levels, zeros))
+    wins = np.bincount([noise.weighted_choice(singles, Fraction(1, 4)) for _ in range(n)], minlength=4)
+    yield _won("weighted_choice", law, wins, (-levels).tolist(), effort.coin)
+    count, weight = np.array([1, 4, 2, 1]), np.array([3, 0, 1, 0])
+    starts = np.cumsum(count) - count
+    groups = Secret(Groups(starts, count, levels, weight))
+    drawn = np.array([noise.weighted_choice(groups, Fraction(1, 4)) for _ in range(n)])
+    places = np.bincount(drawn, minlength=8)
+    each = np.repeat(np.exp(-levels / 4) * 2.0**weight, count)
+    plain = np.repeat(np.exp(-levels / 4), count)
+    clean = {"cells": cells_p(places, each / each.sum())}
+    planted = {"weights ignored": cells_p(places, plain / plain.sum())}
+    yield verdict("S", "weighted_choice", "2^weight exp(-rate level), in groups", clean, planted)
+
+
 def choice(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Uniform positions, one at a time."""
     for n in (3, 7, 64):
@@ -226,6 +247,7 @@ SITES: dict[str, Site] = {
     "argmaxes": argmaxes,
     "chance": chance,
     "choice": choice,
+    "weighted_choice": weighted_choice,
     "scatter": scatter,
     "stopping": stopping,
     "posterior": posterior,

@@ -1,6 +1,7 @@
 """Layer S: a right source passes every site, a wrong one is found where it is wrong, and coins are found alone."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -30,7 +31,9 @@ def failed(findings: list[Any]) -> set[str]:
 
 
 def test_a_simulation_of_the_right_laws_passes() -> None:
-    findings = laws(Simulation(5), LIGHT, only=("at_least", "argmax", "argmaxes", "choice", "stopping"))
+    findings = laws(
+        Simulation(5), LIGHT, only=("at_least", "argmax", "argmaxes", "choice", "weighted_choice", "stopping")
+    )
     assert failed(findings) == set()
     assert len(findings) > 15
     assert all("finds" in finding.measured or "as claimed" in finding.measured for finding in findings)
@@ -84,12 +87,19 @@ class Wrong(Simulation):
         theta = mean + np.linalg.inv(factor) @ self._generator.normal(size=3)
         return [Fraction(value) for value in theta.tolist()]
 
+    def weighted_choice(self, groups: Any, rate: Fraction) -> int:
+        """Counts and weights are forgotten."""
+        inside = groups._value
+        return super().weighted_choice(
+            Secret(replace(inside, count=0 * inside.count + 1, weight=0 * inside.weight)), rate
+        )
+
     def argmax(self, scores: Any, law: Any) -> int:
         """One draw for all scores."""
         return int(np.argmax(np.array([float(score - 10**9) for score in scores._value])))
 
 
-@pytest.mark.parametrize("site", ["choice", "scatter", "chance", "posterior", "argmax", "stopping"])
+@pytest.mark.parametrize("site", ["choice", "scatter", "chance", "posterior", "argmax", "stopping", "weighted_choice"])
 def test_each_mistake_is_found_at_its_site(site: str) -> None:
     assert failed(laws(Wrong(1), LIGHT, only=(site,))) == {site}
 
@@ -97,7 +107,7 @@ def test_each_mistake_is_found_at_its_site(site: str) -> None:
 def test_unknown_sites_are_refused() -> None:
     with pytest.raises(ValueError, match="no such sites: nothing"):
         laws(only=("nothing",))
-    assert len(SITES) == 12
+    assert len(SITES) == 13
 
 
 # --- the references ---
