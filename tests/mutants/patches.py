@@ -34,6 +34,7 @@ TOPICS = (
     "ledger",
     "paper",
     "steps",
+    "sums",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 
