@@ -13,11 +13,21 @@ import pytest
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.statistics import clipping
-from snugdp.mechanisms.statistics.clipping import ClipChoice, candidates, centre_of, octaves_for, rows_needed
+from snugdp.mechanisms.statistics.clipping import (
+    ClipChoice,
+    ClippedMoments,
+    ClippedTotal,
+    ClipRange,
+    candidates,
+    centre_of,
+    octaves_for,
+    rows_needed,
+)
 from snugdp.noise import Exact, Simulation
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
+from snugdp.tables.passes.statistics import ALONE, CappedSums, StatisticsPass
 from tests.mechanisms.statistics.universes import SHARES, name
 
 CAPS = (1, 2, 4, 7)
@@ -95,10 +105,9 @@ def test_candidates_reach_the_bound_itself() -> None:
 
 def test_few_rows_ask_for_few_octaves() -> None:
     share = Share.pure(Budget(1))
-    assert octaves_for(share, None) == clipping.OCTAVES
-    assert octaves_for(share, 10) == 0
+    assert octaves_for(share, -50) == octaves_for(share, 10) == 0
     assert octaves_for(share, rows_needed(share, 5)) >= 5
-    assert octaves_for(share, 10**9) == 20
+    assert octaves_for(share, 10**9) == clipping.MAX_OCTAVES
 
 
 def test_loose_bounds_cost_little() -> None:
@@ -110,7 +119,7 @@ def test_loose_bounds_cost_little() -> None:
             part = clipping.clip_part(share)
             grid = Grid.across((0, upper * loose), 40)
             cells = grid.integers(column, 0)
-            caps = candidates(grid, clipping.OCTAVES)
+            caps = candidates(grid, 12)
             choice = ClipChoice(share.part(part), len(caps))
             counts = len(cells) - np.searchsorted(np.sort(cells), caps, side="right")
             scores = np.array([float(score) for score in choice.scores(counts.tolist())])
@@ -128,5 +137,60 @@ def test_loose_bounds_cost_little() -> None:
 def test_the_whole_range_is_spent_on_scores() -> None:
     choice = ClipChoice(Share.pure(Budget("1/2")), 3)
     assert choice.scores([7, 2, 0]) == [Fraction(-7, 2), Fraction(-7, 4), Fraction(-3, 2)]
-    (step,) = choice.steps()
-    assert step.cost.fits(Budget("1/2"))
+
+
+def measured(values: np.ndarray, bounds: tuple[float, float], degree: int = 1) -> tuple[CappedSums, list[int]]:
+    grid = Grid.across(bounds, 40 if degree == 1 else 24)
+    measure = CappedSums(ALONE, grid, centre_of(grid), candidates(grid), degree)
+    return measure, StatisticsPass((measure,)).alone(values)[0]
+
+
+@pytest.mark.parametrize("share", SHARES, ids=name)
+@pytest.mark.parametrize("octaves", [None, 0, 5])
+def test_the_steps_cost_the_share(share: Share, octaves: int | None) -> None:
+    measure, _ = measured(np.zeros(1), (-5, 100))
+    for made in (ClippedMoments(ClipRange(share, measure, octaves)), ClippedTotal(ClipRange(share, measure, octaves))):
+        steps = made.steps()
+        assert len(steps) == (2 if octaves is None else 1)
+        assert sum((step.cost for step in steps[1:]), steps[0].cost) == share.cost
+
+
+@pytest.mark.parametrize("share", SHARES, ids=name)
+def test_what_is_drawn_on_the_way_is_within_the_share(share: Share) -> None:
+    """Count, clip and release of one walk, from the laws that they ask for: together at most the share."""
+    rng = np.random.default_rng(3)
+    for rows in (30, 3000):
+        measure, sums = measured(rng.exponential(5, rows), (0, 1000))
+        for clip in (ClipRange(share, measure), ClipRange(share, measure, 6)):
+            found = clip.draw(Secret(sums), Simulation(1))
+            spent = found.left.cost
+            if clip.octaves is None:
+                spent += share.part(Fraction(1, 20)).cost
+            if found.left != clip.rest:
+                spent += clip.rest.part(clipping.clip_part(clip.rest)).cost
+            assert spent == share.cost
+
+
+def test_few_rows_are_not_clipped_and_many_are() -> None:
+    rng = np.random.default_rng(4)
+    share = Share.pure(Budget(1))
+    few, many = (rng.normal(50, 10, rows) for rows in (60, 20_000))
+    for values, least, most in ((few, 90, 10_001), (many, 70, 400)):
+        measure, sums = measured(values, (0, 10_000))
+        for seed in range(60):
+            found = ClipRange(share, measure).draw(Secret(sums), Simulation(seed))
+            assert least < found.high * float(measure.grid.unit) < most
+
+
+@pytest.mark.parametrize("share", SHARES, ids=name)
+def test_means_and_sums_of_both_signs(share: Share) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(-3, 4, 20_000)
+    measure, sums = measured(values, (-1000, 800))
+    unit = float(measure.grid.unit)
+    clip, moments = ClippedMoments(ClipRange(share, measure)).draw(Secret(sums), Simulation(1))
+    mean = (clip.low + moments.mean().value * (clip.high - clip.low)) * unit
+    assert mean == pytest.approx(-3, abs=0.2)
+    total, how = ClippedTotal(ClipRange(share, measure)).draw(Secret(sums), Simulation(2))
+    assert total * unit == pytest.approx(values.sum(), abs=2000)
+    assert how.errors[0] * unit < 2000

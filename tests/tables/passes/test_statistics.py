@@ -154,10 +154,10 @@ def test_long_products_are_cut_and_stay_exact(monkeypatch: pytest.MonkeyPatch) -
     top = 1 << 40
     first, second = (rng.integers(0, top + 1, 5000) for _ in range(2))
     exact = sum(int(x) * int(y) for x, y in zip(first, second, strict=True))
-    assert module._exact_sum([(first, top), (second, top)]) == exact
-    assert module._exact_sum([(np.full(3000, top), top), (np.full(3000, top), top)]) == 3000 * top**2
+    assert module._exact_sum([(first, top), (second, top)], 5000) == exact
+    assert module._exact_sum([(np.full(3000, top), top), (np.full(3000, top), top)], 3000) == 3000 * top**2
     monkeypatch.setattr(module, "_MAX_SUM", 1 << 50)
-    assert module._exact_sum([(first, top)]) == int(first.astype(object).sum())
+    assert module._exact_sum([(first, top)], 5000) == int(first.astype(object).sum())
 
 
 def test_clipped_sums_are_sums_of_clipped_numbers() -> None:

@@ -7,10 +7,11 @@ nowhere but among the missing. The numbers in the comments are those of ``statis
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any, Literal, Protocol, TypeAlias
 
 import narwhals as nw
@@ -30,6 +31,7 @@ Reader: TypeAlias = Callable[[str, Reading], NDArray[Any]]
 ALONE = "column"  # the name of a column that comes by itself
 _MAX_SUM = 1 << 62  # of whole numbers in 64 bits
 _MIN_BLOCK = 1 << 10  # rows: factors are cut in two before blocks get shorter
+_ROWS = 1 << 16  # at a time, so that they stay in the cache
 _LIMB = 20  # bits of a part of a distance whose sums a float holds exactly
 
 
@@ -85,10 +87,11 @@ class PowerSums:
         """The sums over some rows."""
         raw = [read(*one) for one in self.reads]
         known = ~np.isnan(raw[0]) if len(raw) == 1 else ~(np.isnan(raw[0]) | np.isnan(raw[1]))
-        powers = [_powers(_cells(grid, x[known]), self.degree) for grid, x in zip(self.grids, raw, strict=True)]
-        tops = [[grid.width**power for power in range(self.degree + 1)] for grid in self.grids]
-        chosen = product(range(self.degree + 1), repeat=len(raw))
-        return [_exact_sum([(p[i], t[i]) for p, t, i in zip(powers, tops, each, strict=True)]) for each in chosen]
+        count = int(np.count_nonzero(known))
+        cells = [_cells(grid, x[known]) for grid, x in zip(self.grids, raw, strict=True)]
+        powers = [_powers(x, grid.width, self.degree) for grid, x in zip(self.grids, cells, strict=True)]
+        every = product(range(self.degree + 1), repeat=len(raw))
+        return [_exact_sum([p[i - 1] for p, i in zip(powers, each, strict=True) if i], count) for each in every]
 
 
 @dataclass(frozen=True)
@@ -194,11 +197,13 @@ class CappedSums:
         signed = _cells(self.grid, values[~np.isnan(values)]) + (self.grid.lower - self.centre)
         distance, width = np.abs(signed), len(self.caps)
         place = np.searchsorted(np.array(self.caps), distance) + width * (signed >= 0)
-        binned = (
-            _binned(place, values, self.caps[-1] ** power, 2 * width)
-            for power, values in enumerate(_powers(distance, self.degree))
+        totals = np.array(
+            [
+                np.bincount(place, minlength=2 * width).astype(object),
+                _binned(place, distance, self.caps[-1], 2 * width),
+                *(_binned(place, distance * distance, self.caps[-1] ** 2, 2 * width) for _ in range(self.degree - 1)),
+            ]
         )
-        totals = np.array(list(binned), dtype=object)
         sides = totals.reshape(self.degree + 1, 2, width).transpose(1, 0, 2)
         return [int(total) for total in sides.ravel()]
 
@@ -286,8 +291,7 @@ class StatisticsPass(SummingPass[Sums]):
     def fold(self, state: Sums, frame: nw.DataFrame[Any]) -> Sums:
         """Some more rows; a column is read once, however many measures there are of it."""
         images = {(name, reading): _image(frame.get_column(name), reading) for name, reading in self._reads}
-        with np.errstate(all="ignore"):  # a warning would depend on private values
-            state.accumulate(self._sums(len(frame), lambda name, reading: images[name, reading]))
+        state.accumulate(self._sums(len(frame), images))
         return state
 
     def alone(self, *columns: object) -> list[list[int]]:
@@ -300,15 +304,21 @@ class StatisticsPass(SummingPass[Sums]):
         rows = {len(image) for image in images.values()}
         if len(rows) != 1:
             raise ValueError("the columns must have the same number of rows")
-        with np.errstate(all="ignore"):
-            return self._cut(self._sums(rows.pop(), lambda name, reading: images[name, reading]))
+        return self._cut(self._sums(rows.pop(), images))
 
     def parts(self, state: Sums) -> list[list[int]]:
         """The sums of each measure."""
         return self._cut(state.values())
 
-    def _sums(self, rows: int, read: Reader) -> list[int]:
-        return [total for measure in self.measures for total in measure.sums(rows, read)]
+    def _sums(self, rows: int, images: Mapping[tuple[str, Reading], NDArray[Any]]) -> list[int]:
+        totals = [0] * sum(measure.size for measure in self.measures)
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            for start in range(0, rows, _ROWS):
+                part = {read: image[start : start + _ROWS] for read, image in images.items()}
+                size = min(_ROWS, rows - start)
+                more = (measure.sums(size, lambda *read, part=part: part[read]) for measure in self.measures)
+                totals = [total + new for total, new in zip(totals, chain.from_iterable(more), strict=True)]
+        return totals
 
     def _cut(self, values: list[int]) -> list[list[int]]:
         rest = iter(values)
@@ -330,22 +340,24 @@ def _cells(grid: Grid, known: NDArray[Any]) -> Integers:
     return grid.integers(known.astype(np.float64, copy=False), grid.lower) - grid.lower  # 1
 
 
-def _powers(cells: Integers, degree: int) -> list[Integers]:
-    """The powers 0 .. degree."""
-    return [np.ones_like(cells), cells, cells * cells][: degree + 1]
+def _powers(cells: Integers, top: int, degree: int) -> list[tuple[Integers, int]]:
+    """The powers 1 .. degree, each with its largest value."""
+    return [(cells, top), (cells * cells, top**2)] if degree == 2 else [(cells, top)]
 
 
-def _exact_sum(factors: list[tuple[Integers, int]]) -> int:
-    """The sum of a product of whole numbers, each at least 0 and at most its top."""
-    first, top = factors[0]
-    second, other = factors[1] if len(factors) > 1 else (None, 1)
-    block = _MAX_SUM // (top * other)
+def _exact_sum(factors: list[tuple[Integers, int]], count: int) -> int:
+    """The sum of a product of whole numbers, each at least 0 and at most its top; the number of rows without any."""
+    if not factors:
+        return count
+    (first, top), rest = factors[0], factors[1:]
+    block = _MAX_SUM // math.prod(top for _, top in factors)
     if block >= _MIN_BLOCK:
+        second = rest[0][0] if rest else None
         return sum(_short_sum(first, second, slice(start, start + block)) for start in range(0, len(first), block))  # 2
     half = (top.bit_length() + 1) // 2
-    low = first & ((1 << half) - 1)  # 3
-    rest = [factors[1]] if second is not None else []
-    return (_exact_sum([*rest, (first >> half, top >> half)]) << half) + _exact_sum([*rest, (low, (1 << half) - 1)])
+    low, high = first & ((1 << half) - 1), first >> half  # 3
+    parts = [*rest, (high, top >> half)], [*rest, (low, (1 << half) - 1)]
+    return (_exact_sum(parts[0], count) << half) + _exact_sum(parts[1], count)
 
 
 def _short_sum(first: Integers, second: Integers | None, rows: slice) -> int:
