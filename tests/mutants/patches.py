@@ -33,6 +33,7 @@ TOPICS = (
     "paper",
     "steps",
     "quantiles",
+    "sums",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

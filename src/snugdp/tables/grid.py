@@ -14,6 +14,7 @@ from snugdp.numerics.rationals import Real, rational
 _BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
 _MIN_CELLS = 1 << 10  # cells between the bounds
 _BITS = 52  # the largest bound has this many bits on the grid: float resolution, and exact as a float
+_TOO_CLOSE = "the bounds are too close together for their size: subtract a public constant first"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,21 @@ class Grid:
         unit = Fraction(2) ** exponent
         grid = cls(exponent, math.ceil(low / unit), math.floor(high / unit))
         if grid.width < _MIN_CELLS:
-            raise ValueError("the bounds are too close together for their size: subtract a public constant first")
+            raise ValueError(_TOO_CLOSE)
+        return grid
+
+    @classmethod
+    def across(cls, bounds: tuple[Real, Real] | None, bits: int) -> Grid:
+        """A grid of about 2**bits cells from bound to bound, for sums of powers. The ends are rounded outwards.
+
+        >>> Grid.across((0, 100), 16).width
+        51200
+        """
+        low, high = _bounds(bounds)
+        unit = Fraction(2) ** (exponent_above(high - low) - bits)
+        grid = cls(exponent_above(high - low) - bits, math.floor(low / unit), math.ceil(high / unit))
+        if max(abs(grid.lower), abs(grid.upper)) > 1 << _BITS:
+            raise ValueError(_TOO_CLOSE)
         return grid
 
     @property

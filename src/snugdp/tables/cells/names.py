@@ -70,6 +70,24 @@ class Names:
         """The index of every cell of a column; -1 for what is none of the names."""
         return label_images(label_rows(data, self.what), self.index, self.of_numbers, self._large)
 
+    def places(self, data: object) -> Integers:
+        """As ``indices``, but a label that is none of the names counts as one more name; -1 is for missing cells.
+
+        >>> Names(["a", "b"]).places(["b", "x", None, "nan", 7]).tolist()
+        [1, 2, -1, -1, 2]
+        """
+        other = len(self)
+
+        def place(cell: Any) -> int:
+            found = one.label(cell)
+            return -1 if found is None else self._index.get(found, other)
+
+        def of_floats(values: NDArray[Any]) -> Integers:
+            found = self.of_numbers(values)
+            return np.where((found < 0) & ~np.isnan(values.astype(np.float64)), other, found)
+
+        return label_images(label_rows(data, self.what), place, of_floats, self._large)
+
     @cached_property
     def _large(self) -> bool:
         return any(isinstance(key, float) and key.is_integer() and abs(key) >= _EXACT for key in self._index)

@@ -1,0 +1,1 @@
+"""Counts, sums, means, variances, covariances and histograms: exact whole numbers with noise of a public size."""
