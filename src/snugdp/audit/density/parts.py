@@ -45,7 +45,7 @@ def part(here: Site, there: Site) -> LossPart:
         return LossPart(method, epsilon=_ZERO if equal(one[0], two[0]) else math.inf)
     if method in ("choice", "stopping", "scatter"):
         return LossPart(method)
-    if law is None or method == "minimiser" or len(one) > 1:
+    if law is None or method in ("minimiser", "keys_above") or len(one) > 1:
         same = method != "minimiser" and all(equal(a, b) for a, b in zip(one, two, strict=True))
         return LossPart(method, other=not same)
     if method in ("argmax", "argmaxes"):
