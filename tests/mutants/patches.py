@@ -34,6 +34,7 @@ TOPICS = (
     "ledger",
     "paper",
     "steps",
+    "keys",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

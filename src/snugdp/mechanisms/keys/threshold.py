@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 from flint import arb
 
@@ -44,7 +45,8 @@ def delta(sigma: Fraction, threshold: Fraction, keys: int, neighbours: Neighbour
     Guarantee: (epsilon, delta)-DP (``threshold.proof.md``, Theorem 2).
     """
     chance = balls.rational_above(lambda: lone(sigma, threshold), 128)
-    return max(balls.above(lambda j=j: _term(sigma, chance, keys, neighbours, epsilon, j)) for j in range(keys + 1))
+    terms = (partial(_term, sigma, chance, keys, neighbours, epsilon, new) for new in range(keys + 1))
+    return max(map(balls.above, terms))
 
 
 def _term(sigma: Fraction, chance: Fraction, keys: int, neighbours: Neighbours, epsilon: Fraction, new: int) -> arb:  # noqa: PLR0917

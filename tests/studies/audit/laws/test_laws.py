@@ -102,7 +102,7 @@ def test_a_forgotten_cut_is_found() -> None:
 def test_unknown_sites_are_refused() -> None:
     with pytest.raises(ValueError, match="no such sites: nothing"):
         laws(only=("nothing",))
-    assert len(SITES) == 12
+    assert len(SITES) == 13
 
 
 # --- the references ---
