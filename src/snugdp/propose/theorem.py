@@ -39,6 +39,7 @@ _TABLE = (
     ("bounds/1", "Private bounds", "mechanisms/bounds/exponential_grid", "theorem-1"),
     ("keys/1", "Keys that are not listed", "mechanisms/keys/optimal", "theorem-2"),
     ("keys-gaussian/1", "Several keys a row", "mechanisms/keys/threshold", "theorem-2"),
+    ("group-by/1", "Statistics of groups", "mechanisms/keys/grouped", "theorem-2"),
     ("linear-adaptive/1", "Linear regression (adaptive)", "mechanisms/objective/adaptive", "theorem-1"),
     ("linear-objective/1", "Linear regression (objective)", "mechanisms/objective/robust", "theorem-2"),
     ("linear-adassp/1", "Linear regression (AdaSSP)", "mechanisms/linear/sufficient", "theorem-1"),
