@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from snugdp.cli import demo
+from snugdp.cli.commands import demo
 
 WIDTH = 100
 IMAGES = Path(__file__).parent.parent / "docs" / "images"

@@ -34,6 +34,7 @@ TOPICS = (
     "steps",
     "quantiles",
     "sums",
+    "keys",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -12,8 +12,8 @@ import snugdp
 from snugdp.audit.finding import Case, Curve, Finding, promised
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger import MemoryLedger
-from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace, Noise, Simulation
-from snugdp.noise.recording import Impossible, Replay, Witness, private_inputs, scaled
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Finite, Gaussian, Gumbel, Laplace, Noise, Simulation
+from snugdp.noise.recording import Impossible, Replay, Witness, narrowed, private_inputs, scaled
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 
@@ -42,6 +42,8 @@ def walk(noise: Noise, value: int = CANARY, scores: tuple[int, ...] = (3, 1)) ->
         noise.choice(10**9),
         noise.chance(Secret(Fraction(1, 3))),
         noise.reveal(Secret((7, 8))),
+        noise.keys_above(Secret((["a", "b"], np.array(scores))), Finite(-1, (1, 2, 1)), 2),
+        noise.keys_above(Secret((["a", "b"], np.array(scores))), Gaussian(1), 2),
     ]
 
 
@@ -49,7 +51,7 @@ def test_the_witness_answers_as_the_simulation_does_and_writes_all_of_it_down() 
     witness = Witness(5)
     assert walk(witness) == walk(Simulation(5))
     sites = witness.transcript().sites
-    methods = "add add add_integers at_least argmax argmaxes reach posterior choice chance reveal"
+    methods = "add add add_integers at_least argmax argmaxes reach posterior choice chance reveal keys_above keys_above"
     assert [site.method for site in sites] == methods.split()
     assert private_inputs(sites[1]) == (CANARY, 2)
     assert sites[3].law == DiscreteLaplace(2)
@@ -95,7 +97,7 @@ def test_what_is_changed_later_was_still_seen_as_it_was() -> None:
 def test_another_source_can_be_watched() -> None:
     witness = Witness(source=Exact())
     walk(witness)
-    assert len(witness.transcript()) == 11
+    assert len(witness.transcript()) == 13
 
 
 def test_smaller_noise_is_drawn_and_written_down() -> None:
@@ -158,6 +160,25 @@ def test_more_draws_or_fewer_are_a_difference() -> None:
     replay.add_integers(Secret([5, 6]), Gaussian(1))
     with pytest.raises(Impossible):
         replay.choice(3)
+
+
+def test_the_number_of_keys_is_private() -> None:
+    law = Finite(-1, (1, 2, 1))
+    witness = Witness(1)
+    said = witness.keys_above(Secret((["a", "c"], np.array([9, 9]))), law, 3)
+    replay = Replay(witness.transcript())
+    assert replay.keys_above(Secret((["c"], np.array([9]))), law, 3) == said
+    assert replay.finished
+    assert private_inputs(replay.transcript().sites[0])[0][0] == ["c"]
+
+
+def test_finite_noise_can_be_narrowed() -> None:
+    law = Finite(-3, (1, 2, 3, 4, 3, 2, 1))
+    assert narrowed(law, Fraction(1)) == law
+    assert narrowed(law, Fraction(2)) == Finite(-6, (1, 0, 2, 0, 3, 0, 4, 0, 3, 0, 2, 0, 1))
+    witness = Witness(1, shrink=Fraction(1, 2))
+    witness.keys_above(Secret((["a"], np.array([9]))), law, 3)
+    assert witness.transcript().sites[0].number("law") == narrowed(law, Fraction(1, 2))
 
 
 def test_it_passes_through_private_computations() -> None:

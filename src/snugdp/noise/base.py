@@ -53,6 +53,7 @@ class Noise:
     argmax = _asks(requests.Argmax)
     argmaxes = _asks(requests.Argmaxes)
     reach = _asks(requests.Reach)
+    keys_above = _asks(requests.KeysAbove)
     posterior = _asks(requests.PosteriorDraw)
     minimiser = _asks(requests.MinimiserDraw)
     choice = _asks(requests.Choice)

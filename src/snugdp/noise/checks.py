@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
+from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Finite, Gaussian, Law
 from snugdp.noise.number import MAX_SIZE_BITS, finite, number
 from snugdp.secrecy.secret import Secret, unwrap
 
@@ -42,6 +42,15 @@ def check_rate(rate: Fraction) -> None:
     """Refuse a rate that is not an exact number above 0."""
     if not isinstance(rate, Fraction) or rate <= 0:
         raise ValueError("the rate must be a fraction greater than 0")
+
+
+def check_threshold(threshold: int, law: Finite | Gaussian) -> None:
+    """Refuse a threshold of whole counts, and noise on them, beyond what 64 bits hold."""
+    if isinstance(threshold, bool) or not isinstance(threshold, int) or abs(threshold) >= 1 << 61:
+        raise TypeError("threshold must be a whole number below 2**61")
+    wide = law.sigma > 1 << 50 if isinstance(law, Gaussian) else max(-law.lowest, law.highest) >= 1 << 61
+    if wide:
+        raise ValueError("noise on counts must be narrower than 2**50")
 
 
 def opened(secret: Secret[Any]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import TypeAlias
 
@@ -73,6 +74,47 @@ class DiscreteGaussian:
 
     def __init__(self, variance: Real) -> None:
         object.__setattr__(self, "variance", _positive(variance, "variance"))
+
+
+@dataclass(frozen=True)
+class Finite:
+    """A law on the whole numbers ``lowest``, ``lowest + 1``, ...: each as likely as its weight, a whole number, says.
+
+    >>> law = Finite(-1, (1, 2, 1))
+    >>> law.mean, law.chance(0), law.at_least(0), law.at_least(2)
+    (Fraction(0, 1), Fraction(1, 2), Fraction(3, 4), Fraction(0, 1))
+    """
+
+    lowest: int
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.weights or min(self.weights) < 0 or not self.weights[0] or not self.weights[-1]:
+            raise ValueError("the weights of a law must be at least 0, and those of its ends above 0")
+
+    @property
+    def highest(self) -> int:
+        """The largest number."""
+        return self.lowest + len(self.weights) - 1
+
+    @cached_property
+    def total(self) -> int:
+        """The sum of the weights."""
+        return sum(self.weights)
+
+    @cached_property
+    def mean(self) -> Fraction:
+        """The mean."""
+        return self.lowest + Fraction(sum(i * weight for i, weight in enumerate(self.weights)), self.total)
+
+    def chance(self, x: int) -> Fraction:
+        """P[Z = x]."""
+        place = x - self.lowest
+        return Fraction(self.weights[place] if 0 <= place < len(self.weights) else 0, self.total)
+
+    def at_least(self, x: int) -> Fraction:
+        """P[Z >= x]."""
+        return Fraction(sum(self.weights[max(x - self.lowest, 0) :]), self.total)
 
 
 Continuous: TypeAlias = Laplace | Gaussian | Gumbel

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from snugdp.core.guarantee import Cost
 from snugdp.noise.base import Noise
 from snugdp.noise.checks import opened
-from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Laplace, Law
-from snugdp.noise.requests import PosteriorDraw, Request, Scattering, WeightedChoice
+from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Finite, Gaussian, Gumbel, Laplace, Law
+from snugdp.noise.requests import KeysAbove, PosteriorDraw, Request, Scattering, WeightedChoice
 from snugdp.noise.simulation import Simulation
 from snugdp.noise.steps import StepError
 from snugdp.numerics.rationals import Real, rational
@@ -231,12 +231,27 @@ def scaled(law: Law, factor: Fraction) -> Law:
     return kind(law.scale * factor)
 
 
+def narrowed(law: Finite, factor: Fraction) -> Finite:
+    """The law of so many times its noise, rounded to whole numbers.
+
+    >>> narrowed(Finite(-2, (1, 2, 3, 2, 1)), Fraction(1, 2))
+    Finite(lowest=-1, weights=(1, 7, 1))
+    """
+    places = [round((law.lowest + i) * factor) for i in range(len(law.weights))]
+    weights = [0] * (places[-1] - places[0] + 1)
+    for place, weight in zip(places, law.weights, strict=True):
+        weights[place - places[0]] += weight
+    return Finite(places[0], tuple(weights))
+
+
 def _widened(request: Request[T], factor: Fraction) -> Request[T]:
     """The same request for noise that is so many times as wide."""
     if isinstance(request, PosteriorDraw):
         return cast("Request[T]", replace(request, precision=request.precision / factor**2))
     if isinstance(request, WeightedChoice):
         return cast("Request[T]", replace(request, rate=request.rate / factor))
+    if isinstance(request, KeysAbove) and isinstance(request.law, Finite):
+        return cast("Request[T]", replace(request, law=narrowed(request.law, factor)))
     law = request.noise_law
     return request if law is None else replace(request, law=scaled(law, factor))  # type: ignore[call-arg]
 
@@ -255,8 +270,8 @@ def _copied(value: Any) -> Any:
 
 
 def _alike(given: Site, inputs: tuple[Secret[Any], ...]) -> bool:
-    """Whether as many numbers were asked about: their number is public."""
-    if given.method in ("reveal", "minimiser"):
+    """Whether as many numbers were asked about: their number is public, but that of keys."""
+    if given.method in ("reveal", "minimiser", "keys_above"):
         return True
     if len(given.inputs) != len(inputs):
         return False

@@ -19,7 +19,7 @@ from snugdp.noise.exact.minimiser import Problem, check_minimiser
 from snugdp.noise.exact.posterior import check_posterior
 from snugdp.noise.exact.stopping import check_stopping
 from snugdp.noise.exact.weighted import Groups
-from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gaussian, Law
+from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Finite, Gaussian, Law
 from snugdp.noise.number import finite, number
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.secret import Secret
@@ -175,6 +175,35 @@ class Reach(Request[NDArray[np.bool_]]):
     def inside(self) -> NDArray[np.int64]:
         """The values."""
         return checks.check_whole(checks.opened(self.values), 1)
+
+
+@dataclass(frozen=True)
+class KeysAbove(Request[list[tuple[Any, int]]]):
+    """The keys whose counts reach the threshold after each has got noise of its own, with these counts, in order.
+
+    ``counts``: keys, each once and in an order that is a function of their set, and how often each of them occurs. The
+    other keys, and how many there are, stay inside. Gaussian noise is rounded to whole numbers.
+    """
+
+    method, laws = "keys_above", Finite | Gaussian
+    counts: Secret[tuple[Sequence[Any], NDArray[np.int64]]]
+    law: Finite | Gaussian
+    threshold: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.check_threshold(self.threshold, self.law)
+
+    def inside(self) -> tuple[Sequence[Any], NDArray[np.int64]]:
+        """The keys and their counts."""
+        keys, counts = checks.opened(self.counts)
+        return keys, counts
+
+    def above(self, noise: NDArray[np.int64]) -> list[tuple[Any, int]]:
+        """The answer with this noise."""
+        keys, counts = self.inside()
+        sums = counts + noise
+        return [(keys[place], int(sums[place])) for place in np.flatnonzero(sums >= self.threshold).tolist()]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor, isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from snugdp.noise.exact.refine import exactly
 from snugdp.noise.exact.stopping import stopping
 from snugdp.noise.exact.vectorised import behind, parts
 from snugdp.noise.exact.weighted import masses
-from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Gumbel, Law
+from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Finite, Gaussian, Gumbel, Law
 
 _MAX_FLOAT_SCALE = 1 << 40  # whole noise beyond that has random bits at its end which are drawn apart
 _NEGLIGIBLE = 2.0**-40  # part of all masses
@@ -85,6 +86,15 @@ class Simulation(Noise):
         inside, at = request.inside(), float(max(_MIN_GAP, min(-_MIN_GAP, Fraction(request.threshold))))
         reached: NDArray[np.bool_] = inside.astype(np.float64) - at + self._many(request.law, len(inside)) >= 0
         return reached
+
+    def _keys_above(self, request: requests.KeysAbove) -> list[tuple[Any, int]]:
+        law, n = request.law, len(request.inside()[1])
+        if isinstance(law, Finite):
+            chances = np.array([weight / law.total for weight in law.weights])
+            drawn = law.lowest + self._generator.choice(len(chances), n, p=chances / chances.sum())
+        else:
+            drawn = np.floor(self._many(law, n) + 0.5).astype(np.int64)
+        return request.above(drawn)
 
     def _minimiser(self, request: requests.MinimiserDraw) -> list[Fraction]:
         step = Fraction(2) ** request.grid

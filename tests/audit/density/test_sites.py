@@ -15,6 +15,7 @@ from snugdp import noise
 from snugdp.audit.density.laws import contest
 from snugdp.audit.density.parts import part
 from snugdp.audit.density.sites import hessian, log_probability
+from snugdp.noise import Finite, Gaussian, cdf, rounded_pmf
 from snugdp.noise.exact.weighted import Groups
 from snugdp.noise.recording import Site
 from snugdp.secrecy.secret import Secret
@@ -116,6 +117,25 @@ def test_coins_and_values_shown_as_they_are() -> None:
     assert log_probability(site("reveal", None, [1.5, math.nan], [1.5, math.nan])) == 0.0
     assert log_probability(site("reveal", None, [1.5], [1.25])) == -math.inf
     assert log_probability(site("choice", None, 3, n=4)) == 0.0
+
+
+def test_keys_have_the_chances_of_all_that_is_shown_and_of_all_that_is_not() -> None:
+    law, counts = Finite(-1, (1, 2, 1)), (["a", "b"], np.array([2, 1]))
+
+    def of(*answer: tuple[str, int]) -> float:
+        public = (("law", law), ("threshold", 2))
+        return log_probability(Site("keys_above", None, None, public, list(answer), (Secret(counts),)))
+
+    assert math.exp(of(("a", 3))) == pytest.approx(1 / 4 * 3 / 4)
+    assert of(("c", 2)) == of(("a", 9)) == -math.inf
+    answers = [[*((("a", a),) if a else ()), *((("b", b),) if b else ())] for a in (0, 2, 3) for b in (0, 2)]
+    assert sum(math.exp(of(*one)) for one in answers) == pytest.approx(1)
+    gauss = Gaussian("1.3")
+    found = chance("keys_above", gauss, [("a", 3)], counts, threshold=2)
+    assert found == pytest.approx(rounded_pmf(gauss, 1) * cdf(gauss, Fraction(1, 2)))
+    one, two = (site("keys_above", gauss, [], each, threshold=2) for each in (counts, (["a"], np.array([2]))))
+    assert part(one, two).other
+    assert not part(one, one).other
 
 
 def test_unknown_draws_are_refused() -> None:

@@ -50,7 +50,7 @@ def part(here: Site, there: Site) -> LossPart:
         return LossPart(method)
     if method == "weighted_choice":
         return LossPart(method, epsilon=here.number("rate") * _spread(*one, *two), gumbel=True)
-    if law is None or method == "minimiser" or len(one) > 1:
+    if law is None or method in ("minimiser", "keys_above") or len(one) > 1:
         same = method != "minimiser" and all(equal(a, b) for a, b in zip(one, two, strict=True))
         return LossPart(method, other=not same)
     if method in ("argmax", "argmaxes"):

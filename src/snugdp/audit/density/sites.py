@@ -15,7 +15,7 @@ import numpy as np
 
 from snugdp.audit.density.laws import cell_mass, reaching, whole_mass, winning
 from snugdp.audit.equality import equal
-from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Law
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Finite, Law
 from snugdp.noise.exact.minimiser import Problem
 from snugdp.noise.exact.weighted import Groups
 from snugdp.noise.recording import Site, private_inputs
@@ -77,6 +77,32 @@ def _reach(site: Site, values: Any) -> float:
     return math.fsum(reaching(law, at - value, reached) for value, reached in pairs)
 
 
+def _keys_above(site: Site, counts: Any) -> float:
+    """Every key that was shown with its count, and every other one that is there and was not."""
+    at, shown, total = site.number("threshold"), dict(site.answer), 0.0
+    for key, count in zip(counts[0], counts[1].tolist(), strict=True):
+        total += _counted(site, shown.pop(key) - count) if key in shown else _unseen(site, at - count)
+    return -math.inf if shown else total
+
+
+def _counted(site: Site, gap: int) -> float:
+    law = dict(site.public).get("law")
+    return log_of(law.chance(gap)) if isinstance(law, Finite) else _moved(_law(site), Fraction(gap))
+
+
+def _unseen(site: Site, gap: int) -> float:
+    """Of noise below the gap: a rounded count is below it if the noise is below it by half."""
+    law = dict(site.public).get("law")
+    if isinstance(law, Finite):
+        return log_of(1 - law.at_least(gap))
+    return reaching(_law(site), gap - Fraction(1, 2), False)
+
+
+def log_of(chance: Fraction) -> float:
+    """The logarithm of a probability; minus infinity of none."""
+    return math.log(chance.numerator) - math.log(chance.denominator) if chance else -math.inf
+
+
 def _argmax(site: Site, scores: Any) -> float:
     return _won(site, list(scores), int(site.answer))
 
@@ -104,8 +130,7 @@ def _weighted_choice(site: Site, groups: Groups) -> float:
 
 def _chance(site: Site, probability: Any) -> float:
     p = min(max(Fraction(probability), Fraction(0)), _ONE)
-    chance = p if site.answer else 1 - p
-    return math.log(chance.numerator) - math.log(chance.denominator) if chance else -math.inf
+    return log_of(p if site.answer else 1 - p)
 
 
 def _reveal(site: Site, value: Any) -> float:
@@ -176,6 +201,7 @@ _METHODS: dict[str, Callable[..., float]] = {
     "at_least": _at_least,
     "chance": _chance,
     "choice": _no_data,
+    "keys_above": _keys_above,
     "minimiser": _minimiser,
     "posterior": _posterior,
     "reach": _reach,

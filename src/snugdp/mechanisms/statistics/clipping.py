@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from snugdp.accounting import bounded_range
 from snugdp.mechanisms.statistics.joint import RELEASE, JointNoise, count_noise, total_noise
 from snugdp.mechanisms.statistics.moments import JointMoments, NoisyMoments
-from snugdp.mechanisms.support.peeling import gaussian_rate
 from snugdp.noise import Gumbel, Noise
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
@@ -66,7 +66,7 @@ class ClipChoice:
         """How far the logarithms of the probabilities may spread between neighbours."""
         if self.share.is_pure:
             return self.share.epsilon
-        return 2 * gaussian_rate(self.share.mu_squared)
+        return bounded_range.range_at(self.share.mu_squared)
 
     def draw(self, above: Secret[list[int]], noise: Noise) -> int:
         """The position of a candidate, from the number of rows beyond each of them."""

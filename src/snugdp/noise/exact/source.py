@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,14 @@ from snugdp.noise.checks import opened
 from snugdp.noise.exact import discrete, entropy, vectorised
 from snugdp.noise.exact.deviate import Deviate, ball_of, deviate, largest, shape_of
 from snugdp.noise.exact.filtered import draw, rounded
+from snugdp.noise.exact.finite import finite
 from snugdp.noise.exact.minimiser import Problem, Tilted
 from snugdp.noise.exact.posterior import rounded_posterior
 from snugdp.noise.exact.refine import START, exactly, floor, negative, refine
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL
 from snugdp.noise.exact.stopping import stopping
 from snugdp.noise.exact.weighted import weighted_choice
-from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Gumbel, Law
+from snugdp.noise.laws import Continuous, DiscreteGaussian, DiscreteLaplace, Finite, Gumbel, Law
 
 _HALF = Fraction(1, 2)
 
@@ -88,6 +90,12 @@ class Exact(Noise):
 
     def _reach(self, request: requests.Reach) -> NDArray[np.bool_]:
         return vectorised.reach(request.inside(), request.law, Fraction(request.threshold))
+
+    def _keys_above(self, request: requests.KeysAbove) -> list[tuple[Any, int]]:
+        """``finite.proof.md``, Theorem 1, or whole Gaussian noise as for ``add_integers``."""
+        law, n = request.law, len(request.inside()[1])
+        drawn = finite(law, n) if isinstance(law, Finite) else np.array(_integers(law, n), dtype=np.int64)
+        return request.above(drawn)
 
     def _minimiser(self, request: requests.MinimiserDraw) -> list[Fraction]:
         """A computation that fails raises ``PrivateComputationError``, which tells nothing."""

@@ -52,6 +52,7 @@ class Source(ABC):
     name: str  # what messages call it
     size = 0  # bytes on disk
     inferred = False  # whether a loader may have taken the types from the cells
+    floats_for_missing = False  # whether whole numbers become floats where a cell is missing, as in pandas
 
     @abstractmethod
     def partitions(self) -> Sequence[Partition]:

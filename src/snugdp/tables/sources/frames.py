@@ -25,6 +25,7 @@ class FrameSource(UndividedSource):
         if doubled:
             raise TableError(f"two columns of the table are called {listed(doubled)}; rename one")
         self._frame = frame
+        self.floats_for_missing = frame.implementation.is_pandas_like()
         self.types = {name: declared(frame.get_column(name)) for name in names}
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:

@@ -18,7 +18,18 @@ from scipy import special, stats
 from snugdp.accounting import selection
 from snugdp.audit.finding import Finding
 from snugdp.audit.laws.goodness import cells_p, normal_p, rate_p, verdict
-from snugdp.noise import Continuous, DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace, Law, Noise
+from snugdp.noise import (
+    Continuous,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exact,
+    Finite,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    Law,
+    Noise,
+)
 from snugdp.noise.exact.weighted import Groups
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.audit.laws import reference, samples
@@ -158,6 +169,25 @@ def weighted_choice(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding
     yield verdict("S", "weighted_choice", "2^weight exp(-rate level), in groups", clean, planted)
 
 
+def keys_above(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
+    """Keys of a large count, which are all shown, and of a small one, of which few are."""
+    law, n = Finite(-3, (1, 3, 9, 14, 6, 2, 1)), samples.size(1, effort.many)
+    keys = list(range(n))
+    drawn = [count - 50 - law.lowest for _, count in noise.keys_above(Secret((keys, np.full(n, 50))), law, 9)]
+    cells = np.bincount(drawn, minlength=len(law.weights))
+    shares = np.array(law.weights) / law.total
+    planted = {
+        "narrower": cells_p(cells, np.array([1, 2, 9, 17, 5, 1, 1]) / 36),
+        "mirrored": cells_p(cells, shares[::-1]),
+    }
+    yield verdict("S", "keys_above", "a finite law", {"cells": cells_p(cells, shares)}, planted)
+    for noisy, at, p in ((law, 3, float(law.at_least(2))), (Gaussian(2), 4, float(stats.norm.sf(2.5 / 2)))):
+        shown = len(noise.keys_above(Secret((keys, np.ones(n, dtype=np.int64))), noisy, at))
+        close = {"one row more": rate_p(shown, n, p * 1.2), "fewer": rate_p(shown, n, p / 1.2)}
+        name = type(noisy).__name__.lower()
+        yield verdict("S", "keys_above", f"{name} noise, threshold {at}", {"rate": rate_p(shown, n, p)}, close)
+
+
 def choice(noise: Noise, effort: samples.LawEffort) -> Iterator[Finding]:
     """Uniform positions, one at a time."""
     for n in (3, 7, 64):
@@ -246,6 +276,7 @@ SITES: dict[str, Site] = {
     "argmax": argmax,
     "argmaxes": argmaxes,
     "chance": chance,
+    "keys_above": keys_above,
     "choice": choice,
     "weighted_choice": weighted_choice,
     "scatter": scatter,

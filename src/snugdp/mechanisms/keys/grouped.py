@@ -1,0 +1,142 @@
+"""Keys, and statistics of the keys that are shown, under one cost. Proof: ``grouped.proof.md``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from snugdp.accounting import gaussian
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Power, Sums
+from snugdp.mechanisms.keys.selection import KeySelection
+from snugdp.mechanisms.keys.threshold import best_selection, check_keys
+from snugdp.noise import Noise
+from snugdp.numerics import roots
+from snugdp.numerics.rationals import rational
+from snugdp.propose.plan import Step
+from snugdp.propose.share import Share
+from snugdp.propose.theorem import theorem
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.groups import ROWS, GroupPass, GroupSums
+from snugdp.tables.passes.keys import Encoded
+
+THEOREM = theorem("group-by/1")
+COUNT = "count"
+_STEPS = 40
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """What was released: keys as they are encoded, their counts, and the sums of every value column. Public."""
+
+    keys: tuple[tuple[Encoded, ...], ...]
+    counts: Floats
+    sums: tuple[Floats, ...]
+
+
+@dataclass(frozen=True)
+class GroupedRelease:
+    """Counts and sums by key. ``selection``: how keys that are not listed are shown; without it ``count`` draws theirs.
+
+    Guarantee: the costs of its steps together (``grouped.proof.md``, Theorem 2).
+    """
+
+    selection: KeySelection | None
+    count: GroupMoments | None
+    columns: tuple[GroupMoments, ...]
+
+    @classmethod
+    def of(
+        cls, budget: Budget, powers: tuple[Power, ...], *, listed: bool, keys: int, key_share: Fraction
+    ) -> GroupedRelease:
+        """What a budget pays for, in the currency that gives the smaller errors; all of that is public."""
+        forms = [cls._pure(budget, powers, listed, keys, key_share)]
+        if budget.delta and (powers or listed):
+            forms.append(cls._gaussian(budget, powers, listed, keys, key_share))
+        return min(forms, key=cls._doubt)
+
+    @classmethod
+    def _pure(
+        cls, budget: Budget, powers: tuple[Power, ...], listed: bool, keys: int, part: Fraction
+    ) -> GroupedRelease:
+        if listed:
+            return cls._parts(None, Share.pure(budget), powers, keys)
+        check_keys(keys, budget.delta)
+        if not powers:
+            return cls(best_selection(budget, keys), None, ())
+        selection = best_selection(Budget(part * budget.epsilon, budget.delta, budget.neighbours), keys)
+        return cls._parts(selection, Share.pure(budget).part(1 - part), powers, keys)
+
+    @classmethod
+    def _gaussian(
+        cls, budget: Budget, powers: tuple[Power, ...], listed: bool, keys: int, part: Fraction
+    ) -> GroupedRelease:
+        if listed:
+            return cls._parts(None, Share.gaussian(budget), powers, keys)
+        half = Budget(part * budget.epsilon, budget.delta / 2, budget.neighbours)
+        selection = best_selection(half, keys)
+
+        def affordable(mu: Fraction) -> bool:
+            return (selection.cost + Cost(mu=mu, neighbours=budget.neighbours)).fits(budget)
+
+        high = rational(gaussian.mu(budget.epsilon, budget.delta), "mu")
+        mu, _ = roots.bisect(affordable, high / 2**_STEPS, high, _STEPS, middle=roots.float_mean, near=2**10)
+        if not affordable(mu):
+            return cls._pure(budget, powers, listed, keys, part)
+        return cls._parts(selection, Share(Fraction(0), mu**2, budget.neighbours), powers, keys)
+
+    @classmethod
+    def _parts(
+        cls, selection: KeySelection | None, share: Share, powers: tuple[Power, ...], keys: int
+    ) -> GroupedRelease:
+        """Equal parts for the counts of listed keys and for every column."""
+        part = share.part(Fraction(1, len(powers) + (selection is None)))
+        count = GroupMoments(part, Power.COUNT, COUNT, keys) if selection is None else None
+        columns = (GroupMoments(part, power, f"column-{place + 1}", keys) for place, power in enumerate(powers))
+        return cls(selection, count, tuple(columns))
+
+    def _doubt(self) -> float:
+        """The sum of the errors of all sums, in rows."""
+        parts = [*self.columns, *(() if self.count is None else (self.count,))]
+        return float(sum(np.sum(part.tail * np.linalg.norm(part.spread, axis=1)) for part in parts))
+
+    def steps(self, names: tuple[str, ...]) -> tuple[Step, ...]:
+        """Of a plan; ``names``: of the value columns."""
+        first = (self.selection.step(),) if self.selection is not None else ()
+        counted = self.count.steps(COUNT) if self.count is not None else ()
+        pairs = zip(self.columns, names, strict=True)
+        return (*first, *counted, *(step for column, name in pairs for step in column.steps(name)))
+
+    @property
+    def count_error(self) -> float:
+        """What the noise moves a count by, at most, in 19 of 20 cases."""
+        if self.selection is not None:
+            return self.selection.count_error
+        assert self.count is not None
+        return float(self.count.error(np.array([1.0, 0.0, 0.0]))[0])
+
+    def draw(
+        self, state: Secret[GroupSums], work: GroupPass, listed: tuple[tuple[Encoded, ...], ...], noise: Noise
+    ) -> Grouped:
+        """Keys first, then the sums of those that are shown. ``listed``: the keys that are public."""
+        if self.selection is not None:
+            shown = self.selection.draw(state.map(work.counts), noise)  # 1
+            keys, counts = tuple(key for key, _ in shown), np.array([count for _, count in shown])
+        else:
+            keys = listed
+        held = state.map(lambda groups: work.at(groups, keys))
+        if self.count is not None:
+            counts = self.count.draw(held.map(lambda sums: (sums[ROWS],)), noise)[0]  # 2
+        sums = [
+            column.draw(held.map(partial(_of, place=place)), noise)  # 3
+            for place, column in enumerate(self.columns)
+        ]
+        return Grouped(keys, counts, tuple(sums))
+
+
+def _of(sums: dict[str, Sums], place: int) -> tuple[Sums, ...]:
+    """The sums of one value column; squares where they are kept."""
+    return tuple(sums[name] for name in (f"n{place}", f"s{place}", f"q{place}") if name in sums)
