@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Power, Sums
+from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Integers, Power, Sums
 from snugdp.mechanisms.keys.selection import KeySelection
 from snugdp.mechanisms.keys.threshold import best_selection, check_keys
 from snugdp.noise import Noise
@@ -129,13 +130,10 @@ class GroupedRelease:
         held = state.map(lambda groups: work.at(groups, keys))
         if self.count is not None:
             counts = self.count.draw(held.map(lambda sums: (sums[ROWS],)), noise)[0]  # 2
-        sums = [
-            column.draw(held.map(lambda sums, place=place: _of(sums, place)), noise)  # type: ignore[misc]  # 3
-            for place, column in enumerate(self.columns)
-        ]
+        sums = (column.draw(held.map(partial(_of, place)), noise) for place, column in enumerate(self.columns))  # 3
         return Grouped(keys, counts, tuple(sums))
 
 
-def _of(sums: dict[str, Sums], place: int) -> tuple[Sums, ...]:
+def _of(place: int, sums: dict[str, Integers]) -> Sums:
     """The sums of one value column; squares where they are kept."""
     return tuple(sums[name] for name in (f"n{place}", f"s{place}", f"q{place}") if name in sums)
