@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from snugdp.noise import Exact, Simulation
     from snugdp.propose.plan import Plan
     from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
+    from snugdp.queries.groups import GroupBy, group_by
     from snugdp.queries.labels import Mode, Vote, mode, vote
     from snugdp.queries.robust import Median, Quantile, TrimmedMean, median, quantile, trimmed_mean
+    from snugdp.queries.table import StatisticsTable
     from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
     from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Number, Schema
 
@@ -48,6 +50,7 @@ __all__ = [
     "Cost",
     "EstimatedBounds",
     "Exact",
+    "GroupBy",
     "Guarantee",
     "KeyConflictError",
     "Ledger",
@@ -74,6 +77,7 @@ __all__ = [
     "Selection",
     "Simulation",
     "Statistic",
+    "StatisticsTable",
     "TamperedLedgerError",
     "TrimmedMean",
     "Vote",
@@ -81,6 +85,7 @@ __all__ = [
     "from_distance",
     "from_statistics",
     "from_upper_bound",
+    "group_by",
     "load",
     "median",
     "mode",
@@ -108,6 +113,8 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.recipe": "PrivateAlgorithm calibrated from_distance from_statistics from_upper_bound",
     "snugdp.mechanisms.selection.select": "Selected Selection select",
     "snugdp.queries.bounds": "Bounds EstimatedBounds private_bounds",
+    "snugdp.queries.groups": "GroupBy group_by",
+    "snugdp.queries.table": "StatisticsTable",
     "snugdp.queries.labels": "Mode Vote mode vote",
     "snugdp.queries.robust": "Median Quantile TrimmedMean median quantile trimmed_mean",
 }

@@ -12,7 +12,7 @@ from snugdp.propose.forecast import Amount, ErrorOf, FitForecast, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepNoise
 
 MAX_NAMED = 6  # coefficients whose noise is listed one by one
-_LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace"}
+_LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace", "optimal": "the optimal"}
 _UNITS = {"": "", "rows": " rows", "votes": " votes", "row": " times what one row can add"}
 _OFTEN = {0.95: "in 19 of 20 cases", 0.9: "in 9 of 10 cases"}
 _ROUTES = {"stop": "a random number of runs", "compose": "every proposal once"}
@@ -69,6 +69,11 @@ STEPS = {
     "statistics": "{law} bounds on {statistics}; pass if the loss is at most {limit}",
     "released-statistics": "{law} bounds on {statistics}, released",
     "upper-bound": "a private upper bound on the loss; pass if it is at most {limit}",
+    "keys": "keys whose counts reach {threshold} after {law} noise of {scale}, with these counts",
+    "group-count": "rows of every group, {law} noise of {scale}",
+    "group-total": "a sum for every group, {law} noise of {scale} at a bound",
+    "group-mean": "valid cells and a sum for every group, {law} noise of {scale} at a bound",
+    "group-variance": "valid cells, a sum and squares for every group, {law} noise of {scale} at a bound",
     "own": "your draw",
     "former": "as it was planned",
     "own-calibrated": "your draw, scaled by the bounds",
@@ -109,6 +114,10 @@ NOTES = {
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
     "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
     "rows-needed": "and the next edge inwards would leave more than that share outside; this needs {rows} rows or more",
+    "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",
+    "groups-listed": "all {groups} listed groups, also empty ones",
+    "group-count": "a count is off by less than {error} in 19 of 20 cases",
+    "group-statistic": "{statistic} of a group of {rows} rows is off by less than {error} in 19 of 20 cases",
     "plurality-share": "{share} of the labels are the plurality {condition}",
     "answers-share": "about {answers} answers; {share} of the labels are the plurality {condition}",
     "without-a-test": "without a test, noise of {scale} votes would be needed: {share} of the labels",

@@ -46,6 +46,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "support/1": ("mechanisms.support.peeling:Support", "mechanisms.support:Support"),
     "labels/1": ("pate.face:Labels", "pate.face:Labels"),
     "estimated-bounds/1": ("queries.bounds:EstimatedBounds", "queries.bounds:EstimatedBounds"),
+    "statistics-table/1": ("queries.table:StatisticsTable", ""),
     "ridge-certificate/1": ("mechanisms.linear.ridge_test:RidgeCertificate", "mechanisms.ridge_test:RidgeCertificate"),
     "curvature-certificate/1": (
         "mechanisms.output.glm:CurvatureCertificate", "mechanisms.glm_output:CurvatureCertificate",
@@ -71,6 +72,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "mode/1": ("queries.labels:Mode", "queries.labels:Mode"),
     "vote/1": ("queries.labels:Vote", "queries.labels:Vote"),
     "bounds/1": ("queries.bounds:Bounds", "queries.bounds:Bounds"),
+    "group-by/1": ("queries.groups:GroupBy", ""),
     "pate-numbers/1": ("pate.face:Numbers", "pate.face:Numbers"),
     "statistic/1": ("certify.statistics:Statistic", "ptr.certify.statistics:Statistic"),
     "smooth-bound/1": ("certify.smooth:SmoothBound", "ptr.certify.smooth:SmoothBound"),

@@ -40,6 +40,7 @@ NOT_MECHANISMS = {
     "Plan",
     "PrivateAlgorithm",  # what the recipes make: each of them is a case
     "Selected",
+    "StatisticsTable",  # what groups release
 }
 
 
@@ -49,6 +50,9 @@ PROOFS = {
     "mechanisms/components/base": "pca: gauss, private centre",
     "mechanisms/linear/descent": "linear: descent",
     "mechanisms/bounds/exponential_grid": "bounds",
+    "mechanisms/keys/grouped": "group by: keys",
+    "mechanisms/keys/optimal": "group by: keys alone",
+    "mechanisms/keys/threshold": "group by: several keys",
     "mechanisms/objective/glm_adaptive": "logistic: auto",
     "mechanisms/objective/one_versus_rest": "logistic: one against the rest",
     "mechanisms/objective/glm": "logistic: objective",

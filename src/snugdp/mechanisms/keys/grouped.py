@@ -10,7 +10,7 @@ import numpy as np
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Power, Sums
+from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Integers, Power, Sums
 from snugdp.mechanisms.keys.selection import KeySelection
 from snugdp.mechanisms.keys.threshold import best_selection, check_keys
 from snugdp.noise import Noise
@@ -130,13 +130,10 @@ class GroupedRelease:
         held = state.map(lambda groups: work.at(groups, keys))
         if self.count is not None:
             counts = self.count.draw(held.map(lambda sums: (sums[ROWS],)), noise)[0]  # 2
-        sums = [
-            column.draw(held.map(partial(_of, place=place)), noise)  # 3
-            for place, column in enumerate(self.columns)
-        ]
+        sums = (column.draw(held.map(partial(_of, place)), noise) for place, column in enumerate(self.columns))  # 3
         return Grouped(keys, counts, tuple(sums))
 
 
-def _of(sums: dict[str, Sums], place: int) -> tuple[Sums, ...]:
+def _of(place: int, sums: dict[str, Integers]) -> Sums:
     """The sums of one value column; squares where they are kept."""
     return tuple(sums[name] for name in (f"n{place}", f"s{place}", f"q{place}") if name in sums)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,11 +44,12 @@ class Power(enum.IntEnum):
 
 @dataclass(frozen=True)
 class _Basis:
-    """Combinations of (1, t, q), how far a row moves each, in units of UNIT, and the way back to (1, t, q) / UNIT."""
+    """Combinations of (1, t, q), how far a row moves each, in units of ``unit``, and the way back to (1, t, q)."""
 
     rows: tuple[tuple[int, int, int], ...]
     moves: tuple[Fraction, ...]
     back: tuple[tuple[float, ...], ...]
+    unit: int = UNIT
 
 
 def _moves(*numbers: str) -> tuple[Fraction, ...]:
@@ -56,7 +57,7 @@ def _moves(*numbers: str) -> tuple[Fraction, ...]:
 
 
 _U = UNIT
-_COUNT = _Basis(((_U, 0, 0),), _moves("1"), ((1,), (0,), (0,)))
+_COUNT = _Basis(((1, 0, 0),), _moves("1"), ((1,), (0,), (0,)), unit=1)
 _TOTAL = _Basis(((0, 1, 0),), _moves("1"), ((0,), (1,), (0,)))
 _PURE: Mapping[Power, _Basis] = {
     Power.COUNT: _COUNT,
@@ -103,9 +104,11 @@ class GroupMoments:
     def _law(self, move: Fraction) -> DiscreteLaplace | Gaussian:
         replaced = self.share.neighbours is Neighbours.REPLACE
         if self.share.is_pure:
-            return DiscreteLaplace(self.keys * move * (2 if replaced else 1) * UNIT / self.share.epsilon)  # 1
+            return DiscreteLaplace(
+                self.keys * move * (2 if replaced else 1) * self._basis.unit / self.share.epsilon
+            )  # 1
         square = self.keys * move * (_REPLACED[self.power] if replaced else 1)
-        return Gaussian(root_above(square / self.share.mu_squared) * UNIT)  # 2
+        return Gaussian(root_above(square / self.share.mu_squared) * self._basis.unit)  # 2
 
     def draw(self, sums: Secret[Sums], noise: Noise) -> Floats:
         """The noisy sums of 1, t / UNIT and (t / UNIT)**2, a row each and a column for every key.
@@ -114,16 +117,16 @@ class GroupMoments:
         """
         noise = noise.at(self.step)
         drawn = [
-            noise.add_integers(sums.map(lambda held, row=row: _combined(held, row)), law)  # type: ignore[misc]  # 3
+            noise.add_integers(sums.map(partial(_combined, row)), law)  # 3
             for row, law in zip(self._basis.rows, self.laws, strict=True)
         ]
-        values: Floats = np.array(self._basis.back) @ (np.array(drawn, dtype=np.float64) / UNIT)
+        values: Floats = np.array(self._basis.back) @ (np.array(drawn, dtype=np.float64) / self._basis.unit)
         return values
 
     @cached_property
     def spread(self) -> Floats:
         """How the noise of each combination, in standard deviations, enters the sums of 1, t and q."""
-        found: Floats = np.array(self._basis.back) * np.array([_deviation(law) / UNIT for law in self.laws])
+        found: Floats = np.array(self._basis.back) * np.array([_deviation(law) / self._basis.unit for law in self.laws])
         return found
 
     @property
@@ -140,7 +143,7 @@ class GroupMoments:
         """The one step of a plan. The scale is in rows that are at a bound."""
         law = self.laws[-1]
         pure = isinstance(law, DiscreteLaplace)
-        scale = float((law.scale if isinstance(law, DiscreteLaplace) else law.sigma) / UNIT)
+        scale = float((law.scale if isinstance(law, DiscreteLaplace) else law.sigma) / self._basis.unit)
         how = StepNoise(
             f"group-{self.power.name.lower()}",
             "discrete Laplace" if pure else "gaussian",
@@ -152,7 +155,7 @@ class GroupMoments:
         return (Step(self.step, StepKind.RELEASE, how, self.share.cost),)
 
 
-def _combined(sums: Sums, row: tuple[int, int, int]) -> Any:
+def _combined(row: tuple[int, int, int], sums: Sums) -> Any:
     """One combination for every key, in whole numbers of 64 bits."""
     pairs = [(factor, column) for factor, column in zip(row, sums, strict=False) if factor]
     return sum((factor * column for factor, column in pairs[1:]), pairs[0][0] * pairs[0][1])

@@ -38,6 +38,7 @@ def cases() -> Iterator[Case[Any]]:
         yield _mode(relation)
         yield from _votes(relation)
     yield from _bounds()
+    yield from _groups()
 
 
 def _case(
@@ -323,3 +324,68 @@ def _bounds() -> Iterator[Case[Any]]:
         run,
         tight=False,  # as above
     )
+
+
+def _groups() -> Iterator[Case[Any]]:
+    """Counts and statistics by group: listed keys, keys that nobody listed, several of them in a row."""
+    low, high = BOUNDS
+    budget: dict[str, Any] = {"by": "k", "epsilon": EPSILON, "bounds": {"x": BOUNDS}}
+    mean: dict[str, Any] = {"statistics": {"x": "mean"}}
+    top = ("a", high)
+    for relation in _RELATIONS:
+        moved = [("b", high)] if relation == "replace" else []
+        many, few = [top] * 12 + [("b", low)] * 3, [top] * 3
+        pairs = [([*many, top], [*many, *moved]), ([*many, ("c", low)], [*many, *moved]), ([*few, top], [*few, *moved])]
+        listed = snugdp.GroupBy(**budget, keys=["a", "b"], statistics={"x": "variance"}, neighbours=relation)
+        yield _case(
+            _named("group by", relation), listed, partial(list, pairs), _random_groups(relation), _grouped(listed)
+        )
+        shown = snugdp.GroupBy(**budget, **mean, delta=DELTA, neighbours=relation)
+        yield _case(
+            _named("group by: keys", relation), shown, partial(list, pairs), _random_groups(relation), _grouped(shown),
+            tight=False,  # keys and statistics do not lose most on the same rows
+        )  # fmt: skip
+    alone = snugdp.GroupBy(by="k", epsilon=EPSILON, delta=DELTA)
+    border = alone.plan().steps[0].noise.params["threshold"]
+    assert isinstance(border, int)
+    pairs = [([top] * (n + 1), [top] * n) for n in (border, 0, border - 1, 2 * border)]
+
+    def by_function(rows: Rows, noise: Noise) -> Any:
+        return snugdp.group_by(_keyed(rows), "k", epsilon=EPSILON, delta=DELTA, noise=noise)
+
+    yield _case("group by: keys alone", alone, partial(list, pairs), _random_groups("add_remove"), by_function)
+    several = snugdp.GroupBy(by="k", epsilon=EPSILON, delta=DELTA, max_keys=4)
+    lists = [(["a", "b", "c", "d"], low)]
+    more = [(lists * (n + 1), lists * n) for n in (20, 0, 30)]
+    yield _case(
+        "group by: several keys", several, partial(list, more), _random_groups("add_remove", lists=True),
+        _grouped(several, lists=True), tight=False,  # all four counts move at once, behind a threshold each
+    )  # fmt: skip
+
+
+def _keyed(rows: Rows, *, lists: bool = False) -> Any:
+    import polars
+
+    kind = polars.List(polars.String) if lists else polars.String
+    columns = [[row[place] for row in rows] for place in (0, 1)]
+    return polars.DataFrame(
+        {"k": polars.Series(columns[0], dtype=kind), "x": polars.Series(columns[1], dtype=polars.Float64)}
+    )
+
+
+def _grouped(query: snugdp.GroupBy, *, lists: bool = False) -> Callable[[Rows, Noise], Any]:
+    return lambda rows, noise: query.release(_keyed(rows, lists=lists), noise=noise)
+
+
+def _random_groups(relation: str, *, lists: bool = False) -> Callable[[Generator], Pair]:
+    def key(generator: Generator) -> Any:
+        some = [one_of(generator, ("a", "b", "c", "d", "7", None)) for _ in range(int(generator.integers(1, 7)))]
+        return some if lists else some[0]
+
+    def cell(generator: Generator) -> Any:
+        return key(generator), float(one_of(generator, (0, BETA, HIGH, 1.5)))
+
+    def odd(generator: Generator) -> Any:
+        return key(generator), one_of(generator, (*ODD, None))
+
+    return partial(near, row=cell, odd=odd, relation=relation, least=1, most=40)

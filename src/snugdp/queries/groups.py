@@ -1,0 +1,419 @@
+"""Statistics by group: of listed keys, or of keys that nobody listed. Proof: ``mechanisms/keys/grouped.proof.md``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from snugdp.core.guarantee import Neighbours
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.mechanisms.keys.grouped import THEOREM, Grouped, GroupedRelease
+from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Power
+from snugdp.noise import Noise
+from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.forecast import Amount, Forecast, Note
+from snugdp.propose.plan import Plan, share_of
+from snugdp.queries.base import Query
+from snugdp.queries.table import Library, StatisticsTable
+from snugdp.release.context import ReleaseContext
+from snugdp.release.spine import release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.cells import Names, numeric
+from snugdp.tables.engines import measure
+from snugdp.tables.passes.groups import GroupPass, GroupSums, ValueColumn
+from snugdp.tables.passes.keys import Encoded, KeyColumn, key_column
+from snugdp.tables.schema.kinds import Boolean, Category, Number, type_name
+from snugdp.tables.schema.schema import Schema
+from snugdp.tables.sources import Source, open_source
+from snugdp.tables.sources.base import TableError
+
+STATISTICS = ("count", "sum", "mean", "variance", "standard_deviation", "proportion")
+MAX_LISTED = 10**6  # groups of listed keys
+_SIZES = (100, 1000, 10_000)  # rows of a key, for which the plan says what to expect
+
+
+@dataclass(frozen=True)
+class AskedColumn:
+    """A value column and the statistics that are asked of it."""
+
+    column: ValueColumn
+    statistics: tuple[str, ...]
+
+    @property
+    def power(self) -> Power:
+        """Which sums they need."""
+        if {"variance", "standard_deviation"} & set(self.statistics):
+            return Power.VARIANCE
+        if {"mean", "proportion"} & set(self.statistics):
+            return Power.MEAN
+        if set(self.statistics) == {"count"}:
+            return Power.COUNT
+        return Power.TOTAL if self.statistics == ("sum",) else Power.MEAN
+
+    def shown(self, sums: Floats, noise: GroupMoments) -> dict[str, tuple[Floats, Floats]]:
+        """Every statistic of every key, and what its noise stays below in 19 of 20 cases."""
+        middle, half = float(self.column.middle), float(self.column.half)
+        count, total, square = sums
+        rows = np.maximum(count, 1.0)
+        doubt = noise.error(np.array([1.0, 0.0, 0.0]))
+        left = np.maximum(count - doubt, 0.0)
+        mean = np.clip(total / rows, -1.0, 1.0)
+        spread = np.clip(square / rows - mean**2, 0.0, 1.0)
+        ones, nothing = np.ones_like(mean), np.zeros_like(mean)
+        off = _over(noise.error(np.stack([-mean, ones, nothing], axis=1)), left, 2.0)
+        wide = _over(noise.error(np.stack([mean**2 - spread, -2 * mean, ones], axis=1)), left, 1.0)
+        root = np.sqrt(spread)
+        found = {
+            "count": (count, ones * doubt),
+            "sum": (middle * count + half * total, ones * noise.error(np.array([middle, half, 0.0]))),
+            "mean": (middle + half * mean, half * off),
+            "proportion": (middle + half * mean, half * off),
+            "variance": (half**2 * spread, half**2 * wide),
+            "standard_deviation": (half * root, half * np.minimum(np.sqrt(spread + wide) - root, 1.0)),
+        }
+        return {name: found[name] for name in self.statistics}
+
+    def forecast(self, noise: GroupMoments, rows: int) -> dict[str, float]:
+        """The errors for a key of so many rows that fill their bounds evenly."""
+        sums = np.array([[rows], [0.0], [rows / 3]])
+        return {name: float(error[0]) for name, (_, error) in self.shown(sums, noise).items()}
+
+
+def _over(errors: Floats, rows: Floats, most: float) -> Floats:
+    """Errors of a mean over so many rows, as far as they are known; at most so large."""
+    with np.errstate(all="ignore"):
+        found: Floats = np.where(rows > 0, np.minimum(errors / rows, most), most)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupBy(Query[StatisticsTable]):
+    """Counts and statistics of every group of a table, with a plan before the release.
+
+    Rows without a key are dropped, and cells that are no numbers are ignored in the statistics of their column.
+
+    Parameters
+    ----------
+    by : str or sequence of str
+        The key column, or several. They hold text, whole numbers or booleans, or lists of them (see ``max_keys``).
+    statistics : mapping of str to str or sequence of str, optional
+        What is asked of which columns: "count" (of valid cells), "sum", "mean", "variance", "standard_deviation",
+        "proportion" (of booleans). The number of rows of a group is always released.
+    keys : sequence or mapping of str to sequence, optional
+        All keys, known without the data; of several columns by name. Every one of them is in the answer, also those
+        that nobody has. Without it, or a ``schema`` that lists them, only keys are shown that enough rows have.
+    bounds : mapping of str to (Real, Real), optional
+        Public bounds of the columns.
+    schema : Schema, optional
+        Bounds, listed values and booleans of columns that are not described otherwise.
+    epsilon, delta : Real
+        The privacy budget. Keys that are not listed need delta > 0.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    max_keys : int, default=1
+        For how many keys a row counts, where the cells of the key column are lists: the first in sorted order.
+    key_share : Real, default=0.5
+        The part of epsilon for keys that are not listed, and their counts, where there are statistics as well.
+    other : bool, default=False
+        Whether rows with keys that are not among the listed ones are a group of their own.
+    missing : bool, default=False
+        Whether rows without a key are a group of their own.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"city": ["Oslo", "Rome"] * 500, "age": [40, 50] * 500})
+    >>> query = GroupBy(by="city", statistics={"age": "mean"}, bounds={"age": (0, 120)}, epsilon=2, delta=1e-6)
+    >>> query.release(table).value["city"]
+    ('Oslo', 'Rome')
+    """
+
+    by: str | Sequence[str]
+    statistics: Mapping[str, str | Sequence[str]] | None = None
+    keys: Sequence[Hashable] | Mapping[str, Sequence[Hashable]] | None = None
+    bounds: Mapping[str, tuple[Real, Real]] | None = None
+    schema: Schema | None = None
+    epsilon: Real
+    delta: Real = 0
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+    max_keys: int = 1
+    key_share: Real = 0.5
+    other: bool = False
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        names = self._by
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+            raise ValueError('by must name a key column, such as by="city", or several, none twice')
+        if self.other and not self._is_listed:
+            raise ValueError("other=True is for listed keys: give keys=[...], or a schema that lists them")
+        if self.max_keys != 1 and len(names) > 1:
+            raise ValueError("max_keys is for one key column whose cells are lists")
+        self._mechanism, self._groups, self._shown_names  # noqa: B018  what is wrong is said before any data are seen
+
+    @cached_property
+    def _by(self) -> tuple[str, ...]:
+        return (self.by,) if isinstance(self.by, str) else tuple(self.by)
+
+    @cached_property
+    def _lists(self) -> Mapping[str, tuple[Hashable, ...]]:
+        """The listed keys of those key columns that have them."""
+        columns = {} if self.schema is None else self.schema.columns
+        found: dict[str, tuple[Hashable, ...]] = {}
+        for name in self._by:
+            kind = columns.get(name)
+            if isinstance(kind, Category | Boolean):
+                found[name] = tuple(kind.values) if isinstance(kind, Category) else (False, True)
+        given: Any = self.keys
+        if given is not None and not isinstance(given, Mapping):
+            if len(self._by) > 1:
+                raise ValueError("the keys of several columns are given by name: keys={'city': [...], 'year': [...]}")
+            given = {self._by[0]: given}
+        for name, listed in (given or {}).items():
+            if name not in self._by:
+                raise ValueError(f'keys are given for "{name}", which is not among the key columns')
+            found[name] = tuple(Names(listed, f'the keys of "{name}"').names)
+        if any(not listed for listed in found.values()):
+            raise ValueError("keys is empty: list all keys, or leave it out")
+        return found
+
+    @property
+    def _is_listed(self) -> bool:
+        return set(self._lists) == set(self._by)
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[Encoded, ...], ...]:
+        """The listed groups, by the places of their keys; none where keys are not listed."""
+        if not self._is_listed:
+            return ()
+        sizes = [len(self._lists[name]) + self.other for name in self._by]
+        if math.prod(sizes) > MAX_LISTED:
+            raise ValueError(f"there are more than {MAX_LISTED:,} listed groups: list fewer keys")
+        missing: tuple[Encoded, ...] = (None,) if self.missing and not self.other else ()
+        return tuple(itertools.product(*((*range(size), *missing) for size in sizes)))
+
+    @cached_property
+    def _columns(self) -> tuple[AskedColumn, ...]:
+        asked = {} if self.statistics is None else self.statistics
+        if not isinstance(asked, Mapping):
+            raise TypeError('statistics must map columns to statistics, such as {"income": ["mean", "sum"]}')
+        return tuple(self._column_of(name, names) for name, names in asked.items())
+
+    def _column_of(self, name: str, asked: str | Sequence[str]) -> AskedColumn:
+        names = (asked,) if isinstance(asked, str) else tuple(asked)
+        unknown = [one for one in names if one not in STATISTICS]
+        if unknown or not names or len(set(names)) != len(names):
+            raise ValueError(
+                f'the statistics of "{name}" must be some of {", ".join(STATISTICS)}, none twice'
+                + (f"; not {unknown[0]!r}" if unknown else "")
+            )
+        kind = self._kind(name, names)
+        if isinstance(kind, Boolean):
+            column = ValueColumn(name, Fraction(0), Fraction(1), boolean=True)
+        else:
+            lower, upper = rational(kind.lower, "the lower bound"), rational(kind.upper, "the upper bound")
+            column = ValueColumn(name, lower, upper)
+        found = AskedColumn(column, names)
+        if found.power is Power.TOTAL:
+            most = max(abs(column.lower), abs(column.upper))
+            column = ValueColumn(name, -most, most, boolean=column.boolean)
+        squares = found.power is Power.VARIANCE
+        return AskedColumn(ValueColumn(name, column.lower, column.upper, column.boolean, squares), names)
+
+    def _kind(self, name: str, names: Sequence[str]) -> Number | Boolean:
+        """The public bounds of a column, or that it holds booleans."""
+        declared = None if self.schema is None else self.schema.columns.get(name)
+        given = None if self.bounds is None else self.bounds.get(name)
+        if given is not None:
+            try:
+                return Number(*given)
+            except (TypeError, ValueError) as problem:
+                raise ValueError(f'the bounds of "{name}" must be a pair (lower, upper): {problem}') from None
+        if isinstance(declared, Number | Boolean):
+            return declared
+        if declared is not None:
+            raise ValueError(f'the schema says that "{name}" is a category: group by it, or ask for other columns')
+        if tuple(names) == ("proportion",):
+            return Boolean()
+        if tuple(names) == ("count",):
+            return Number(-1, 1)
+        raise ValueError(
+            f'bounds are required for "{name}": give public ones such as bounds={{"{name}": (0, 120)}}, from outside '
+            "the data, or a schema"
+        )
+
+    @cached_property
+    def _mechanism(self) -> GroupedRelease:
+        powers = tuple(one.power for one in self._columns)
+        share = share_of(self.key_share, "key_share")
+        return GroupedRelease.of(self._budget, powers, listed=self._is_listed, keys=self.max_keys, key_share=share)
+
+    @cached_property
+    def _shown_names(self) -> tuple[str, ...]:
+        named = [f"{one.column.name}_{name}" for one in self._columns for name in one.statistics]
+        names = [*self._by, "count", "count_error", *(each for name in named for each in (name, f"{name}_error"))]
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise ValueError(f'two columns of the answer would be called "{doubled[0]}": rename a column')
+        return tuple(names)
+
+    def plan(self) -> Plan:
+        """What will be done, what it costs, what to expect. No data are read."""
+        made, names = self._mechanism, tuple(one.column.name for one in self._columns)
+        notes: list[Note] = []
+        if made.selection is not None:
+            notes.append(Note("key-shown", {"rows": made.selection.usual_count, "least": made.selection.threshold}))
+        else:
+            notes.append(Note("groups-listed", {"groups": len(self._groups)}))
+        notes.append(Note("group-count", {"error": made.count_error}))
+        for size in _SIZES:
+            for one, noise in zip(self._columns, made.columns, strict=True):
+                for name, error in one.forecast(noise, size).items():
+                    if name not in ("count", "sum") or size == _SIZES[0]:
+                        params: dict[str, Amount] = {
+                            "statistic": f"{one.column.name}_{name}",
+                            "rows": size,
+                            "error": error,
+                        }
+                        notes.append(Note("group-statistic", params))
+        proposal = (
+            {} if made.selection is None or not names else {"key_share": float(rational(self.key_share, "share"))}
+        )
+        return Plan("Group by", THEOREM, made.steps(names), proposal, Forecast(notes=tuple(notes)), self._budget)
+
+    def _column(self, data: object) -> str | None:
+        return None
+
+    def _release(self, data: object, context: ReleaseContext) -> Outcome[StatisticsTable]:
+        source = open_source(data)
+        work = self._pass(source)
+        shown = _Shown(self, work, _library(data))
+        return release(self.plan(), shown, measure(source, work), context)
+
+    def _pass(self, source: Source) -> GroupPass:
+        """How the table is read, from its names and declared types alone."""
+        wanted = [*self._by, *(one.column.name for one in self._columns)]
+        absent = [name for name in wanted if name not in source.types]
+        if absent:
+            held = ", ".join(f'"{name}"' for name in list(source.types)[:20])
+            raise TableError(f'{source.name} has no column "{absent[0]}"; it has {held}')
+        for one in self._columns:
+            if not numeric(source.type_for_reading(one.column.name)):
+                raise TypeError(
+                    f'column "{one.column.name}" must hold numbers, not {type_name(source.types[one.column.name])}; '
+                    "convert it first"
+                )
+        several = self.max_keys > 1
+        keys = (key_column(source, name, self._lists.get(name), other=self.other, several=several) for name in self._by)
+        return GroupPass(tuple(keys), tuple(one.column for one in self._columns), self.max_keys, self.missing)
+
+    def table(self, found: Grouped, keys: tuple[KeyColumn, ...], library: Library) -> StatisticsTable:
+        """What was released, for people: keys in order, and statistics in the user's units."""
+        made = self._mechanism
+        decoded = [tuple(c.decoded(k) for c, k in zip(keys, key, strict=True)) for key in found.keys]
+        order = sorted(range(len(decoded)), key=lambda place: [_rank(key) for key in decoded[place]])
+        if made.selection is None:
+            order = list(range(len(decoded)))  # as they are listed
+        columns: list[Any] = [[row[place] for row in decoded] for place in range(len(keys))]
+        columns += [found.counts, np.full(len(decoded), made.count_error)]
+        for one, noise, sums in zip(self._columns, made.columns, found.sums, strict=True):
+            columns += [part for pair in one.shown(sums, noise).values() for part in pair]
+        plain = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
+        return StatisticsTable(self._shown_names, tuple(tuple(column[i] for i in order) for column in plain), library)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The mechanism of a query on a table that is read in this way."""
+
+    query: GroupBy
+    work: GroupPass
+    library: Library
+
+    def draw(self, data: Secret[GroupSums], noise: Noise) -> StatisticsTable:
+        """Draw, then show."""
+        drawn = self.query._mechanism.draw(data, self.work, self.query._groups, noise)
+        return self.query.table(drawn, self.work.keys, self.library)
+
+
+def _rank(key: Any) -> tuple[int, Any]:
+    """Numbers first, then text; what is missing comes last."""
+    return (2, "") if key is None else (1, key) if isinstance(key, str) else (0, key)
+
+
+def _library(data: object) -> Library:
+    module = type(data).__module__.partition(".")[0]
+    if module == "narwhals":
+        return _library(data.to_native())  # type: ignore[attr-defined]
+    return "pandas" if module == "pandas" else "pyarrow" if module == "pyarrow" else "polars"
+
+
+def group_by(
+    data: object,
+    by: str | Sequence[str],
+    *,
+    statistics: Mapping[str, str | Sequence[str]] | None = None,
+    keys: Sequence[Hashable] | Mapping[str, Sequence[Hashable]] | None = None,
+    bounds: Mapping[str, tuple[Real, Real]] | None = None,
+    schema: Schema | None = None,
+    epsilon: Real,
+    delta: Real = 0,
+    neighbours: Neighbours | str = "add_remove",
+    max_keys: int = 1,
+    key_share: Real = 0.5,
+    other: bool = False,
+    missing: bool = False,
+    ledger: LedgerLike | None = None,
+    noise: Noise | None = None,
+) -> Outcome[StatisticsTable]:
+    """Private counts and statistics of every group of a table: ``GroupBy(...).release(data)``.
+
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/keys/grouped.proof.md``), for all groups and
+    statistics together, and for which keys are shown.
+
+    Parameters
+    ----------
+    data : table
+        A frame, the path of a file, a DuckDB or a Spark table.
+    by : str or sequence of str
+        The key column, or several.
+    statistics, keys, bounds, schema, epsilon, delta, neighbours, max_keys, key_share, other, missing
+        As in ``GroupBy``.
+    ledger, noise
+        As in ``median``.
+
+    Returns
+    -------
+    Outcome
+        Its value is a ``StatisticsTable``; ``.value.frame`` is a frame of the library that the data came in.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import snugdp
+    >>> table = pl.DataFrame({"city": ["Oslo", "Rome"] * 500, "age": [40, 50] * 500})
+    >>> answer = snugdp.group_by(table, "city", epsilon=2, delta=1e-6).value
+    >>> answer["city"], answer.names
+    (('Oslo', 'Rome'), ('city', 'count', 'count_error'))
+    """
+    return GroupBy(
+        by=by,
+        statistics=statistics,
+        keys=keys,
+        bounds=bounds,
+        schema=schema,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        max_keys=max_keys,
+        key_share=key_share,
+        other=other,
+        missing=missing,
+    ).release(data, ledger=ledger, noise=noise)

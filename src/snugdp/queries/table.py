@@ -1,0 +1,96 @@
+"""A released table of statistics: columns of plain values, as a frame of whichever library one likes."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Value: TypeAlias = str | int | float | bool | None
+Library: TypeAlias = Literal["polars", "pandas", "pyarrow"]
+_SHOWN = 12  # rows of a repr
+
+
+@dataclass(frozen=True)
+class StatisticsTable:
+    """Released statistics, a row for every key or every column.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The names of the columns.
+    columns : tuple of tuple
+        The columns, in the order of their names.
+    library : {"polars", "pandas", "pyarrow"}
+        The library of ``frame``.
+
+    Examples
+    --------
+    >>> StatisticsTable(("city", "count"), (("Oslo", "Rome"), (12.0, 30.5)))
+    city  count
+    Oslo     12
+    Rome   30.5
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[tuple[Value, ...], ...]
+    library: Library = "polars"
+
+    def __post_init__(self) -> None:
+        if len(self.names) != len(self.columns) or len({len(column) for column in self.columns}) > 1:
+            raise ValueError("a table has a name for every column, and columns of one length")
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+    def __getitem__(self, name: str) -> tuple[Value, ...]:
+        """A column by its name."""
+        if name not in self.names:
+            raise KeyError(f"there is no column {name!r}; there are {', '.join(self.names)}")
+        return self.columns[self.names.index(name)]
+
+    def to_dict(self) -> dict[str, list[Value]]:
+        """The columns by name."""
+        return {name: list(column) for name, column in zip(self.names, self.columns, strict=True)}
+
+    def to_polars(self) -> Any:
+        """A polars frame."""
+        import polars as pl
+
+        return pl.DataFrame([pl.Series(name, _even(held)) for name, held in self.to_dict().items()])
+
+    def to_pandas(self) -> Any:
+        """A pandas frame."""
+        pandas: Any = importlib.import_module("pandas")
+        return pandas.DataFrame({name: pandas.Series(_even(held)) for name, held in self.to_dict().items()})
+
+    def to_arrow(self) -> Any:
+        """A pyarrow table."""
+        arrow: Any = importlib.import_module("pyarrow")
+        return arrow.table({name: arrow.array(_even(held)) for name, held in self.to_dict().items()})
+
+    @property
+    def frame(self) -> Any:
+        """A frame of the library that the data came in; polars for files."""
+        return {"polars": self.to_polars, "pandas": self.to_pandas, "pyarrow": self.to_arrow}[self.library]()
+
+    def __repr__(self) -> str:
+        shown = [[name, *map(_written, held[:_SHOWN])] for name, held in self.to_dict().items()]
+        widths = [max(map(len, column)) for column in shown]
+        text = [isinstance(column[0], str) if column else False for column in self.columns]
+        lines = [
+            "  ".join(cell.ljust(w) if left else cell.rjust(w) for cell, w, left in zip(row, widths, text, strict=True))
+            for row in zip(*shown, strict=True)
+        ]
+        more = [f"... {len(self) - _SHOWN} more rows"] if len(self) > _SHOWN else []
+        return "\n".join(line.rstrip() for line in [*lines, *more])
+
+
+def _even(values: list[Value]) -> list[Value]:
+    """Values that a column can hold: as they are, or as text where some are text and some are not."""
+    kinds = {str if isinstance(value, str) else float for value in values if value is not None}
+    return [None if value is None else str(value) for value in values] if len(kinds) > 1 else values
+
+
+def _written(value: Value) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
