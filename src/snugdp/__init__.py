@@ -35,8 +35,19 @@ if TYPE_CHECKING:
     from snugdp.noise import Exact, Simulation
     from snugdp.propose.plan import Plan
     from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
+    from snugdp.queries.extremes import Maximum, Minimum, maximum, minimum
     from snugdp.queries.labels import Mode, Vote, mode, vote
-    from snugdp.queries.robust import Median, Quantile, TrimmedMean, median, quantile, trimmed_mean
+    from snugdp.queries.quantiles import (
+        InterquartileRange,
+        Median,
+        Quantile,
+        Quantiles,
+        interquartile_range,
+        median,
+        quantile,
+        quantiles,
+    )
+    from snugdp.queries.robust import TrimmedMean, trimmed_mean
     from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
     from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Number, Schema
 
@@ -56,14 +67,17 @@ __all__ = [
     "EstimatedBounds",
     "Exact",
     "Guarantee",
+    "InterquartileRange",
     "KeyConflictError",
     "Ledger",
     "LedgerError",
     "LedgerWriteError",
     "LinearRegression",
     "LogisticRegression",
+    "Maximum",
     "Median",
     "MemoryLedger",
+    "Minimum",
     "Mode",
     "Neighbours",
     "NotPrivate",
@@ -76,6 +90,7 @@ __all__ = [
     "PoissonRegression",
     "PrivateAlgorithm",
     "Quantile",
+    "Quantiles",
     "Receipt",
     "Refused",
     "RelationMismatchError",
@@ -94,12 +109,16 @@ __all__ = [
     "from_distance",
     "from_statistics",
     "from_upper_bound",
+    "interquartile_range",
     "load",
+    "maximum",
     "median",
+    "minimum",
     "mode",
     "pate",
     "private_bounds",
     "quantile",
+    "quantiles",
     "save",
     "select",
     "trimmed_mean",
@@ -121,7 +140,10 @@ _NAMES = {  # where public names live; those of estimators are in their own tabl
     "snugdp.mechanisms.selection.select": "Selected Selection select",
     "snugdp.queries.bounds": "Bounds EstimatedBounds private_bounds",
     "snugdp.queries.labels": "Mode Vote mode vote",
-    "snugdp.queries.robust": "Median Quantile TrimmedMean median quantile trimmed_mean",
+    "snugdp.queries.extremes": "Maximum Minimum maximum minimum",
+    "snugdp.queries.quantiles": "InterquartileRange Median Quantile Quantiles interquartile_range median "
+    "quantile quantiles",
+    "snugdp.queries.robust": "TrimmedMean trimmed_mean",
 }
 _ROOMS = frozenset(
     {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}
