@@ -30,9 +30,20 @@ if TYPE_CHECKING:
     from snugdp.noise import Exact, Simulation
     from snugdp.propose.plan import Plan
     from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
+    from snugdp.queries.extremes import Maximum, Minimum, maximum, minimum
     from snugdp.queries.groups import GroupBy, group_by
     from snugdp.queries.labels import Mode, Vote, mode, vote
-    from snugdp.queries.robust import Median, Quantile, TrimmedMean, median, quantile, trimmed_mean
+    from snugdp.queries.quantiles import (
+        InterquartileRange,
+        Median,
+        Quantile,
+        Quantiles,
+        interquartile_range,
+        median,
+        quantile,
+        quantiles,
+    )
+    from snugdp.queries.robust import TrimmedMean, trimmed_mean
     from snugdp.queries.table import StatisticsTable
     from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
     from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Number, Schema
@@ -52,12 +63,15 @@ __all__ = [
     "Exact",
     "GroupBy",
     "Guarantee",
+    "InterquartileRange",
     "KeyConflictError",
     "Ledger",
     "LedgerError",
     "LedgerWriteError",
+    "Maximum",
     "Median",
     "MemoryLedger",
+    "Minimum",
     "Mode",
     "Neighbours",
     "NotPrivate",
@@ -68,6 +82,7 @@ __all__ = [
     "Plan",
     "PrivateAlgorithm",
     "Quantile",
+    "Quantiles",
     "Receipt",
     "Refused",
     "RelationMismatchError",
@@ -86,12 +101,16 @@ __all__ = [
     "from_statistics",
     "from_upper_bound",
     "group_by",
+    "interquartile_range",
     "load",
+    "maximum",
     "median",
+    "minimum",
     "mode",
     "pate",
     "private_bounds",
     "quantile",
+    "quantiles",
     "save",
     "select",
     "trimmed_mean",
@@ -116,7 +135,10 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.queries.groups": "GroupBy group_by",
     "snugdp.queries.table": "StatisticsTable",
     "snugdp.queries.labels": "Mode Vote mode vote",
-    "snugdp.queries.robust": "Median Quantile TrimmedMean median quantile trimmed_mean",
+    "snugdp.queries.extremes": "Maximum Minimum maximum minimum",
+    "snugdp.queries.quantiles": "InterquartileRange Median Quantile Quantiles interquartile_range median "
+    "quantile quantiles",
+    "snugdp.queries.robust": "TrimmedMean trimmed_mean",
 }
 _ROOMS = frozenset(
     {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}

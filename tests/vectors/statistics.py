@@ -16,10 +16,10 @@ from snugdp.mechanisms.order_statistics.rank_draw import (
     Points,
     RankDraw,
     RankTarget,
-    ValueCounts,
     levels_of,
 )
 from snugdp.mechanisms.order_statistics.several import halvings
+from snugdp.tables.passes.value_counts import ValueCounts
 
 Rows = list[int]
 

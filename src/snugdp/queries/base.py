@@ -23,17 +23,9 @@ Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
 
-_WORDS = (
-    "categories",
-    "candidates",
-    "columns",
-    "law",
-    "neighbours",
-    "by",
-    "keys",
-    "statistics",
-    "schema",
-)  # all other parameters are numbers
+_WORDS = frozenset(  # all other parameters are numbers
+    "by candidates categories column columns keys law method neighbours schema statistics".split()
+)
 
 
 @dataclass(frozen=True, kw_only=True)

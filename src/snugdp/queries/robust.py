@@ -1,4 +1,7 @@
-"""Median, quantile and trimmed mean by propose–test–release. Proofs: ``mechanisms/order_statistics/*.proof.md``."""
+"""Median, quantile and trimmed mean by propose–test–release. Proofs: ``mechanisms/order_statistics/*.proof.md``.
+
+Medians and quantiles are asked for in ``queries/quantiles.py``, which also draws them without a proposal.
+"""
 
 from __future__ import annotations
 
@@ -189,25 +192,10 @@ class RobustQuery(Query[float]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Median(RobustQuery):
-    """The lower median of a column, with a plan before the release.
+class TestedMedian(RobustQuery):
+    """The lower median of a column: ``Median`` with ``method="test"``."""
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, beta, rows, step, test_share, missing
-        As in ``median``.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> query = snugdp.Median(bounds=(0, 120), epsilon=1, delta=1e-6)
-    >>> query.plan().cost.fits(snugdp.Budget(1, 1e-6))
-    True
-    >>> query.release([30 + i % 20 for i in range(2000)]).refused
-    False
-    """
+    __test__ = False  # it is none of pytest's
 
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
     name = "Median"
@@ -216,7 +204,7 @@ class Median(RobustQuery):
 
     @property
     def _theorem(self) -> Theorem:
-        return self.theorem if self._budget.neighbours is Neighbours.ADD_REMOVE else Quantile.theorem
+        return self.theorem if self._budget.neighbours is Neighbours.ADD_REMOVE else TestedQuantile.theorem
 
     def _summary(self, rows: int | None) -> Summary:
         if self._budget.neighbours is Neighbours.REPLACE:
@@ -231,24 +219,10 @@ class Median(RobustQuery):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile(RobustQuery):
-    """The q-quantile of a column, the row of rank ceil(q n), with a plan before the release.
+class TestedQuantile(RobustQuery):
+    """The row of rank ceil(q n): ``Quantile`` with ``method="test"``."""
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, beta, rows, step, test_share, missing
-        As in ``quantile``.
-    neighbours : {"replace"}
-        The only relation with a proof.
-    q : Real
-        Which quantile, between 0 and 1.
-
-    Examples
-    --------
-    >>> query = Quantile(q=0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5)
-    >>> query.release([i % 60 for i in range(5000)]).refused
-    False
-    """
+    __test__ = False
 
     q: Real
     name = "Quantile"
@@ -316,115 +290,6 @@ def _rank_summary(grid: Grid, rank: int) -> Summary:
         1,
         grid.width,
     )
-
-
-def median(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    beta: Real | None = None,
-    rows: int | None = None,
-    step: Real = 0,
-    test_share: Real = 0.5,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
-    """The private median of one column: ``Median(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``order_statistics/median.proof.md``; for replace
-    ``order_statistics/quantile.proof.md``), whether it ends in a release or in a refusal.
-
-    Parameters
-    ----------
-    data : array-like
-        The column.
-    bounds : (Real, Real)
-        Public bounds on the values of the column; required.
-    epsilon : Real
-        Privacy budget.
-    delta : Real, default=0
-        Failure probability.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
-    beta : Real, optional
-        The proposal: how far one row may move the answer. By default it is derived from public quantities.
-    rows : int, optional
-        The number of rows ("replace"), or a public guess of it ("add_remove"), which the default proposal uses.
-    step : Real, default=0
-        The public spacing of the values, such as 1 for whole years; the default proposal is at least one step.
-    test_share : Real, default=0.5
-        The share of epsilon that pays for the test.
-    missing : Real, optional
-        What missing and invalid entries count as; the lower bound by default.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
-        outcome still states its ``cost``.
-    noise : Noise, optional
-        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> ages = [30 + i % 20 for i in range(2000)]
-    >>> snugdp.median(ages, bounds=(0, 120), epsilon=1, delta=1e-6).refused
-    False
-    """
-    return Median._answer(locals())
-
-
-def quantile(
-    data: object,
-    q: Real,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "replace",
-    beta: Real | None = None,
-    rows: int | None = None,
-    step: Real = 0,
-    test_share: Real = 0.5,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
-    """The private q-quantile of one column: ``Quantile(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``order_statistics/quantile.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like
-        The column.
-    q : Real
-        Which quantile, between 0 and 1.
-    neighbours : {"replace"}
-        Which data sets count as neighbours.
-    bounds, epsilon, delta, beta, rows, step, test_share, missing, ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> waits = [i % 60 for i in range(5000)]
-    >>> snugdp.quantile(waits, 0.9, bounds=(0, 60), epsilon=1, delta=1e-6, beta=5).refused
-    False
-    """
-    return Quantile._answer(locals())
 
 
 def trimmed_mean(

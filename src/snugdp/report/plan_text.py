@@ -13,7 +13,7 @@ from snugdp.propose.plan import Plan, Step, StepNoise
 
 MAX_NAMED = 6  # coefficients whose noise is listed one by one
 _LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace", "optimal": "the optimal"}
-_UNITS = {"": "", "rows": " rows", "votes": " votes", "row": " times what one row can add"}
+_UNITS = {"": "", "rows": " rows", "ranks": " ranks", "votes": " votes", "row": " times what one row can add"}
 _OFTEN = {0.95: "in 19 of 20 cases", 0.9: "in 9 of 10 cases"}
 _ROUTES = {"stop": "a random number of runs", "compose": "every proposal once"}
 
@@ -23,6 +23,7 @@ STEPS = {
     "value": "add {law} noise",
     "bounded-value": "no test needed: add {law} noise for the whole range",
     "stable-value": "as it is: no neighbour has another value",
+    "rank": "draw a point by its rank: one e-th as likely for every {scale} off",
     "largest-count": "the largest count after {law} noise of scale {scale}",
     "two-edges": "two of {edges} edges, {law} noise of scale {scale} on each",
     "smallest-eigenvalue": "smallest eigenvalue of X'X + {law} noise of {scale}, less {margin}: a lower bound",
@@ -111,6 +112,11 @@ NOTES = {
     "tighter bounds",
     "beta-from-bounds": "beta was taken from the bounds alone; rows=..., a public guess, makes a better one for large "
     "tables",
+    "ranks-off": "in 19 of 20 cases every answer is off by at most {ranks} ranks, if rows lie about evenly around it",
+    "ranks-off-at-most": "in 19 of 20 cases the answer is off by at most {ranks} ranks, if rows lie about evenly "
+    "around it, and by at most {most} whatever they are",
+    "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where all rows near the '
+    "answer are equal, and beta=0 is passed",
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
     "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
     "rows-needed": "and the next edge inwards would leave more than that share outside; this needs {rows} rows or more",

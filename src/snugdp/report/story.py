@@ -32,7 +32,7 @@ _DELTA = Fraction(1, 10**6)  # where a Gaussian cost without a budget is told
 _HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
 
 
-class Share(NamedTuple):
+class StepShare(NamedTuple):
     """A step of the plan: what it does, what is added up, and what it would cost alone at the delta of the whole."""
 
     id: str
@@ -58,7 +58,7 @@ class Story:
     whom: Unit
     theorem: Theorem | None
     what: str
-    shares: tuple[Share, ...]
+    shares: tuple[StepShare, ...]
     test_failure: Fraction | None  # of the steps that test; None if there are none
     forecast: tuple[str, ...]  # in words, but for what is said for numbers of rows
     expected: tuple[FitForecast, ...]  # that
@@ -221,10 +221,10 @@ def _planned(plan: Plan | None, delta: Fraction) -> dict[str, Any]:
     }
 
 
-def _share(step: Step, delta: Fraction) -> Share:
+def _share(step: Step, delta: Fraction) -> StepShare:
     cost = step.cost
     free = cost == Cost(neighbours=cost.neighbours)
-    return Share(
+    return StepShare(
         step.id, step_label(step), step_words(step), cost, _alone(cost, delta), free, step.kind is StepKind.TEST
     )
 

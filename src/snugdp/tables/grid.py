@@ -1,4 +1,4 @@
-"""A public grid of powers of two on which one-dimensional data become exact integers."""
+"""Public grids on which one-dimensional data become exact integers: of powers of two, or of multiples of a step."""
 
 from __future__ import annotations
 
@@ -79,6 +79,10 @@ class Grid:
                 cells[start : start + _BLOCK] = block
         return cells
 
+    def cells(self, values: NDArray[np.float64], missing: int | None) -> NDArray[np.int64]:
+        """As ``integers``; without ``missing``, what is not a number is left out."""
+        return self.integers(values, missing) if missing is not None else self.integers(_known(values), self.lower)
+
     def nearest(self, value: Real, name: str) -> int:
         """The cell of a public number inside the bounds."""
         cell = round(rational(value, name) / self.unit)
@@ -89,6 +93,64 @@ class Grid:
     def number(self, cells: int | Fraction) -> float:
         """Back to the user's units, clipped to the bounds."""
         return float(min(max(Fraction(cells), Fraction(self.lower)), Fraction(self.upper)) * self.unit)
+
+
+@dataclass(frozen=True)
+class StepGrid:
+    """Multiples of a public step between public bounds: cell k is the number k times the step."""
+
+    unit: Fraction
+    lower: int
+    upper: int
+
+    @classmethod
+    def between(cls, bounds: tuple[Real, Real] | None, step: Real) -> StepGrid:
+        """The grid for public bounds and a public spacing of the values.
+
+        >>> StepGrid.between((0, 120), 1)
+        StepGrid(unit=Fraction(1, 1), lower=0, upper=120)
+        """
+        (low, high), unit = _bounds(bounds), rational(step, "step")
+        if unit <= 0:
+            raise ValueError("the step must be greater than 0; leave it out where values have no public spacing")
+        grid = cls(unit, math.ceil(low / unit), math.floor(high / unit))
+        if grid.width < 1:
+            raise ValueError("there must be at least two multiples of the step between the bounds")
+        if max(abs(grid.lower), abs(grid.upper)) > 1 << _BITS:
+            raise ValueError("the step is too small for these bounds: leave it out, and the finest grid is used")
+        return grid
+
+    @property
+    def width(self) -> int:
+        """The length of the interval, in cells."""
+        return self.upper - self.lower
+
+    def cells(self, values: NDArray[np.float64], missing: int | None) -> NDArray[np.int64]:
+        """Row by row: the nearest multiple, clipped to the bounds; what is not a number becomes ``missing``, if given.
+
+        Without ``missing`` it is left out.
+        """
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            scaled = np.rint((_known(values) if missing is None else values) / float(self.unit))
+            np.copyto(scaled, float(self.lower if missing is None else missing), where=np.isnan(scaled))
+            return np.fmin(np.fmax(scaled, self.lower), self.upper).astype(np.int64)
+
+    def nearest(self, value: Real, name: str) -> int:
+        """The cell of a public number inside the bounds."""
+        cell = round(rational(value, name) / self.unit)
+        if not self.lower <= cell <= self.upper:
+            raise ValueError(f"{name} must lie within the bounds")
+        return cell
+
+    def number(self, cells: int | Fraction) -> float:
+        """Back to the user's units, clipped to the bounds."""
+        return float(min(max(Fraction(cells), Fraction(self.lower)), Fraction(self.upper)) * self.unit)
+
+
+def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Those that are numbers."""
+    there = ~np.isnan(values)
+    return values if there.all() else values[there]
 
 
 def _bounds(bounds: tuple[Real, Real] | None) -> tuple[Fraction, Fraction]:

@@ -25,7 +25,6 @@ from snugdp.mechanisms.order_statistics.rank_draw import (
     RankDraw,
     RankTarget,
     Side,
-    ValueCounts,
     levels_of,
     range_of,
 )
@@ -33,6 +32,7 @@ from snugdp.noise import Noise
 from snugdp.noise.exact.weighted import Groups, masses
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.value_counts import ValueCounts
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 POINTS = 5  # of the small universe: 0 to 4, where rows are on 0 to 4

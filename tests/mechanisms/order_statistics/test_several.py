@@ -16,7 +16,7 @@ from snugdp import Budget, Exact, Simulation
 from snugdp.accounting.bounded_range import mu_squared
 from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.order_statistics import several
-from snugdp.mechanisms.order_statistics.rank_draw import BaseMeasure, Points, ValueCounts
+from snugdp.mechanisms.order_statistics.rank_draw import BaseMeasure, Points
 from snugdp.mechanisms.order_statistics.several import SeveralQuantiles, halvings
 from snugdp.noise import Noise
 from snugdp.noise.exact.weighted import masses
@@ -24,6 +24,7 @@ from snugdp.noise.recording import Replay, Witness
 from snugdp.noise.requests import Request, Scattering, WeightedChoice
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.value_counts import ValueCounts
 from tests.mechanisms.order_statistics.test_rank_draw import ADD, REPLACE, neighbours, tables
 
 QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))

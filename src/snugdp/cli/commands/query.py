@@ -145,7 +145,7 @@ def median(
 
     Example: snugdp query median people.parquet -c age --lower 0 --upper 120 --epsilon 0.5 --ledger people.ledger
     """
-    from snugdp.queries.robust import Median
+    from snugdp.queries.quantiles import Median
 
     asked.release(choices, "median", Median, delta=delta, step=step, neighbours=neighbours)
 
@@ -165,7 +165,7 @@ def quantile(
 
     Example: snugdp query quantile people.parquet -c income --q 0.9 --lower 0 --upper 500000 --epsilon 0.5 --beta 500
     """
-    from snugdp.queries.robust import Quantile
+    from snugdp.queries.quantiles import Quantile
 
     asked.release(choices, "quantile", Quantile, q=q, delta=delta, step=step, neighbours=neighbours)
 

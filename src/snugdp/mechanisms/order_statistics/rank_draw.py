@@ -20,8 +20,8 @@ from snugdp.noise import Noise
 from snugdp.noise.exact.weighted import Groups, joined
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
-from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.value_counts import ValueCounts
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -30,18 +30,10 @@ MAX_DENOMINATOR = 10**6  # of a quantile: so that all levels are numbers of 64 b
 _REACH = 90  # levels so far behind the best, times the rate, are left to the sampler's second look
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ValueCounts(PrivateState):
-    """Values in ascending order, each once, and how often each occurs: what one pass over a table keeps."""
-
-    values: Integers
-    counts: Integers
-
-
 Cells: TypeAlias = Integers | ValueCounts
 
 
-_EMPTY = ValueCounts(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+_EMPTY = ValueCounts.of(np.empty(0, dtype=np.int64))
 
 
 class Side(enum.Enum):
@@ -256,15 +248,15 @@ def levels_of(cells: Cells, target: RankTarget, ends: tuple[int, int]) -> tuple[
     >>> levels_of(np.array([5, 1, 1]), RankTarget.quantile(Fraction(1, 2)), (0, 6))
     (array([0, 1, 2, 5, 6]), array([1, 1, 3, 1, 1]), array([3, 0, 1, 1, 3]))
     """
-    tally = _tally(cells)
-    return _runs(tally, 0, int(tally.counts.sum()), target, ends)
+    tally = cells if isinstance(cells, ValueCounts) else ValueCounts.of(cells)
+    return _runs(tally, 0, tally.rows, target, ends)
 
 
 def _groups(cells: Cells, target: RankTarget, points: Points, rate: Fraction) -> Groups:
-    rows = len(cells) if isinstance(cells, np.ndarray) else int(cells.counts.sum())
+    rows = len(cells) if isinstance(cells, np.ndarray) else cells.rows
     lower, upper = points.lower, points.upper
     tally, under = _between(cells, *target.near(rate, rows)) if rows else (_EMPTY, 0)  # 1
-    upto = under + int(tally.counts.sum())
+    upto = under + tally.rows
     low, high = int(tally.values[0]) if under else lower, int(tally.values[-1]) if upto < rows else upper
     found = points.weighted(*_runs(tally, under, rows, target, (low, high)))  # 2, 3
     if (low, high) == (lower, upper):
@@ -296,10 +288,6 @@ def _between(cells: Cells, start: int, stop: int) -> tuple[ValueCounts, int]:
     counts[0] += below
     counts[-1] += int(np.count_nonzero(apart[stop:] == values[-1]))
     return ValueCounts(values, counts), start - below
-
-
-def _tally(cells: Cells) -> ValueCounts:
-    return cells if isinstance(cells, ValueCounts) else ValueCounts(*np.unique(cells, return_counts=True))
 
 
 def _runs(

@@ -156,7 +156,7 @@ class SeveralQuantiles:
         return replace(self.points, lower=lower, upper=upper + (1 << _DIGITS) - 1, anchor=centre)
 
     def _with_digits(self, cells: Cells, noise: Noise) -> Integers:
-        rows = cells if isinstance(cells, np.ndarray) else np.repeat(cells.values, cells.counts)
+        rows = cells if isinstance(cells, np.ndarray) else cells.cells()
         return (rows >> self._spare << _DIGITS) + noise.scatter(len(rows), 1 << _DIGITS)  # 2
 
     def _coarse(self, point: int) -> int:

@@ -1,0 +1,201 @@
+"""Lower and upper ends of one column. Proof: ``mechanisms/order_statistics/rank_draw.proof.md``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from snugdp.core.guarantee import Neighbours
+from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.mechanisms.order_statistics.rank_draw import RankTarget
+from snugdp.noise import Noise
+from snugdp.numerics.rationals import Real
+from snugdp.queries.ranks import SingleRank
+
+_RARELY = 200  # the empty part is hit once in so many cases
+_EMPTY = 1 << 14  # so many times as wide as the gap at its edge may the empty part of the bounds be
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extreme(SingleRank):
+    """A point beyond which about so many rows lie.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, column, neighbours, step, missing
+        As in ``minimum``.
+    beyond : int, optional
+        How many rows are to lie beyond the answer. By default so many that noise hardly ever finds the empty part.
+    """
+
+    beyond: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.beyond is not None and (isinstance(self.beyond, bool) or not isinstance(self.beyond, int)):
+            raise TypeError("beyond, a number of rows, must be a whole number")
+        if self.beyond is not None and not 0 <= self.beyond < 1 << 40:
+            raise ValueError("beyond, a number of rows, must be at least 0 and below 2**40")
+        super().__post_init__()
+
+    @property
+    def _rows(self) -> int:
+        """So many rows beyond the answer."""
+        if self.beyond is not None:
+            return self.beyond
+        empty = math.log(min(self._grid.width + 1, _EMPTY)) + math.log(_RARELY)
+        return math.ceil(2 * empty / float(self._budget.epsilon))
+
+    def _proposal(self) -> dict[str, float | Fraction]:
+        return {"rows beyond": float(self._rows)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minimum(Extreme):
+    """A lower end of a column, below which only a few rows lie, with a plan before the release.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, column, neighbours, step, missing, beyond
+        As in ``minimum``.
+
+    Examples
+    --------
+    >>> query = Minimum(bounds=(0, 120), step=1, epsilon=1)
+    >>> 18 <= query.release([18 + i % 50 for i in range(5000)]).value <= 21
+    True
+    """
+
+    name = "Minimum"
+
+    @property
+    def _target(self) -> RankTarget:
+        return RankTarget.from_bottom(self._rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maximum(Extreme):
+    """An upper end of a column, above which only a few rows lie, with a plan before the release.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, column, neighbours, step, missing, beyond
+        As in ``minimum``.
+
+    Examples
+    --------
+    >>> query = Maximum(bounds=(0, 120), step=1, epsilon=1)
+    >>> 64 <= query.release([18 + i % 50 for i in range(5000)]).value <= 67
+    True
+    """
+
+    name = "Maximum"
+
+    @property
+    def _target(self) -> RankTarget:
+        return RankTarget.from_top(self._rows)
+
+
+def minimum(
+    data: object,
+    *,
+    bounds: tuple[Real, Real] | None = None,
+    column: str | None = None,
+    epsilon: Real,
+    delta: Real = 0,
+    neighbours: Neighbours | str = "add_remove",
+    beyond: int | None = None,
+    step: Real = 0,
+    missing: Real | None = None,
+    ledger: LedgerLike | None = None,
+    noise: Noise | None = None,
+) -> Outcome[float]:
+    """A private lower end of one column: ``Minimum(...).release(data)``.
+
+    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``).
+
+    Parameters
+    ----------
+    data : array-like or table
+        The column; with ``column``, a table.
+    beyond : int, optional
+        About how many rows lie below the answer: the smallest value itself belongs to one person. By default so many
+        that noise hardly ever finds the empty part of the bounds.
+    bounds, column, epsilon, delta, neighbours, step, missing, ledger, noise
+        As in ``median``; there is no test, and nothing is refused.
+
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> ages = [18 + i % 50 for i in range(5000)]
+    >>> 18 <= snugdp.minimum(ages, bounds=(0, 120), step=1, epsilon=1).value <= 21
+    True
+    """
+    return Minimum(
+        bounds=bounds,
+        column=column,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        beyond=beyond,
+        step=step,
+        missing=missing,
+    ).release(data, ledger=ledger, noise=noise)
+
+
+def maximum(
+    data: object,
+    *,
+    bounds: tuple[Real, Real] | None = None,
+    column: str | None = None,
+    epsilon: Real,
+    delta: Real = 0,
+    neighbours: Neighbours | str = "add_remove",
+    beyond: int | None = None,
+    step: Real = 0,
+    missing: Real | None = None,
+    ledger: LedgerLike | None = None,
+    noise: Noise | None = None,
+) -> Outcome[float]:
+    """A private upper end of one column: ``Maximum(...).release(data)``.
+
+    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``).
+
+    Parameters
+    ----------
+    data : array-like or table
+        The column; with ``column``, a table.
+    beyond : int, optional
+        About how many rows lie above the answer, as in ``minimum``.
+    bounds, column, epsilon, delta, neighbours, step, missing, ledger, noise
+        As in ``median``; there is no test, and nothing is refused.
+
+
+    Returns
+    -------
+    Outcome
+        ``Released`` with the value; ``NotPrivate`` after a rehearsal.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> ages = [18 + i % 50 for i in range(5000)]
+    >>> 64 <= snugdp.maximum(ages, bounds=(0, 120), step=1, epsilon=1).value <= 67
+    True
+    """
+    return Maximum(
+        bounds=bounds,
+        column=column,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        beyond=beyond,
+        step=step,
+        missing=missing,
+    ).release(data, ledger=ledger, noise=noise)

@@ -1,0 +1,125 @@
+"""One pass over a column: its values on a public grid, each once, and how often each occurs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
+from snugdp.tables.grid import Grid, StepGrid
+from snugdp.tables.schema.scaling import floats
+from snugdp.tables.schema.schema import Number, Schema
+
+Integers = NDArray[np.int64]
+_HEADER = b"value-counts/1\n"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ValueCounts(PrivateState):
+    """Values in ascending order, each once, and how often each occurs."""
+
+    values: Integers
+    counts: Integers
+
+    @classmethod
+    def of(cls, cells: Integers) -> ValueCounts:
+        """Of cells in any order."""
+        return cls(*np.unique(cells, return_counts=True))
+
+    @property
+    def rows(self) -> int:
+        """How many cells there are."""
+        return int(self.counts.sum())
+
+    def cells(self) -> Integers:
+        """All cells again, in ascending order."""
+        return np.repeat(self.values, self.counts)
+
+    def merge(self, other: ValueCounts) -> ValueCounts:
+        """Of both: whole numbers, so exact in any order."""
+        values, where = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
+        counts = np.zeros(len(values), dtype=np.int64)
+        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
+        return ValueCounts(values, counts)
+
+
+class GatheredCounts(PrivateState):
+    """Counts in the making: parts of growing size, so that merging many small ones takes little time in all."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, *parts: ValueCounts) -> None:
+        self._parts = list(parts)
+
+    def add(self, more: ValueCounts) -> GatheredCounts:
+        """More rows. A part is merged with those before it that are not larger than twice its size."""
+        while self._parts and len(self._parts[-1].values) <= 2 * len(more.values):
+            more = self._parts.pop().merge(more)
+        self._parts.append(more)
+        return self
+
+    def total(self) -> ValueCounts:
+        """All rows."""
+        found = ValueCounts.of(np.empty(0, dtype=np.int64))
+        for part in reversed(self._parts):
+            found = part.merge(found)
+        return found
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """The cells of one column on a public grid.
+
+    ``missing``: the cell of rows that are missing or invalid; without it they are left out. The image of a row depends
+    on that row alone.
+
+    >>> import pandas as pd
+    >>> work = ColumnCells("age", StepGrid.between((0, 120), 1))
+    >>> frame = nw.from_native(pd.DataFrame({"age": [30, 31, 30, None]}), eager_only=True)
+    >>> work.fold(work.empty(), frame).total().counts
+    array([2, 1])
+    """
+
+    column: str
+    grid: Grid | StepGrid
+    missing: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
+    def schema(self) -> Schema:
+        """The type that the column must have. Its bounds are those of the grid."""
+        return Schema({self.column: Number(-1, 1)}, intercept=False)
+
+    def empty(self) -> GatheredCounts:
+        """No rows."""
+        return GatheredCounts()
+
+    def fold(self, state: GatheredCounts, frame: nw.DataFrame[Any]) -> GatheredCounts:
+        """Some more rows."""
+        cells = self.grid.cells(floats(frame.get_column(self.column)), self.missing)
+        return state.add(ValueCounts.of(cells))
+
+    def merge(self, one: GatheredCounts, other: GatheredCounts) -> GatheredCounts:
+        """Both parts."""
+        return one.add(other.total())
+
+    def pack(self, state: GatheredCounts) -> bytes:
+        """All values and counts; how many bytes that are tells how many values there are."""
+        found = state.total()
+        return sealed(_HEADER + np.stack([found.values, found.counts]).astype("<i8").tobytes())
+
+    def unpack(self, packed: bytes) -> GatheredCounts:
+        """What was packed."""
+        body = unsealed(packed)
+        if not body.startswith(_HEADER) or (len(body) - len(_HEADER)) % 16:
+            raise ValueError("these bytes are not counts of values")
+        values, counts = np.frombuffer(body[len(_HEADER) :], dtype="<i8").reshape(2, -1).astype(np.int64)
+        return GatheredCounts(ValueCounts(values, counts))
