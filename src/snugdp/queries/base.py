@@ -23,9 +23,8 @@ Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
 
-_WORDS = frozenset(  # all other parameters are numbers
-    "by candidates categories column columns keys law method neighbours schema statistics".split()
-)
+_NAMES = ("by", "candidates", "categories", "column", "columns", "keys")
+_WORDS = (*_NAMES, "law", "method", "neighbours", "schema", "statistics")  # all other parameters are numbers
 
 
 @dataclass(frozen=True, kw_only=True)
