@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections import Counter
@@ -40,3 +41,9 @@ def _shuffle(items: list[pytest.Item], order: Random) -> None:
     for part in parts:
         order.shuffle(part)
     items[:] = [item for part in parts for item in part]
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: collections of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()

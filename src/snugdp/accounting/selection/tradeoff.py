@@ -320,6 +320,18 @@ def of_cost_one_way(cost: Parts, sticks: int | None = None) -> Base:
     )
 
 
+def float_of_cost(cost: Parts, *, one_way: bool = False) -> Base:
+    """``of_cost``, or ``of_cost_one_way``, in floats where a run is Gaussian but for a failure: nothing is promised."""
+    if cost.epsilon or cost.variation or cost.atoms or not cost.mu_squared:
+        return of_cost_one_way(cost) if one_way else of_cost(cost)
+    failure = float(cost.delta)
+    base = float_gaussian(math.sqrt(cost.mu_squared), failure)
+    if not (one_way and failure):
+        return base
+    factors, bounds = base.curves[0].ahead
+    return Base((TradeoffCurve((factors, bounds), hull(factors, np.minimum(bounds + (factors - 1) * failure, 1.0))),))
+
+
 def of_pair(p: Sequence[Real], q: Sequence[Real]) -> Base:
     """A run with finitely many outcomes and these two laws on neighbouring data sets; both orders."""
     first, second = _normal(p), _normal(q)
