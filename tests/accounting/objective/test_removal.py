@@ -85,7 +85,7 @@ def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
     rng = np.random.default_rng(100 + len(kind))
     for epsilon, delta in GOALS:
         m, kappa, _ = limits(epsilon, delta)
-        for _ in range(often(4, 7)):
+        for _ in range(often(2, 7)):
             one, other = random_pair(rng, kind, m, kappa)
             for p, q in ((other, one), (one, other)):
                 assert deltas(p, q, [epsilon], 150)[0] <= delta * LEEWAY
@@ -96,7 +96,7 @@ def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
 def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
     """At every epsilon, also below zero, the removal alone: without the help of the other direction."""
     rng = np.random.default_rng(200 + len(kind))
-    for _ in range(often(3, 5)):
+    for _ in range(often(2, 5)):
         m, kappa = float(rng.uniform(0.03, 2.5)), float(np.exp(rng.uniform(-4, 2)))
         atom = removal_only(Fraction(m) ** 2, Fraction(kappa))
         one, other = random_pair(rng, kind, m, kappa)
