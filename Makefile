@@ -24,8 +24,9 @@ lint: .venv/dev.stamp  ## ruff
 types: .venv/dev.stamp  ## mypy --strict
 	$(BIN)/mypy
 
+# Each module is compiled once, and not again in every process: beside the sources nothing is written.
 unit: .venv/dev.stamp  ## the tests alone
-	$(BIN)/pytest -q -n 2 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.venv/bytecode $(BIN)/pytest -q -n 2 --dist worksteal
 
 slow: .venv/dev.stamp  ## mutants, self-audit, site, wheel, browser, repeated kills: the second half of .ci/run
 	SNUGDP_EFFORT=slow $(BIN)/pytest -q -n 2 --dist worksteal -m '(slow or repeated) and not nightly'

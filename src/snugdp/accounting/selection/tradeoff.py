@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Protocol
 
@@ -70,7 +70,11 @@ def gaussian(mu: Real, failure: Real = 0) -> Base:
     >>> float(gaussian("0.1").curves[0].ahead[1][0])  # the total variation distance, 2 Phi(mu/2) - 1
     0.039877611676...
     """
-    size, lost = nonnegative(mu, "mu"), probability(failure, "failure")
+    return _gaussian(nonnegative(mu, "mu"), probability(failure, "failure"))
+
+
+@lru_cache(maxsize=32)
+def _gaussian(size: Fraction, lost: Fraction) -> Base:
     if size == 0:
         sticks = np.array([1.0]), np.array([float_up(lost)])
     else:
@@ -79,6 +83,8 @@ def gaussian(mu: Real, failure: Real = 0) -> Base:
             exact, rest = balls.ball(size), balls.ball(lost)
             bounds = [up(gaussian_stick(exact, arb(a)) + rest) for a in factors.tolist()]
         sticks = hull(factors, np.array(bounds))
+    for part in sticks:
+        part.flags.writeable = False  # it is given to others too
     return Base((TradeoffCurve(sticks, sticks),), size, lost)
 
 
