@@ -6,6 +6,7 @@ import importlib.metadata
 from pathlib import Path
 
 import polars as pl
+import pytest
 from typer.testing import CliRunner
 
 import snugdp
@@ -17,6 +18,7 @@ def test_version() -> None:
     assert importlib.metadata.version("snugdp") == snugdp.__version__
 
 
+@pytest.mark.slow
 def test_bench_noise_prints_ratios() -> None:
     result = CliRunner().invoke(app, ["bench", "noise", "--repeats", "1"])
     assert result.exit_code == 0, result.output

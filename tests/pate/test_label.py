@@ -142,7 +142,9 @@ def test_forms_agree() -> None:
 
 @repeated
 @pytest.mark.parametrize("teachers", [1, 2, 3, 40])
-@pytest.mark.parametrize(("turn", "budget"), enumerate([("0.01", "1e-9"), ("1", "0.3"), ("5", "0.05"), ("30", "1e-5")]))
+@pytest.mark.parametrize(
+    ("turn", "budget"), list(enumerate([("0.01", "1e-9"), ("1", "0.3"), ("5", "0.05"), ("30", "1e-5")]))
+)
 def test_odd_sizes_end_in_a_plan_or_in_words(teachers: int, turn: int, budget: tuple[str, str]) -> None:
     every: tuple[dict[str, Any], ...] = (
         {},

@@ -115,10 +115,11 @@ def test_huber_is_not_of_class_t() -> None:
     assert largest(epsilon, empty.tau / empty.sigma, 1 / empty.ridge, "huber") > 10 * delta
 
 
+@repeated
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_two_coefficients_by_quadrature(kind: str) -> None:
     rng, epsilon, delta = np.random.default_rng(3), 1.0, 1e-3
-    for case in range(3):
+    for case in range(often(1, 3)):
         kappa = 0.4
         m = linear.calibrate_general(epsilon, delta, [kappa]) if kind == "huber" else linear.calibrate(epsilon, delta)
         X, y = rng.standard_normal((3, 2)), rng.standard_normal(3)

@@ -96,7 +96,7 @@ def violations(test: SharpDistance, setting: Setting) -> tuple[float, set[int]]:
     epsilon, delta = float(test.budget.epsilon), float(test.budget.delta)
     totals = (teachers - 1, teachers)  # one may abstain
     single = sorted(votes for total in totals for votes in histograms(total, classes))
-    shuffled = np.random.default_rng(5).permutation(len(single) ** queries)[: most // often(2, 1)]
+    shuffled = np.random.default_rng(5).permutation(len(single) ** queries)[:most]
     of_sorted = cache(lambda votes: (d := test.distance(np.array(votes)), float(test.table.at(d))))
     worst, seen = 0.0, set()
     for code in shuffled.tolist():
