@@ -35,8 +35,24 @@ if TYPE_CHECKING:
     from snugdp.noise import Exact, Simulation
     from snugdp.propose.plan import Plan
     from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
+    from snugdp.queries.estimate import Estimate
     from snugdp.queries.labels import Mode, Vote, mode, vote
     from snugdp.queries.robust import Median, Quantile, TrimmedMean, median, quantile, trimmed_mean
+    from snugdp.queries.statistics.counts import Count, Sum
+    from snugdp.queries.statistics.functions import (
+        correlation,
+        count,
+        covariance,
+        histogram,
+        mean,
+        proportion,
+        standard_deviation,
+        sum,
+        variance,
+    )
+    from snugdp.queries.statistics.histogram import Histogram, HistogramCounts
+    from snugdp.queries.statistics.moments import Mean, Proportion, StandardDeviation, Variance
+    from snugdp.queries.statistics.pairs import Correlation, Covariance
     from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
     from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Number, Schema
 
@@ -52,16 +68,23 @@ __all__ = [
     "BudgetExceededError",
     "Category",
     "Coefficients",
+    "Correlation",
     "Cost",
+    "Count",
+    "Covariance",
+    "Estimate",
     "EstimatedBounds",
     "Exact",
     "Guarantee",
+    "Histogram",
+    "HistogramCounts",
     "KeyConflictError",
     "Ledger",
     "LedgerError",
     "LedgerWriteError",
     "LinearRegression",
     "LogisticRegression",
+    "Mean",
     "Median",
     "MemoryLedger",
     "Mode",
@@ -75,6 +98,7 @@ __all__ = [
     "Plan",
     "PoissonRegression",
     "PrivateAlgorithm",
+    "Proportion",
     "Quantile",
     "Receipt",
     "Refused",
@@ -86,23 +110,35 @@ __all__ = [
     "Simulation",
     "SparseLinearRegression",
     "SparseLogisticRegression",
+    "StandardDeviation",
     "Statistic",
+    "Sum",
     "TamperedLedgerError",
     "TrimmedMean",
+    "Variance",
     "Vote",
     "calibrated",
+    "correlation",
+    "count",
+    "covariance",
     "from_distance",
     "from_statistics",
     "from_upper_bound",
+    "histogram",
     "load",
+    "mean",
     "median",
     "mode",
     "pate",
     "private_bounds",
+    "proportion",
     "quantile",
     "save",
     "select",
+    "standard_deviation",
+    "sum",
     "trimmed_mean",
+    "variance",
     "vote",
 ]
 
@@ -120,6 +156,13 @@ _NAMES = {  # where public names live; those of estimators are in their own tabl
     "snugdp.recipe": "PrivateAlgorithm calibrated from_distance from_statistics from_upper_bound",
     "snugdp.mechanisms.selection.select": "Selected Selection select",
     "snugdp.queries.bounds": "Bounds EstimatedBounds private_bounds",
+    "snugdp.queries.estimate": "Estimate",
+    "snugdp.queries.statistics.counts": "Count Sum",
+    "snugdp.queries.statistics.functions": "correlation count covariance histogram mean proportion standard_deviation "
+    "sum variance",
+    "snugdp.queries.statistics.histogram": "Histogram HistogramCounts",
+    "snugdp.queries.statistics.moments": "Mean Proportion StandardDeviation Variance",
+    "snugdp.queries.statistics.pairs": "Correlation Covariance",
     "snugdp.queries.labels": "Mode Vote mode vote",
     "snugdp.queries.robust": "Median Quantile TrimmedMean median quantile trimmed_mean",
 }

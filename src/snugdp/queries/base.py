@@ -23,7 +23,16 @@ Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
 
-_WORDS = ("categories", "candidates", "columns", "law", "neighbours")  # all other parameters are numbers
+_WORDS = (
+    "categories",
+    "candidates",
+    "clip",
+    "column",
+    "columns",
+    "law",
+    "neighbours",
+    "values",
+)  # all other parameters are numbers
 
 
 @dataclass(frozen=True, kw_only=True)
