@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.cli.groups import group_by
 from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
@@ -227,6 +228,9 @@ def vote(
 
     given: dict[str, Any] = {"epsilon": asked.epsilon, "delta": delta, "neighbours": neighbours}
     asked.release(choices, "vote", lambda labels: Vote(candidates=labels, **given))
+
+
+app.command("group-by")(group_by)
 
 
 @releasing
