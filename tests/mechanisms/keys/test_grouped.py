@@ -17,7 +17,7 @@ from snugdp.mechanisms.keys.moments import GroupMoments, Power
 from snugdp.noise import DiscreteLaplace, Gaussian
 from snugdp.noise.recording import Witness, private_inputs
 from snugdp.propose.share import Share
-from snugdp.tables.passes.groups import UNIT
+from snugdp.tables.passes.groups import BITS, UNIT
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 ROWS = [(key, value) for key in ("a", "b", None) for value in (0.0, 1.0, 2.0, 7.5, 10.0, None)]
@@ -88,7 +88,7 @@ def test_the_moves_of_all_cells(power: Power, pure: bool) -> None:
             np.int64
         )
     )
-    cells = np.stack([np.ones_like(t), t, (t * t) >> 30])
+    cells = np.stack([np.ones_like(t), t, (t * t) >> BITS])
     rows = np.array(noise._basis.rows, dtype=np.int64)
     values = (rows @ cells).astype(np.float64)
     scales = np.array([float(law.scale if isinstance(law, DiscreteLaplace) else law.sigma) for law in noise.laws])
