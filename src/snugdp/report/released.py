@@ -13,6 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from snugdp.queries.bounds import EstimatedBounds
+from snugdp.queries.table import StatisticsTable
 from snugdp.report.curves import bar, interval
 from snugdp.report.words import apart, near, number
 
@@ -81,8 +82,26 @@ def table_of(
         return ReportTable(
             "Bounds", tuple(Line(name, f"{low} to {high}") for name, (low, high) in ends.items()), _BOUNDS
         )
+    if isinstance(value, StatisticsTable):
+        return _statistics(value)
     lines = tuple(Line(name or "value", text) for name, text in facts(value))
     return ReportTable("Answer", lines, _EXACT if exact else "")
+
+
+def _statistics(table: StatisticsTable) -> ReportTable:
+    """A line for every number of a table that has an error beside it, named by what has none."""
+    held = {name: column[:MAX_LINES] for name, column in table.to_dict().items()}
+    noisy = [name for name in held if f"{name}_error" in held]
+    labels = [held[name] for name in held if name not in noisy and name.removesuffix("_error") not in noisy]
+    lines = [
+        _line(
+            f"{', '.join(map(str, label))}: {name}", float(str(held[name][row])), float(str(held[f"{name}_error"][row]))
+        )
+        for row, label in enumerate(zip(*labels, strict=True))
+        for name in noisy
+    ]
+    note = f"{len(table) - MAX_LINES:,} more rows are not shown here." if len(table) > MAX_LINES else ""
+    return ReportTable("Answer", tuple(lines[:MAX_LINES]), note)
 
 
 _BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They may stand in a schema."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.cli.groups import group_by
 from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
@@ -217,6 +218,9 @@ def vote(
     from snugdp.queries.labels import Vote
 
     asked.release(choices, "vote", Vote, "candidates", delta=delta, neighbours=neighbours)
+
+
+app.command("group-by")(group_by)
 
 
 @releasing
