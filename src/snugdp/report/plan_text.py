@@ -118,12 +118,13 @@ NOTES = {
     "beta-from-bounds": "beta was taken from the bounds alone; rows=..., a public guess, makes a better one for large "
     "tables",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
-    "answer has its own interval",
+    "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
-    "bounds cost little; with fewer they are not. Whether it pays cannot be known before; clip=None is better if the "
-    "bounds are tight",
+    "bounds cost little; with fewer they are not. Whether it pays cannot be known before: with tight bounds clip=None "
+    "is better. What is clipped away is not in the interval",
     "clip-surely": "numbers are clipped where hardly any lie beyond, so loose bounds cost little; this needs {rows} "
-    "rows. Whether it pays cannot be known before; clip=None is better if the bounds are tight",
+    "rows. Whether it pays cannot be known before: with tight bounds clip=None is better. What is clipped away is not "
+    "in the interval",
     "clip-needs-rows": "not clipped: that pays from about {rows} rows on",
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
     "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
@@ -144,7 +145,6 @@ _FORMATS: Mapping[tuple[str, str], str] = {
     ("without-a-test", "share"): ".1%",
     ("without-a-test", "scale"): ".4g",
     ("rows-beyond", "share"): ".4g",
-    ("error-with-rows", "rows"): ",",
     ("components-found", "rows"): ".4g",
 }
 _ERRORS = {
