@@ -104,9 +104,9 @@ def _told(value: Any) -> tuple[str, dict[str, Any]]:
         pairs = [*zip(map(_cell, value.cells), value.counts, strict=True), *beside.items()]
         lines = [f"  {cell}: {count:,}" for cell, count in pairs if count is not None]
         shown = {"cells": value.cells, "counts": value.counts, "error": value.error, **beside}
-        return "\n".join([f"counts, each within {value.error:,.3g} in 19 of 20 cases", *lines]), shown
+        return "\n".join([f"counts, with noise below {value.error:,.3g} in 19 of 20 cases", *lines]), shown
     shown = {name: getattr(value, name) for name in ("value", "error", "lower", "upper", "count")}
-    return f"{value.value:,.6g}, within {value.error:,.3g} in 19 of 20 cases", shown
+    return f"{value.value:,.6g}, with noise below {value.error:,.3g} in 19 of 20 cases", shown
 
 
 def _cell(cell: Any) -> str:

@@ -80,7 +80,7 @@ def table_of(
         return ReportTable("Answer", (_line("value", float(value), error),), note)
     if isinstance(value, Estimate):
         rows = () if value.count is None else (Line("rows, about", number(value.count, 4)),)
-        return ReportTable("Answer", (_line("value", value.value, value.error), *rows), _NOISE)
+        return ReportTable("Answer", (_line("value", value.value, value.error), *rows), f"{_NOISE} {_CLIPPED}")
     if isinstance(value, HistogramCounts):
         return _histogram(value)
     if isinstance(value, EstimatedBounds):
@@ -105,6 +105,7 @@ def _cell(cell: Any) -> str:
 
 
 _NOISE = "The interval covers the answer without noise in 19 of 20 cases."
+_CLIPPED = "Where numbers are clipped in private, as the plan says, what was clipped away is not in it."
 _BESIDE = ("below", "above", "other", "missing")
 _BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They may stand in a schema."
 _EXACT = "This is the answer itself, without noise: the test has shown that no single row changes it."
