@@ -124,12 +124,13 @@ NOTES = {
     "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where all rows near the '
     "answer are equal, and beta=0 is passed",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
-    "answer has its own interval",
+    "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
-    "bounds cost little; with fewer they are not. Whether it pays cannot be known before; clip=None is better if the "
-    "bounds are tight",
+    "bounds cost little; with fewer they are not. Whether it pays cannot be known before: with tight bounds clip=None "
+    "is better. What is clipped away is not in the interval",
     "clip-surely": "numbers are clipped where hardly any lie beyond, so loose bounds cost little; this needs {rows} "
-    "rows. Whether it pays cannot be known before; clip=None is better if the bounds are tight",
+    "rows. Whether it pays cannot be known before: with tight bounds clip=None is better. What is clipped away is not "
+    "in the interval",
     "clip-needs-rows": "not clipped: that pays from about {rows} rows on",
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
     "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
@@ -154,7 +155,6 @@ _FORMATS: Mapping[tuple[str, str], str] = {
     ("without-a-test", "share"): ".1%",
     ("without-a-test", "scale"): ".4g",
     ("rows-beyond", "share"): ".4g",
-    ("error-with-rows", "rows"): ",",
     ("components-found", "rows"): ".4g",
 }
 _ERRORS = {

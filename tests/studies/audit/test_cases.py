@@ -34,6 +34,8 @@ NOT_MECHANISMS = {
     "load",  # reads and writes what was released
     "save",
     "EstimatedBounds",  # what bounds release
+    "Estimate",  # what statistics release
+    "HistogramCounts",
     "NotPrivateWarning",
     "NotReleased",
     "Outcome",
@@ -77,6 +79,9 @@ PROOFS = {
     "mechanisms/order_statistics/quantile": "quantile",
     "mechanisms/objective/scale": "linear: objective, private scale",
     "mechanisms/objective/softmax": "logistic: softmax",
+    "mechanisms/statistics/joint": "count",
+    "mechanisms/statistics/moments": "variance",
+    "mechanisms/statistics/clipping": "mean, clip auto",
     "mechanisms/support/sparse": "sparse linear: gumbel",
     "mechanisms/objective/spread": "logistic: auto",
     "mechanisms/order_statistics/stable": "median",
@@ -99,9 +104,6 @@ NO_CASE = {
     "mechanisms/teachers/renyi": "a test that studies compare with: no release goes through it",
     "mechanisms/order_statistics/rank_draw": "no query releases through it yet",
     "mechanisms/order_statistics/several": "no query releases through it yet",
-    "mechanisms/statistics/joint": "no query yet",
-    "mechanisms/statistics/moments": "no query yet",
-    "mechanisms/statistics/clipping": "no query yet",
 }
 
 
