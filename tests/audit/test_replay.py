@@ -9,7 +9,7 @@ import pytest
 
 import snugdp
 from snugdp.audit.finding import Case
-from snugdp.audit.replay import losses, path, realised
+from snugdp.audit.replay import losses, path, realised_by
 from snugdp.core.guarantee import Cost
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
@@ -77,7 +77,7 @@ def test_more_draws_than_before_are_another_walk() -> None:
 
 
 def test_what_is_realised_is_exact() -> None:
-    found = realised(case(checked_sum(0), Cost(mu=1, epsilon=1)), ONE, TWO, 1)
+    found = realised_by(path(case(checked_sum(0), Cost(mu=1, epsilon=1)), ONE, TWO, 1))
     assert found.mu_squared == 1
     assert found.epsilon == Fraction(1)
     assert found.other == ()

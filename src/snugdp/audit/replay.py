@@ -121,11 +121,6 @@ def losses(  # noqa: PLR0917  as in ``path``
     return np.array([one.loss for one in paths(case, first, second, runs, seed, shrink)])
 
 
-def realised(case: Case[Data], first: Data, second: Data, seed: int = 0) -> Realised:
-    """What one run on the first gives away against the second, part by part, in exact numbers."""
-    return realised_by(path(case, first, second, seed))
-
-
 def realised_by(run: Path) -> Realised:
     """The parts of a run."""
     steps = tuple(part(one, two) for one, two in run.pairs)
