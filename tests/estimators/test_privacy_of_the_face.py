@@ -86,7 +86,7 @@ def test_no_cell_raises_or_warns(strange: Any) -> None:
     targets[5] = strange
     model = LinearRegression(method="adassp", x_norm=10, y_bound=10, noise=Simulation(0))
     frame = pd.DataFrame({"a": array[:, 0], "b": array[:, 1]})
-    plain, seeded = np.zeros((12, 2)), {"noise": Simulation(0)}
+    plain, seeded = np.zeros((12, 2)), dict[str, Any](noise=Simulation(0))
     components = PCA(1, x_norm=10, **seeded).fit(plain)
     labels = LogisticRegression(method="objective", x_norm=10, classes=[0, 1], **seeded).fit(plain, [0] * 12)
     few = SparseLinearRegression(1, method="adassp", y_bound=10, **seeded).fit(plain, [0.0] * 12)
