@@ -38,17 +38,6 @@ def p_value(drawn: list[int], chance: Callable[[int], float], cells: int = 12) -
     return float(stats.chisquare(seen, want).pvalue)
 
 
-@pytest.mark.parametrize("noise", [Exact(), Simulation(3)], ids=lambda noise: type(noise).__name__)
-@pytest.mark.parametrize("name", LAWS)
-def test_the_law_and_no_other(noise: Noise, name: str) -> None:
-    law = LAWS[name]
-    drawn = [noise.stopping(law, 10**6) for _ in range(3000)]
-    assert p_value(drawn, lambda k: by_the_books(law, k)) > ALPHA
-    for other in LAWS.values():
-        if other is not law:
-            assert p_value(drawn, lambda k, other=other: by_the_books(other, k)) < 1e-3  # type: ignore[misc]
-
-
 @pytest.mark.parametrize("name", LAWS)
 def test_what_is_above_the_cut_is_no_run_at_all(name: str) -> None:
     law, noise = LAWS[name], Exact()
