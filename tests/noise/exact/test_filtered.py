@@ -17,9 +17,8 @@ from snugdp.noise.exact.refine import Bits, below, precision
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL, Shape, thresholds, whole_part
 from snugdp_studies.audit.laws import inside
 from snugdp_studies.audit.laws.inside import WIDE, again
-from snugdp_studies.audit.laws.samples import LawEffort, whole_p
+from snugdp_studies.audit.laws.samples import LIGHT, whole_p
 
-EFFORT = LawEffort(many=0.05, single=0.2, coin=0.4, slow=0.2)
 shapes = pytest.mark.parametrize("shape", [HALF_NORMAL, EXPONENTIAL], ids=["half-normal", "exponential"])
 rng = np.random.default_rng(20)
 
@@ -140,7 +139,7 @@ def test_the_same_bits_give_the_same_integers_whatever_the_margins(variance: str
 @pytest.mark.parametrize("part", inside.PARTS)
 def test_every_part_has_its_law(part: str) -> None:
     """As an audit sees it: single coins, margins so wide that balls decide, decisions that begin with three bits."""
-    assert [str(finding) for finding in inside.PARTS[part](EFFORT) if not finding.passed] == []
+    assert [str(finding) for finding in inside.PARTS[part](LIGHT) if not finding.passed] == []
 
 
 @pytest.mark.parametrize("margins", [Margins(), Margins(table=1 << 24, accept=2.0**-5, window=2.0**30)])
