@@ -14,10 +14,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from snugdp import LinearRegression, LogisticRegression, Number, Schema, Simulation, SparseLogisticRegression
+from snugdp import GLM, LinearRegression, LogisticRegression, Number, Schema, Simulation, SparseLogisticRegression
 from snugdp.estimators.inputs import target_of
 from snugdp.estimators.labels import labels_of
 from snugdp.tables.cells import cell as one
+from snugdp.tables.losses.losses import SoftHinge
 from snugdp.tables.schema.kinds import Boolean, Category
 from tests.tables.cells.loaders import LOADERS, load
 
@@ -150,6 +151,23 @@ def test_nothing_that_a_cell_does_raises_or_changes_others() -> None:
 
 X = np.random.default_rng(3).uniform(-0.5, 0.5, (40, 2))
 Y = (X[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("model", ["logistic", "sparse", "hinge"])
+@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
+def test_neighbours_give_the_same_fit_but_for_their_row(model: str, library: str) -> None:
+    """The odd row is all zeros with the first class's label: with the same noise, the fits must agree bit by bit."""
+    made: dict[str, Any] = {
+        "logistic": LogisticRegression(classes=[0, 1], x_norm=1, method="objective", noise=Simulation(5)),
+        "sparse": SparseLogisticRegression(1, classes=[0, 1], method="objective", noise=Simulation(5)),
+        "hinge": GLM(SoftHinge(0.5), classes=[0, 1], x_norm=1, method="objective", noise=Simulation(5)),
+    }
+    rows = np.vstack([X, np.zeros(2)])
+    odd = [*map(str, Y), "x"]
+    table = {"numpy": np.array, "pandas": pd.Series, "polars": pl.Series}[library]
+    columns: tuple[Any, ...] = ([*Y.tolist(), 0], odd, [*map(float, Y), 7.5])
+    coefficients = [made[model].fit(rows, table(y)).coef_.tolist() for y in columns]
+    assert coefficients[0] == coefficients[1] == coefficients[2]
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, SparseLogisticRegression])

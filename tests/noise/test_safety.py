@@ -1,8 +1,11 @@
 """Forks, threads, the precision that is shared, and where the random bits come from."""
 
 import ast
+import os
 import re
 import threading
+import time
+import warnings
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -17,10 +20,8 @@ from snugdp.audit.bounds import ALPHA
 from snugdp.audit.laws.goodness import two_samples_p
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gumbel, Laplace
 from snugdp.noise.exact import discrete, entropy
-from snugdp.noise.exact.refine import Bits, floor, precision, refine
+from snugdp.noise.exact.refine import Bits, below, floor, negative, precision, refine
 from snugdp.secrecy.secret import Secret
-from snugdp_studies.audit import freshness
-from snugdp_studies.audit.freshness import in_forks
 from tests.ledger.faults import in_threads
 
 ROOM = Path(snugdp.noise.__file__).parent
@@ -31,6 +32,35 @@ def draws() -> str:
     noise = Exact()
     one = noise.add(Secret(0), Gaussian(10**6), grid=-60)
     return f"{one} {noise.add_integers(Secret([0] * 9), Laplace(10**9))}"
+
+
+def in_child() -> str:
+    """The draws of a forked child, made in a thread of its own, or nothing if it hangs."""
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forking with threads
+        child = os.fork()
+    if child == 0:
+        worker = threading.Thread(target=lambda: os.write(write, draws().encode()))
+        worker.start()
+        worker.join()
+        os._exit(0)
+    os.close(write)
+    deadline = time.monotonic() + 20
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if time.monotonic() > deadline:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            break
+        time.sleep(0.005)
+    with os.fdopen(read, "rb") as pipe:
+        return pipe.read().decode()
+
+
+def test_forked_children_draw_differently() -> None:
+    seen = [draws(), *(in_child() for _ in range(4)), draws()]
+    assert len(set(seen)) == len(seen)
+    assert all(seen)
 
 
 def test_a_fork_while_another_thread_computes() -> None:
@@ -44,12 +74,12 @@ def test_a_fork_while_another_thread_computes() -> None:
     worker = threading.Thread(target=busy)
     worker.start()
     try:
-        seen = in_forks(lambda: freshness.in_threads(draws, 1)[0], 5)  # each child in a thread of its own
+        seen = [in_child() for _ in range(5)]
     finally:
         stop.set()
         worker.join()
     assert all(seen)
-    assert len(set(seen)) == 6
+    assert len(set(seen)) == 5
 
 
 def test_threads_share_the_precision_safely() -> None:
@@ -84,6 +114,23 @@ def test_refine_doubles_until_it_is_decided() -> None:
 
     assert refine(expression, floor, 64) == 0
     assert asked == [64, 128, 256, 512]
+
+
+@pytest.mark.parametrize("start", [1, 2, 3])
+def test_few_starting_bits_do_not_bend_a_coin(start: int) -> None:
+    third = Fraction(1, 3)
+
+    def coin() -> bool:
+        uniform = Bits()
+        return refine(lambda p: uniform.ball(p) - arb(1) / 3, negative, start)
+
+    heads = sum(coin() for _ in range(6000))
+    assert abs(heads / 6000 - float(third)) < 5.4 * float(third * (1 - third) / 6000) ** 0.5
+
+
+def test_below_is_a_coin_of_that_probability() -> None:
+    heads = sum(below(Bits(), lambda _: (-arb(1)).exp()) for _ in range(6000))
+    assert abs(heads / 6000 - np.exp(-1)) < 5.4 * (np.exp(-1) * (1 - np.exp(-1)) / 6000) ** 0.5
 
 
 def test_entropy_is_uniform_and_of_the_size_asked_for() -> None:
