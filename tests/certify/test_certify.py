@@ -1,4 +1,4 @@
-"""The three ways to build a test: what they cost, read and refuse. How often they fail is counted by the audit."""
+"""The three ways to build a test: failure probabilities are what they claim, and would be seen if they were not."""
 
 import math
 import sys
@@ -16,8 +16,15 @@ from snugdp.certify.smooth import SmoothBound, smooth_bound
 from snugdp.certify.statistics import Statistic, gaussian_bounds
 from snugdp.noise import tail
 from snugdp.secrecy.secret import PrivateComputationError, Secret
+from tests.effort import often, repeated
 
 RELATION = Neighbours.ADD_REMOVE
+RUNS = often(1500, 4000)
+
+
+def too_often(failures: int, probability: float) -> bool:
+    """More failures than a fair count shows once in a million."""
+    return failures > RUNS * probability + 5 * math.sqrt(RUNS * probability) + 5
 
 
 def distance_tests(delta: float) -> dict[str, DistanceTest[float]]:
@@ -63,6 +70,17 @@ def bounds(delta: float) -> Any:
     low = Statistic[Any]("rows", lambda d: d["rows"], 1, "lower", (0, 1e9))
     high = Statistic[Any]("norm", lambda d: d["norm"], 2.5, "upper", (0, 1e9))
     return gaussian_bounds((low, high), mu=0.8, delta=delta, neighbours=RELATION)
+
+
+@repeated
+def test_bounds_hold_but_for_their_failure_probability() -> None:
+    certifier, data, noise = bounds(0.2), Secret({"rows": 400, "norm": 30.0}), Simulation(11)
+    drawn = [certifier.certify(data, noise) for _ in range(RUNS)]
+    counted = {"rows": sum(b["rows"] > 400 for b in drawn), "norm": sum(b["norm"] < 30 for b in drawn)}
+    for name, failures in counted.items():
+        assert not too_often(failures, 0.1), name
+        assert failures > RUNS * 0.1 / 2, "the margin is wider than it needs to be"
+        assert too_often(2 * failures, 0.1), "twice the failures would be seen"
 
 
 def test_bounds_cost_their_gaussian_parts_and_failures() -> None:
@@ -136,8 +154,17 @@ def test_a_loss_that_fails_refuses() -> None:
     test = BoundTest(bounds(0.1), lambda b: 1 / 0, Fraction(1))
     with pytest.raises(PrivateComputationError, match="loss at the bounds"):
         test.passes(Secret({"rows": 1, "norm": 1}), Simulation(1))
-    unknown = BoundTest(bounds(0.1), lambda b: math.nan, Fraction(1))
-    assert not unknown.passes(Secret({"rows": 1, "norm": 1}), Simulation(5))
+
+
+@repeated
+def test_a_bound_test_passes_uncertified_data_rarely() -> None:
+    test = BoundTest(bounds(0.1), lambda b: 100 / max(b["rows"], 1e-9), Fraction(1, 4))
+    noise = Simulation(5)
+    bad = sum(test.passes(Secret({"rows": 399, "norm": 0.0}), noise) for _ in range(RUNS))
+    good = sum(test.passes(Secret({"rows": 420, "norm": 0.0}), noise) for _ in range(RUNS))
+    assert not too_often(bad, 0.05)
+    assert good > 0.99 * RUNS
+    assert not BoundTest(bounds(0.1), lambda b: math.nan, Fraction(1)).passes(Secret({"rows": 1, "norm": 1}), noise)
 
 
 def smooth(failure: float) -> SmoothBound[tuple[float, float]]:
@@ -154,6 +181,14 @@ def smooth(failure: float) -> SmoothBound[tuple[float, float]]:
         ceiling=10.0,
         neighbours=RELATION,
     )
+
+
+@repeated
+def test_the_smooth_bound_holds_but_for_its_failure_probability() -> None:
+    certifier, noise = smooth(0.2), Simulation(2)
+    for loss, scale in ((0.5, 0.01), (3.0, 2.0)):
+        failures = sum(certifier.certify(Secret((loss, scale)), noise) < loss for _ in range(RUNS // 4))
+        assert failures <= RUNS / 4 * 0.2 + 5 * math.sqrt(RUNS / 4 * 0.16)
 
 
 def test_the_smooth_bound_is_blurred_as_declared() -> None:

@@ -14,7 +14,9 @@ from snugdp.mechanisms.components.projector import (
     W0,
     Dual,
     GapCertificate,
+    PairTest,
     Projector,
+    SpectrumTest,
     sensitivity,
     sensitivity_above,
 )
@@ -176,6 +178,29 @@ def test_computed_projectors_obey_the_enlarged_bound(monkeypatch: pytest.MonkeyP
     assert KEPT == 5 * eigenvalues.ACCURACY
 
 
+def scattered(values: list[float], unit: int = 2**20) -> Secret[Any]:
+    return Secret(spectrum(cells(np.diag(values), unit), unit))
+
+
+@repeated
+def test_certificates_fail_as_rarely_as_claimed() -> None:
+    noise, failure = Simulation(11), Fraction(1, 5)
+    data = scattered([50.0, 30.0, 10.0, 5.0])
+    pair = PairTest(2, 4, Fraction(1, 4), failure)
+    whole = SpectrumTest(Rank.of("auto", 4), 4, Fraction(1, 4), failure)
+    draws = often(1000, 3000)
+    wrong = sum(pair.draw(data, Start(), noise).gap > 20 for _ in range(draws))
+    margin = 5 * math.sqrt(0.2 * 0.8 / draws)
+    assert 0.2 - margin - 0.02 < wrong / draws < 0.2 + margin
+    gaps, bad = {1: 20, 2: 20, 3: 5}, 0
+    for _ in range(draws):
+        tested = whole.draw(data, Start(), noise)
+        noisy = [Fraction(value) for value in tested.spectrum]
+        off = Fraction(tested.spectrum[tested.k - 1] - tested.spectrum[tested.k]) - Fraction(tested.gap)
+        bad += any(noisy[j - 1] - noisy[j] - off > gap for j, gap in gaps.items())
+    assert 0.02 < bad / draws < 0.2 + margin
+
+
 def test_the_norm_of_symmetric_noise_is_bounded() -> None:
     noise = Simulation(12)
     zeros = Secret([[0] * 6 for _ in range(6)])
@@ -189,6 +214,22 @@ def test_the_norm_of_symmetric_noise_is_bounded() -> None:
 def task(k: Any = 1, p: int = 3, **options: Any) -> Task:
     layout = MatrixSchema(tuple(f"x{i}" for i in range(p)), 1)
     return Task(layout, options.pop("budget", Budget(1, 1e-6)), Rank.of(k, p), **options)
+
+
+def test_the_gap_of_a_noisy_matrix_is_certified_as_rarely_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a failure of one in two: never certain to fail, and the bound is not trivial."""
+    monkeypatch.setattr("snugdp.mechanisms.components.projector.FAILURE", Fraction(1, 2))
+    one = task(budget=Budget(2, 0.5), rows=1)
+    dual, noise, unit = Dual(one), Simulation(13), one.unit
+    first = dual._shares[1]
+    exact = cells(np.diag([60.0, 20.0, 5.0]), unit)
+    wrong = 0
+    for _ in range(300):
+        noisy = symmetric(Secret(exact), Gaussian(Fraction(math.ceil(unit / math.sqrt(first)))), noise)
+        bound = dual.certified(noisy, 1)
+        wrong += bound > 40
+        assert bound > 40 - 6 * edge(3, 0.01) / math.sqrt(first)
+    assert wrong / 300 < 0.25
 
 
 def test_the_rule_decides_by_gap_and_spread() -> None:

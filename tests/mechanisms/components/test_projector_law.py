@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 
 from snugdp import Budget, MemoryLedger, NotPrivate, Released, Simulation
-from snugdp.mechanisms.components import base, crossing
+from snugdp.mechanisms.components import base, crossing, projector
 from snugdp.mechanisms.components.base import Components, ComponentsView, Rank, Task, noisy_block, noisy_crossing
 from snugdp.mechanisms.components.crossing import STAGES, AnalyzeGauss, Crossing, blocks_of, forecast_loss
 from snugdp.mechanisms.components.projector import Dual, Projector
@@ -22,11 +22,12 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
 from snugdp.tables.passes.scatter import Scatter
 from snugdp.tables.rows import Rows
+from tests.effort import often, repeated
 from tests.mechanisms.scripted import Scripted
 
 Array = Any
 P = 4
-LAYOUT = MatrixSchema(tuple(f"x{i}" for i in range(P)), 1)
+LAYOUT, PLANE = (MatrixSchema(tuple(f"x{i}" for i in range(p)), 1) for p in (P, 2))
 MAKERS: dict[str, Callable[[Task], Any]] = {
     "gauss": AnalyzeGauss,
     "crossing": Crossing,
@@ -36,8 +37,8 @@ MAKERS: dict[str, Callable[[Task], Any]] = {
 }
 
 
-def scatter(X: Array, moves: bool = False) -> Secret[Scatter]:
-    return Secret(Scatter(Rows(MatrixSource(X, LAYOUT), LAYOUT, progress=False), moves))
+def scatter(X: Array, moves: bool = False, layout: MatrixSchema = LAYOUT) -> Secret[Scatter]:
+    return Secret(Scatter(Rows(MatrixSource(X, layout), layout, progress=False), moves))
 
 
 def task(k: Any = 1, **options: Any) -> Task:
@@ -155,6 +156,36 @@ def test_a_block_moves_as_far_as_claimed_for_any_vectors() -> None:
                 assert moved_by(row, lambda data, noise, V=vectors: noisy_block(data, view, V, Fraction(1), noise)) <= 1  # type: ignore[misc]
 
 
+@repeated
+def test_the_noise_is_symmetric_with_half_the_variance_off_the_diagonal() -> None:
+    """End to end: the law of what Analyze Gauss releases on a table of no rows."""
+    method = AnalyzeGauss(task(P, rows=1))
+    sd = 1 / math.sqrt(method.plan().cost.mu_squared)
+    draws = []
+    for seed in range(often(400, 1000)):
+        noise = Scripted(seed=seed)
+        method.fit(scatter(np.zeros((0, P))), ReleaseContext(noise))
+        draws.append(np.concatenate([np.array(said, dtype=float) for said in noise.said]) / task().unit)
+    released = np.array(draws) / sd
+    assert np.abs(released.mean(axis=0)).max() < 0.15
+    deviations = released.std(axis=0)
+    assert np.abs(deviations[:P] - 1).max() < 0.1
+    assert np.abs(deviations[P:] - math.sqrt(0.5)).max() < 0.07
+
+
+@repeated
+def test_a_crossing_has_half_the_variance_of_a_matrix() -> None:
+    view, labels = ComponentsView(None, task().unit, P), blocks_of("subspace", P, 1)
+    found = [
+        noisy_crossing(scatter(np.zeros((0, P))), view, (np.eye(P), labels), Fraction(1), Simulation(s))
+        for s in range(often(400, 800))
+    ]
+    crossings = np.array([matrix[0, 1:] for matrix, _ in found])
+    assert found[0][1] == pytest.approx(0.5, rel=1e-6)
+    assert np.abs(crossings.std(axis=0) - 0.5).max() < 0.05
+    assert all((matrix[1:, 1:] == 0).all() for matrix, _ in found[:5])
+
+
 def test_the_stages_end_in_analyze_gauss_when_nothing_stands_out() -> None:
     X = table(np.random.default_rng(7), 30, lead=0.1)
     noise = Scripted(seed=1)
@@ -212,3 +243,64 @@ def test_a_released_centre_is_where_the_second_pass_begins() -> None:
     assert fit.start.count == pytest.approx(5000, abs=200)
     assert fit.trace < 100  # about the mean there is almost nothing left
     assert method.plan().theorem is crossing.GAUSS
+
+
+# --- an audit end to end: the hockey stick on the worst neighbours, false certificates included ---
+
+EPSILON, DELTA = 1.0, 0.2  # so large that a failing certificate is seen
+
+
+def loss(first: Scripted, second: Scripted) -> float:
+    """The logarithm of the ratio of densities of what was said, on the first table over the second."""
+    total = 0.0
+    for (mine, sigma), (yours, _), said in zip(first.seen, second.seen, first.said, strict=True):
+        answers = said if isinstance(said, list) else [said]
+        for a, b, c in zip(mine, yours, answers, strict=True):
+            total += float(((c - b) ** 2 - (c - a) ** 2) / (2 * sigma**2))
+    return total
+
+
+def hockey_stick(method: Any, X: Any, other: Any, draws: int = often(100, 200)) -> tuple[float, float]:
+    """An estimate of delta at epsilon from draws on the first table, and its standard error."""
+    here, there = scatter(X, layout=PLANE), scatter(other, layout=PLANE)
+    found = []
+    for seed in range(draws):
+        first = Scripted(seed=seed)
+        method.fit(here, ReleaseContext(first))
+        second = Scripted(first.said)
+        method.fit(there, ReleaseContext(second))
+        found.append(max(0.0, 1 - math.exp(EPSILON - loss(first, second))) if loss(first, second) > EPSILON else 0.0)
+    return float(np.mean(found)), float(np.std(found) / math.sqrt(draws))
+
+
+def neighbours() -> tuple[Any, Any]:
+    """All but no gap; one row more, and the leading direction is the other one."""
+    rows = np.vstack([np.tile(np.eye(2), (4, 1)), [[0.3, 0.0]]])
+    return rows, np.vstack([rows, [[0.0, 1.0]]])
+
+
+def plane() -> Task:
+    return Task(PLANE, Budget(EPSILON, DELTA), Rank.of(1, 2), rows=8)
+
+
+@repeated
+@pytest.mark.parametrize("make", [Projector, Dual, Crossing])
+def test_a_whole_fit_keeps_its_promise(make: Any) -> None:
+    X, other = neighbours()
+    delta, error = hockey_stick(make(plane()), X, other)
+    assert delta <= DELTA + 3 * error
+    assert delta > DELTA / 4  # a mechanism that says nothing would pass as well
+
+
+def test_a_test_without_a_margin_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projector, "margin", lambda sigma, failure: Fraction(0))
+    X, other = neighbours()
+    delta, error = hockey_stick(Projector(plane()), X, other, 200)
+    assert delta > DELTA + 5 * error
+
+
+def test_half_of_the_noise_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Task, "mu_squared", lambda self, failure: Fraction(4))
+    X, other = neighbours()
+    delta, error = hockey_stick(Crossing(plane()), X, other)
+    assert delta > DELTA + 5 * error

@@ -99,6 +99,17 @@ def test_streamed_tables_have_the_same_sums_as_tables_in_memory(tmp_path: Path) 
 # --- the law and its privacy ---
 
 
+def test_what_comes_out_has_the_law_of_the_theorem() -> None:
+    table = pd.DataFrame({"a": [1.0, -1.0, 0.5], "y": [1.0, 1.0, -1.0]})
+    run = GLMRun(LINE_DESIGN, Logistic(), Fraction(1, 2), Fraction(2))
+    law = Classifier([1.0, -1.0, -0.5], [0.0] * 3, "logistic", 1.0, 2.0, float(run.sigma))  # labels times rows
+    noise = Simulation(7)
+    tilts = np.array([law.tilt(float(run.draw(secret(table, LINE), noise)[0])) for _ in range(120)])
+    assert abs(tilts.mean()) < 0.3
+    assert 0.7 < (tilts**2).mean() < 1.4
+    assert abs(replace(law, sigma=law.sigma * 0.75).tilt(1.0)) > abs(law.tilt(1.0))
+
+
 def pairs(seed: int, kind: str) -> list[tuple[list[float], list[float], float, float]]:
     """Small rows that shift the minimiser, and one row that comes or goes."""
     rng, found = np.random.default_rng(seed), []

@@ -14,7 +14,7 @@ import pytest
 from flint import arb, fmpq
 from sklearn.linear_model import LogisticRegression
 
-from snugdp import Budget
+from snugdp import Budget, Simulation
 from snugdp.mechanisms.objective.adaptive import AdaptiveGLM, recommended
 from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss
@@ -125,6 +125,21 @@ def test_without_noise_it_is_the_minimiser_of_scikit_learn() -> None:
     found = np.array([float(v) for v in model.draw(secret(table), Exact())]).reshape(3, 3)
     true = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(X, np.rint(y))
     assert np.allclose(found, true.coef_, atol=5e-5)
+
+
+def test_what_comes_out_has_the_law_of_the_theorem() -> None:
+    """With two classes the difference of coefficients is a logistic model of rows that are sqrt(2) times as long."""
+    table = pd.DataFrame({"a": [1.0, -1.0, 0.5], "y": [1.0, 1.0, -1.0]})
+    model = SoftmaxModel(LINE_DESIGN, Softmax(2), Fraction(1, 2), Fraction(2))
+    rows = [math.sqrt(2), -math.sqrt(2), -math.sqrt(0.5)]  # times their labels
+    law = Classifier(rows, [0.0] * 3, "logistic", 1.0, 2.0, float(model.sigma))
+    noise = Simulation(5)
+    drawn = np.array([[float(v) for v in model.draw(secret(table, LINE), noise)] for _ in range(100)])
+    tilts = np.array([law.tilt(float(theta)) for theta in (drawn[:, 1] - drawn[:, 0]) / math.sqrt(2)])
+    assert abs(tilts.mean()) < 0.35
+    assert 0.65 < (tilts**2).mean() < 1.5
+    across = (drawn[:, 1] + drawn[:, 0]) / math.sqrt(2) * 2 / float(model.sigma)
+    assert 0.65 < (across**2).mean() < 1.5
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
 from snugdp import Budget, Exact, Neighbours, Simulation
 from snugdp.core.guarantee import Cost
@@ -96,6 +96,29 @@ def test_the_confident_form_on_all_neighbours(sigmas: tuple[int, int]) -> None:
 def test_a_threshold_for_free_would_be_found_out() -> None:
     law = lambda votes: confident_law(votes, 9, 2.5, 1)  # noqa: E731
     assert worst_excess(SINGLE, law, gaussian_cost(1, 9)) > 0.05
+
+
+def chi2_p(seen: NDArray[Any], chances: Floats) -> float:
+    return float(stats.chisquare(seen, chances * seen.sum()).pvalue)
+
+
+@sources
+def test_labels_have_their_law_and_no_other(noise: Noise) -> None:
+    votes, n = (9, 7, 2), 20_000
+    data = Secret(np.tile(votes, (n, 1)))
+    for sigma in (3, Fraction(12, 5), Fraction(15, 4)):
+        seen = np.bincount(NoisyLabels(Fraction(sigma)).draw(data, noise), minlength=3)
+        assert (chi2_p(seen, label_law(votes, 3)) > 1e-7) == (sigma == 3)
+
+
+@sources
+def test_confident_labels_have_their_law_and_no_other(noise: Noise) -> None:
+    votes, n = (9, 7, 2), 120_000
+    data = Secret(np.tile(votes, (n, 1)))
+    for scale, threshold in ((Fraction(1), 10), (Fraction(4, 5), 10), (Fraction(1), Fraction(21, 2))):
+        labels = ConfidentLabels(Fraction(3), Fraction(threshold), 4 * scale).draw(data, noise)
+        seen = np.bincount(np.where(labels == NO_ANSWER, 3, labels), minlength=4)
+        assert (chi2_p(seen, confident_law(votes, 3, 10, 4)) > 1e-7) == (scale == 1 and threshold == 10)
 
 
 @sources
