@@ -69,7 +69,7 @@ def test_the_law(noise: Noise, law: Finite) -> None:
     assert [key for key, _ in released] == list(range(n))
     seen = np.bincount([count - 20 - law.lowest for _, count in released], minlength=len(law.weights))
     right = [n * weight / law.total for weight in law.weights]
-    narrow = [n * weight / law.total for weight in (1e-6, 4, 9, 14, 6, 3, 1e-6)]
+    narrow = [n * weight / law.total for weight in (1, 2, 9, 17, 5, 1, 1)]
     assert cells_p(seen, np.array(right) / sum(right)) > ALPHA > cells_p(seen, np.array(narrow) / sum(narrow))
 
 
