@@ -26,7 +26,7 @@ from snugdp.tables.passes.statistics import LabelCounts, Measure, PowerSums, Tru
 from snugdp.tables.schema.kinds import Category
 
 _MANY = 10**9  # rows, where errors are compared: to first order
-_BITS = {1: 40, 2: 24}  # of the grid, by the degree
+_BITS = {1: 36, 2: 24}  # of the grid, by the degree
 
 
 @dataclass(frozen=True, kw_only=True)
