@@ -17,7 +17,7 @@ from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.queries.base import Query, Shown
 from snugdp.queries.estimate import Estimate
-from snugdp.queries.statistics.base import best, budget_shares, expected, row_guess, sums_of
+from snugdp.queries.statistics.base import best, budget_shares, expected, moment_grid, row_guess, sums_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -84,7 +84,7 @@ class PairStatistic(Query[Estimate]):
             raise ValueError(f"bounds are required: {_PAIR}")
         if not all(isinstance(each, tuple | list) for each in self.bounds):
             raise ValueError(f"bounds must be a pair of pairs: {_PAIR}")
-        return tuple(Grid.across(each, _BITS[self.degree]) for each in self.bounds)
+        return tuple(moment_grid(each, _BITS[self.degree]) for each in self.bounds)
 
     @cached_property
     def _mechanism(self) -> JointMoments:
