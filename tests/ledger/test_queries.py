@@ -52,6 +52,10 @@ def selection(ledger: Any) -> Outcome[Selected[float]]:
 
 QUERIES: dict[str, Callable[[Any], Outcome[Any]]] = {
     "median": lambda ledger: snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
+    "tested median": lambda ledger: snugdp.median(
+        AGES, bounds=(0, 100), epsilon=1, delta=1e-6, method="test", ledger=ledger
+    ),
+    "quantiles": lambda ledger: snugdp.quantiles(AGES, [0.2, 0.5, 0.9], bounds=(0, 100), epsilon=1, ledger=ledger),
     "quantile": lambda ledger: snugdp.quantile(AGES, 0.25, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
     "trimmed_mean": lambda ledger: snugdp.trimmed_mean(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
     "mode": lambda ledger: snugdp.mode(AGES, categories=[30, 31], epsilon=1, delta=1e-6, ledger=ledger),

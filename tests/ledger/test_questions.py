@@ -210,9 +210,32 @@ CASES: dict[str, Case] = {
     ),
     "quantile": Case(
         query(partial(snugdp.quantile, q=0.5)),
-        {"bounds": (-1, 1), "epsilon": 1, "delta": 1e-6, "beta": 0.5},
-        ({"q": 0.25}, {"bounds": (-1, 1.5)}, {"step": 0.25}),
+        {"bounds": (-1, 1), "epsilon": 1, "delta": 1e-6, "beta": 0.5, "neighbours": "replace"},
+        ({"q": 0.25}, {"bounds": (-1, 1.5)}, {"step": 0.25}, {"beta": None, "method": "exponential"}),
         table=False,
+    ),
+    "quantiles": Case(
+        query(partial(snugdp.quantiles, q=[0.25, 0.5, 0.75])),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"q": [0.25, 0.5]}, {"q": [0.5, 0.25, 0.75]}, {"bounds": (-1, 1.5)}, {"step": 0.25}, {"missing": 0}),
+        table=False,
+    ),
+    "interquartile_range": Case(
+        query(snugdp.interquartile_range),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"bounds": (-1, 1.5)}, {"step": 0.25}),
+        table=False,
+    ),
+    "minimum": Case(
+        query(snugdp.minimum),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"beyond": 3}, {"bounds": (-1, 1.5)}, {"step": 0.25}),
+        table=False,
+    ),
+    "maximum": Case(
+        query(partial(snugdp.maximum, column="a")),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"beyond": 3}, {"column": "b"}, {"bounds": (-1, 1.5)}),
     ),
     "trimmed_mean": Case(
         query(snugdp.trimmed_mean),
@@ -546,7 +569,7 @@ def test_keys_know_our_classes_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> 
         case.charged()
     assert len(seen) > len(CASES)
     assert not [text for text in seen if "snugdp." in text]
-    for own in ("linear-regression/1", "pca/1", "budget/1", "median/1", "statistic/1", "smooth-bound/1"):
+    for own in ("linear-regression/1", "pca/1", "budget/1", "median/2", "statistic/1", "smooth-bound/1"):
         assert any(f'"{own}"' in text for text in seen), own
 
 

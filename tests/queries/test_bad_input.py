@@ -65,10 +65,64 @@ def refused_before_charging(call: Callable[[MemoryLedger], Any], error: type[Exc
 @pytest.mark.parametrize("query", ["median", "quantile", "trimmed_mean"])
 def test_bad_parameters(query: str, changes: dict[str, Any], message: str) -> None:
     function = getattr(snugdp, query)
-    extra = {"q": 0.5} if query == "quantile" else {}
-    refused_before_charging(
-        lambda ledger: function(ROWS, **extra, **{**GOOD, **changes}, ledger=ledger), ValueError, message
-    )
+    extra = {"q": 0.5, "neighbours": "replace"} if query == "quantile" else {}
+    given = {**extra, **GOOD, **changes}
+    refused_before_charging(lambda ledger: function(ROWS, **given, ledger=ledger), ValueError, message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"epsilon": 0}, ValueError, "epsilon"),
+        ({"delta": 2}, ValueError, "delta"),
+        ({"bounds": (10, 0)}, ValueError, "lower bound must be less"),
+        ({"bounds": None}, ValueError, "bounds are required"),
+        ({"neighbours": "swap"}, ValueError, "neighbours"),
+        ({"missing": 11}, ValueError, "missing"),
+        ({"step": -1}, ValueError, "step"),
+        ({"step": 11}, ValueError, "two multiples"),
+        ({"step": 1e-30}, ValueError, "too small"),
+        ({"step": "often"}, ValueError, "step"),
+        ({"column": 3}, TypeError, "column"),
+    ],
+)
+@pytest.mark.parametrize("query", ["median", "quantile", "quantiles", "interquartile_range", "minimum", "maximum"])
+def test_bad_parameters_of_draws(query: str, changes: dict[str, Any], error: type[Exception], message: str) -> None:
+    extra = {"quantile": {"q": 0.5}, "quantiles": {"q": [0.1, 0.2, 0.5]}}.get(query, {})
+    given = {**GOOD, **extra, **changes}
+    refused_before_charging(lambda ledger: getattr(snugdp, query)(ROWS, **given, ledger=ledger), error, message)
+
+
+@pytest.mark.parametrize(
+    ("query", "changes", "message"),
+    [
+        ("median", {"method": "guess"}, "method"),
+        ("median", {"method": "exponential", "beta": 1}, "beta"),
+        ("median", {"method": "test", "column": "age"}, "by itself"),
+        ("quantile", {"q": 0.5, "beta": 1}, 'neighbours="replace"'),
+        ("quantile", {"q": 0.5, "method": "test"}, 'neighbours="replace"'),
+        ("quantile", {"q": 0}, "minimum"),
+        ("quantile", {"q": 1}, "maximum"),
+        ("quantile", {"q": -0.5}, "between 0 and 1"),
+        ("quantile", {"q": "1e-9"}, "millionth"),
+        ("quantiles", {"q": []}, "list of quantiles"),
+        ("quantiles", {"q": "0.5"}, "list of quantiles"),
+        ("quantiles", {"q": 0.5}, "list of quantiles"),
+        ("quantiles", {"q": [0.5, 1]}, "maximum"),
+        ("quantiles", {"q": [0.5, "x"]}, "q must be"),
+        ("maximum", {"beyond": -1}, "beyond"),
+        ("maximum", {"beyond": 1 << 41}, "beyond"),
+    ],
+)
+def test_bad_questions(query: str, changes: dict[str, Any], message: str) -> None:
+    given = {**GOOD, **changes}
+    refused_before_charging(lambda ledger: getattr(snugdp, query)(ROWS, **given, ledger=ledger), ValueError, message)
+
+
+def test_beyond_is_a_whole_number() -> None:
+    for beyond in (2.5, True, "3"):
+        with pytest.raises(TypeError, match="beyond"):
+            snugdp.Minimum(bounds=(0, 10), epsilon=1, beyond=beyond)  # type: ignore[arg-type]
 
 
 def test_parameters_of_one_query() -> None:
@@ -76,15 +130,11 @@ def test_parameters_of_one_query() -> None:
     refused_before_charging(
         lambda ledger: snugdp.trimmed_mean(ROWS, trim=0.5, **GOOD, ledger=ledger), ValueError, "trim"
     )
-    for query in (snugdp.quantile, snugdp.trimmed_mean):
-        extra = {"q": 0.5} if query is snugdp.quantile else {}
-        refused_before_charging(
-            lambda ledger, query=query, extra=extra: query(
-                ROWS, **extra, **GOOD, neighbours="add_remove", ledger=ledger
-            ),  # type: ignore[misc]
-            ValueError,
-            "proved for",
-        )
+    refused_before_charging(
+        lambda ledger: snugdp.trimmed_mean(ROWS, **GOOD, neighbours="add_remove", ledger=ledger),
+        ValueError,
+        "proved for",
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,8 +188,12 @@ def test_strange_rows_never_raise_warn_or_log(strange: Any, where: int, caplog: 
                 np.array([*rows, None], dtype=object)[:-1],
                 pd.Series(rows, dtype=object),
             ):
-                outcome = snugdp.median(data, **GOOD, neighbours=relation, noise=Simulation(0))
-                assert outcome.value is None or 0 <= outcome.value <= 10
+                for method in ("exponential", "test"):
+                    outcome = snugdp.median(data, **GOOD, neighbours=relation, method=method, noise=Simulation(0))  # type: ignore[arg-type]
+                    assert outcome.value is None or 0 <= outcome.value <= 10
+                some = snugdp.quantiles(data, [0.1, 0.5, 0.9], **GOOD, neighbours=relation, noise=Simulation(0))
+                assert some.value is not None
+                assert all(0 <= value <= 10 for value in some.value)
                 snugdp.mode(
                     data,
                     categories=[1.0, 2.0],

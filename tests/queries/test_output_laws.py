@@ -123,7 +123,14 @@ NUMBERS: dict[str, tuple[Callable[[Rows, Witness], Any], str]] = {
         (
             "quantile",
             lambda rows, noise, b=beta: snugdp.quantile(
-                list(rows), 0.7, bounds=(0, 4), epsilon=EPSILON, delta=DELTA, beta=b, noise=noise
+                list(rows),
+                0.7,
+                bounds=(0, 4),
+                epsilon=EPSILON,
+                delta=DELTA,
+                beta=b,
+                neighbours="replace",
+                noise=noise,
             ),
             "replace",
         ),

@@ -22,10 +22,10 @@ from snugdp.mechanisms.order_statistics.several import SeveralQuantiles
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Note
-from snugdp.propose.plan import Plan
+from snugdp.propose.plan import Plan, share_of
 from snugdp.propose.theorem import theorem
 from snugdp.queries.ranks import RankQuery, SingleRank, usual_ranks
-from snugdp.queries.robust import RobustQuery, TestedMedian, TestedQuantile
+from snugdp.queries.robust import RobustQuery, TestedMedian, TestedQuantile, whole_rows
 from snugdp.release.context import ReleaseContext
 
 Method: TypeAlias = Literal["auto", "exponential", "test"]
@@ -59,6 +59,9 @@ class MiddleRank(SingleRank):
             raise ValueError('method must be "auto", "exponential" or "test"')
         if self.method == "exponential" and self.beta is not None:
             raise ValueError('beta is a proposal, which method="test" makes: leave one of the two out')
+        if self.rows is not None:
+            object.__setattr__(self, "rows", whole_rows(self.rows))
+        share_of(self.test_share)
         if self._tested is None:
             super().__post_init__()
         elif self.column is not None:
@@ -86,6 +89,13 @@ class MiddleRank(SingleRank):
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[float]:
         return super()._release(data, context) if self._tested is None else self._tested._release(data, context)
+
+    def _count_rows(self, rows: int) -> None:
+        super()._count_rows(rows)
+        if self.rows not in (None, rows):
+            raise ValueError(
+                "rows differs from the length of the column, which is public when neighbours replace a row"
+            )
 
     def _notes(self) -> tuple[Note, ...]:
         return *super()._notes(), Note("drawn-or-tested")

@@ -99,7 +99,7 @@ class RobustQuery(Query[float]):
         budget, grid = self._budget, self._grid  # a bad parameter is refused here, before any data are seen
         share_of(self.test_share)
         if self.rows is not None:
-            object.__setattr__(self, "rows", _whole(self.rows))
+            object.__setattr__(self, "rows", whole_rows(self.rows))
         for name, value in (("beta", self.beta), ("step", self.step)):
             if value is not None and rational(value, name) < 0:
                 raise ValueError(f"{name} must not be negative")
@@ -308,7 +308,8 @@ def _rank_summary(grid: Grid, rank: int) -> Summary:
     )
 
 
-def _whole(rows: object) -> int:
+def whole_rows(rows: object) -> int:
+    """A public number of rows, known or guessed."""
     try:
         count = operator.index(rows)  # type: ignore[arg-type]
     except TypeError:

@@ -118,6 +118,9 @@ OWN: dict[str, dict[str, Any]] = {
         "test": "none",
     },
     "label": {"form": "queries", "sigma": 40, "test": "none"},
+    "median": {"beta": None},
+    "quantile": {"beta": None},
+    "quantiles": {"q": [0.25, 0.5, 0.75]},
     "trimmed_mean": {"beta": None, "delta": 0},
     "vote": {"delta": 0},
 }
@@ -135,10 +138,14 @@ HANDED_ON: dict[str, str] = dict.fromkeys(
 """Public functions that read no cell, and why."""
 COVERED_BY: dict[str, str] = {
     "Bounds": "private_bounds",
+    "InterquartileRange": "interquartile_range",
+    "Maximum": "maximum",
     "Median": "median",
+    "Minimum": "minimum",
     "Mode": "mode",
     "PrivateAlgorithm": "from_distance",
     "Quantile": "quantile",
+    "Quantiles": "quantiles",
     "Selection": "select",
     "TrimmedMean": "trimmed_mean",
     "Vote": "vote",
@@ -218,6 +225,11 @@ def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoin
     yield EntryPoint(name, "column", release(given), public, _without(given, release))
     if default == "add_remove" and short in ("median", "mode", "vote"):
         yield EntryPoint(f"{name} (replace)", "column", release({**given, "neighbours": "replace"}), True)
+    if "method" in known and "beta" in known:
+        tested = {**given, "beta": PARAMETERS["beta"], "neighbours": "replace"}
+        yield EntryPoint(f"{name} (test)", "column", release(tested), True)
+        if short == "median":
+            yield EntryPoint(f"{name} (test, add_remove)", "column", release({**tested, "neighbours": "add_remove"}))
 
 
 def _square(data: Any) -> Any:
