@@ -233,9 +233,10 @@ CASES: dict[str, Case] = {
         table=False,
     ),
     "maximum": Case(
-        query(partial(snugdp.maximum, column="a")),
+        query(snugdp.maximum),
         {"bounds": (-1, 1), "epsilon": 1},
-        ({"beyond": 3}, {"column": "b"}, {"bounds": (-1, 1.5)}),
+        ({"beyond": 3}, {"bounds": (-1, 1.5)}),
+        table=False,
     ),
     "trimmed_mean": Case(
         query(snugdp.trimmed_mean),
@@ -346,7 +347,12 @@ OF_NO_COLUMN = {"from_statistics", "from_distance", "from_upper_bound", "calibra
 
 def test_every_entry_point_is_here() -> None:
     found = {one.name for name in snugdp.__all__ for one in points_of(name, getattr(snugdp, name), False, paid)}
-    assert {name.removesuffix(" (replace)") for name in found} == CASES.keys()
+    assert {name.partition(" (")[0] for name in found} == CASES.keys()
+
+
+def test_a_column_of_a_table_is_another_question_than_its_neighbour() -> None:
+    ask = Case(query(snugdp.median), {"bounds": (-1, 1), "epsilon": 1, "column": "a"}, ())
+    assert ask.text() == ask.text(X=pl.from_pandas(FRAME)) != ask.text(column="b")
 
 
 def shown(release: Any) -> Any:

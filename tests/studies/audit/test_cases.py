@@ -73,6 +73,8 @@ PROOFS = {
     "mechanisms/linear/posterior": "linear: posterior",
     "mechanisms/components/projector": "pca: projector",
     "mechanisms/order_statistics/quantile": "quantile",
+    "mechanisms/order_statistics/rank_draw": "median: drawn",
+    "mechanisms/order_statistics/several": "quantiles",
     "mechanisms/objective/scale": "linear: objective, private scale",
     "mechanisms/objective/softmax": "logistic: softmax",
     "mechanisms/support/sparse": "sparse linear: gumbel",
@@ -95,8 +97,6 @@ PROOFS = {
 }
 NO_CASE = {
     "mechanisms/teachers/renyi": "a test that studies compare with: no release goes through it",
-    "mechanisms/order_statistics/rank_draw": "no query releases through it yet",
-    "mechanisms/order_statistics/several": "no query releases through it yet",
 }
 
 
