@@ -88,7 +88,8 @@ def test_bad_parameters(query: str, changes: dict[str, Any], message: str) -> No
 )
 @pytest.mark.parametrize("query", ["median", "quantile", "quantiles", "interquartile_range", "minimum", "maximum"])
 def test_bad_parameters_of_draws(query: str, changes: dict[str, Any], error: type[Exception], message: str) -> None:
-    extra = {"quantile": {"q": 0.5}, "quantiles": {"q": [0.1, 0.2, 0.5]}}.get(query, {})
+    which: dict[str, Any] = {"quantile": {"q": 0.5}, "quantiles": {"q": [0.1, 0.2, 0.5]}}
+    extra = which.get(query, {})
     given = {**GOOD, **extra, **changes}
     refused_before_charging(lambda ledger: getattr(snugdp, query)(ROWS, **given, ledger=ledger), error, message)
 
@@ -189,7 +190,7 @@ def test_strange_rows_never_raise_warn_or_log(strange: Any, where: int, caplog: 
                 pd.Series(rows, dtype=object),
             ):
                 for method in ("exponential", "test"):
-                    outcome = snugdp.median(data, **GOOD, neighbours=relation, method=method, noise=Simulation(0))  # type: ignore[arg-type]
+                    outcome = snugdp.median(data, **GOOD, neighbours=relation, method=method, noise=Simulation(0))
                     assert outcome.value is None or 0 <= outcome.value <= 10
                 some = snugdp.quantiles(data, [0.1, 0.5, 0.9], **GOOD, neighbours=relation, noise=Simulation(0))
                 assert some.value is not None

@@ -22,7 +22,7 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
     "fit": Verb("snugdp.cli.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
     "predict": Verb("snugdp.cli.predict:predict", "Predict the rows of a table with a released model."),
     "query": Verb(
-        "snugdp.cli.query:app", "Query one column: its median, a quantile, its trimmed mean, its mode or a vote."
+        "snugdp.cli.query:app", "Query one column: its median, quantiles, extremes, trimmed mean, mode or a vote."
     ),
     "pate": Verb(
         "snugdp.cli.pate:app",

@@ -120,8 +120,8 @@ def _random(relation: str, rows: int | None = None) -> Callable[[Generator], Pai
 def _drawn() -> Iterator[Case[Rows]]:
     """Points by their ranks, on pairs that move levels in both directions as far as a row can."""
     budget: dict[str, Any] = {"bounds": BOUNDS, "epsilon": EPSILON}
-    added = {"neighbours": "add_remove"}
-    replaced = {"neighbours": "replace"}
+    added: dict[str, Any] = {"neighbours": "add_remove"}
+    replaced: dict[str, Any] = {"neighbours": "replace"}
     queries: tuple[tuple[str, Any, Pair], ...] = (
         ("median: drawn", snugdp.Median(**budget, **added), ([0, 1], [0])),
         ("median: drawn, replace", snugdp.Median(**budget, **replaced), ([1, 0], [1, 3])),
