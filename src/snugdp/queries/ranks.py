@@ -127,11 +127,11 @@ class RankQuery(Query[Seen]):
             if self._budget.neighbours is Neighbours.REPLACE:
                 self._count_rows(len(values))
             return Secret(self._grid.cells(values, self._missing_cell))
-        from snugdp.tables.engines import measure  # polars and the engines: only for those who bring a table
+        from snugdp.tables.engines import measure, numeric_source  # polars: only for those who bring a table
         from snugdp.tables.passes.value_counts import ColumnCells
 
         work = ColumnCells(self.column, self._grid, self._missing_cell)
-        return measure(data, work).map(lambda state: state.total())
+        return measure(numeric_source(data, work.columns), work).map(lambda state: state.total())
 
 
 @dataclass(frozen=True, kw_only=True)
