@@ -29,7 +29,7 @@ STEPS = {
     "value": "add {law} noise",
     "bounded-value": "no test needed: add {law} noise for the whole range",
     "stable-value": "as it is: no neighbour has another value",
-    "rank": "draw a point by its rank: one e-th as likely for every {scale} off",
+    "rank": "draw a point by its rank: e times less likely for every {scale} off",
     "largest-count": "the largest count after {law} noise of scale {scale}",
     "two-edges": "two of {edges} edges, {law} noise of scale {scale} on each",
     "smallest-eigenvalue": "smallest eigenvalue of X'X + {law} noise of {scale}, less {margin}: a lower bound",
@@ -116,8 +116,8 @@ NOTES = {
     "ranks-off": "in 19 of 20 cases every answer is off by at most {ranks} ranks, if rows lie about evenly around it",
     "ranks-off-at-most": "in 19 of 20 cases the answer is off by at most {ranks} ranks, if rows lie about evenly "
     "around it, and by at most {most} whatever they are",
-    "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where all rows near the '
-    "answer are equal, and beta=0 is passed",
+    "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where equal rows surround '
+    "the answer and beta=0 passes",
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
     "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
     "rows-needed": "and the next edge inwards would leave more than that share outside; this needs {rows} rows or more",
