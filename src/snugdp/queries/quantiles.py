@@ -472,7 +472,8 @@ def interquartile_range(
 ) -> Outcome[float]:
     """The private distance of the quartiles of one column: ``InterquartileRange(...).release(data)``.
 
-    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/several.proof.md``).
+    Guarantee: epsilon-DP for the chosen neighbours, or (epsilon, delta)-DP where a delta is given and leaves less noise
+    (``order_statistics/several.proof.md``).
 
     Parameters
     ----------
