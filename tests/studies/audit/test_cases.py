@@ -77,6 +77,8 @@ PROOFS = {
     "mechanisms/linear/posterior": "linear: posterior",
     "mechanisms/components/projector": "pca: projector",
     "mechanisms/order_statistics/quantile": "quantile",
+    "mechanisms/order_statistics/rank_draw": "median: drawn",
+    "mechanisms/order_statistics/several": "quantiles",
     "mechanisms/objective/scale": "linear: objective, private scale",
     "mechanisms/objective/softmax": "logistic: softmax",
     "mechanisms/statistics/joint": "count",
@@ -102,8 +104,6 @@ PROOFS = {
 }
 NO_CASE = {
     "mechanisms/teachers/renyi": "a test that studies compare with: no release goes through it",
-    "mechanisms/order_statistics/rank_draw": "no query releases through it yet",
-    "mechanisms/order_statistics/several": "no query releases through it yet",
 }
 
 
@@ -271,7 +271,9 @@ def test_others_register_their_own() -> None:
 
 def test_cases_are_found_by_name_group_or_beginning() -> None:
     medians = [one.name for one in registry.matching("median")]
-    assert medians == ["median", "median: as it is", "median: replace", "median: in one call, without a test"]
+    tested = ["median", "median: as it is", "median: replace", "median: in one call, without a test"]
+    drawn = ["median: drawn", "median: drawn, replace", "median: drawn, of whole numbers"]
+    assert medians == [*drawn, *tested]
     assert [one.name for one in registry.matching("Median: Replace")] == ["median: replace"]
     assert {one.group for one in registry.matching("LinearRegression")} == {"linear"}
     assert {one.name for one in registry.matching("trimmed_mean")} >= {"trimmed mean"}
