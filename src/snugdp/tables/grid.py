@@ -71,7 +71,7 @@ class Grid:
         scale = math.ldexp(1.0, -self.exponent)
         with np.errstate(all="ignore"):  # a warning would depend on private values
             for start in range(0, len(values), _BLOCK):
-                block = values[start : start + _BLOCK] * scale
+                block = np.multiply(values[start : start + _BLOCK], scale, dtype=np.float64)  # not in single precision
                 if missing != self.lower:
                     np.copyto(block, float(missing), where=np.isnan(block))
                 np.rint(block, out=block)
@@ -131,7 +131,8 @@ class StepGrid:
         Without ``missing`` it is left out.
         """
         with np.errstate(all="ignore"):  # a warning would depend on private values
-            scaled = np.rint((_known(values) if missing is None else values) / float(self.unit))
+            known = _known(values) if missing is None else values
+            scaled = np.rint(np.divide(known, float(self.unit), dtype=np.float64))  # not in single precision
             np.copyto(scaled, float(self.lower if missing is None else missing), where=np.isnan(scaled))
             return np.fmin(np.fmax(scaled, self.lower), self.upper).astype(np.int64)
 
