@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from snugdp.noise import Exact, Simulation
     from snugdp.propose.plan import Plan
     from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
+    from snugdp.queries.estimate import Estimate
     from snugdp.queries.extremes import Maximum, Minimum, maximum, minimum
     from snugdp.queries.groups import GroupBy, group_by
     from snugdp.queries.labels import Mode, Vote, mode, vote
@@ -44,6 +45,21 @@ if TYPE_CHECKING:
         quantiles,
     )
     from snugdp.queries.robust import TrimmedMean, trimmed_mean
+    from snugdp.queries.statistics.counts import Count, Sum
+    from snugdp.queries.statistics.functions import (
+        correlation,
+        count,
+        covariance,
+        histogram,
+        mean,
+        proportion,
+        standard_deviation,
+        sum,
+        variance,
+    )
+    from snugdp.queries.statistics.histogram import Histogram, HistogramCounts
+    from snugdp.queries.statistics.moments import Mean, Proportion, StandardDeviation, Variance
+    from snugdp.queries.statistics.pairs import Correlation, Covariance
     from snugdp.queries.table import StatisticsTable
     from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
     from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Number, Schema
@@ -58,17 +74,24 @@ __all__ = [
     "BudgetExceededError",
     "Category",
     "Coefficients",
+    "Correlation",
     "Cost",
+    "Count",
+    "Covariance",
+    "Estimate",
     "EstimatedBounds",
     "Exact",
     "GroupBy",
     "Guarantee",
+    "Histogram",
+    "HistogramCounts",
     "InterquartileRange",
     "KeyConflictError",
     "Ledger",
     "LedgerError",
     "LedgerWriteError",
     "Maximum",
+    "Mean",
     "Median",
     "MemoryLedger",
     "Minimum",
@@ -81,6 +104,7 @@ __all__ = [
     "Outcome",
     "Plan",
     "PrivateAlgorithm",
+    "Proportion",
     "Quantile",
     "Quantiles",
     "Receipt",
@@ -91,29 +115,41 @@ __all__ = [
     "Selected",
     "Selection",
     "Simulation",
+    "StandardDeviation",
     "Statistic",
     "StatisticsTable",
+    "Sum",
     "TamperedLedgerError",
     "TrimmedMean",
+    "Variance",
     "Vote",
     "calibrated",
+    "correlation",
+    "count",
+    "covariance",
     "from_distance",
     "from_statistics",
     "from_upper_bound",
     "group_by",
+    "histogram",
     "interquartile_range",
     "load",
     "maximum",
+    "mean",
     "median",
     "minimum",
     "mode",
     "pate",
     "private_bounds",
+    "proportion",
     "quantile",
     "quantiles",
     "save",
     "select",
+    "standard_deviation",
+    "sum",
     "trimmed_mean",
+    "variance",
     "vote",
 ]
 __all__ += _estimators.__all__
@@ -134,6 +170,13 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.queries.bounds": "Bounds EstimatedBounds private_bounds",
     "snugdp.queries.groups": "GroupBy group_by",
     "snugdp.queries.table": "StatisticsTable",
+    "snugdp.queries.estimate": "Estimate",
+    "snugdp.queries.statistics.counts": "Count Sum",
+    "snugdp.queries.statistics.functions": "correlation count covariance histogram mean proportion standard_deviation "
+    "sum variance",
+    "snugdp.queries.statistics.histogram": "Histogram HistogramCounts",
+    "snugdp.queries.statistics.moments": "Mean Proportion StandardDeviation Variance",
+    "snugdp.queries.statistics.pairs": "Correlation Covariance",
     "snugdp.queries.labels": "Mode Vote mode vote",
     "snugdp.queries.extremes": "Maximum Minimum maximum minimum",
     "snugdp.queries.quantiles": "InterquartileRange Median Quantile Quantiles interquartile_range median "

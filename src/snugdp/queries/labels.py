@@ -73,7 +73,7 @@ class Mode(Query[Label]):
 
     @cached_property
     def _names(self) -> Names:
-        return _public_names(self.categories, "categories")
+        return public_names(self.categories, "categories")
 
     @cached_property
     def _mechanism(self) -> Stable[Counts]:
@@ -150,7 +150,7 @@ class Vote(Query[Label]):
 
     @cached_property
     def _names(self) -> Names:
-        return _public_names(self.candidates, "candidates")
+        return public_names(self.candidates, "candidates")
 
     def plan(self) -> Plan:
         """What will be done, what it costs, what to expect. No data are read."""
@@ -234,7 +234,8 @@ def _usual_lead(law: Continuous, candidates: int) -> int:
     return math.ceil(float(law.scale) * (rare if isinstance(law, Gumbel) else rare + 1))
 
 
-def _public_names(labels: Sequence[Hashable], name: str) -> Names:
+def public_names(labels: Sequence[Hashable], name: str) -> Names:
+    """Labels that were listed, in the form that tells cells apart."""
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence):
         raise TypeError(f"{name} must be a list of labels, known without the data; use list(...) on other containers")
     if not labels:

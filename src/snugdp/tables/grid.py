@@ -32,7 +32,7 @@ class Grid:
         >>> Grid.between((0, 1)).upper == 2**52
         True
         """
-        low, high = _bounds(bounds)
+        low, high = check_bounds(bounds)
         largest = max(abs(low), abs(high))
         exponent = exponent_above(largest) - _BITS
         unit = Fraction(2) ** exponent
@@ -48,7 +48,7 @@ class Grid:
         >>> Grid.across((0, 100), 16).width
         51200
         """
-        low, high = _bounds(bounds)
+        low, high = check_bounds(bounds)
         unit = Fraction(2) ** (exponent_above(high - low) - bits)
         grid = cls(exponent_above(high - low) - bits, math.floor(low / unit), math.ceil(high / unit))
         if max(abs(grid.lower), abs(grid.upper)) > 1 << _BITS:
@@ -110,7 +110,7 @@ class StepGrid:
         >>> StepGrid.between((0, 120), 1)
         StepGrid(unit=Fraction(1, 1), lower=0, upper=120)
         """
-        (low, high), unit = _bounds(bounds), rational(step, "step")
+        (low, high), unit = check_bounds(bounds), rational(step, "step")
         if unit <= 0:
             raise ValueError("the step must be greater than 0; leave it out where values have no public spacing")
         grid = cls(unit, math.ceil(low / unit), math.floor(high / unit))
@@ -153,7 +153,8 @@ def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values if there.all() else values[there]
 
 
-def _bounds(bounds: tuple[Real, Real] | None) -> tuple[Fraction, Fraction]:
+def check_bounds(bounds: tuple[Real, Real] | None) -> tuple[Fraction, Fraction]:
+    """Public bounds as exact numbers, or what is wrong with them."""
     advice = "give public bounds such as bounds=(0, 120), from outside the data"
     if bounds is None:
         raise ValueError(f"bounds are required: {advice}; the minimum and maximum of the data are private")

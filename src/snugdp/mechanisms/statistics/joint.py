@@ -57,11 +57,13 @@ class JointNoise:
         return drawn
 
     def steps(self) -> tuple[Step]:
-        """The one step of a plan. The scale is that of the first number."""
+        """The one step of a plan."""
         law = self.laws[0]
-        pure = isinstance(law, DiscreteLaplace)
         scale = float(law.scale if isinstance(law, DiscreteLaplace) else law.sigma)
-        how = StepNoise(self.on, "discrete Laplace" if pure else "gaussian", scale, times=len(self.moves))
+        name = "discrete Laplace" if self.share.is_pure else "gaussian"
+        rows = self.on in ("count", "cells")  # others are in cells of a grid
+        times = len(self.moves)
+        how = StepNoise(self.on, name, scale, "rows", times) if rows else StepNoise(self.on, name, times=times)
         return (Step(self.step, StepKind.RELEASE, how, self.share.cost),)
 
     @property

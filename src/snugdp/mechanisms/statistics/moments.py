@@ -8,7 +8,7 @@ powers that a statistic needs follow from them. Proof: ``moments.proof.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -141,11 +141,11 @@ class JointMoments:
         rows = [[math.prod(one[i, k] for i, k in zip(w, f, strict=True)) for f in self._unit_moves] for w in wanted]
         return np.array(rows), wanted
 
-    def forecast(self, rows: float, statistic: Callable[[NoisyMoments], Found]) -> float:
-        """The error of a statistic with so many rows that fill their bounds evenly, in units of the widths."""
+    def even(self, rows: float) -> NoisyMoments:
+        """The moments of so many rows that fill their bounds evenly: for forecasts."""
         wanted = self._inverse[1]
-        even = {which: rows * math.prod(1 / (power + 1) for power in which) for which in wanted}
-        return statistic(NoisyMoments(even, wanted, self._spread, self.noise.tail)).error
+        values = {which: rows * math.prod(1 / (power + 1) for power in which) for which in wanted}
+        return NoisyMoments(values, wanted, self._spread, self.noise.tail)
 
 
 def bernstein(width: int, degree: int) -> list[list[int]]:

@@ -1,0 +1,142 @@
+"""What all statistics share: a column, or one of a table; and the kind of noise that serves them best."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from snugdp.core.guarantee import Budget, Neighbours
+from snugdp.core.outcome import Outcome
+from snugdp.numerics.rationals import Real
+from snugdp.propose.forecast import Forecast, Note
+from snugdp.propose.plan import Plan, Step
+from snugdp.propose.share import Share
+from snugdp.propose.theorem import Theorem
+from snugdp.queries.base import Query, Shown
+from snugdp.release.context import ReleaseContext
+from snugdp.release.spine import Mechanism, release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.statistics import ALONE, Measure, StatisticsPass
+
+Seen = TypeVar("Seen")
+TYPICAL_ROWS = 10_000  # of the line in a plan that says what to expect
+
+
+class Planned(Protocol):
+    """A mechanism that says what it draws."""
+
+    def steps(self) -> tuple[Step, ...]:
+        """Its steps."""
+
+    def draw(self, data: Secret[list[int]], noise: Any) -> Any:
+        """One draw, from the sums of the measure."""
+
+
+@dataclass(frozen=True)
+class Preparation(Generic[Seen]):
+    """What a statistic does: what is summed up, what is drawn, how it is shown, and what to expect."""
+
+    measure: Measure
+    mechanism: Planned
+    show: Callable[[Any], Seen]
+    theorem: Theorem
+    forecast: Forecast
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnStatistic(Query[Seen]):
+    """A statistic of one column or several, from exact sums over their rows. It is never refused.
+
+    Missing and invalid entries are ignored: they are not in the statistic.
+    """
+
+    epsilon: Real
+    delta: Real = 0
+    column: str | None = None
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        if self.column is not None and not isinstance(self.column, str):
+            raise TypeError('column must be the name of a column, such as column="income"')
+        self._prepared  # noqa: B018  what is wrong is said here, before any data are seen
+
+    @property
+    @abstractmethod
+    def _prepared(self) -> Preparation[Seen]:
+        """From public quantities alone, once."""
+
+    @property
+    def _name(self) -> str:
+        return ALONE if self.column is None else self.column
+
+    @property
+    def _shares(self) -> tuple[Share, ...]:
+        return budget_shares(self._budget)
+
+    def plan(self) -> Plan:
+        """What will be done, what it costs, what to expect. No data are read."""
+        prepared = self._prepared
+        title = _spaced(type(self).__name__)
+        return Plan(title, prepared.theorem, prepared.mechanism.steps(), {}, prepared.forecast, self._budget)
+
+    def _column(self, data: object) -> str | None:
+        return super()._column(data) if self.column is None else self.column
+
+    def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
+        prepared = self._prepared
+        mechanism: Mechanism[list[int], Any] = prepared.mechanism
+        return release(self.plan(), Shown(mechanism, prepared.show), self._sums(data), context)
+
+    def _sums(self, data: object) -> Secret[list[int]]:
+        work = StatisticsPass((self._prepared.measure,))
+        if self.column is None:
+            return Secret(work.alone(data)[0])
+        return sums_of(data, work)
+
+
+def budget_shares(budget: Budget) -> tuple[Share, ...]:
+    """The whole budget as pure noise pays it, and as Gaussian noise does if it can."""
+    return (Share.pure(budget), Share.gaussian(budget)) if budget.delta else (Share.pure(budget),)
+
+
+def sums_of(data: object, work: StatisticsPass) -> Secret[list[int]]:
+    """The sums of the only measure, in one pass over a table."""
+    from snugdp.tables.engines import measure  # polars and the engines: only for those who bring a table
+
+    return measure(data, work).map(lambda state: work.parts(state)[0])
+
+
+def best(shares: tuple[Share, ...], error: Callable[[Share], float]) -> Share:
+    """The share with the smaller error; pure noise where it makes no difference."""
+    return min(shares, key=error)
+
+
+def expected(rows: int | None, error: Callable[[int], float], *notes: Note) -> Forecast:
+    """The error with so many rows; without a number, in a note about a typical one."""
+    if rows is not None:
+        return Forecast(error(rows), notes=notes)
+    typical = Note("error-with-rows", {"rows": TYPICAL_ROWS, "error": error(TYPICAL_ROWS)})
+    return Forecast(notes=(typical, *notes))
+
+
+def row_guess(rows: object) -> int | None:
+    """A public number of rows, checked."""
+    if rows is None:
+        return None
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
+    return int(rows)
+
+
+def _spaced(name: str) -> str:
+    """A class as a title.
+
+    >>> _spaced("StandardDeviation")
+    'Standard deviation'
+    """
+    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+    return words.capitalize()

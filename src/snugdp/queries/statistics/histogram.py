@@ -1,0 +1,167 @@
+"""Counts of public cells: between edges, of listed values, or of yes and no. Proof: ``joint.proof.md``, Theorem 3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from snugdp.mechanisms.statistics.joint import JointNoise, cell_noise
+from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.forecast import Forecast
+from snugdp.propose.theorem import theorem
+from snugdp.queries.estimate import Estimate
+from snugdp.queries.labels import public_names
+from snugdp.queries.statistics.base import ColumnStatistic, Preparation, best
+from snugdp.tables.grid import check_bounds
+from snugdp.tables.passes.statistics import EdgeCounts, LabelCounts, Measure
+
+Cell: TypeAlias = Hashable
+MAX_CELLS = 1_000_000
+_WAYS = (
+    "say which cells there are, without looking at the data: edges=[0, 18, 65, 120], bins=20 with bounds=(0, 120), or "
+    'values=["car", "train"]'
+)
+
+
+@dataclass(frozen=True)
+class HistogramCounts:
+    """A released histogram: the noisy number of rows in every cell.
+
+    Counts may be negative where there are no rows: left as they are, sums of them are right on average.
+
+    Parameters
+    ----------
+    cells : tuple
+        For numbers pairs of edges, from one up to below the next (and including the last); otherwise the values.
+    counts : tuple of int
+        The noisy counts, in the order of the cells.
+    error : float
+        In 19 of 20 cases the noise of a count is smaller than this.
+    below, above : int, optional
+        Rows of numbers below the first edge and above the last.
+    other : int, optional
+        Rows with a value that is not listed.
+    missing : int
+        Rows without an entry.
+
+    Examples
+    --------
+    >>> found = HistogramCounts(("car", "train"), (120, 80), 3.0, other=2)
+    >>> found["car"].value, found.shares()["train"]
+    (120.0, 0.4)
+    """
+
+    cells: tuple[Any, ...]
+    counts: tuple[int, ...]
+    error: float
+    below: int | None = None
+    above: int | None = None
+    other: int | None = None
+    missing: int = 0
+
+    def __getitem__(self, cell: Cell) -> Estimate:
+        return Estimate(float(self.counts[self.cells.index(cell)]), self.error)
+
+    def shares(self) -> dict[Cell, float]:
+        """The share of each cell among all cells; negative counts as none."""
+        kept = [max(count, 0) for count in self.counts]
+        total = max(sum(kept), 1)
+        return {cell: count / total for cell, count in zip(self.cells, kept, strict=True)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(ColumnStatistic[HistogramCounts]):
+    """How many rows lie in each of some public cells: between edges, or with each of some listed values.
+
+    Parameters
+    ----------
+    epsilon, delta : Real
+        The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
+    edges : sequence of Real, optional
+        Public edges of the cells, ascending: numbers from one up to below the next; the last is included.
+    bins : int, optional
+        So many cells of equal width between the ``bounds``.
+    bounds : (Real, Real), optional
+        With ``bins``: public bounds.
+    values : sequence, optional
+        Listed values, known without the data; others are counted together.
+    column : str, optional
+        The column of a table. Without it, the data are a column.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> query = snugdp.Histogram(edges=[0, 18, 65, 120], epsilon=1)
+    >>> found = query.release([i % 100 for i in range(10_000)]).value
+    >>> found.cells, 1700 < found.counts[0] < 1900
+    (((0.0, 18.0), (18.0, 65.0), (65.0, 120.0)), True)
+    """
+
+    edges: Sequence[Real] | None = None
+    bins: int | None = None
+    bounds: tuple[Real, Real] | None = None
+    values: Sequence[Hashable] | None = None
+
+    def __post_init__(self) -> None:
+        if sum(way is not None for way in (self.edges, self.bins, self.values)) != 1:
+            raise ValueError(f"one of edges, bins and values is needed: {_WAYS}")
+        if (self.bounds is None) != (self.bins is None):
+            raise ValueError(f"bounds and bins go together: {_WAYS}")
+        for name in ("edges", "values"):
+            object.__setattr__(self, name, copy(getattr(self, name)))  # a list may change later
+        super().__post_init__()
+
+    @cached_property
+    def _edges(self) -> tuple[float, ...]:
+        if self.edges is not None:
+            if isinstance(self.edges, str) or not isinstance(self.edges, Sequence):
+                raise TypeError("edges must be a list of numbers, known without the data")
+            given = tuple(float(rational(edge, "an edge")) for edge in self.edges)
+        else:
+            low, high = check_bounds(self.bounds)
+            bins = _cells(self.bins)
+            given = tuple(float(low + (high - low) * place / bins) for place in range(bins + 1))
+        if not 2 <= len(given) <= MAX_CELLS + 1 or any(a >= b for a, b in pairwise(given)):
+            raise ValueError(f"edges must be at least two numbers, ascending, and at most {MAX_CELLS + 1:,}")
+        return given
+
+    @cached_property
+    def _prepared(self) -> Preparation[HistogramCounts]:
+        measure: Measure
+        if self.values is not None:
+            names = public_names(self.values, "values")
+            measure = LabelCounts(self._name, names)
+        else:
+            measure = EdgeCounts(self._name, self._edges)
+        noise = best_cells(self._shares, measure.size)
+        error = noise.errors[0]
+        return Preparation(measure, noise, self._show, theorem("histogram/1"), Forecast(error))
+
+    def _show(self, drawn: list[int]) -> HistogramCounts:
+        error = self._prepared.forecast.answer_error or math.inf
+        *counts, missing = drawn
+        if self.values is not None:
+            *listed, other = counts
+            return HistogramCounts(tuple(self.values), tuple(listed), error, other=other, missing=missing)
+        below, *between, above = counts
+        cells = tuple(pairwise(self._edges))
+        return HistogramCounts(cells, tuple(between), error, below, above, missing=missing)
+
+
+def best_cells(shares: Any, number: int) -> JointNoise:
+    """The noise of so many disjoint counts."""
+    share = best(shares, lambda share: cell_noise(share, 1).errors[0])
+    return cell_noise(share, number)
+
+
+def _cells(bins: object) -> int:
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= MAX_CELLS:
+        raise ValueError(f"bins must be a whole number from 1 to {MAX_CELLS:,}")
+    return bins

@@ -1,0 +1,255 @@
+"""Means, variances and proportions of one column. Proofs: ``mechanisms/statistics/{moments,clipping}.proof.md``."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from snugdp.mechanisms.statistics.clipping import ClippedMoments
+from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMoments
+from snugdp.noise import Noise
+from snugdp.numerics.rationals import Real
+from snugdp.propose.plan import Step
+from snugdp.propose.share import Share
+from snugdp.propose.theorem import theorem
+from snugdp.queries.estimate import Estimate
+from snugdp.queries.labels import public_names
+from snugdp.queries.statistics.base import ColumnStatistic, Preparation, best, expected, row_guess
+from snugdp.queries.statistics.clips import Clip, capped_sums, check_clip, clip_notes, clip_range, left_for_release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.grid import Grid
+from snugdp.tables.passes.statistics import LabelCounts, Measure, PowerSums, TruthCounts
+
+_MANY = 10**9  # rows, where errors are compared: to first order
+_BITS = {1: 40, 2: 24}  # of the grid, by the degree
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentStatistic(ColumnStatistic[Estimate]):
+    """A statistic of numbers between bounds.
+
+    Parameters
+    ----------
+    epsilon, delta : Real
+        The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
+    bounds : (Real, Real)
+        Public bounds on the values of the column; required.
+    column : str, optional
+        The column of a table. Without it, the data are a column.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    clip : {"auto", "private"}, optional
+        Where numbers are clipped: in private where there are enough rows for it ("auto"), in private always, or at the
+        bounds alone (None). Clipping in private makes loose bounds cheap, and costs a quarter of the budget.
+    rows : int, optional
+        A public guess of the number of rows: for the forecast, and so that "auto" need not spend anything on counting.
+    """
+
+    bounds: tuple[Real, Real] | None = None
+    clip: Clip = "auto"
+    rows: int | None = None
+
+    degree: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
+        object.__setattr__(self, "rows", row_guess(self.rows))
+        super().__post_init__()
+
+    @staticmethod
+    @abstractmethod
+    def _statistic(moments: NoisyMoments) -> Found:
+        """The statistic, in units of the width."""
+
+    @abstractmethod
+    def _shown(self, found: Found, lower: float, width: float) -> Estimate:
+        """The statistic in the user's units, for numbers from ``lower`` on over this width."""
+
+    @cached_property
+    def _grid(self) -> Grid:
+        return Grid.across(self.bounds, _BITS[self.degree])
+
+    @cached_property
+    def _prepared(self) -> Preparation[Estimate]:
+        grid, unit = self._grid, float(self._grid.unit)
+        share = best(self._shares, lambda share: self._error(share, _MANY))
+        if self.clip is None:
+            made = JointMoments(share, (grid.width,), self.degree)
+
+            def show(drawn: NoisyMoments) -> Estimate:
+                return self._shown(self._statistic(drawn), grid.lower * unit, grid.width * unit)
+
+            measure = PowerSums((self._name,), (grid,), self.degree)
+            forecast = expected(self.rows, lambda rows: self._error(share, rows))
+            return Preparation(measure, made, show, theorem("mean/1" if self.degree == 1 else "moments/1"), forecast)
+        chosen = clip_range(share, capped_sums(self._name, grid, self.degree), self.clip, self.rows)
+        left = left_for_release(chosen)
+        forecast = expected(self.rows, lambda rows: self._error(left, rows), *clip_notes(chosen))
+        clipped = ClippedMoments(chosen, self.degree)
+        return Preparation(chosen.measure, clipped, self._show_clipped, theorem("clipped-mean/1"), forecast)
+
+    def _show_clipped(self, drawn: Any) -> Estimate:
+        clip, moments = drawn
+        unit = float(self._grid.unit)
+        return self._shown(self._statistic(moments), clip.low * unit, (clip.high - clip.low) * unit)
+
+    def _error(self, share: Share, rows: int) -> float:
+        """With so many rows that fill their bounds evenly, in the user's units."""
+        width = self._grid.width
+        found = JointMoments(share, (width,), self.degree).even(rows)
+        return self._shown(self._statistic(found), 0.0, width * float(self._grid.unit)).error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(MomentStatistic):
+    """The mean of a column of numbers.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, column, neighbours, clip, rows
+        As in ``MomentStatistic``.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> query = snugdp.Mean(bounds=(0, 1000), epsilon=1)
+    >>> 29 < query.release([20 + i % 21 for i in range(5000)]).value.value < 31
+    True
+    """
+
+    degree = 1
+
+    @staticmethod
+    def _statistic(moments: NoisyMoments) -> Found:
+        return moments.mean()
+
+    def _shown(self, found: Found, lower: float, width: float) -> Estimate:
+        return Estimate(lower + found.value * width, found.error * width, found.count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variance(MomentStatistic):
+    """The variance of a column of numbers: the mean square of their distances from the mean.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, column, neighbours, clip, rows
+        As in ``MomentStatistic``.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> query = snugdp.Variance(bounds=(0, 100), epsilon=1)
+    >>> 20 < query.release([20 + i % 21 for i in range(5000)]).value.value < 55
+    True
+    """
+
+    degree = 2
+
+    @staticmethod
+    def _statistic(moments: NoisyMoments) -> Found:
+        return moments.variance()
+
+    def _shown(self, found: Found, lower: float, width: float) -> Estimate:
+        return Estimate(found.value * width**2, found.error * width**2, found.count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandardDeviation(Variance):
+    """The standard deviation of a column of numbers: the root of their variance.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, column, neighbours, clip, rows
+        As in ``MomentStatistic``.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> query = snugdp.StandardDeviation(bounds=(0, 100), epsilon=1)
+    >>> 4 < query.release([20 + i % 21 for i in range(5000)]).value.value < 8
+    True
+    """
+
+    def _shown(self, found: Found, lower: float, width: float) -> Estimate:
+        ends = found.value - found.error, found.value, found.value + found.error
+        low, value, high = (math.sqrt(max(end, 0.0)) for end in ends)
+        return Estimate(value * width, max(high - value, value - low) * width, found.count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proportion(ColumnStatistic[Estimate]):
+    """The share of rows that are true, or that have one of the listed values, among those with an entry.
+
+    Parameters
+    ----------
+    epsilon, delta : Real
+        The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
+    values : sequence, optional
+        The labels that count, known without the data. Without them, the column holds yes and no.
+    column : str, optional
+        The column of a table. Without it, the data are a column.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    rows : int, optional
+        A public guess of the number of rows, for the forecast.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> query = snugdp.Proportion(values=["train", "bus"], epsilon=1)
+    >>> 0.6 < query.release(["train", "bus", "car"] * 500).value.value < 0.73
+    True
+    """
+
+    values: Sequence[Hashable] | None = None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", row_guess(self.rows))
+        object.__setattr__(self, "values", copy(self.values))  # a list may change later
+        super().__post_init__()
+
+    @cached_property
+    def _prepared(self) -> Preparation[Estimate]:
+        share = best(self._shares, lambda share: self._error(share, _MANY))
+        if self.values is None:
+            measure: Measure = TruthCounts(self._name)
+        else:
+            measure = LabelCounts(self._name, public_names(self.values, "values"))
+        made = ZerosAndOnes(JointMoments(share, (1,)), self.values is None)
+        forecast = expected(self.rows, lambda rows: self._error(share, rows))
+        return Preparation(measure, made, self._show, theorem("mean/1"), forecast)
+
+    @staticmethod
+    def _error(share: Share, rows: int) -> float:
+        return JointMoments(share, (1,)).even(rows).mean().error
+
+    @staticmethod
+    def _show(drawn: NoisyMoments) -> Estimate:
+        found = drawn.mean()
+        return Estimate(found.value, found.error, found.count)
+
+
+@dataclass(frozen=True)
+class ZerosAndOnes:
+    """The moments of zeros and ones, from counts: no, yes and missing; or each listed value, others and missing."""
+
+    moments: JointMoments
+    truth: bool
+
+    def steps(self) -> tuple[Step, ...]:
+        """Of a plan."""
+        return self.moments.steps()
+
+    def draw(self, data: Secret[list[int]], noise: Noise) -> NoisyMoments:
+        """The moments."""
+        return self.moments.draw(data.map(self._powers), noise)
+
+    def _powers(self, counts: list[int]) -> list[int]:
+        return [sum(counts[:-1]), counts[1] if self.truth else sum(counts[:-2])]

@@ -1,0 +1,177 @@
+"""Covariance and correlation of two columns. Proof: ``mechanisms/statistics/moments.proof.md``."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from snugdp.core.guarantee import Neighbours
+from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMoments
+from snugdp.numerics.rationals import Real
+from snugdp.propose.plan import Plan
+from snugdp.propose.share import Share
+from snugdp.propose.theorem import theorem
+from snugdp.queries.base import Query, Shown
+from snugdp.queries.estimate import Estimate
+from snugdp.queries.statistics.base import best, budget_shares, expected, row_guess, sums_of
+from snugdp.release.context import ReleaseContext
+from snugdp.release.spine import release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.cells.cell import length
+from snugdp.tables.grid import Grid
+from snugdp.tables.passes.statistics import PowerSums, StatisticsPass
+
+_MANY = 10**9  # rows, where errors are compared: to first order
+_BITS = {1: 24, 2: 16}  # of the grids, by the degree
+_ALONE = ("first", "second")
+_PAIR = "give bounds for both columns, such as bounds=((0, 250), (0, 300)), from outside the data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairStatistic(Query[Estimate]):
+    """A statistic of two columns, over the rows in which both are numbers.
+
+    Parameters
+    ----------
+    epsilon, delta : Real
+        The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
+    bounds : ((Real, Real), (Real, Real))
+        Public bounds on the values of each column; required.
+    columns : (str, str), optional
+        Two columns of a table. Without them, the data are a pair of columns of equal length.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
+    rows : int, optional
+        A public guess of the number of rows, for the forecast.
+    """
+
+    epsilon: Real
+    delta: Real = 0
+    bounds: tuple[tuple[Real, Real], tuple[Real, Real]] | None = None
+    columns: tuple[str, str] | None = None
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+    rows: int | None = None
+
+    degree: ClassVar[int]
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", row_guess(self.rows))
+        if self.columns is not None:
+            if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns):
+                raise TypeError('columns must be two names, such as columns=("height", "weight")')
+            if len(set(self.columns)) != 2 or len(self.columns) != 2:
+                raise ValueError("columns must be two different columns")
+            object.__setattr__(self, "columns", tuple(self.columns))
+        self._mechanism  # noqa: B018  what is wrong is said here, before any data are seen
+
+    @staticmethod
+    @abstractmethod
+    def _statistic(moments: NoisyMoments) -> Found:
+        """The statistic, in units of the widths."""
+
+    @abstractmethod
+    def _shown(self, found: Found) -> Estimate:
+        """The statistic in the user's units."""
+
+    @cached_property
+    def _grids(self) -> tuple[Grid, ...]:
+        if self.bounds is None or not isinstance(self.bounds, tuple | list) or len(self.bounds) != 2:
+            raise ValueError(f"bounds are required: {_PAIR}")
+        if not all(isinstance(each, tuple | list) for each in self.bounds):
+            raise ValueError(f"bounds must be a pair of pairs: {_PAIR}")
+        return tuple(Grid.across(each, _BITS[self.degree]) for each in self.bounds)
+
+    @cached_property
+    def _mechanism(self) -> JointMoments:
+        return self._made(best(budget_shares(self._budget), lambda share: self._error(share, _MANY)))
+
+    def _made(self, share: Share) -> JointMoments:
+        return JointMoments(share, tuple(grid.width for grid in self._grids), self.degree)
+
+    def _error(self, share: Share, rows: int) -> float:
+        """With so many rows that fill their bounds evenly, in the user's units."""
+        return self._shown(self._statistic(self._made(share).even(rows))).error
+
+    def plan(self) -> Plan:
+        """What will be done, what it costs, what to expect. No data are read."""
+        made = self._mechanism
+        forecast = expected(self.rows, lambda rows: self._error(made.share, rows))
+        return Plan(self.name, theorem("moments/1"), made.steps(), {}, forecast, self._budget)
+
+    def _column(self, data: object) -> str | None:
+        return " and ".join(self.columns) if self.columns else None
+
+    def _release(self, data: object, context: ReleaseContext) -> Outcome[Estimate]:
+        shown = Shown(self._mechanism, lambda drawn: self._shown(self._statistic(drawn)))
+        return release(self.plan(), shown, self._sums(data), context)
+
+    def _sums(self, data: object) -> Secret[list[int]]:
+        work = StatisticsPass((PowerSums(self.columns or _ALONE, self._grids, self.degree),))
+        if self.columns is not None:
+            return sums_of(data, work)
+        if not isinstance(data, tuple | list) or length(data) != 2:
+            raise TypeError('give a pair of columns, (heights, weights), or a table and columns=("height", "weight")')
+        return Secret(work.alone(*data)[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covariance(PairStatistic):
+    """The covariance of two columns: the mean product of their distances from their means.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, columns, neighbours, rows
+        As in ``PairStatistic``.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> height, weight = [150 + i % 50 for i in range(5000)], [50 + i % 50 for i in range(5000)]
+    >>> query = snugdp.Covariance(bounds=((100, 250), (0, 200)), epsilon=1)
+    >>> 150 < query.release((height, weight)).value.value < 270
+    True
+    """
+
+    degree = 1
+    name = "Covariance"
+
+    @staticmethod
+    def _statistic(moments: NoisyMoments) -> Found:
+        return moments.covariance()
+
+    def _shown(self, found: Found) -> Estimate:
+        first, second = (grid.width * float(grid.unit) for grid in self._grids)
+        return Estimate(found.value * first * second, found.error * first * second, found.count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlation(PairStatistic):
+    """Pearson's correlation of two columns. Where a variance drowns in noise it is 0, with an error of 1.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, columns, neighbours, rows
+        As in ``PairStatistic``.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> height, weight = [150 + i % 50 for i in range(5000)], [50 + i % 50 for i in range(5000)]
+    >>> query = snugdp.Correlation(bounds=((150, 200), (50, 100)), epsilon=2)
+    >>> query.release((height, weight)).value.value > 0.9
+    True
+    """
+
+    degree = 2
+    name = "Correlation"
+
+    @staticmethod
+    def _statistic(moments: NoisyMoments) -> Found:
+        return moments.correlation()
+
+    def _shown(self, found: Found) -> Estimate:
+        return Estimate(found.value, found.error, found.count)
