@@ -86,6 +86,14 @@ class StatisticsTable:
         return "\n".join(line.rstrip() for line in [*lines, *more])
 
 
+def library_of(data: object) -> Library:
+    """The library whose frames the data are; polars for files and all else."""
+    module = type(data).__module__.partition(".")[0]
+    if module == "narwhals":
+        return library_of(data.to_native())  # type: ignore[attr-defined]
+    return "pandas" if module == "pandas" else "pyarrow" if module == "pyarrow" else "polars"
+
+
 def _even(values: list[Value]) -> list[Value]:
     """Values that a column can hold: as they are, or as text where some are text and some are not."""
     kinds = {str if isinstance(value, str) else float for value in values if value is not None}

@@ -19,7 +19,7 @@ import numpy as np
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger.book import Ledger
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace, Law, Simulation
-from snugdp.queries import labels, robust
+from snugdp.queries import labels, quantiles, robust
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.bench.contest.speed import Timing, timed
 
@@ -93,8 +93,8 @@ def query_times(rows: int = 5_000_000, repeats: int = 5) -> list[Timing]:
     categories = list(range(CATEGORIES))
     jobs: dict[str, Callable[[], object]] = {
         "numpy.sort": lambda: np.sort(values),
-        "median": lambda: robust.median(values, **common),
-        "quantile": lambda: robust.quantile(values, 0.9, **common),
+        "median": lambda: quantiles.median(values, **common),
+        "quantile": lambda: quantiles.quantile(values, 0.9, **common),
         "trimmed mean, beta given": lambda: robust.trimmed_mean(values, **common, beta=50 / rows),
         "mode": lambda: labels.mode(chosen, categories=categories, delta=1e-6, **listed),
         "vote": lambda: labels.vote(chosen, candidates=categories, **listed),
