@@ -3,6 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
+# Modules are compiled when they are first loaded, once for all processes, and nothing is written beside the sources.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
+export PYTHONDONTWRITEBYTECODE :=
+
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
 

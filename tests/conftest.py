@@ -1,14 +1,17 @@
 """For every run: the vectors that are still to be built, and another order if one is asked for."""
 
+import gc
 import logging
 import os
 from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
-settings.register_profile("steady", deadline=None, derandomize=True)
+from tests.effort import often, repeated
+
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(40, 100))
 settings.load_profile("steady")
 logging.getLogger("py4j").setLevel(logging.INFO)  # it logs when objects of an earlier Spark test are collected
 
@@ -23,7 +26,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"vectors: {name}: {count} cases belong to a part that is not built yet")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)):  # it tries more examples in make slow
+            item.add_marker(repeated)
     if seed := os.environ.get("SNUGDP_SHUFFLE"):
         _shuffle(items, Random(seed))
 
@@ -38,3 +45,9 @@ def _shuffle(items: list[pytest.Item], order: Random) -> None:
     for part in parts:
         order.shuffle(part)
     items[:] = [item for part in parts for item in part]
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: collections of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()

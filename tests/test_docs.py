@@ -34,7 +34,8 @@ MISSING = {
     "postgres": "no PostgreSQL server: run python tools/with_postgres.py make test, or set SNUGDP_TEST_POSTGRES",
 }
 DATABASE = "postgresql://ann@db.example/privacy"  # of the pages
-LONG = {"spark": MARKS[1:], **{stem: [pytest.mark.slow] for stem in ("pate", "selection", "choosing-epsilon")}}
+SLOW = ("pate", "selection", "choosing-epsilon", "auditing", "pca")
+LONG = {"spark": [*MARKS[1:], pytest.mark.slow], **{stem: [pytest.mark.slow] for stem in SLOW}}
 EXAMPLES = [module for module, text in texts().items() if ">>> " in text]
 
 
@@ -65,10 +66,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, id=page.stem, marks=MARKS[1:] if page.stem == "spark" else LONG.get(page.stem, []))
-        for page in TUTORIALS
-    ],
+    [pytest.param(page, id=page.stem, marks=LONG.get(page.stem, [])) for page in TUTORIALS],
 )
 def test_tutorials_run(page: Path, reader: Reader) -> None:
     if missing := reader.follow(page):

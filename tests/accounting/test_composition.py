@@ -117,7 +117,8 @@ def test_composition_agrees_with_a_loss_distribution() -> None:
         assert _delta(cost, epsilon) >= noise.get_delta_for_epsilon(epsilon) * (1 - 2e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(st.floats(0.01, 3), st.floats(0, 3), st.sampled_from([0, 1e-9, 1e-3]), st.floats(-3, 12))
 def test_mixture_is_below_the_shift_and_above_the_gaussian(
     mu: float, pure: float, failure: float, epsilon: float
@@ -128,7 +129,8 @@ def test_mixture_is_below_the_shift_and_above_the_gaussian(
     assert value >= min(1, failure + gaussian.delta(mu, epsilon)) * (1 - 1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(st.floats(0, 3), st.floats(0, 3), st.sampled_from([0, 1e-9]), st.floats(-12, -0.3).map(lambda x: 10.0**x))
 def test_epsilon_is_the_smallest(mu: float, pure: float, failure: float, delta: float) -> None:
     cost = _cost(mu, pure, failure)
@@ -212,7 +214,8 @@ def test_objective_perturbation_by_quadrature(mu: float, m: float) -> None:
             assert first == pytest.approx(add_profile(m, epsilon), rel=1e-9, abs=1e-15)
 
 
-@settings(max_examples=40, deadline=None)
+@repeated
+@settings(max_examples=often(13, 40), deadline=None)
 @given(st.floats(0.02, 2), st.floats(0, 2), st.floats(-3, 5))
 def test_profiles_by_quadrature(m: float, limit: float, epsilon: float) -> None:
     """Of the reference that attacks on objective perturbation compare with."""

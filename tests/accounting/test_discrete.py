@@ -55,7 +55,8 @@ def test_a_truncated_normal_is_widest_when_centred() -> None:
             last = variance
 
 
-@settings(max_examples=30, deadline=None)
+@repeated
+@settings(max_examples=often(10, 30), deadline=None)
 @given(st.floats(0.3, 15), st.integers(1, 9))
 def test_the_parameter_is_sufficient_and_necessary(sigma: float, distance: int) -> None:
     mu = discrete.discrete_gaussian_mu(sigma, distance)
@@ -112,7 +113,8 @@ def test_gaussian_threshold_of_large_scale_is_continued_safely() -> None:
     assert discrete.discrete_gaussian_threshold("1e7", "1e-300").tau == pytest.approx(1e7 * norm.isf(1e-300), rel=1e-6)
 
 
-@settings(max_examples=80, deadline=None)
+@repeated
+@settings(max_examples=often(26, 80), deadline=None)
 @given(st.floats(1e-3, 20), tails)
 def test_laplace_thresholds(epsilon: float, delta: float) -> None:
     rate, goal = Fraction(repr(epsilon)), Fraction(repr(delta))

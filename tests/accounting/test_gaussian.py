@@ -16,6 +16,7 @@ from scipy.stats import norm
 from snugdp.accounting import gaussian
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import rational, readings
+from tests.effort import often, repeated
 
 mus = st.floats(1e-6, 60)
 levels = st.floats(-30, 200)
@@ -39,7 +40,8 @@ def _close_above(value: float, truth: arb, slack: float = 1e-14) -> bool:
         return bool(low >= truth and high <= truth * (1 + arb(slack)))
 
 
-@settings(max_examples=150, deadline=None)
+@repeated
+@settings(max_examples=often(50, 150), deadline=None)
 @given(mus, levels)
 def test_delta_is_the_upper_end_and_tight(mu: float, epsilon: float) -> None:
     value, truth = gaussian.delta(mu, epsilon), _exact(rational(mu, ""), rational(epsilon, ""))
@@ -68,14 +70,16 @@ def test_delta_at_the_ends_of_its_range() -> None:
     assert gaussian.delta(2000, 2_000_000 + 60_000) == pytest.approx(norm.sf(30), rel=0.02)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(st.floats(0.01, 20), st.floats(-5, 20))
 def test_delta_agrees_with_dp_accounting(mu: float, epsilon: float) -> None:
     reference = GaussianPrivacyLoss(1 / mu).get_delta_for_epsilon(epsilon)
     assert gaussian.delta(mu, epsilon) == pytest.approx(reference, rel=1e-9, abs=1e-14)
 
 
-@settings(max_examples=80, deadline=None)
+@repeated
+@settings(max_examples=often(26, 80), deadline=None)
 @given(mus, goals)
 def test_epsilon_is_proved_and_tight(mu: float, delta: float) -> None:
     value, size, goal = gaussian.epsilon(mu, delta), rational(mu, ""), rational(delta, "")
@@ -87,7 +91,8 @@ def test_epsilon_is_proved_and_tight(mu: float, delta: float) -> None:
             assert _exact(size, max(Fraction(0), Fraction(value) * (1 - Fraction(1, 10**14)) - step)) > balls.ball(goal)
 
 
-@settings(max_examples=80, deadline=None)
+@repeated
+@settings(max_examples=often(26, 80), deadline=None)
 @given(st.floats(0, 100), goals)
 def test_mu_is_proved_and_tight(epsilon: float, delta: float) -> None:
     value, level, goal = gaussian.mu(epsilon, delta), rational(epsilon, ""), rational(delta, "")
@@ -108,7 +113,8 @@ def test_inverse_problems_at_the_ends() -> None:
     assert gaussian.mu("1e6", "0.999") == pytest.approx(1417.30787882, rel=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(st.floats(1e-3, 1e6), goals)
 def test_threshold_is_passed_with_at_most_delta(sigma: float, delta: float) -> None:
     value = gaussian.threshold(sigma, delta)

@@ -12,20 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp.accounting import gaussian, pairs
+from tests.effort import often, repeated
 
 from .hockey import from_loss, hockey_stick
 
 levels = st.floats(-5, 8)
 
 
-@settings(max_examples=80, deadline=None)
+@repeated
+@settings(max_examples=often(26, 80), deadline=None)
 @given(st.floats(-3, 3), st.floats(0.1, 5), levels)
 def test_gaussian_pair_by_quadrature(mean: float, variance: float, epsilon: float) -> None:
     exact = from_loss(lambda t: (t - mean) ** 2 / (2 * variance) - t**2 / 2 + math.log(variance) / 2, epsilon)
     assert pairs.gaussian_pair(mean, variance, epsilon) == pytest.approx(exact, rel=1e-6, abs=1e-11)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(st.floats(0, 3), st.floats(0.05, 20), st.floats(-4, 4))
 def test_gaussian_pair_is_dual(mean: float, variance: float, epsilon: float) -> None:
     swapped = pairs.gaussian_pair(mean, variance, epsilon, swapped=True)
@@ -33,7 +36,8 @@ def test_gaussian_pair_is_dual(mean: float, variance: float, epsilon: float) -> 
     assert swapped == pytest.approx(dual, abs=1e-13 * math.exp(abs(epsilon)))
 
 
-@settings(max_examples=40, deadline=None)
+@repeated
+@settings(max_examples=often(13, 40), deadline=None)
 @given(st.floats(0, 3), st.floats(0.1, 5), levels, st.floats(0, 2))
 def test_gaussian_pair_grows_with_the_mean(mean: float, variance: float, epsilon: float, more: float) -> None:
     here, there = (pairs.gaussian_pair(m, variance, epsilon) for m in (mean, mean + more))
@@ -51,7 +55,8 @@ def test_gaussian_pair_with_nearly_equal_variances() -> None:
     assert pairs.gaussian_pair("0.2", "1.01", 1) == pytest.approx(9.90610771531397e-11, rel=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(st.floats(0, 1), st.floats(0, 1), levels)
 def test_two_outcomes_by_sum(p: float, q: float, epsilon: float) -> None:
     exact = hockey_stick(np.array([p, 1 - p]), np.array([q, 1 - q]), epsilon)
@@ -59,14 +64,16 @@ def test_two_outcomes_by_sum(p: float, q: float, epsilon: float) -> None:
     assert pairs.two_outcomes(p, q, epsilon) >= -math.expm1(min(epsilon, 0))
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(st.floats(0.01, 6), st.floats(-8, 8))
 def test_laplace_agrees_with_dp_accounting(loss: float, epsilon: float) -> None:
     reference = LaplacePrivacyLoss(1 / loss).get_delta_for_epsilon(epsilon)
     assert pairs.laplace(loss, epsilon) == pytest.approx(reference, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@repeated
+@settings(max_examples=often(13, 40), deadline=None)
 @given(st.floats(0.3, 12), st.integers(1, 6), st.floats(-2, 6))
 def test_discrete_gaussian_by_sum(sigma: float, distance: int, epsilon: float) -> None:
     z = np.arange(-400, 401)

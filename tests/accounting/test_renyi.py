@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from snugdp.accounting import gaussian, renyi
+from tests.effort import often, repeated
 
 from .hockey import Array, hockey_stick, pure_pair
 
@@ -34,7 +35,8 @@ def test_laplace_by_quadrature(alpha: float, loss: float) -> None:
     assert renyi.laplace(alpha, loss) == pytest.approx(math.log(integral) / (alpha - 1), rel=1e-8)
 
 
-@settings(max_examples=40, deadline=None)
+@repeated
+@settings(max_examples=often(13, 40), deadline=None)
 @given(orders, st.floats(0.01, 5), st.integers(0, 10**6))
 def test_pure_curve_is_never_exceeded(alpha: float, epsilon: float, seed: int) -> None:
     p, q = pure_pair(np.random.default_rng(seed), epsilon, 5)
@@ -46,7 +48,8 @@ def test_pure_curve_is_never_exceeded(alpha: float, epsilon: float, seed: int) -
     assert bound == pytest.approx(_divergence(coin, coin[::-1], alpha), rel=1e-7)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(st.floats(1.05, 40), st.floats(0.001, 0.5), st.floats(0.5, 30))
 def test_smooth_gaussian_is_the_worst_ratio(alpha: float, beta: float, sigma: float) -> None:
     value = renyi.smooth_gaussian(alpha, beta, sigma)
@@ -69,7 +72,8 @@ def test_smooth_gaussian_by_quadrature() -> None:
     assert renyi.smooth_gaussian(alpha, beta, sigma) == pytest.approx(exact, rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(orders, st.integers(0, 10**6), st.floats(-1, 5))
 def test_conversion_is_never_exceeded(alpha: float, seed: int, epsilon: float) -> None:
     rng = np.random.default_rng(seed)
@@ -87,7 +91,8 @@ def test_conversion_is_reached() -> None:
     assert hockey_stick(p, q, epsilon) == pytest.approx(renyi.delta(alpha, rho, epsilon), rel=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@repeated
+@settings(max_examples=often(20, 60), deadline=None)
 @given(orders, st.floats(0, 5), st.floats(-15, -0.1).map(lambda x: 10.0**x))
 def test_the_two_conversions_are_inverse(alpha: float, rho: float, delta: float) -> None:
     level = renyi.epsilon(alpha, rho, delta)

@@ -14,7 +14,10 @@ def test_version() -> None:
     assert run("--version").output.strip() == importlib.metadata.version("snugdp") == snugdp.__version__
 
 
-@pytest.mark.parametrize(("words", "says"), [("noise", "OpenDP"), ("queries --rows 2000", "trimmed mean")])
+NOISE = pytest.param("noise", "OpenDP", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("words", "says"), [NOISE, ("queries --rows 2000", "trimmed mean")])
 def test_bench_prints_ratios(words: str, says: str) -> None:
     assert says in run("bench", *words.split(), "--repeats", 1).output
 

@@ -16,7 +16,7 @@ from tests.effort import often, repeated
 from tests.ledger.conftest import BUDGET, TENTH, Where, as_owner, made
 from tests.ledger.faults import anchored, forged, quick_folder
 
-FLIPS = often(400, 2000)
+FLIPS = often(150, 2000)
 
 
 def history(ledger: Ledger) -> Receipt:

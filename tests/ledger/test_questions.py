@@ -232,6 +232,18 @@ CASES: dict[str, Case] = {
         ({"candidates": [0, 2]}, {"candidates": [0.5, 1]}, {"law": "laplace"}),
         table=False,
     ),
+    "group_by": Case(
+        query(partial(snugdp.group_by, by="a", statistics={"b": ["mean"]})),
+        {"bounds": {"b": (-1, 1)}, "epsilon": 1, "delta": 1e-6},
+        (
+            {"bounds": {"b": (-1, 1.5)}},
+            {"keys": [0, 1]},
+            {"statistics": {"b": ["mean", "sum"]}},
+            {"by": "b", "statistics": None},
+            {"key_share": 0.25},
+            {"missing": True},
+        ),
+    ),
     "private_bounds": Case(query(snugdp.private_bounds), {"epsilon": 1}, ({"outside": 0.0100001},), table=False),
 }
 TOTAL: Statistic[Any] = Statistic("total", by_name, 1, "upper", (0, 1000))
@@ -318,7 +330,15 @@ CASES |= {
         table=False,
     ),
 }
-OF_NO_COLUMN = {"from_statistics", "from_distance", "from_upper_bound", "calibrated", "select", "pate.label"}
+OF_NO_COLUMN = {
+    "group_by",
+    "from_statistics",
+    "from_distance",
+    "from_upper_bound",
+    "calibrated",
+    "select",
+    "pate.label",
+}
 
 
 def test_every_entry_point_is_here() -> None:

@@ -159,6 +159,7 @@ def test_nothing_of_it_shows() -> None:
         bool(found)
 
 
+@pytest.mark.slow
 def test_two_hundred_entries() -> None:
     rng = np.random.default_rng(6)
     X = rng.integers(-(2**17), 2**17, (400, 200)).astype(float)

@@ -243,7 +243,7 @@ label = st.one_of(
 
 
 @repeated
-@settings(max_examples=often(60, 150), deadline=None, derandomize=True)
+@settings(max_examples=often(25, 150), deadline=None, derandomize=True)
 @given(numeric, st.lists(label, min_size=2, max_size=9, unique_by=label_of), st.data())
 def test_typed_cells_match_as_one_by_one(dtype: str, classes: list[Any], data: st.DataObject) -> None:
     kind = np.dtype(dtype)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 from flint import arb, fmpz_poly
@@ -38,9 +38,10 @@ class Branch:
     weight: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        if self.mu_squared < 0 or self.shift < 0:
+        if self.mu_squared.numerator < 0 or self.shift.numerator < 0:  # thousands of branches: integers are quicker
             raise ValueError("mu_squared and shift of a branch must be at least 0: no loss can earn credit")
-        if not 0 < self.weight <= 1 or (self.weight < 1 and self.mu_squared):
+        part, whole = self.weight.numerator, self.weight.denominator
+        if not 0 < part <= whole or (part < whole and self.mu_squared):
             raise ValueError("the weight of a branch must be above 0 and at most 1, and 1 beside a Gaussian part")
 
 
@@ -249,6 +250,7 @@ def _common(one: Levels, other: Levels) -> Fraction:
     return fine if (wide / fine).denominator == 1 and longest / fine < _MAX_SUM_LEVELS else wide
 
 
+@lru_cache(maxsize=64)  # a curve of one cost is looked at in many places
 def _composed(
     mu_squared: Fraction, pure: Fraction, failure: Fraction, variation: Fraction, atoms: tuple[Atom, ...]
 ) -> _Cost:
@@ -276,10 +278,13 @@ def _combinations(mu_squared: Fraction, atoms: Iterable[tuple[Branch, ...]]) -> 
                 both = Branch(total.mu_squared + branch.mu_squared, total.shift + branch.shift)
                 longer[both] += times * branch.weight
         sums = dict(longer) if len(longer) <= MOST_COMBINATIONS else _coarser(longer)
+    if levels == Levels.none():
+        return tuple(sums.items())
+    pairs = tuple(levels.coarse().pairs())
     return tuple(
-        (Branch(total.mu_squared, total.shift + shift), times * weight)
+        (Branch(total.mu_squared, total.shift + shift), weight if times == 1 else times * weight)
         for total, times in sums.items()
-        for shift, weight in levels.coarse().pairs()
+        for shift, weight in pairs
     )
 
 

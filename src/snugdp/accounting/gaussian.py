@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from flint import arb
+from flint import arb, fmpq
 
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, rational
@@ -85,19 +85,19 @@ def delta_ball(mu_squared: Fraction, epsilon: Fraction) -> arb:
     """delta_G(mu; epsilon) as a ball at the present precision: exact arguments, any real epsilon."""
     if mu_squared == 0:
         return arb(0) if epsilon >= 0 else 1 - balls.exp(balls.ball(epsilon))
-    mu = balls.ball(mu_squared).sqrt()
-    a = balls.ball(mu_squared / 2 - epsilon) / mu
-    b = balls.ball(-mu_squared / 2 - epsilon) / mu
-    value = cdf(a) - _weighted_tail(a, b, epsilon)
-    floor = arb(0) if epsilon >= 0 else 1 - balls.exp(balls.ball(epsilon))
+    square, level = (fmpq(value.numerator, value.denominator) for value in (mu_squared, epsilon))
+    mu, exponent = arb(square).sqrt(), arb(level)
+    a, b = arb(square / 2 - level) / mu, arb(-square / 2 - level) / mu
+    value = cdf(a) - _weighted_tail(a, b, exponent)
+    floor = arb(0) if level >= 0 else 1 - balls.exp(exponent)
     return value.max(floor)
 
 
-def _weighted_tail(a: arb, b: arb, epsilon: Fraction) -> arb:
+def _weighted_tail(a: arb, b: arb, epsilon: arb) -> arb:
     """exp(epsilon) Phi(b), written phi(a) Phi(b)/phi(b) where the first factor could overflow."""
     if b < -_FAR:
         return density(a) * _mills(-b)
-    return balls.exp(balls.ball(epsilon)) * cdf(b)
+    return balls.exp(epsilon) * cdf(b)
 
 
 def cdf(x: arb) -> arb:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -20,8 +22,7 @@ def one_blas_thread() -> Iterator[None]:
     ...     pass
     """
     with _lock:
-        pools: Any = importlib.import_module("threadpoolctl")  # comes with scikit-learn
-        _inside.append(None if _inside else pools.threadpool_limits(1, user_api="blas"))
+        _inside.append(None if _inside else _libraries(len(sys.modules)).limit(limits=1, user_api="blas"))
     try:
         yield
     finally:
@@ -29,6 +30,13 @@ def one_blas_thread() -> Iterator[None]:
             if len(_inside) == 1:
                 _inside[0].restore_original_limits()
             _inside.pop()
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> Any:
+    """The libraries with threads of their own; looked for again after an import, which may have brought another."""
+    pools: Any = importlib.import_module("threadpoolctl")  # comes with scikit-learn
+    return pools.ThreadpoolController()
 
 
 def blas_is_held() -> bool:

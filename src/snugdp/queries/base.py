@@ -23,8 +23,8 @@ Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
 
-_NAMES = ("by", "candidates", "categories", "column", "columns", "keys", "values")
-_WORDS = (*_NAMES, "clip", "law", "method", "neighbours", "schema", "statistics")  # all other parameters are numbers
+_NAMES = ("by", "candidates", "categories", "clip", "column", "columns", "keys", "law", "method", "neighbours")
+_WORDS = (*_NAMES, "schema", "statistics", "values")  # all other parameters are numbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.ledger.question import Question
 from snugdp.mechanisms.keys.grouped import THEOREM, Grouped, GroupedRelease
 from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Power
 from snugdp.noise import Noise
@@ -291,10 +292,15 @@ class GroupBy(Query[StatisticsTable]):
     def _column(self, data: object) -> str | None:
         return None
 
+    def _question(self, column: str | None) -> Question:
+        asked = {one.column.name: one.statistics for one in self._columns}
+        plain = replace(self, by=self._by, statistics=asked, keys=self._lists or None)
+        return Query._question(plain, ", ".join(self._by))
+
     def _release(self, data: object, context: ReleaseContext) -> Outcome[StatisticsTable]:
         source = open_source(data)
         work = self._pass(source)
-        shown = _Shown(self, work, library_of(data))
+        shown = ShownGroups(self, work, library_of(data))
         return release(self.plan(), shown, measure(source, work), context)
 
     def _pass(self, source: Source) -> GroupPass:
@@ -314,8 +320,12 @@ class GroupBy(Query[StatisticsTable]):
         keys = (key_column(source, name, self._lists.get(name), other=self.other, several=several) for name in self._by)
         return GroupPass(tuple(keys), tuple(one.column for one in self._columns), self.max_keys, self.missing)
 
-    def table(self, found: Grouped, keys: tuple[KeyColumn, ...], library: Library) -> StatisticsTable:
-        """What was released, for people: keys in order, and statistics in the user's units."""
+    def shown(self, data: Secret[GroupSums], work: GroupPass, library: Library, noise: Noise) -> StatisticsTable:
+        """Draw, then show: keys in order, and statistics in the user's units."""
+        made = self._mechanism
+        return self._table(made.groups(data, work, self._groups, noise), work.keys, library)
+
+    def _table(self, found: Grouped, keys: tuple[KeyColumn, ...], library: Library) -> StatisticsTable:
         made = self._mechanism
         decoded = [tuple(c.decoded(k) for c, k in zip(keys, key, strict=True)) for key in found.keys]
         order = sorted(range(len(decoded)), key=lambda place: [_rank(key) for key in decoded[place]])
@@ -330,7 +340,7 @@ class GroupBy(Query[StatisticsTable]):
 
 
 @dataclass(frozen=True)
-class _Shown:
+class ShownGroups:
     """The mechanism of a query on a table that is read in this way."""
 
     query: GroupBy
@@ -339,8 +349,7 @@ class _Shown:
 
     def draw(self, data: Secret[GroupSums], noise: Noise) -> StatisticsTable:
         """Draw, then show."""
-        drawn = self.query._mechanism.draw(data, self.work, self.query._groups, noise)
-        return self.query.table(drawn, self.work.keys, self.library)
+        return self.query.shown(data, self.work, self.library, noise)
 
 
 def _rank(key: Any) -> tuple[int, Any]:

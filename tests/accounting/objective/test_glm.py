@@ -25,6 +25,7 @@ from tests.accounting.atoms import claimed, exact, gaussian_delta
 from tests.accounting.objective.glm_laws import Classifier, Counts, path_deltas, random_pair, random_path
 from tests.accounting.objective.perturbed import LEEWAY, Law, beside, deltas, loss, nobody
 from tests.accounting.objective.perturbed import random_pair as robust_pair
+from tests.effort import often, repeated
 
 TIMES = int(os.environ.get("SNUGDP_ATTACK", "1"))
 NONE = Fraction(0)
@@ -69,6 +70,7 @@ def worst(epsilon: float, m: float, kappa: float) -> float:
 # --- the theorems ---
 
 
+@repeated
 @pytest.mark.parametrize(("m", "kappa"), SETTINGS)
 def test_random_neighbours_stay_below_the_whole_curve(m: float, kappa: float) -> None:
     rng = np.random.default_rng(int(1000 * m))
@@ -76,13 +78,14 @@ def test_random_neighbours_stay_below_the_whole_curve(m: float, kappa: float) ->
     levels = levels_for(rng, m, float(run.critical_loss))
     claims = {side: [claimed(e, getattr(run.atom, side)) for e in levels] for side in ("add", "remove")}
     one_gaussian = [gaussian_delta(math.sqrt(run.gaussian_squared), e) for e in levels]
-    for _ in range(6 * TIMES):
+    for _ in range(often(2, 6) * TIMES):
         small, big = random_pair(rng, str(rng.choice(["logistic", "hinge"])), m, kappa)
         for side, p, q in (("add", small, big), ("remove", big, small)):
             for found, claim, other in zip(deltas(p, q, levels, 120), claims[side], one_gaussian, strict=True):
                 assert found <= min(claim, other) * LEEWAY + 1e-12
 
 
+@repeated
 @pytest.mark.parametrize(
     ("curve", "kind"), [("logistic", "logistic"), ("linear", "class_c"), ("flat", "constant_sign")]
 )
@@ -94,7 +97,7 @@ def test_random_paths_stay_below_the_whole_curve(curve: str, kind: Kind) -> None
         levels = levels_for(rng, m, float(run.critical_loss))
         remove, add = ([claimed(e, side) for e in levels] for side in (run.atom.remove, run.atom.add))
         mu = math.sqrt(run.gaussian_squared) if kind != "constant_sign" else math.inf
-        for _ in range(10 * TIMES):
+        for _ in range(often(4, 10) * TIMES):
             found = path_deltas(*random_path(rng, m, kappa, curve), m, levels)
             for actual, claims in zip(found, (remove, add), strict=True):
                 for e, value, claim in zip(levels, actual, claims, strict=True):
@@ -260,7 +263,7 @@ def test_the_atom_is_tighter_than_the_closed_form() -> None:
 @pytest.mark.parametrize("kind", ["log_cosh", "pseudo_huber"])
 def test_robust_losses(kind: Kind) -> None:
     rng = np.random.default_rng(len(kind))
-    for _ in range(6 * TIMES):
+    for _ in range(often(2, 6) * TIMES):
         m, kappa = float(rng.uniform(0.05, 1.5)), float(np.exp(rng.uniform(-4, 1)))
         run = RunCost(exact(m) ** 2, exact(kappa), kind)
         small, big = robust_pair(rng, kind.replace("_", "") if kind == "log_cosh" else kind, m, kappa)
@@ -269,7 +272,7 @@ def test_robust_losses(kind: Kind) -> None:
 
 def test_tamed_poisson() -> None:
     rng = np.random.default_rng(8)
-    for _ in range(6 * TIMES):
+    for _ in range(often(2, 6) * TIMES):
         cap, largest = float(rng.uniform(-1, 1)), float(rng.uniform(0, 6))
         slope = max(largest, 2 * math.exp(cap))
         m, kappa = float(rng.uniform(0.05, 1.5)), float(np.exp(rng.uniform(-4, 1)))

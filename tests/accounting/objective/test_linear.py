@@ -51,7 +51,7 @@ def kappa_alone(epsilon: Real, m: float | Fraction) -> Fraction:
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_random_neighbours_stay_within_the_calibration(kind: str) -> None:
     rng = np.random.default_rng(CLASS_T.index(kind) if kind in CLASS_T else 2)
-    for _ in range(often(20, 45)):
+    for _ in range(often(8, 45)):
         epsilon, delta = float(np.exp(rng.uniform(np.log(0.1), np.log(8)))), float(10 ** rng.uniform(-9, -2))
         if kind == "huber":
             kappa = float(np.expm1(epsilon) * rng.uniform(0.01, 0.9))
@@ -68,7 +68,7 @@ def test_random_neighbours_stay_within_the_calibration(kind: str) -> None:
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
     rng = np.random.default_rng(10 + len(kind))
-    for _ in range(often(8, 16)):
+    for _ in range(often(4, 16)):
         m, kappa = float(rng.uniform(0.05, 1.5)), float(np.exp(rng.uniform(-4, 1)))
         one, other = random_pair(rng, kind, m, kappa)
         levels = [-1.0, -0.1, 0.0, *(kappa * rng.uniform(0, 4, 4) + m * rng.uniform(0, 4, 4)).tolist()]
@@ -115,10 +115,11 @@ def test_huber_is_not_of_class_t() -> None:
     assert largest(epsilon, empty.tau / empty.sigma, 1 / empty.ridge, "huber") > 10 * delta
 
 
+@repeated
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_two_coefficients_by_quadrature(kind: str) -> None:
     rng, epsilon, delta = np.random.default_rng(3), 1.0, 1e-3
-    for case in range(3):
+    for case in range(often(1, 3)):
         kappa = 0.4
         m = linear.calibrate_general(epsilon, delta, [kappa]) if kind == "huber" else linear.calibrate(epsilon, delta)
         X, y = rng.standard_normal((3, 2)), rng.standard_normal(3)

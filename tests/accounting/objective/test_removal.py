@@ -85,7 +85,7 @@ def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
     rng = np.random.default_rng(100 + len(kind))
     for epsilon, delta in GOALS:
         m, kappa, _ = limits(epsilon, delta)
-        for _ in range(often(4, 7)):
+        for _ in range(often(2, 7)):
             one, other = random_pair(rng, kind, m, kappa)
             for p, q in ((other, one), (one, other)):
                 assert deltas(p, q, [epsilon], 150)[0] <= delta * LEEWAY
@@ -96,7 +96,7 @@ def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
 def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
     """At every epsilon, also below zero, the removal alone: without the help of the other direction."""
     rng = np.random.default_rng(200 + len(kind))
-    for _ in range(often(3, 5)):
+    for _ in range(often(2, 5)):
         m, kappa = float(rng.uniform(0.03, 2.5)), float(np.exp(rng.uniform(-4, 2)))
         atom = removal_only(Fraction(m) ** 2, Fraction(kappa))
         one, other = random_pair(rng, kind, m, kappa)
@@ -136,13 +136,14 @@ def test_less_noise_breaks_the_claim(epsilon: float, delta: float) -> None:
     assert worst(epsilon, m / 0.95, kappa) > 1.05 * delta
 
 
+@repeated
 @pytest.mark.parametrize("kind", CLASS_T)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (4.0, 1e-3)])
 def test_beside_a_gaussian_part(kind: str, epsilon: float, delta: float) -> None:
     m, kappa, mu = limits(epsilon, delta, SHARE)
     pairs = rows_that_go(epsilon, m, kappa, kind)
     rng = np.random.default_rng(300 + len(kind))
-    pairs += [random_pair(rng, kind, m, kappa)[::-1] for _ in range(6)]
+    pairs += [random_pair(rng, kind, m, kappa)[::-1] for _ in range(often(2, 6))]
     found = [beside(mu, p, q, epsilon) for p, q in pairs]
     assert 0.3 * delta < max(found) <= delta * 1.0001
     assert max(beside(mu, q, p, epsilon) for p, q in pairs) <= delta * 1.0001

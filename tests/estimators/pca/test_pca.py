@@ -342,6 +342,7 @@ def test_the_band_holds_in_nineteen_of_twenty_cases() -> None:
         assert missed <= cases // 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["crossing", "projector"])
 def test_two_hundred_features_take_seconds(method: str) -> None:
     X = np.random.default_rng(5).normal(size=(2000, 200)) * np.r_[10, 5, np.ones(198)]

@@ -68,7 +68,7 @@ def test_some_of_these_are_tight() -> None:
 @repeated
 def test_random_tables_and_budgets() -> None:
     rng = np.random.default_rng(11)
-    for _ in range(often(16, 40)):
+    for _ in range(often(6, 40)):
         epsilon, delta = float(10 ** rng.uniform(-1, 0.9)), float(10 ** rng.uniform(-9, -2))
         ridge, share = float(10 ** rng.uniform(0, 4)), float(rng.uniform(0.05, 0.7))
         method = PosteriorSampling(DESIGN, Budget(epsilon, delta), ridge=ridge, test_shares=(0, share))

@@ -82,7 +82,7 @@ betas_of_ints = st.one_of(st.integers(0, 61), st.floats(0, 61))
 
 
 @repeated
-@settings(max_examples=often(80, 300), deadline=None)
+@settings(max_examples=often(30, 300), deadline=None)
 @given(rows_of_ints, betas_of_ints, st.data())
 def test_integers_agree_with_the_formulas(rows: list[int], beta: float, data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, len(rows)))
@@ -96,7 +96,7 @@ def test_integers_agree_with_the_formulas(rows: list[int], beta: float, data: st
 
 
 @repeated
-@settings(max_examples=often(80, 300), deadline=None)
+@settings(max_examples=often(30, 300), deadline=None)
 @given(rows_of_floats, st.floats(0, 6), st.data())
 def test_floats_agree_with_the_formulas(rows: list[float], beta: float, data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, len(rows)))
@@ -108,7 +108,7 @@ def test_floats_agree_with_the_formulas(rows: list[float], beta: float, data: st
 
 
 @repeated
-@settings(max_examples=often(80, 300), deadline=None)
+@settings(max_examples=often(30, 300), deadline=None)
 @given(rows_of_ints, betas_of_ints, st.data())
 def test_one_row_moves_a_distance_by_one(rows: list[int], beta: float, data: st.DataObject) -> None:
     where = data.draw(st.integers(0, len(rows) - 1))

@@ -186,6 +186,7 @@ class Gaussian:
         return plan_of("a run", Cost(mu=gaussian.mu(budget.epsilon, budget.delta), delta=budget.delta / 10))
 
 
+@repeated
 @pytest.mark.parametrize("name", LAWS)
 def test_gaussian_runs_under_adversarial_scores(name: str) -> None:
     """The line in cells, and a sure sign with the failure's probability; the lowest ratios on top, then the highest."""
@@ -196,7 +197,7 @@ def test_gaussian_runs_under_adversarial_scores(name: str) -> None:
     p, q = (np.append((1 - failure) * np.diff(stats.norm.cdf(edges - shift)), [0.0, 0.0]) for shift in (mu, 0.0))
     p[-1], q[-2] = failure, failure
     worst = 0.0
-    for top in np.linspace(0, 0.6, 9):
+    for top in np.linspace(0, 0.6, often(4, 9)):
         for a, b in ((p, q), (q, p)):
             ratio = np.log((a + 1e-300) / (b + 1e-300))
             lowest = np.cumsum(a[np.argsort(ratio)]) <= top

@@ -104,7 +104,7 @@ def check(cases: Iterator[tuple[list[int], float, float]], factor: float) -> tup
 
 @repeated
 def test_the_exact_loss_is_below_every_bound() -> None:
-    above, reverse = check(random_cases(often(30, 70), 1), 1.0)
+    above, reverse = check(random_cases(often(12, 70), 1), 1.0)
     assert above == 0
     assert reverse > 0  # the bounds are for one order of the pair: the other one is larger at times
 

@@ -33,6 +33,7 @@ def test_tables_of_the_optimum_are_never_worse_than_the_closed_form(votes: str, 
     assert float(epsilons(here, ORDERS, known, 1e-5)) == pytest.approx(epsilon, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_all_analyses_side_by_side() -> None:
     votes = np.tile([[95, 3, 2], [80, 15, 5]], (20, 1))
     names = ("gaussian", "theorem6", "tight", "smooth", "renyi")
@@ -42,6 +43,7 @@ def test_all_analyses_side_by_side() -> None:
     assert noisier["gaussian"] < row["gaussian"]
 
 
+@pytest.mark.slow
 def test_the_loop_and_the_table_agree() -> None:
     loop, ours, again = speed.run(queries=9, teachers=400, classes=4, repeats=1)
     assert ours.sensitivity == again.sensitivity

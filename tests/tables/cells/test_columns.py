@@ -83,7 +83,7 @@ def test_rows_of_untyped_columns_do_not_see_each_other(reader: str, container: s
 def test_one_odd_cell_does_not_change_the_others(base: str, loader: str) -> None:
     """A loader may give the column another type because of it. That type is refused, or nothing else changes."""
     plain, turn = LOADERS[loader](BASES[base]), sum(map(ord, base + loader))
-    for more in ODD[turn % often(8, 3, 1) :: often(8, 3, 1)]:
+    for more in ODD[turn % often(24, 3, 1) :: often(24, 3, 1)]:
         if loader == "polars" and hostile(more):
             continue  # polars itself asks such a cell, and fails
         column = load(loader, [*BASES[base], more])

@@ -33,6 +33,7 @@ from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
 from snugdp.tables.rows import ImagePass, Rows, run
 from snugdp.tables.schema.schema import Number, Schema
+from tests.effort import often, repeated
 from tests.tables.passes.test_gradient import native as frame
 
 LOSSES: list[Loss] = [
@@ -141,6 +142,7 @@ def argument(loss: Loss, theta: Fraction, t: int, w: int) -> tuple[Fraction, int
     return (u if counts(loss) else u - Fraction(w, LIMIT)), 1
 
 
+@repeated
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_slopes_and_weights_of_single_rows_are_within_their_proved_errors(loss: Loss, level: int) -> None:
@@ -148,7 +150,7 @@ def test_slopes_and_weights_of_single_rows_are_within_their_proved_errors(loss: 
         work = GradientEnclosure(ONE, [theta], loss, level)
         second = HessianEnclosure(work)
         first_bound = float_error(loss) if level == 0 else Fraction(2)
-        for t, w in whole_rows(number, float(theta))[:: 3 if level == 0 else 11]:
+        for t, w in whole_rows(number, float(theta))[:: often(9, 3) if level == 0 else often(22, 11)]:
             u, label = argument(loss, theta, t, w)
             V, y = np.array([[float(t)]]), np.array([float(w)])
             slopes, weights = work.empty(), second.empty()

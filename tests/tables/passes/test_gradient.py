@@ -21,6 +21,7 @@ from snugdp.tables.passes.gradient import GradientEnclosure, Slopes
 from snugdp.tables.rows import ImagePass, Rows
 from snugdp.tables.rows import run as run_images
 from snugdp.tables.schema.schema import Number, Schema
+from tests.effort import often, repeated
 
 ONE = Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)
 SCHEMA = Schema({"a": Number(-1, 1), "b": Number(0, 3), "y": Number(-2, 2)}, target="y")
@@ -67,6 +68,7 @@ def rows_for(loss: Loss, theta: Fraction, seed: int) -> Iterator[tuple[int, int]
                 yield reached, one - 2 * one * (shift > 0)
 
 
+@repeated
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_every_row_is_within_the_proved_error(loss: Loss, level: int) -> None:
@@ -75,7 +77,7 @@ def test_every_row_is_within_the_proved_error(loss: Loss, level: int) -> None:
     for number, theta in enumerate(thetas if level == 0 else thetas[:2]):
         work = GradientEnclosure(ONE, [theta], loss, level)
         bound = float_error(loss) if level == 0 else Fraction(2)
-        for t, w in list(rows_for(loss, theta, number))[:: 1 if level == 0 else 7]:
+        for t, w in list(rows_for(loss, theta, number))[:: often(3, 1) if level == 0 else 7]:
             state = work.empty()
             work.add(state, np.array([[float(t)]]), np.array([float(w)]))
             u = theta * Fraction(t, 2**20) - Fraction(w, 2**20)

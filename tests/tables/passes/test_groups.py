@@ -85,7 +85,7 @@ def test_text_in_memory_is_read_by_its_label(make: Any) -> None:
         pl.Series([b"a", b"1", None]),
         pl.Series([2**64 - 1, 5], dtype=pl.UInt64),
     ],
-    ids=str,
+    ids=["objects", "floats", "ints", "booleans", "categorical", "category", "bytes", "unsigned"],
 )
 def test_cells_of_any_type_have_the_same_image(column: Any) -> None:
     table = column.to_frame("k")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from flint import arb
@@ -27,7 +28,10 @@ _HALVINGS = 40
 _SLACK = (0.9995, 0.998, 0.99, 0.97, 0.9, 0.8)
 _BITS = 40
 
+_CLOSE = 2.0**-53
+
 Floats = NDArray[np.float64]
+Number = TypeVar("Number", float, Floats)
 
 
 @lru_cache(maxsize=64)
@@ -112,39 +116,46 @@ def _step(m: float) -> Fraction:
 def _certified(guess: float, shift: Fraction, m_squared: Fraction, kappa: Fraction) -> Fraction | None:
     """A point up to which the loss is proved to be at most ``shift``, close to the guess."""
     for back in (1e-6, 1e-3, 0.02):
-        end = Fraction(min(max(guess - back, 0.0), float(MAX_DEVIATE)))
+        end = min(max(guess - back, 0.0), float(MAX_DEVIATE))
         if _loss_ball(end, m_squared, kappa) <= balls.ball(shift):
-            return end
+            return Fraction(end)
     return None
 
 
-def _loss_ball(t: Fraction, m_squared: Fraction, kappa: Fraction) -> arb:
+def _loss_ball(t: float, m_squared: Fraction, kappa: Fraction) -> arb:
     """An upper bound on the largest of g(s) = m t sqrt(s) + m^2 s/2 + log(1 + (1 - s) kappa): a tangent from above."""
-    s = Fraction(_maximum_at(float(t), math.sqrt(m_squared), float(kappa)))
-    root, drift = balls.ball(s).sqrt(), balls.ball(m_squared).sqrt() * balls.ball(t)
-    inside = balls.ball(1 + (1 - s) * kappa)
-    value = drift * root + balls.ball(m_squared * s / 2) + inside.log()
-    slope = drift / (2 * root) + balls.ball(m_squared / 2) - balls.ball(kappa) / inside
-    return value + (slope * balls.ball(1 - s)).max(-slope * balls.ball(s))
+    s = arb(_maximum_at(t, math.sqrt(m_squared), float(kappa)))
+    square, k = balls.ball(m_squared), balls.ball(kappa)
+    root, drift, inside = s.sqrt(), square.sqrt() * arb(t), 1 + (1 - s) * k
+    value = drift * root + square * s / 2 + inside.log()
+    slope = drift / (2 * root) + square / 2 - k / inside
+    return value + (slope * (1 - s)).max(-slope * s)
 
 
 def _maximum_at(t: float, m: float, k: float) -> float:
-    """As ``_maximiser``, for one number."""
-    return roots.mean(
-        *roots.bisect(
-            lambda s: m * t / (2 * math.sqrt(s)) + m * m / 2 > k / (1 + (1 - s) * k), 2.0**-60, 1.0, _HALVINGS + 20
-        )
-    )
+    """As ``_maximiser``, for one number, which is not 0."""
+    root, step = 1.0, 1.0
+    while step > _CLOSE:
+        value, slope = _slope(root, t, m, k)
+        step = value / slope if value < 0 else 0.0
+        root -= step
+    return max(root * root, 2.0**-60)
 
 
 def _maximiser(t: Floats, m: float, k: float) -> Floats:
-    """Where g is largest, nearly: g is concave, so its slope changes sign once."""
-    low, high = np.full_like(t, 2.0**-60), np.ones_like(t)
-    for _ in range(_HALVINGS + 20):
-        s = (low + high) / 2
-        up = m * t / (2 * np.sqrt(s)) + m * m / 2 > k / (1 + (1 - s) * k)
-        low, high = np.where(up, s, low), np.where(up, high, s)
-    return (low + high) / 2
+    """Where g is largest, nearly: Newton's method from 1 for the root of s, which never goes too far (``_slope``)."""
+    root, step = np.ones_like(t), np.ones_like(t)
+    while step.max() > _CLOSE:
+        value, slope = _slope(root, t, m, k)
+        step = np.where(value < 0, value, 0.0) / np.where(value < 0, slope, -1.0)
+        root = root - step
+    return root * root
+
+
+def _slope(root: Number, t: Number, m: float, k: float) -> tuple[Number, Number]:
+    """The slope of g times a positive factor, a cubic in the root of s, concave, not below 0 at 0; its derivative."""
+    rise, inside = m / 2 * (t + m * root), 1 + k - k * root * root
+    return rise * inside - k * root, m * m / 2 * inside - 2 * k * rise * root - k
 
 
 def _loss(t: Floats, m: float, k: float) -> Floats:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Base,
         TradeoffCurve,
         as_base,
+        float_of_cost,
         gaussian,
         of_cost,
         of_cost_one_way,
@@ -63,10 +64,10 @@ __all__ = [
     "METHODS", "NAMES", "Base", "Binomial", "ComparisonBound", "Law", "NegativeBinomial", "Poisson", "Route",
     "TradeoffCurve",
     "as_base", "best_tried", "beyond", "binomial", "bounds", "check_law", "corollary", "delta", "epsilon",
-    "expected_quantile", "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean", "mu", "of_cost",
-    "of_cost_one_way", "of_pair", "of_vertices", "one_order", "pgf", "pgf_slope", "poisson", "renyi_poisson",
-    "renyi_tnb", "routes", "selection_profile", "shared_delta", "shared_epsilon", "truncated_negative_binomial",
-    "winner",
+    "expected_quantile", "float_of_cost", "gaussian", "geometric", "largest", "liu_talwar", "logarithmic", "mean",
+    "mu", "of_cost", "of_cost_one_way", "of_pair", "of_vertices", "one_order", "pgf", "pgf_slope", "poisson",
+    "renyi_poisson", "renyi_tnb", "routes", "selection_profile", "shared_delta", "shared_epsilon",
+    "truncated_negative_binomial", "winner",
 ]  # fmt: skip
 
 __getattr__ = loader(
@@ -78,7 +79,7 @@ __getattr__ = loader(
         "check_law expected_quantile geometric logarithmic mean pgf pgf_slope poisson "
         "truncated_negative_binomial winner",
         "snugdp.accounting.selection.shared": "selection_profile shared_delta shared_epsilon",
-        "snugdp.accounting.selection.tradeoff": "Base TradeoffCurve as_base gaussian of_cost of_cost_one_way "
-        "of_pair of_vertices one_order",
+        "snugdp.accounting.selection.tradeoff": "Base TradeoffCurve as_base float_of_cost gaussian of_cost "
+        "of_cost_one_way of_pair of_vertices one_order",
     },
 )

@@ -20,7 +20,16 @@ from snugdp.accounting.gaussian import nonnegative, probability
 from snugdp.accounting.selection.comparison_bounds import Closed, Corollary, QuotedBound, Renyi
 from snugdp.accounting.selection.laws import NAMES, Law, best_tried, check_law, expected_quantile, mean
 from snugdp.accounting.selection.theorems import First, Sum
-from snugdp.accounting.selection.tradeoff import Base, Family, Parts, TradeoffCurve, as_base, float_gaussian, gaussian
+from snugdp.accounting.selection.tradeoff import (
+    Base,
+    Family,
+    Parts,
+    TradeoffCurve,
+    as_base,
+    float_gaussian,
+    float_of_cost,
+    gaussian,
+)
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, rational, readings, typed_down
 
@@ -100,13 +109,17 @@ def largest(
     """
     level, goal = nonnegative(epsilon, "epsilon"), probability(delta, "delta")
     return _largest_scale(
-        lambda scale: as_base(family(Fraction(scale))),
+        lambda scale: _quick(family(Fraction(scale))),
         lambda scale: as_base(family(scale)),
         partial(bounds, law=law, method=method),
         (level, goal),
         most,
         close=1e-6,
     )
+
+
+def _quick(run: Base | Parts) -> Base:
+    return run if isinstance(run, Base) else float_of_cost(run)
 
 
 def bounds(base: Base, law: Law, method: str = "C2") -> list[Bound]:

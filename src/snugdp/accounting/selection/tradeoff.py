@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Protocol
 
@@ -70,7 +70,11 @@ def gaussian(mu: Real, failure: Real = 0) -> Base:
     >>> float(gaussian("0.1").curves[0].ahead[1][0])  # the total variation distance, 2 Phi(mu/2) - 1
     0.039877611676...
     """
-    size, lost = nonnegative(mu, "mu"), probability(failure, "failure")
+    return _gaussian(nonnegative(mu, "mu"), probability(failure, "failure"))
+
+
+@lru_cache(maxsize=32)
+def _gaussian(size: Fraction, lost: Fraction) -> Base:
     if size == 0:
         sticks = np.array([1.0]), np.array([float_up(lost)])
     else:
@@ -79,6 +83,8 @@ def gaussian(mu: Real, failure: Real = 0) -> Base:
             exact, rest = balls.ball(size), balls.ball(lost)
             bounds = [up(gaussian_stick(exact, arb(a)) + rest) for a in factors.tolist()]
         sticks = hull(factors, np.array(bounds))
+    for part in sticks:
+        part.flags.writeable = False  # it is given to others too
     return Base((TradeoffCurve(sticks, sticks),), size, lost)
 
 
@@ -318,6 +324,18 @@ def of_cost_one_way(cost: Parts, sticks: int | None = None) -> Base:
     return Base(
         tuple(TradeoffCurve(curve.ahead, _raised(curve.back, cost.delta)) for curve in of_cost(cost, sticks).curves)
     )
+
+
+def float_of_cost(cost: Parts, *, one_way: bool = False) -> Base:
+    """``of_cost``, or ``of_cost_one_way``, in floats where a run is Gaussian but for a failure: nothing is promised."""
+    if cost.epsilon or cost.variation or cost.atoms or not cost.mu_squared:
+        return of_cost_one_way(cost) if one_way else of_cost(cost)
+    failure = float(cost.delta)
+    base = float_gaussian(math.sqrt(cost.mu_squared), failure)
+    if not (one_way and failure):
+        return base
+    factors, bounds = base.curves[0].ahead
+    return Base((TradeoffCurve((factors, bounds), hull(factors, np.minimum(bounds + (factors - 1) * failure, 1.0))),))
 
 
 def of_pair(p: Sequence[Real], q: Sequence[Real]) -> Base:

@@ -118,7 +118,7 @@ class GroupedRelease:
         assert self.count is not None
         return float(self.count.error(np.array([1.0, 0.0, 0.0]))[0])
 
-    def draw(
+    def groups(
         self, state: Secret[GroupSums], work: GroupPass, listed: tuple[tuple[Encoded, ...], ...], noise: Noise
     ) -> Grouped:
         """Keys first, then the sums of those that are shown. ``listed``: the keys that are public."""

@@ -77,6 +77,12 @@ _GAUSSIAN: Mapping[Power, _Basis] = {  # moves are squares
         ((_U, 0, 0), (0, 1, 0), (-_U, 0, 2)), _moves("5", "8/3", "40/17"), ((1, 0, 0), (0, 1, 0), (0.5, 0, 0.5))
     ),
 }
+_CODES = {
+    Power.COUNT: "group-count",
+    Power.TOTAL: "group-total",
+    Power.MEAN: "group-mean",
+    Power.VARIANCE: "group-variance",
+}
 _REPLACED = {Power.COUNT: 2, Power.TOTAL: 4, Power.MEAN: 3, Power.VARIANCE: 3}  # squares
 
 
@@ -145,7 +151,7 @@ class GroupMoments:
         pure = isinstance(law, DiscreteLaplace)
         scale = float((law.scale if isinstance(law, DiscreteLaplace) else law.sigma) / self._basis.unit)
         how = StepNoise(
-            f"group-{self.power.name.lower()}",
+            _CODES[self.power],
             "discrete Laplace" if pure else "gaussian",
             scale,
             "rows",

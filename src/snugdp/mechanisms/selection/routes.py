@@ -169,8 +169,7 @@ def _guess(request: SelectionRequest, base: Cost) -> float:
 
 @lru_cache(maxsize=1024)
 def _guessed(base: Cost, law: Law, epsilons: tuple[float, ...], one_way: bool = False) -> tuple[float, ...]:
-    run = selection.of_cost_one_way(base) if one_way else selection.as_base(base)
-    bounds = selection.bounds(run, law)
+    bounds = selection.bounds(selection.float_of_cost(base, one_way=one_way), law)
 
     def one(epsilon: float) -> float:
         alone = max(bound.guess(abs(epsilon)) for bound in bounds)

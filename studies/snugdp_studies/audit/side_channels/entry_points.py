@@ -28,7 +28,7 @@ from snugdp.noise import Laplace
 from snugdp.tables.cells import numbers
 from snugdp.tables.losses.losses import PseudoHuber
 from snugdp_studies.audit.side_channels.canaries import ROWS, canaries, columns, tables
-from snugdp_studies.audit.side_channels.inputs import NAMES, TARGET, Given, inputs
+from snugdp_studies.audit.side_channels.inputs import NAMES, TARGET, Given, inputs, object_array
 
 _DATA = ("data", "votes", "X")  # what a public function calls private rows
 _FEATURES = dict.fromkeys(NAMES, Number(-2, 2))
@@ -133,6 +133,7 @@ HANDED_ON: dict[str, str] = dict.fromkeys(
 """Public functions that read no cell, and why."""
 COVERED_BY: dict[str, str] = {
     "Bounds": "private_bounds",
+    "GroupBy": "group_by",
     "Median": "median",
     "Mode": "mode",
     "PrivateAlgorithm": "from_distance",
@@ -355,11 +356,44 @@ def _select(data: Any, how: dict[str, Any]) -> Any:
         held.clear()
 
 
+def _grouped(data: Any, how: dict[str, Any]) -> Any:
+    """Counts and means of a column that is its own key: of listed keys; of most of those there are in a rehearsal."""
+    given: dict[str, Any] = {
+        "statistics": {"value": "mean"},
+        "bounds": {"value": (-1, 2)},
+        "epsilon": 1,
+        "keys": [0, 1],
+    }
+    if "noise" in how:
+        given |= {"epsilon": 60, "delta": "0.5", "keys": None}
+    outcome = snugdp.group_by(_twice(data), "key", **given, **how)
+    if outcome.value is None:
+        raise AssertionError("groups are never refused")
+    return replace(outcome, value=replace(outcome.value, library="polars"))  # that of the data is public
+
+
+def _twice(data: Any) -> Any:
+    """A table that has a column twice, of the library that it came in."""
+    kind = type(data).__module__.partition(".")[0]
+    if kind == "polars":
+        return data.to_frame("key").with_columns(value="key") if hasattr(data, "to_frame") else data
+    if kind == "pyarrow":
+        import pyarrow
+
+        return pyarrow.table({"key": data, "value": data}) if not hasattr(data, "column_names") else data
+    import pandas
+
+    if isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.dtype.kind in "US"):
+        data = pandas.Series(object_array(list(data)), dtype=object)  # of text pandas would make arrow's
+    return pandas.DataFrame({"key": data, "value": data}) if isinstance(data, np.ndarray | pandas.Series) else data
+
+
 BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     **{
         name: lambda data, how, name=name: _algorithm(name)(data, **how)  # type: ignore[misc]
         for name in ("from_distance", "from_statistics", "from_upper_bound", "calibrated")
     },
+    "group_by": _grouped,
     "select": _select,
 }
 """Public functions that make something which reads rows: how to release with it."""

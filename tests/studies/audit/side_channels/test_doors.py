@@ -37,7 +37,17 @@ def test_an_odd_cell_or_row_changes_nothing_else(turn: int, name: str) -> None:
 def test_every_entry_point_is_a_door() -> None:
     """``entry_point_names`` raises for a public name that reads rows and is not covered."""
     estimators = {name for name in snugdp.__all__ if callable(getattr(getattr(snugdp, name), "fit", None))}
-    queries = {"median", "quantile", "trimmed_mean", "mode", "vote", "private_bounds", "select", "pate.label"}
+    queries = {
+        "median",
+        "quantile",
+        "trimmed_mean",
+        "mode",
+        "vote",
+        "private_bounds",
+        "group_by",
+        "select",
+        "pate.label",
+    }
     assert estimators | queries <= set(ENTRIES)
     page = (Path(__file__).parents[4] / "docs" / "promise.md").read_text()
     assert all(f"`{name.removesuffix(' (replace)')}`" in page for name in ENTRIES), "docs/promise.md lists them all"
