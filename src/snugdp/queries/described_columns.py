@@ -13,7 +13,7 @@ from snugdp.mechanisms.order_statistics.rank_draw import Points
 from snugdp.mechanisms.order_statistics.several import SeveralQuantiles
 from snugdp.mechanisms.statistics.clipping import ClippedMoments, ClipRange
 from snugdp.mechanisms.statistics.described import EntryCounts, MomentsAndMissing, Portion
-from snugdp.mechanisms.statistics.joint import JointNoise, cell_noise, deviation
+from snugdp.mechanisms.statistics.joint import JointNoise, cell_noise
 from snugdp.mechanisms.statistics.moments import JointMoments
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import Amount, Note
@@ -200,12 +200,15 @@ class NumberColumn(DescribedColumn):
         if self.wanted.degree == _COUNT_ONLY:
             noise = EntryCounts(shares(self._sums_weight)).noise
             return ColumnFound("number", _entries(drawn[self.sums_id], noise), quantiles=points, ranks=ranks)
-        clip, moments, missing = drawn[self.sums_id]
+        clip, sums = drawn[self.sums_id]
+        made = MomentsAndMissing(self._sums(shares))
+        polynomials, missing = (sums[:-1], sums[-1:]) if made.counts_missing else (sums, [])
+        moments = made.clipped.moments(clip, polynomials)
         unit = float(self._grid.unit)
         low, width = clip.low * unit, (clip.high - clip.low) * unit
-        spread = deviation(MomentsAndMissing.joint(JointMoments(clip.left, (1,), 1)).laws[-1]) ** 2
-        count = moments.values[(0,)], moments.count_deviation**2
-        entries = NoisyEntries(*count) if missing is None else NoisyEntries(*count, missing, spread)
+        count, variance = moments.values[(0,)], moments.count_deviation**2
+        beside = (missing[0], made.noise(clip).deviations[-1] ** 2) if missing else ()
+        entries = NoisyEntries(count, variance, *beside)
         scatter = deviation_of(moments.variance(), width) if self.wanted.deviation else None
         return ColumnFound("number", entries, mean_of(moments.mean(), low, width), scatter, points, ranks)
 

@@ -13,6 +13,8 @@ import numpy as np
 from markupsafe import Markup
 
 from snugdp.queries.bounds import EstimatedBounds
+from snugdp.queries.estimate import Estimate
+from snugdp.queries.statistics.histogram import HistogramCounts
 from snugdp.report.curves import bar, interval
 from snugdp.report.words import apart, near, number
 
@@ -74,8 +76,13 @@ def table_of(
     if isinstance(value, float | int | Fraction) and not isinstance(value, bool):
         if exact:
             return ReportTable("Answer", (Line("value", number(float(value), 12)),), _EXACT)
-        note = "" if error is None else "The interval covers the answer without noise in 19 of 20 cases."
+        note = "" if error is None else _NOISE
         return ReportTable("Answer", (_line("value", float(value), error),), note)
+    if isinstance(value, Estimate):
+        rows = () if value.count is None else (Line("rows, about", number(value.count, 4)),)
+        return ReportTable("Answer", (_line("value", value.value, value.error), *rows), _NOISE)
+    if isinstance(value, HistogramCounts):
+        return _histogram(value)
     if isinstance(value, EstimatedBounds):
         ends = {name: (_text(one.lower), _text(one.upper)) for name, one in value.columns.items()}
         return ReportTable(
@@ -85,6 +92,20 @@ def table_of(
     return ReportTable("Answer", lines, _EXACT if exact else "")
 
 
+def _histogram(value: HistogramCounts) -> ReportTable:
+    named = [(_cell(cell), count) for cell, count in zip(value.cells[:MAX_LINES], value.counts, strict=False)]
+    named += [(name, count) for name in _BESIDE if (count := getattr(value, name)) is not None]
+    lines = tuple(_line(name, float(count), value.error) for name, count in named)
+    more = f" The first {MAX_LINES} of {len(value.cells):,} cells." if len(value.cells) > MAX_LINES else ""
+    return ReportTable("Answer", lines, _NOISE + more)
+
+
+def _cell(cell: Any) -> str:
+    return f"{_text(cell[0])} to {_text(cell[1])}" if isinstance(cell, tuple) else _text(cell)
+
+
+_NOISE = "The interval covers the answer without noise in 19 of 20 cases."
+_BESIDE = ("below", "above", "other", "missing")
 _BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They may stand in a schema."
 _EXACT = "This is the answer itself, without noise: the test has shown that no single row changes it."
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from snugdp.accounting import bounded_range
 from snugdp.mechanisms.statistics.joint import RELEASE, JointNoise, count_noise, total_noise
@@ -89,9 +90,8 @@ def rows_needed(share: Share, octaves: int) -> int:
     return int((STEPS * TILT * octaves + _MARGIN) / ClipChoice(share.part(clip_part(share)), 1).range) + 1
 
 
-@dataclass(frozen=True)
-class ClippedRange:
-    """A range of cells, within the grid, and what was left of the share for a release on it."""
+class ClippedRange(NamedTuple):
+    """A range of cells, within the grid, and what was left of the share for a release on it. Public."""
 
     low: int
     high: int
@@ -158,12 +158,19 @@ class ClippedMoments:
     range: ClipRange
     degree: int = 1
 
-    def draw(self, data: Secret[list[int]], noise: Noise) -> tuple[ClippedRange, NoisyMoments]:
-        """The range in cells, and the moments in units of it."""
+    def draw(self, data: Secret[list[int]], noise: Noise) -> tuple[ClippedRange, list[int]]:
+        """The range in cells, and the sums of polynomials in it; ``moments`` reads them."""
         clip = self.range.draw(data, noise)
         measure = self.range.measure
         powers = data.map(lambda sums: measure.clipped(sums, clip.place)[: self.degree + 1])
-        return clip, JointMoments(clip.left, (clip.high - clip.low,), self.degree).draw(powers, noise)
+        return clip, self._within(clip).draw(powers, noise)  # 5
+
+    def moments(self, clip: ClippedRange, drawn: list[int]) -> NoisyMoments:
+        """The moments, in units of the range."""
+        return self._within(clip).moments(drawn)
+
+    def _within(self, clip: ClippedRange) -> JointMoments:
+        return JointMoments(clip.left, (clip.high - clip.low,), self.degree)
 
     def steps(self) -> tuple[Step, ...]:
         """Of a plan."""
@@ -181,13 +188,12 @@ class ClippedTotal:
 
     range: ClipRange
 
-    def draw(self, data: Secret[list[int]], noise: Noise) -> tuple[int, JointNoise]:
-        """The sum in cells, and the noise that it has."""
+    def draw(self, data: Secret[list[int]], noise: Noise) -> tuple[ClippedRange, int]:
+        """The range, and the sum, in cells."""
         clip = self.range.draw(data, noise)
         measure = self.range.measure
-        how = total_noise(clip.left, clip.low, clip.high)
         total = data.map(lambda sums: _total(measure.clipped(sums, clip.place), clip.low))
-        return how.draw(total, noise)[0], how
+        return clip, total_noise(clip.left, clip.low, clip.high).draw(total, noise)[0]  # 5
 
     def steps(self) -> tuple[Step, ...]:
         """Of a plan."""

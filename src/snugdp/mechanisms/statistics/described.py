@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from snugdp.core.guarantee import Cost, Neighbours
 from snugdp.mechanisms.statistics.clipping import ClippedMoments, ClippedRange
 from snugdp.mechanisms.statistics.joint import JointNoise, cell_noise, count_noise
-from snugdp.mechanisms.statistics.moments import JointMoments, NoisyMoments
+from snugdp.mechanisms.statistics.moments import JointMoments
 from snugdp.noise import Noise
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
@@ -51,23 +51,33 @@ class MomentsAndMissing:
         """What it costs."""
         return self.clipped.range.share
 
-    def draw(self, data: Secret[list[int]], noise: Noise) -> tuple[ClippedRange, NoisyMoments, int | None]:
-        """The range, the moments in units of it, and the rows without a number; ``data``: all rows, then the sums."""
-        if self.share.neighbours is Neighbours.REPLACE:
-            return *self.clipped.draw(data.map(itemgetter(slice(1, None))), noise), None
-        clip = self.clipped.range.draw(data.map(itemgetter(slice(1, None))), noise)
-        made = JointMoments(clip.left, (clip.high - clip.low,), self.clipped.degree)
-        drawn = self.joint(made).draw(data.map(partial(self._features, made, clip.place)), noise)  # 2
-        return clip, made.read(drawn[:-1]), drawn[-1]
+    def draw(self, data: Secret[list[int]], noise: Noise) -> tuple[ClippedRange, list[int]]:
+        """The range, the sums of polynomials in it, and the rows without a number; ``data``: all rows, then the sums.
 
-    @staticmethod
-    def joint(made: JointMoments) -> JointNoise:
-        """The noise of the polynomials, and of the rows without a number."""
-        return replace(made.noise, moves=(*made.noise.moves, _MISSING_MOVE))
+        Where rows are replaced there is no such last number.
+        """
+        numbers = data.map(itemgetter(slice(1, None)))
+        if not self.counts_missing:
+            return self.clipped.draw(numbers, noise)
+        clip = self.clipped.range.draw(numbers, noise)
+        return clip, self.noise(clip).draw(data.map(partial(self._features, clip)), noise)  # 2
 
-    def _features(self, made: JointMoments, place: int, sums: list[int]) -> list[int]:
-        powers = self.clipped.range.measure.clipped(sums[1:], place)
-        return [*made.features(powers[: self.clipped.degree + 1]), sums[0] - powers[0]]  # 1
+    @property
+    def counts_missing(self) -> bool:
+        """Whether rows come or go: otherwise their number is public, and what is missing follows from it."""
+        return self.share.neighbours is Neighbours.ADD_REMOVE
+
+    def noise(self, clip: ClippedRange) -> JointNoise:
+        """Of the polynomials, and of the rows without a number."""
+        polynomials = self._within(clip).noise
+        return replace(polynomials, moves=(*polynomials.moves, _MISSING_MOVE))
+
+    def _within(self, clip: ClippedRange) -> JointMoments:
+        return JointMoments(clip.left, (clip.high - clip.low,), self.clipped.degree)
+
+    def _features(self, clip: ClippedRange, sums: list[int]) -> list[int]:
+        powers = self.clipped.range.measure.clipped(sums[1:], clip.place)
+        return [*self._within(clip).features(powers[: self.clipped.degree + 1]), sums[0] - powers[0]]  # 1
 
 
 @dataclass(frozen=True)

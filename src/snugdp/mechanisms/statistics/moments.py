@@ -113,19 +113,15 @@ class JointMoments:
         """Of a plan."""
         return self.noise.steps()
 
-    def draw(self, data: Secret[list[int]], noise: Noise) -> NoisyMoments:
-        """The polynomials with their noise, as moments."""
-        return self.read(self.noise.draw(data.map(self.features), noise))  # 2
+    def draw(self, data: Secret[list[int]], noise: Noise) -> list[int]:
+        """The sums of the polynomials with their noise; ``moments`` reads them."""
+        return self.noise.draw(data.map(self.features), noise)  # 2
 
-    def read(self, drawn: list[int]) -> NoisyMoments:
-        """The moments that belong to polynomials with their noise."""
+    def moments(self, drawn: list[int]) -> NoisyMoments:
+        """The moments that belong to sums of polynomials."""
         pairs = zip(drawn, self._unit_moves, strict=True)
-        return self.moments([Fraction(value, self._largest(which)) for value, which in pairs])
-
-    def moments(self, units: list[Fraction]) -> NoisyMoments:
-        """The moments that belong to sums of polynomials, in units of their largest values."""
         inverse, wanted = self._inverse
-        values = inverse @ np.array([float(value) for value in units])
+        values = inverse @ np.array([float(Fraction(value, self._largest(which))) for value, which in pairs])
         return NoisyMoments(dict(zip(wanted, values.tolist(), strict=True)), wanted, self._spread, self.noise.tail)
 
     @cached_property

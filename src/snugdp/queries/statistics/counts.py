@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from snugdp.core.guarantee import Neighbours
-from snugdp.mechanisms.statistics.clipping import ClippedTotal
+from snugdp.mechanisms.statistics.clipping import ClippedRange, ClippedTotal
 from snugdp.mechanisms.statistics.joint import JointNoise, count_noise, total_noise
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
@@ -52,9 +52,9 @@ class PlainTotal:
         """Of a plan."""
         return self.noise.steps()
 
-    def draw(self, data: Secret[list[int]], noise: Noise) -> tuple[int, JointNoise]:
-        """The sum, and its noise."""
-        return self.noise.draw(data.map(lambda sums: [sums[1] + self.lower * sums[0]]), noise)[0], self.noise
+    def draw(self, data: Secret[list[int]], noise: Noise) -> int:
+        """The sum."""
+        return self.noise.draw(data.map(lambda sums: [sums[1] + self.lower * sums[0]]), noise)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,13 +157,18 @@ class Sum(ColumnStatistic[Estimate]):
             noise = total_noise(share, grid.lower, grid.upper)
             forecast = Forecast(noise.errors[0] * unit)
             measure = PowerSums((self._name,), (grid,))
-            return Preparation(measure, PlainTotal(noise, grid.lower), self._show, theorem("counts/1"), forecast)
+            made = PlainTotal(noise, grid.lower)
+            return Preparation(measure, made, lambda total: self._shown(total, noise), theorem("counts/1"), forecast)
         chosen = clip_range(share, capped_sums(self._name, grid), self.clip, self.rows)
         most = total_noise(chosen.rest, grid.lower, grid.upper).errors[0] * unit
         forecast = Forecast(most, notes=clip_notes(chosen))
-        return Preparation(chosen.measure, ClippedTotal(chosen), self._show, theorem("clipped-mean/1"), forecast)
 
-    def _show(self, drawn: tuple[int, JointNoise]) -> Estimate:
-        total, noise = drawn
+        def show(drawn: tuple[ClippedRange, int]) -> Estimate:
+            clip, total = drawn
+            return self._shown(total, total_noise(clip.left, clip.low, clip.high))
+
+        return Preparation(chosen.measure, ClippedTotal(chosen), show, theorem("clipped-mean/1"), forecast)
+
+    def _shown(self, total: int, noise: JointNoise) -> Estimate:
         unit = self._grid.unit
         return Estimate(float(total * unit), float(Fraction(noise.errors[0]) * unit))

@@ -8,9 +8,9 @@ from collections.abc import Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from snugdp.mechanisms.statistics.clipping import ClippedMoments
+from snugdp.mechanisms.statistics.clipping import ClippedMoments, ClippedRange
 from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMoments
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
@@ -81,8 +81,8 @@ class MomentStatistic(ColumnStatistic[Estimate]):
         if self.clip is None:
             made = JointMoments(share, (grid.width,), self.degree)
 
-            def show(drawn: NoisyMoments) -> Estimate:
-                return self._shown(self._statistic(drawn), grid.lower * unit, grid.width * unit)
+            def show(drawn: list[int]) -> Estimate:
+                return self._shown(self._statistic(made.moments(drawn)), grid.lower * unit, grid.width * unit)
 
             measure = PowerSums((self._name,), (grid,), self.degree)
             forecast = expected(self.rows, lambda rows: self._error(share, rows))
@@ -91,12 +91,13 @@ class MomentStatistic(ColumnStatistic[Estimate]):
         left = left_for_release(chosen)
         forecast = expected(self.rows, lambda rows: self._error(left, rows), *clip_notes(chosen))
         clipped = ClippedMoments(chosen, self.degree)
-        return Preparation(chosen.measure, clipped, self._show_clipped, theorem("clipped-mean/1"), forecast)
 
-    def _show_clipped(self, drawn: Any) -> Estimate:
-        clip, moments = drawn
-        unit = float(self._grid.unit)
-        return self._shown(self._statistic(moments), clip.low * unit, (clip.high - clip.low) * unit)
+        def show_clipped(drawn: tuple[ClippedRange, list[int]]) -> Estimate:
+            clip, sums = drawn
+            found = self._statistic(clipped.moments(clip, sums))
+            return self._shown(found, clip.low * unit, (clip.high - clip.low) * unit)
+
+        return Preparation(chosen.measure, clipped, show_clipped, theorem("clipped-mean/1"), forecast)
 
     def _error(self, share: Share, rows: int) -> float:
         """With so many rows that fill their bounds evenly, in the user's units."""
@@ -222,16 +223,16 @@ class Proportion(ColumnStatistic[Estimate]):
             measure = LabelCounts(self._name, public_names(self.values, "values"))
         made = ZerosAndOnes(JointMoments(share, (1,)), self.values is None)
         forecast = expected(self.rows, lambda rows: self._error(share, rows))
-        return Preparation(measure, made, self._show, theorem("mean/1"), forecast)
+
+        def show(drawn: list[int]) -> Estimate:
+            found = made.moments.moments(drawn).mean()
+            return Estimate(found.value, found.error, found.count)
+
+        return Preparation(measure, made, show, theorem("mean/1"), forecast)
 
     @staticmethod
     def _error(share: Share, rows: int) -> float:
         return JointMoments(share, (1,)).even(rows).mean().error
-
-    @staticmethod
-    def _show(drawn: NoisyMoments) -> Estimate:
-        found = drawn.mean()
-        return Estimate(found.value, found.error, found.count)
 
 
 @dataclass(frozen=True)
@@ -245,8 +246,8 @@ class ZerosAndOnes:
         """Of a plan."""
         return self.moments.steps()
 
-    def draw(self, data: Secret[list[int]], noise: Noise) -> NoisyMoments:
-        """The moments."""
+    def draw(self, data: Secret[list[int]], noise: Noise) -> list[int]:
+        """The sums of the polynomials."""
         return self.moments.draw(data.map(self._powers), noise)
 
     def _powers(self, counts: list[int]) -> list[int]:

@@ -106,7 +106,8 @@ class PairStatistic(Query[Estimate]):
         return " and ".join(self.columns) if self.columns else None
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Estimate]:
-        shown = Shown(self._mechanism, lambda drawn: self._shown(self._statistic(drawn)))
+        made = self._mechanism
+        shown = Shown(made, lambda drawn: self._shown(self._statistic(made.moments(drawn))))
         return release(self.plan(), shown, self._sums(data), context)
 
     def _sums(self, data: object) -> Secret[list[int]]:
