@@ -114,13 +114,13 @@ class Describe(Query[Description]):
         if not isinstance(self.steps, Mapping | None):
             raise TypeError('steps must map columns to the spacing of their values, such as {"age": 1}')
         given = dict(self.steps or {})
-        if unknown := [name for name in given if name not in self._schema.columns]:
+        if unknown := [name for name in given if name not in self.described.columns]:
             raise ValueError(f'steps has "{unknown[0]}", which is not among the columns that are described')
         return {name: rational(step, f'the step of "{name}"') for name, step in given.items()}
 
     @cached_property
-    def _schema(self) -> Schema:
-        """The columns that are asked for."""
+    def described(self) -> Schema:
+        """The columns that are asked for, with what is public about them."""
         assert isinstance(self.schema, Schema)
         known = self.schema.columns
         names = tuple(known) if self.columns is None else self.columns
@@ -142,7 +142,7 @@ class Describe(Query[Description]):
         scatter = "standard_deviation" in self.statistics
         degree = 2 if scatter else 1 if "mean" in self.statistics else 0
         wanted = Wanted(degree, self._quantiles, scatter, self.clip, self.rows)
-        named = enumerate(self._schema.columns.items(), 1)
+        named = enumerate(self.described.columns.items(), 1)
         return tuple(described_column(name, at, kind, wanted, self._steps.get(name)) for at, (name, kind) in named)
 
     def _part(self, share: Share, weight: int) -> Share:
@@ -189,7 +189,7 @@ class Describe(Query[Description]):
     @cached_property
     def _pass(self) -> Together:
         cells = (column.cells for column in self._described)
-        return Together((self._sums, *(each for each in cells if each is not None)), self._schema)
+        return Together((self._sums, *(each for each in cells if each is not None)), self.described)
 
     @cached_property
     def _sums(self) -> StatisticsPass:
@@ -211,7 +211,7 @@ class Describe(Query[Description]):
         quantiles = tuple(f"{float(100 * q):g}%" for q in self._quantiles)
         lines: list[tuple[Value, ...]] = []
         listed: list[tuple[Value, ...]] = []
-        for name, one, (entries, missing) in zip(self._schema.columns, found, counts, strict=True):
+        for name, one, (entries, missing) in zip(self.described.columns, found, counts, strict=True):
             lines.append((name, *one.line(entries, missing, len(quantiles))))
             listed += [(name, value, count, one.value_error) for value, count in one.values]
         tables = (_table(names_with(quantiles), lines, library), _table(VALUE_NAMES, listed, library))

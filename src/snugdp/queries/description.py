@@ -105,7 +105,7 @@ class Description:
     def counts(self, column: str) -> dict[Value, Estimate]:
         """The listed values of a column with their counts, the most frequent first."""
         self._place(column)
-        lines = zip(*self.values.columns, strict=True)
+        lines = self.values.lines
         return {value: Estimate(count, error) for name, value, count, error in lines if name == column}
 
     def to_polars(self) -> Any:
@@ -132,7 +132,7 @@ class Description:
 
     def texts(self) -> tuple[TextTable, ...]:
         """Tables for people: one of numbers, one of listed values; those that there are."""
-        lines = [dict(zip(self.columns.names, line, strict=True)) for line in zip(*self.columns.columns, strict=True)]
+        lines = [dict(zip(self.columns.names, line, strict=True)) for line in self.columns.lines]
         numbers = [line for line in lines if line[TYPE] == "number"]
         labels = [line for line in lines if line[TYPE] != "number"]
         asked = [name for name in _ESTIMATED if any(line[name] is not None for line in numbers)]
@@ -151,10 +151,22 @@ class Description:
         more = f", {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
         return f"{words}{more} (each ± {counts[0][1].error:,.0f})" if counts else ""
 
-    def __str__(self) -> str:
+    @property
+    def rows_text(self) -> str:
+        """The number of rows in words."""
         error = f" ± {self.rows.error:,.0f}" if self.rows.error else ""
-        rows = "row" if round(self.rows.value) == 1 and not error else "rows"
-        return "\n\n".join([f"{self.rows.value:,.0f}{error} {rows}", *map(str, self.texts())])
+        return f"{self.rows.value:,.0f}{error} {'row' if self.rows.value == 1 and not error else 'rows'}"
+
+    @property
+    def ranks_text(self) -> str:
+        """How far quantiles are off, in words; nothing if there are none."""
+        ranks = [rank for rank in self.columns[RANKS] if isinstance(rank, int)]
+        return (
+            f" Quantiles are off by at most {max(ranks):,} ranks, where rows lie evenly around them." if ranks else ""
+        )
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.rows_text, *map(str, self.texts())])
 
     __repr__ = __str__
 

@@ -49,6 +49,11 @@ class StatisticsTable:
             raise KeyError(f"there is no column {name!r}; there are {', '.join(self.names)}")
         return self.columns[self.names.index(name)]
 
+    @property
+    def lines(self) -> tuple[tuple[Value, ...], ...]:
+        """Row by row."""
+        return tuple(zip(*self.columns, strict=True))
+
     def to_dict(self) -> dict[str, list[Value]]:
         """The columns by name."""
         return {name: list(column) for name, column in zip(self.names, self.columns, strict=True)}

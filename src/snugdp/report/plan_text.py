@@ -174,7 +174,6 @@ _FORMATS: Mapping[tuple[str, str], str] = {
     ("without-a-test", "scale"): ".4g",
     ("rows-beyond", "share"): ".4g",
     ("error-with-rows", "rows"): ",",
-    ("describe-rows", "rows"): ",",
     ("components-found", "rows"): ".4g",
 }
 _ERRORS = {
