@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from snugdp.queries.estimate import Estimate
@@ -41,8 +42,22 @@ class TextTable:
         """Line by line."""
         return tuple(zip(*self.columns, strict=True))
 
+    @property
+    def widths(self) -> list[int]:
+        """Of the columns, in letters."""
+        return [max(map(len, (head, *column))) for head, column in zip(self.heads, self.columns, strict=True)]
+
+    def within(self, width: int) -> Iterator[TextTable]:
+        """Tables of numbers that are not wider than so many letters, if columns are not; each names its lines."""
+        first, *others = range(len(self.heads))
+        rest = width - self.widths[first]
+        while others:
+            many = max(1, sum(used <= rest for used in accumulate(self.widths[place] + 2 for place in others)))
+            kept, others = [first, *others[:many]], others[many:]
+            yield TextTable(tuple(self.heads[at] for at in kept), tuple(self.columns[at] for at in kept))
+
     def __str__(self) -> str:
-        widths = [max(map(len, (head, *column))) for head, column in zip(self.heads, self.columns, strict=True)]
+        widths = self.widths
         return "\n".join(
             "  ".join(
                 cell.ljust(width) if self.is_words(place) else cell.rjust(width)
@@ -106,7 +121,7 @@ class Description:
         """The listed values of a column with their counts, the most frequent first."""
         self._place(column)
         lines = self.values.lines
-        return {value: Estimate(count, error) for name, value, count, error in lines if name == column}
+        return {value: Estimate(float(c or 0), float(e or 0)) for name, value, c, e in lines if name == column}
 
     def to_polars(self) -> Any:
         """The columns as a polars frame."""

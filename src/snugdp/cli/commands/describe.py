@@ -107,17 +107,16 @@ def _as_json(found: Description) -> dict[str, Any]:
 
 
 def _show(found: Description) -> None:
-    """A table of numbers and one of listed values. A narrow terminal or a pipe gets plain lines."""
+    """Tables of numbers, as wide as the terminal, and one of listed values; plain lines for a file."""
     from rich.console import Console
 
     console = Console(highlight=False)
     console.print(f"[bold]{found.rows_text}[/bold]" if console.is_terminal else found.rows_text)
     for text in found.texts():
-        typer.echo()
-        if console.is_terminal:
-            console.print(_drawn(text))
-        else:
-            typer.echo(str(text))
+        whole = not console.is_terminal or text.is_words(len(text.heads) - 1)
+        for part in [text] if whole else text.within(console.width - 2):
+            typer.echo()
+            console.print(_drawn(part)) if console.is_terminal else typer.echo(str(part))
     typer.echo("\nNoise stays below what follows ± in 19 of 20 cases." + found.ranks_text)
 
 
@@ -126,10 +125,12 @@ def _drawn(text: TextTable) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     for place, head in enumerate(text.heads):
         justify: Any = "left" if text.is_words(place) else "right"
-        table.add_column(head, justify=justify, style="bold cyan" if place == 0 else None, no_wrap=place == 0)
+        table.add_column(
+            head, justify=justify, style="bold cyan" if place == 0 else None, no_wrap=head != "most frequent"
+        )
     for line in text.lines:
-        table.add_row(*(escape(cell).replace(" ± ", " [dim]±[/dim]\u00a0") for cell in line))
+        table.add_row(*(escape(cell).replace("±", "[dim]±[/dim]") for cell in line))
     return table
