@@ -33,6 +33,7 @@ ROOMS_OF_WORDS = ("tables", "core", "ledger", "noise")
 NOT_MECHANISMS = {
     "load",  # reads and writes what was released
     "save",
+    "Description",  # what a description is
     "EstimatedBounds",  # what bounds release
     "NotPrivateWarning",
     "NotReleased",
@@ -83,6 +84,11 @@ PROOFS = {
     "mechanisms/linear/sufficient": "linear: sufficient",
     "mechanisms/support/peeling": "sparse linear: gumbel",
     "mechanisms/support/block_votes": "sparse linear: votes",
+    "mechanisms/order_statistics/several": "describe",
+    "mechanisms/statistics/described": "describe",
+    "mechanisms/statistics/clipping": "mean, clip auto",
+    "mechanisms/statistics/joint": "histogram: values",
+    "mechanisms/statistics/moments": "mean",
     "mechanisms/order_statistics/trimmed_mean": "trimmed mean",
     "mechanisms/votes/vote": "vote: tested",
     "certify/bound": "framework: statistics, epsilon",
@@ -98,10 +104,6 @@ PROOFS = {
 NO_CASE = {
     "mechanisms/teachers/renyi": "a test that studies compare with: no release goes through it",
     "mechanisms/order_statistics/rank_draw": "no query releases through it yet",
-    "mechanisms/order_statistics/several": "no query releases through it yet",
-    "mechanisms/statistics/joint": "no query yet",
-    "mechanisms/statistics/moments": "no query yet",
-    "mechanisms/statistics/clipping": "no query yet",
 }
 
 
