@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from snugdp.noise import Exact, Simulation
     from snugdp.propose.plan import Plan
     from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
+    from snugdp.queries.describe import Describe, describe
+    from snugdp.queries.description import Description
     from snugdp.queries.estimate import Estimate
     from snugdp.queries.extremes import Maximum, Minimum, maximum, minimum
     from snugdp.queries.groups import GroupBy, group_by
@@ -78,6 +80,8 @@ __all__ = [
     "Cost",
     "Count",
     "Covariance",
+    "Describe",
+    "Description",
     "Estimate",
     "EstimatedBounds",
     "Exact",
@@ -127,6 +131,7 @@ __all__ = [
     "correlation",
     "count",
     "covariance",
+    "describe",
     "from_distance",
     "from_statistics",
     "from_upper_bound",
@@ -171,6 +176,8 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.queries.groups": "GroupBy group_by",
     "snugdp.queries.table": "StatisticsTable",
     "snugdp.queries.estimate": "Estimate",
+    "snugdp.queries.describe": "Describe describe",
+    "snugdp.queries.description": "Description",
     "snugdp.queries.statistics.counts": "Count Sum",
     "snugdp.queries.statistics.functions": "correlation count covariance histogram mean proportion standard_deviation "
     "sum variance",

@@ -15,6 +15,10 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
         "snugdp.cli.commands.query:bounds",
         "Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first.",
     ),
+    "describe": Verb(
+        "snugdp.cli.commands.describe:describe",
+        "Describe all columns: rows, missing cells, means, deviations, quantiles, and the counts of listed values.",
+    ),
     "plan": Verb(
         "snugdp.cli.commands.plan:plan",
         "Show what a fit would cost, its noise, and its expected error by epsilon and rows. Nothing is spent.",

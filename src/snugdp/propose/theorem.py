@@ -44,6 +44,7 @@ _TABLE = (
     ("mean/1", "Mean", "mechanisms/statistics/moments", "theorem-1"),
     ("moments/1", "Moments", "mechanisms/statistics/moments", "theorem-1"),
     ("clipped-mean/1", "Clipped statistics", "mechanisms/statistics/clipping", "theorem-2"),
+    ("describe/1", "All columns of a table", "mechanisms/statistics/described", "theorem-2"),
     ("bounds/1", "Private bounds", "mechanisms/bounds/exponential_grid", "theorem-1"),
     ("keys/1", "Keys that are not listed", "mechanisms/keys/optimal", "theorem-2"),
     ("keys-gaussian/1", "Several keys a row", "mechanisms/keys/threshold", "theorem-2"),

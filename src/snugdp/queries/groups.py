@@ -22,7 +22,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Amount, Forecast, Note
 from snugdp.propose.plan import Plan, share_of
 from snugdp.queries.base import Query
-from snugdp.queries.table import Library, StatisticsTable
+from snugdp.queries.table import Library, StatisticsTable, library_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -300,7 +300,7 @@ class GroupBy(Query[StatisticsTable]):
     def _release(self, data: object, context: ReleaseContext) -> Outcome[StatisticsTable]:
         source = open_source(data)
         work = self._pass(source)
-        shown = ShownGroups(self, work, _library(data))
+        shown = ShownGroups(self, work, library_of(data))
         return release(self.plan(), shown, measure(source, work), context)
 
     def check(self, source: Source) -> None:
@@ -359,13 +359,6 @@ class ShownGroups:
 def _rank(key: Any) -> tuple[int, Any]:
     """Numbers first, then text; what is missing comes last."""
     return (2, "") if key is None else (1, key) if isinstance(key, str) else (0, key)
-
-
-def _library(data: object) -> Library:
-    module = type(data).__module__.partition(".")[0]
-    if module == "narwhals":
-        return _library(data.to_native())  # type: ignore[attr-defined]
-    return "pandas" if module == "pandas" else "pyarrow" if module == "pyarrow" else "polars"
 
 
 def group_by(

@@ -153,7 +153,7 @@ class Quantile(MiddleRank):
 
     @property
     def _target(self) -> RankTarget:
-        return RankTarget.quantile(_between(self.q))
+        return RankTarget.quantile(inner_quantile(self.q))
 
     def _proposal(self) -> dict[str, float | Fraction]:
         return {"q": float(rational(self.q, "q"))}
@@ -199,7 +199,7 @@ class Quantiles(RankQuery[tuple[float, ...]]):
     @cached_property
     def _wanted(self) -> tuple[Fraction, ...]:
         """The quantiles, in the order that was asked for."""
-        return tuple(_between(q) for q in self.q)
+        return tuple(inner_quantile(q) for q in self.q)
 
     @cached_property
     def _mechanism(self) -> SeveralQuantiles:
@@ -243,7 +243,7 @@ class InterquartileRange(RankQuery[float]):
         return float((drawn[1] - drawn[0]) * self._grid.unit)
 
 
-def _between(q: Real) -> Fraction:
+def inner_quantile(q: Real) -> Fraction:
     """A quantile that is one, and no end."""
     found = rational(q, "q")
     if not 0 <= found <= 1:

@@ -49,6 +49,11 @@ class StatisticsTable:
             raise KeyError(f"there is no column {name!r}; there are {', '.join(self.names)}")
         return self.columns[self.names.index(name)]
 
+    @property
+    def lines(self) -> tuple[tuple[Value, ...], ...]:
+        """Row by row."""
+        return tuple(zip(*self.columns, strict=True))
+
     def to_dict(self) -> dict[str, list[Value]]:
         """The columns by name."""
         return {name: list(column) for name, column in zip(self.names, self.columns, strict=True)}
@@ -84,6 +89,14 @@ class StatisticsTable:
         ]
         more = [f"... {len(self) - _SHOWN} more rows"] if len(self) > _SHOWN else []
         return "\n".join(line.rstrip() for line in [*lines, *more])
+
+
+def library_of(data: object) -> Library:
+    """The library whose frames the data are; polars for files and all else."""
+    module = type(data).__module__.partition(".")[0]
+    if module == "narwhals":
+        return library_of(data.to_native())  # type: ignore[attr-defined]
+    return "pandas" if module == "pandas" else "pyarrow" if module == "pyarrow" else "polars"
 
 
 def _even(values: list[Value]) -> list[Value]:

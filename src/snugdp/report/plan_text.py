@@ -81,6 +81,13 @@ STEPS = {
     "group-total": "a sum for every group, {law} noise of {scale} at a bound",
     "group-mean": "valid cells and a sum for every group, {law} noise of {scale} at a bound",
     "group-variance": "valid cells, a sum and squares for every group, {law} noise of {scale} at a bound",
+    "public-rows": "the number of rows, as it is: neighbours have as many",
+    "described-entries": "rows with and without an entry, {law} noise of scale {scale} on each",
+    "described-mean": "count, missing, mean: where to clip, drawn in private; then sums with {law} noise",
+    "described-deviation": "count, missing, mean, standard deviation: where to clip, drawn in private; then sums with "
+    "{law} noise",
+    "described-quantiles": "{times} quantiles by rank: one e-th as likely for every {scale} off",
+    "described-values": "{times} counts, {law} noise of scale {scale} on each",
     "own": "your draw",
     "former": "as it was planned",
     "own-calibrated": "your draw, scaled by the bounds",
@@ -132,6 +139,18 @@ NOTES = {
     "rows. Whether it pays cannot be known before: with tight bounds clip=None is better. What is clipped away is not "
     "in the interval",
     "clip-needs-rows": "not clipped: that pays from about {rows} rows on",
+    "describe-weights": "the budget is divided by weights, {total} in all: for a column of numbers 2 for its sums (1 "
+    "if it is only counted) and 2 for its quantiles, for any other column 1",
+    "describe-rows": "below: errors in 19 of 20 cases, with {rows} rows that fill their bounds evenly; the answer has "
+    "its own",
+    "describe-count": "{column}: counts within {count} rows",
+    "describe-mean": "{column}: mean within {mean}, counts within {count} rows",
+    "describe-ranks": "{column}: quantiles within {ranks} ranks, counts within {count} rows",
+    "describe-mean-ranks": "{column}: mean within {mean}, quantiles within {ranks} ranks, counts within {count} rows",
+    "describe-mean-deviation": "{column}: mean within {mean}, deviation within {deviation}, counts within {count} rows",
+    "describe-mean-deviation-ranks": "{column}: mean within {mean}, deviation within {deviation}, quantiles within "
+    "{ranks} ranks, counts within {count} rows",
+    "describe-values": "{column}: every count within {error} rows",
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
     "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
     "rows-needed": "and the next edge inwards would leave more than that share outside; this needs {rows} rows or more",

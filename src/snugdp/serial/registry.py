@@ -46,6 +46,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "support/1": ("mechanisms.support.peeling:Support", "mechanisms.support:Support"),
     "labels/1": ("pate.face:Labels", "pate.face:Labels"),
     "estimated-bounds/1": ("queries.bounds:EstimatedBounds", "queries.bounds:EstimatedBounds"),
+    "description/1": ("queries.description:Description", ""),
     "statistics-table/1": ("queries.table:StatisticsTable", ""),
     "ridge-certificate/1": ("mechanisms.linear.ridge_test:RidgeCertificate", "mechanisms.ridge_test:RidgeCertificate"),
     "curvature-certificate/1": (
@@ -78,6 +79,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "mode/1": ("queries.labels:Mode", "queries.labels:Mode"),
     "vote/1": ("queries.labels:Vote", "queries.labels:Vote"),
     "bounds/1": ("queries.bounds:Bounds", "queries.bounds:Bounds"),
+    "describe/1": ("queries.describe:Describe", ""),
     "group-by/1": ("queries.groups:GroupBy", ""),
     "estimate/1": ("queries.estimate:Estimate", ""),
     "histogram-counts/1": ("queries.statistics.histogram:HistogramCounts", ""),

@@ -9,7 +9,18 @@ from snugdp.audit.effort import Effort
 from snugdp.audit.finding import Case, Finding
 from snugdp.audit.jobs import Job
 from snugdp.noise import Exact
-from snugdp_studies.audit.cases import framework, glm, linear, pate, pca, queries, selection, sparse, statistics
+from snugdp_studies.audit.cases import (
+    description,
+    framework,
+    glm,
+    linear,
+    pate,
+    pca,
+    queries,
+    selection,
+    sparse,
+    statistics,
+)
 from snugdp_studies.audit.certificates import certificates
 from snugdp_studies.audit.freshness import decisions, equal_draws, fresh_library, lanes
 from snugdp_studies.audit.laws import inside
@@ -24,6 +35,7 @@ MODULES: dict[str, Any] = {  # by group, those whose cases are made quickly firs
     "framework": framework,
     "queries": queries,
     "statistics": statistics,
+    "description": description,
     "pca": pca,
     "pate": pate,
     "sparse": sparse,

@@ -146,6 +146,28 @@ def selection(
         say(console, f"one calibration by C2: {contest.calibration_seconds(runs):.2f} s")
 
 
+def statistics(
+    parts: Annotated[
+        str, typer.Option(help="Which comparisons: quantiles, means, keys, speed, separated by commas.")
+    ] = "quantiles,means,keys,speed",
+    runs: Annotated[int, typer.Option(min=2, help="Draws for every number.")] = 200,
+    peer_runs: Annotated[int, typer.Option(min=0, help="OpenDP's draws for every number; 0 leaves it out.")] = 10,
+    repeats: Repeats = 3,
+) -> None:
+    """Quantiles, means and keys of made-up columns beside OpenDP and textbook mechanisms, and times on one thread.
+
+    Example: snugdp bench statistics --parts means --runs 20
+    """
+    from snugdp_studies.bench.statistics import show
+
+    asked = names(parts)
+    with in_plain_words():
+        if unknown := [part for part in asked if part not in show.PARTS]:
+            raise ValueError(f"no comparison {', '.join(unknown)}; there are {', '.join(show.PARTS)}")
+        for part in asked:
+            show.PARTS[part](Console(), runs, peer_runs, repeats)
+
+
 # ---- contests on a folder of tables, beside peers
 
 
@@ -303,5 +325,5 @@ def _summary(console: Console, cells: list[Cell]) -> None:
     say(console, GOALS)
 
 
-for command in (classification, gram, imports, ledger, noise, pate, pca, queries, regression, selection):
+for command in (classification, gram, imports, ledger, noise, pate, pca, queries, regression, selection, statistics):
     app.command()(command)

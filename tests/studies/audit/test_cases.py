@@ -33,6 +33,7 @@ ROOMS_OF_WORDS = ("tables", "core", "ledger", "noise")
 NOT_MECHANISMS = {
     "load",  # reads and writes what was released
     "save",
+    "Description",  # what a description is
     "EstimatedBounds",  # what bounds release
     "Estimate",  # what statistics release
     "HistogramCounts",
@@ -90,6 +91,7 @@ PROOFS = {
     "mechanisms/linear/sufficient": "linear: sufficient",
     "mechanisms/support/peeling": "sparse linear: gumbel",
     "mechanisms/support/block_votes": "sparse linear: votes",
+    "mechanisms/statistics/described": "describe",
     "mechanisms/order_statistics/trimmed_mean": "trimmed mean",
     "mechanisms/votes/vote": "vote: tested",
     "certify/bound": "framework: statistics, epsilon",

@@ -188,6 +188,12 @@ class NoisyMoments:
         """The noisy number of rows; at least 1."""
         return max(self.values[(0,) * len(self.order[0])], 1.0)
 
+    @property
+    def count_deviation(self) -> float:
+        """The standard deviation of the noise of that number."""
+        alone = np.array([float(not any(which)) for which in self.order])
+        return float(np.linalg.norm(alone @ self.spread))
+
     def mean(self) -> Found:
         """Of the only column."""
         value = self._mean((1,))
@@ -233,7 +239,6 @@ class NoisyMoments:
     def _found(self, value: float, slopes: Mapping[Exponents, float], most: float) -> Found:
         """With an error of first order, widened by the doubt about the number of rows, and at most ``most``."""
         rows = np.array([slopes.get(which, 0.0) for which in self.order])
-        alone = np.array([float(not any(which)) for which in self.order])
-        deviation, doubt = (float(np.linalg.norm(weights @ self.spread)) for weights in (rows, alone))
-        left = self.count - self.tail * doubt
+        deviation = float(np.linalg.norm(rows @ self.spread))
+        left = self.count - self.tail * self.count_deviation
         return Found(value, min(self.tail * deviation / left, most) if left > 0 else most, self.count)

@@ -131,7 +131,7 @@ class Mean(MomentStatistic):
         return moments.mean()
 
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
-        return Estimate(lower + found.value * width, found.error * width, found.count)
+        return mean_of(found, lower, width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,9 +179,7 @@ class StandardDeviation(Variance):
     """
 
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
-        ends = found.value - found.error, found.value, found.value + found.error
-        low, value, high = (math.sqrt(max(end, 0.0)) for end in ends)
-        return Estimate(value * width, max(high - value, value - low) * width, found.count)
+        return deviation_of(found, width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,3 +253,15 @@ class ZerosAndOnes:
 
     def _powers(self, counts: list[int]) -> list[int]:
         return [sum(counts[:-1]), counts[1] if self.truth else sum(counts[:-2])]
+
+
+def mean_of(found: Found, lower: float, width: float) -> Estimate:
+    """A mean in the user's units, of numbers from ``lower`` on over this width."""
+    return Estimate(lower + found.value * width, found.error * width, found.count)
+
+
+def deviation_of(found: Found, width: float) -> Estimate:
+    """The standard deviation that belongs to a variance, in the user's units."""
+    ends = found.value - found.error, found.value, found.value + found.error
+    low, value, high = (math.sqrt(max(end, 0.0)) for end in ends)
+    return Estimate(value * width, max(high - value, value - low) * width, found.count)

@@ -138,6 +138,7 @@ HANDED_ON: dict[str, str] = dict.fromkeys(
 """Public functions that read no cell, and why."""
 COVERED_BY: dict[str, str] = {
     "Bounds": "private_bounds",
+    "Describe": "describe",
     "GroupBy": "group_by",
     "Correlation": "correlation",
     "Count": "count",
@@ -400,6 +401,16 @@ def _grouped(data: Any, how: dict[str, Any]) -> Any:
     return replace(outcome, value=replace(outcome.value, library="polars"))  # that of the data is public
 
 
+def _described(data: Any, how: dict[str, Any]) -> Any:
+    """A column as numbers and as labels."""
+    schema = Schema({"key": Category([0, 1]), "value": Number(-1, 2)}, intercept=False)
+    outcome = snugdp.describe(_twice(data), schema=schema, epsilon=1, delta=1e-6, **how)
+    if outcome.value is None:
+        raise AssertionError("a description is never refused")
+    tables = {name: replace(getattr(outcome.value, name), library="polars") for name in ("columns", "values")}
+    return replace(outcome, value=replace(outcome.value, **tables))  # the library of the data is public
+
+
 def _twice(data: Any) -> Any:
     """A table that has a column twice, of the library that it came in."""
     kind = type(data).__module__.partition(".")[0]
@@ -421,6 +432,7 @@ BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
         name: lambda data, how, name=name: _algorithm(name)(data, **how)  # type: ignore[misc]
         for name in ("from_distance", "from_statistics", "from_upper_bound", "calibrated")
     },
+    "describe": _described,
     "group_by": _grouped,
     **{name: partial(_of_pair, name) for name in ("covariance", "correlation")},
     "select": _select,

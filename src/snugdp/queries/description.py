@@ -1,0 +1,205 @@
+"""A released description of a table: its rows, a line for every column, and the counts of listed values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from snugdp.queries.estimate import Estimate
+from snugdp.queries.table import StatisticsTable, Value
+
+COLUMN, TYPE, RANKS = "column", "type", "quantile_ranks"
+_BEFORE = (COLUMN, TYPE, "count", "count_error", "missing", "missing_error")
+_MOMENTS = ("mean", "mean_error", "standard_deviation", "standard_deviation_error")
+_AFTER = (RANKS, "top", "top_count")
+VALUE_NAMES = (COLUMN, "value", "count", "count_error")
+_ESTIMATED = ("count", "missing", "mean", "standard_deviation")
+_HEADS = {"standard_deviation": "deviation"}
+_SHOWN = 5  # values of a column in a text
+
+
+def names_with(quantiles: Sequence[str]) -> tuple[str, ...]:
+    """The names of the table of columns, with these quantiles."""
+    return (*_BEFORE, *_MOMENTS, *quantiles, *_AFTER)
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Columns of text. What stands in the first and, of listed values, in the last is words; all else is numbers."""
+
+    heads: tuple[str, ...]
+    columns: tuple[tuple[str, ...], ...]
+
+    def is_words(self, place: int) -> bool:
+        """Whether a column is words."""
+        return place == 0 or self.heads[place] == "most frequent"
+
+    @property
+    def lines(self) -> tuple[tuple[str, ...], ...]:
+        """Line by line."""
+        return tuple(zip(*self.columns, strict=True))
+
+    @property
+    def widths(self) -> list[int]:
+        """Of the columns, in letters."""
+        return [max(map(len, (head, *column))) for head, column in zip(self.heads, self.columns, strict=True)]
+
+    def within(self, width: int) -> Iterator[TextTable]:
+        """Tables of numbers that are not wider than so many letters, if columns are not; each names its lines."""
+        first, *others = range(len(self.heads))
+        rest = width - self.widths[first]
+        while others:
+            many = max(1, sum(used <= rest for used in accumulate(self.widths[place] + 2 for place in others)))
+            kept, others = [first, *others[:many]], others[many:]
+            yield TextTable(tuple(self.heads[at] for at in kept), tuple(self.columns[at] for at in kept))
+
+    def __str__(self) -> str:
+        widths = self.widths
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if self.is_words(place) else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in (self.heads, *self.lines)
+        )
+
+
+@dataclass(frozen=True)
+class Description:
+    """What was released about the columns of a table.
+
+    Parameters
+    ----------
+    rows : Estimate
+        How many rows the table has; without an error where that is public.
+    columns : StatisticsTable
+        A row for every column: ``count`` (rows with an entry), ``missing``, ``mean`` (of booleans the share of yes),
+        ``standard_deviation``, quantiles such as ``50%``, and the most frequent listed value (``top``). In 19 of 20
+        cases the noise is below the number in ``..._error``, and quantiles are off by at most ``quantile_ranks`` ranks.
+    values : StatisticsTable
+        The counts of listed values, the most frequent ones of every column first.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from snugdp import Describe, Number, Schema
+    >>> query = Describe(schema=Schema({"age": Number(0, 120)}), epsilon=1)
+    >>> found = query.release(pl.DataFrame({"age": [20 + i % 41 for i in range(5000)]})).value
+    >>> 39 < found.mean("age").value < 41, found.columns["column"]
+    (True, ('age',))
+    """
+
+    rows: Estimate
+    columns: StatisticsTable
+    values: StatisticsTable
+
+    def mean(self, column: str) -> Estimate:
+        """The mean of a column; of a column of booleans the share of yes."""
+        return self._estimate(column, "mean")
+
+    def count(self, column: str) -> Estimate:
+        """How many rows have an entry in a column."""
+        return self._estimate(column, "count")
+
+    def _estimate(self, column: str, statistic: str) -> Estimate:
+        at = self._place(column)
+        value, error = self.columns[statistic][at], self.columns[f"{statistic}_error"][at]
+        if not isinstance(value, float) or not isinstance(error, float):
+            raise KeyError(f"no {statistic} of {column!r} was released")
+        return Estimate(value, error)
+
+    def _place(self, column: str) -> int:
+        names = self.columns[COLUMN]
+        if column not in names:
+            raise KeyError(f"there is no column {column!r}; there are {', '.join(map(str, names))}")
+        return names.index(column)
+
+    def counts(self, column: str) -> dict[Value, Estimate]:
+        """The listed values of a column with their counts, the most frequent first."""
+        self._place(column)
+        lines = self.values.lines
+        return {value: Estimate(float(c or 0), float(e or 0)) for name, value, c, e in lines if name == column}
+
+    def to_polars(self) -> Any:
+        """The columns as a polars frame."""
+        return self.columns.to_polars()
+
+    def to_pandas(self) -> Any:
+        """The columns as a pandas frame."""
+        return self.columns.to_pandas()
+
+    def to_arrow(self) -> Any:
+        """The columns as a pyarrow table."""
+        return self.columns.to_arrow()
+
+    @property
+    def frame(self) -> Any:
+        """The columns as a frame of the library that the data came in; polars for files."""
+        return self.columns.frame
+
+    @property
+    def quantiles(self) -> tuple[str, ...]:
+        """The names of the quantiles."""
+        return self.columns.names[len(_BEFORE) + len(_MOMENTS) : -len(_AFTER)]
+
+    def texts(self) -> tuple[TextTable, ...]:
+        """Tables for people: one of numbers, one of listed values; those that there are."""
+        lines = [dict(zip(self.columns.names, line, strict=True)) for line in self.columns.lines]
+        numbers = [line for line in lines if line[TYPE] == "number"]
+        labels = [line for line in lines if line[TYPE] != "number"]
+        asked = [name for name in _ESTIMATED if any(line[name] is not None for line in numbers)]
+        shown = {"numbers": tuple(str(line[COLUMN]) for line in numbers)}
+        shown |= {_HEADS.get(name, name): tuple(_with_error(line, name) for line in numbers) for name in asked}
+        shown |= {name: tuple(_plain(line[name]) for line in numbers) for name in self.quantiles}
+        listed = {"values": tuple(str(line[COLUMN]) for line in labels)}
+        listed |= {name: tuple(_with_error(line, name) for line in labels) for name in _ESTIMATED[:2]}
+        listed |= {"most frequent": tuple(self._most_frequent(str(line[COLUMN])) for line in labels)}
+        made = ((numbers, shown), (labels, listed))
+        return tuple(TextTable(tuple(columns), tuple(columns.values())) for lines, columns in made if lines)
+
+    def _most_frequent(self, column: str) -> str:
+        counts = list(self.counts(column).items())
+        words = ", ".join(f"{value} {max(one.value, 0):,.0f}" for value, one in counts[:_SHOWN])
+        more = f", {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+        return f"{words}{more} (each ± {counts[0][1].error:,.0f})" if counts else ""
+
+    @property
+    def rows_text(self) -> str:
+        """The number of rows in words."""
+        error = f" ± {self.rows.error:,.0f}" if self.rows.error else ""
+        return f"{self.rows.value:,.0f}{error} {'row' if self.rows.value == 1 and not error else 'rows'}"
+
+    @property
+    def ranks_text(self) -> str:
+        """How far quantiles are off, in words; nothing if there are none."""
+        ranks = [rank for rank in self.columns[RANKS] if isinstance(rank, int)]
+        return (
+            f" Quantiles are off by at most {max(ranks):,} ranks, where rows lie evenly around them." if ranks else ""
+        )
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.rows_text, *map(str, self.texts())])
+
+    __repr__ = __str__
+
+
+def _with_error(line: dict[str, Value], name: str) -> str:
+    """A number with the digits that its error leaves, and the error."""
+    value, error = line[name], line[f"{name}_error"]
+    if not isinstance(value, float) or not isinstance(error, float):
+        return ""
+    if not error:
+        return _plain(value)
+    if not 1e-6 < error < 1e12:
+        return f"{value:.4g} ± {error:.2g}"
+    digits = max(0, 1 - math.floor(math.log10(error))) if name not in _ESTIMATED[:2] else 0
+    return f"{value:,.{digits}f} ± {error:,.{digits}f}"
+
+
+def _plain(value: Value) -> str:
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"

@@ -1,0 +1,1 @@
+"""Quantiles, means and keys of made-up columns beside OpenDP, textbook mechanisms and what is known in hindsight."""
