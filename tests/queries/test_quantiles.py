@@ -64,7 +64,7 @@ def test_the_examples_of_the_readme() -> None:
     incomes = [20_000 + 0.4 * i for i in range(100_000)]
     question = snugdp.Median(bounds=(0, 500_000), epsilon=0.5)
     off = [abs((question.release(incomes).value or 0) - 40_000) for _ in range(60)]
-    assert sum(one < 3 for one in off) >= 50  # of 60, where 1.1 are expected to miss
+    assert sum(one < 3 for one in off) >= 47  # of 60, where 1.7 are expected to miss
 
 
 @relations

@@ -237,7 +237,7 @@ def test_draws_have_their_law(noise: Noise) -> None:
             expected = n * law(draw, table)
             from scipy.stats import chi2
 
-            assert chi2.sf(float(((counts - expected) ** 2 / expected).sum()), POINTS + 1) > 1e-6
+            assert chi2.sf(float(((counts - expected) ** 2 / expected).sum()), POINTS + 1) > 1e-8
 
 
 def test_rank_error_holds_for_all_tables() -> None:
