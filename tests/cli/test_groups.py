@@ -32,7 +32,18 @@ def run(*words: str) -> tuple[int, str]:
 def test_a_table_into_a_file(people: str, tmp_path: Path, form: str) -> None:
     out = tmp_path / "out" / f"table.{form}"
     out.parent.mkdir()
-    words = ["--by", "city", "-s", "age=mean,standard-deviation", "--bounds", "age=0,120", "--epsilon", "2"]
+    words = [
+        "--by",
+        "city",
+        "-s",
+        "age=mean,standard-deviation",
+        "--bounds",
+        "age=0,120",
+        "--epsilon",
+        "2",
+        "--delta",
+        "1e-9",
+    ]
     code, output = run(people, *words, "-o", str(out), "-y")
     assert code == 0, output
     assert "Released: 2 groups by city" in output

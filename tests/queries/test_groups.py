@@ -40,7 +40,7 @@ def by_key(table: StatisticsTable, column: str) -> dict[Any, Any]:
 
 def test_with_a_large_budget_all_is_exact() -> None:
     asked = {"income": ["mean", "sum", "variance", "standard_deviation", "count"], "smoker": "proportion"}
-    found = snugdp.group_by(TABLE, "city", statistics=asked, bounds=BOUNDS, **LOTS).value
+    found = snugdp.group_by(TABLE, "city", statistics=asked, bounds=BOUNDS, **LOTS, noise=Simulation(8)).value
     assert found is not None
     income = pl.col("income").clip(0, 100_000)
     for column, of in {
@@ -55,7 +55,10 @@ def test_with_a_large_budget_all_is_exact() -> None:
         expected = true("city", of)
         shown = by_key(found, column)
         assert set(shown) >= {key for key, rows in true("city", pl.len()).items() if rows > 2}
-        assert all(value == pytest.approx(expected[key], rel=1e-4, abs=0.01) for key, value in shown.items()), column
+        errors = by_key(found, f"{column}_error")
+        assert all(
+            value == pytest.approx(expected[key], rel=1e-6, abs=5 * errors[key] + 0.01) for key, value in shown.items()
+        ), column
 
 
 def test_keys_come_in_order_and_rare_ones_do_not() -> None:
@@ -63,7 +66,7 @@ def test_keys_come_in_order_and_rare_ones_do_not() -> None:
     assert found is not None
     rows = true("city", pl.len())
     assert list(found["city"]) == sorted(map(str, found["city"]))
-    assert {key for key, n in rows.items() if n > 40} <= set(found["city"]) <= {key for key, n in rows.items() if n > 1}
+    assert {key for key, n in rows.items() if n > 40} <= set(found["city"]) <= set(rows)
     years = snugdp.group_by(TABLE.sample(fraction=1, shuffle=True, seed=2), "year", epsilon=1, delta=1e-6).value
     assert years is not None
     assert years["year"] == (2000, 2001, 2002, 2003)
@@ -217,7 +220,7 @@ def test_nothing_to_show_is_an_ordinary_answer() -> None:
         ([f"user {i}" for i in range(2000)], [0.5] * 2000),
     ):
         table = pl.DataFrame({"k": pl.Series(keys, dtype=pl.String), "x": pl.Series(values, dtype=pl.Float64)})
-        found = snugdp.group_by(table, "k", **asked).value
+        found = snugdp.group_by(table, "k", **asked, noise=Simulation(1)).value
         assert found is not None
         assert len(found) == 0
         assert found.names == ("k", "count", "count_error", "x_mean", "x_mean_error", "x_variance", "x_variance_error")
