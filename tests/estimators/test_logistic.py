@@ -317,27 +317,3 @@ def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, classes: list[str]) -
         bounds = {"schema": Schema(columns, target="y"), "classes": None, "x_norm": None}
     model = rehearsal(method=tiny, noise=None, ledger=MemoryLedger(9, 0.1), **bounds)
     checks.assert_nothing_kept(model.fit, table, kind)
-
-
-@pytest.mark.parametrize("kind", ["text", "lengths", "nested", "wide"])
-def test_no_error_or_warning_quotes_a_label(kind: str) -> None:
-    X, y = table()
-    rows: Any = {"text": np.full((ROWS, 2), SECRET), "lengths": X[1:], "nested": X[None]}.get(kind, X)
-    target = np.full((ROWS, 2), SECRET) if kind == "wide" else y
-    checks.assert_refused_in_silence(lambda: rehearsal(x_norm=10, noise=None).fit(rows, target))
-
-
-@checks.each_strange_cell
-def test_no_cell_and_no_label_raises_or_warns(strange: Any) -> None:
-    cells = np.zeros((12, 2), dtype=object)
-    cells[3, 1] = strange
-    labels: list[Any] = ["no"] * 12
-    labels[5] = strange
-    frame = pd.DataFrame({"a": cells[:, 0], "b": cells[:, 1]})
-    schema = Schema({"a": Number(0, 10), "b": Number(0, 10), "y": Category(["no", "yes"])}, target="y")
-    with checks.no_warnings():
-        for rows in (cells.tolist(), cells, frame):
-            assert rehearsal().fit(rows, labels).released_
-        assert rehearsal().fit(frame, pd.Series(labels, dtype=object)).released_
-        assert with_schema(schema=schema).fit(frame, labels).released_
-        assert with_schema(schema=schema).fit(frame.assign(y=pd.Series(labels, dtype=object))).released_

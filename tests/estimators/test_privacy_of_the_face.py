@@ -12,7 +12,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from snugdp import LinearRegression, MemoryLedger, Number, Schema, Simulation
+from snugdp import (
+    PCA,
+    LinearRegression,
+    LogisticRegression,
+    MemoryLedger,
+    Number,
+    Schema,
+    Simulation,
+    SparseLinearRegression,
+)
 from tests.estimators import checks
 from tests.estimators.checks import CANARY, ROWS, SECRET
 
@@ -68,6 +77,7 @@ def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
 
 @checks.each_strange_cell
 def test_no_cell_raises_or_warns(strange: Any) -> None:
+    """In a fit; and of all models in what they are asked afterwards, since audits look at fits alone."""
     cells: Any = np.zeros((12, 2)).tolist()
     cells[3][1] = strange
     array = np.zeros((12, 2), dtype=object)
@@ -76,11 +86,17 @@ def test_no_cell_raises_or_warns(strange: Any) -> None:
     targets[5] = strange
     model = LinearRegression(method="adassp", x_norm=10, y_bound=10, noise=Simulation(0))
     frame = pd.DataFrame({"a": array[:, 0], "b": array[:, 1]})
+    plain, seeded = np.zeros((12, 2)), dict[str, Any](noise=Simulation(0))
+    components = PCA(1, x_norm=10, **seeded).fit(plain)
+    labels = LogisticRegression(method="objective", x_norm=10, classes=[0, 1], **seeded).fit(plain, [0] * 12)
+    few = SparseLinearRegression(1, method="adassp", y_bound=10, **seeded).fit(plain, [0.0] * 12)
     with checks.no_warnings():
         for rows in (cells, array, frame):
             assert model.fit(rows, targets).released_
             assert model.fit(rows, pd.Series(targets, dtype=object)).released_
             assert np.isfinite(model.predict(rows)).all()
+        for asked in (components.transform, labels.predict_proba, few.predict):
+            assert all(np.isfinite(asked(rows)).all() for rows in (cells, array))
         described = LinearRegression(method="adassp", schema=SCHEMA, noise=Simulation(0))
         assert described.fit(frame, targets).released_
 

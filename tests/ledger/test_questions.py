@@ -246,6 +246,38 @@ CASES: dict[str, Case] = {
     ),
     "private_bounds": Case(query(snugdp.private_bounds), {"epsilon": 1}, ({"outside": 0.0100001},), table=False),
 }
+WHERE: dict[str, Any] = {"bounds": (-1, 1), "epsilon": 1}
+BOTH: dict[str, Any] = {"bounds": ((-1, 1), (-1, 2)), "epsilon": 1}
+CASES |= {
+    **{
+        name: Case(
+            query(getattr(snugdp, name)),
+            WHERE,
+            ({"bounds": (-1, 1.5)}, {"clip": None}, {"clip": "private"}, {"rows": 9}),
+            table=False,
+        )
+        for name in ("sum", "mean", "variance", "standard_deviation")
+    },
+    **{
+        name: Case(
+            lambda X, y, name=name, **given: getattr(snugdp, name)((X, X), **given),
+            BOTH,
+            ({"bounds": ((-1, 1), (-1, 1))}, {"rows": 9}),
+            table=False,
+        )
+        for name in ("covariance", "correlation")
+    },
+    "count": Case(query(snugdp.count), {"epsilon": 1}, (), table=False),
+    "proportion": Case(
+        query(snugdp.proportion), {"values": [0, 1], "epsilon": 1}, ({"values": None}, {"values": [0, 2]}), table=False
+    ),
+    "histogram": Case(
+        query(snugdp.histogram),
+        {"edges": [0, 1, 2], "epsilon": 1},
+        ({"edges": [0, 1, 3]}, {"edges": None, "values": [0, 1]}, {"edges": None, "bins": 2, "bounds": (0, 2)}),
+        table=False,
+    ),
+}
 TOTAL: Statistic[Any] = Statistic("total", by_name, 1, "upper", (0, 1000))
 COIN = {"budget": Budget(1, 1e-6)}
 

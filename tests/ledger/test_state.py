@@ -19,6 +19,7 @@ from snugdp.ledger.records import Row
 from snugdp.ledger.requests import genesis
 from snugdp.ledger.state import Charge, State, Tally
 from snugdp.serial import costs
+from tests.ledger.faults import forged
 
 STAMP = {"time": "2026-01-01T00:00:00+00:00", "software": "snugdp"}
 ATOM = Atom((Branch(Fraction(1, 100), Fraction(1, 10)),), (Branch(Fraction(1, 100), Fraction(1, 5)),))
@@ -52,20 +53,6 @@ def read(rows: list[Row]) -> State:
     for row in rows:
         state.read(row)
     return state
-
-
-def forged(rows: list[Row], at: int, change: Callable[[dict[str, Any]], Any]) -> list[Row]:
-    """The history with one record changed, and every hash after it made to fit."""
-    result, prev = list[Row](), ""
-    for row in rows:
-        fields = json.loads(row.record)
-        if row.seq == at:
-            change(fields)
-        fields["prev"] = prev
-        text = records.canonical(fields)
-        prev = records.digest(text)
-        result.append(Row(row.seq, text, row.body, prev))
-    return result
 
 
 def history() -> Book:

@@ -110,6 +110,15 @@ def test_histograms(relation: str) -> None:
     assert sum(cities.shares().values()) == pytest.approx(1)
 
 
+def test_a_category_of_a_schema_lists_the_values() -> None:
+    for function in (S.histogram, S.proportion):
+        first, second = (
+            function(TABLE, column="city", values=values, epsilon=1, noise=Simulation(1)).value
+            for values in (["Oslo", "Rome"], S.Category(["Oslo", "Rome"]))
+        )
+        assert first == second
+
+
 def test_many_cells_take_no_time_and_gaussian_noise_is_never_worse() -> None:
     query = S.Histogram(bins=50_000, bounds=(0, 1), epsilon=1, delta=1e-6)
     found = query.release(np.linspace(0, 1, 1000), noise=Simulation(1)).value
@@ -223,6 +232,10 @@ def test_no_rows_one_row_and_missing_rows_have_ordinary_answers(rows: list[Any],
         (lambda given: S.histogram([1], values=[], **given), ValueError, "empty"),
         (lambda given: S.proportion([1], values=["a", "a"], **given), ValueError, "same label"),
         (lambda given: S.proportion([1], values="yes", **given), TypeError, "list of labels"),
+        (lambda given: S.variance([1], bounds=(0, 1e200), **given), ValueError, "below 1e150"),
+        (lambda given: S.covariance(([1], [1]), bounds=((0, 1), (0, 1e200)), **given), ValueError, "below 1e150"),
+        (lambda given: S.mean([1], bounds=(0, 1), **{**given, "epsilon": "1e-300"}), ValueError, "nothing could be"),
+        (lambda given: S.mean([1], bounds=(1e15, 1e15 + 1), **given), ValueError, "subtract a public constant"),
     ],
 )
 def test_what_is_public_is_refused_before_the_charge(

@@ -26,8 +26,8 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
     "fit": Verb("snugdp.cli.commands.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
     "predict": Verb("snugdp.cli.commands.predict:predict", "Predict the rows of a table with a released model."),
     "query": Verb(
-        "snugdp.cli.commands.query:app",
-        "Query one column: its median, a quantile, its trimmed mean, its mode or a vote.",
+        "snugdp.cli.commands.queries:app",
+        "Query columns: counts, sums, means, quantiles, histograms, groups, modes, votes and more.",
     ),
     "pate": Verb(
         "snugdp.cli.commands.pate:app",

@@ -8,8 +8,6 @@ import threading
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
-from snugdp.core.outcome import Account, LedgerLike
-
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
 
@@ -29,11 +27,6 @@ def opened(where: str | os.PathLike[str], anchor: str | None = None) -> Ledger:
         if known is None or not known.usable:
             known = _KNOWN[place] = Ledger.open(where, anchor=anchor)
         return known
-
-
-def resolve(ledger: LedgerLike | None) -> Account | None:
-    """An account as it is; a path or URL as its open ledger."""
-    return opened(ledger) if isinstance(ledger, str | os.PathLike) else ledger
 
 
 def without_password(where: str) -> str:

@@ -53,15 +53,16 @@ class Simulation(Noise):
     def _add(self, request: requests.Add) -> Fraction:
         inside, law = request.inside(), request.law
         step, drawn = Fraction(2) ** request.grid, Fraction(self._one(law))
-        if isinstance(law, DiscreteLaplace) and law.scale > _MAX_FLOAT_SCALE:  # floats lack the last bits
-            lacking = min(int(law.scale / _MAX_FLOAT_SCALE).bit_length(), 62)
-            drawn = Fraction((floor(drawn) >> lacking << lacking) + self._last_bits(lacking))
+        if lacking := _lacking(law):
+            drawn = Fraction(self._filled(floor(drawn), lacking))
         return _on_grid(inside + request.factor() * drawn, step)
 
     def _add_integers(self, request: requests.AddIntegers) -> list[int]:
         inside = request.inside()
-        noise = np.floor(self._many(request.law, len(inside)) + 0.5).tolist()
-        return [value + int(drawn) for value, drawn in zip(inside, noise, strict=True)]
+        noise = [int(drawn) for drawn in np.floor(self._many(request.law, len(inside)) + 0.5).tolist()]
+        if lacking := _lacking(request.law):
+            noise = [self._filled(drawn, lacking) for drawn in noise]
+        return [value + drawn for value, drawn in zip(inside, noise, strict=True)]
 
     def _at_least(self, request: requests.AtLeast) -> bool:
         inside, drawn = request.inside(), Fraction(self._one(request.law))
@@ -141,6 +142,9 @@ class Simulation(Noise):
         drawn = exactly(Fraction(self._generator.uniform()))
         return stopping(request.law, request.most, lambda _: drawn)
 
+    def _filled(self, drawn: int, lacking: int) -> int:
+        return (drawn >> lacking << lacking) + self._last_bits(lacking)
+
     def _last_bits(self, count: int) -> int:
         return int(self._generator.integers(1 << count))
 
@@ -173,6 +177,13 @@ class Simulation(Noise):
             gap = np.abs(candidates) - variance / scale
             kept.append(candidates[self._generator.exponential(size=2 * n) > gap * gap / (2 * variance)])
         return np.concatenate(kept)[:n]
+
+
+def _lacking(law: Law) -> int:
+    """How many of the last bits of whole noise floats do not have."""
+    if not isinstance(law, DiscreteLaplace) or law.scale <= _MAX_FLOAT_SCALE:
+        return 0
+    return min(int(law.scale / _MAX_FLOAT_SCALE).bit_length(), 62)
 
 
 def _on_grid(value: Fraction, step: Fraction) -> Fraction:

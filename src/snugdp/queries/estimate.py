@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Estimate:
-    """A released number. Its interval is for the noise alone: it says nothing about people who are not in the table.
+    """A released number. Its interval is for the noise alone.
+
+    It says nothing about people who are not in the table, and nothing about what was clipped away, where numbers are
+    clipped in private: of a column with a heavy tail that may be more than the noise.
 
     Parameters
     ----------
@@ -31,7 +34,7 @@ class Estimate:
 
     @property
     def lower(self) -> float:
-        """The lower end of the interval that covers the number without noise in 19 of 20 cases."""
+        """The lower end of the interval that covers the number without noise (after any clip) in 19 of 20 cases."""
         return self.value - self.error
 
     @property

@@ -303,6 +303,10 @@ class GroupBy(Query[StatisticsTable]):
         shown = ShownGroups(self, work, library_of(data))
         return release(self.plan(), shown, measure(source, work), context)
 
+    def check(self, source: Source) -> None:
+        """Raise if the table has not the columns and declared types that are asked for. No row is looked at."""
+        source.check(self._pass(source))
+
     def _pass(self, source: Source) -> GroupPass:
         """How the table is read, from its names and declared types alone."""
         wanted = [*self._by, *(one.column.name for one in self._columns)]

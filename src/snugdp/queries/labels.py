@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names
+from snugdp.tables.schema.kinds import Category
 
 Label = TypeVar("Label", bound=Hashable)
 Counts = NDArray[np.int64]
@@ -241,6 +242,11 @@ def public_names(labels: Sequence[Hashable], name: str) -> Names:
     if not labels:
         raise ValueError(f"{name} is empty: give the public list of labels")
     return Names(labels, name)
+
+
+def listed(values: Sequence[Label] | Category | None) -> Sequence[Any] | None:
+    """The values that somebody listed, or a schema did: a copy, for a list may change later."""
+    return values.values if isinstance(values, Category) else copy(values)
 
 
 def mode(

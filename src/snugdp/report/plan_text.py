@@ -131,12 +131,13 @@ NOTES = {
     "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where all rows near the '
     "answer are equal, and beta=0 is passed",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
-    "answer has its own interval",
+    "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
-    "bounds cost little; with fewer they are not. Whether it pays cannot be known before; clip=None is better if the "
-    "bounds are tight",
+    "bounds cost little; with fewer they are not. Whether it pays cannot be known before: with tight bounds clip=None "
+    "is better. What is clipped away is not in the interval",
     "clip-surely": "numbers are clipped where hardly any lie beyond, so loose bounds cost little; this needs {rows} "
-    "rows. Whether it pays cannot be known before; clip=None is better if the bounds are tight",
+    "rows. Whether it pays cannot be known before: with tight bounds clip=None is better. What is clipped away is not "
+    "in the interval",
     "clip-needs-rows": "not clipped: that pays from about {rows} rows on",
     "describe-weights": "the budget is divided by weights, {total} in all: for a column of numbers 2 for its sums (1 "
     "if it is only counted) and 2 for its quantiles, for any other column 1",
@@ -173,7 +174,6 @@ _FORMATS: Mapping[tuple[str, str], str] = {
     ("without-a-test", "share"): ".1%",
     ("without-a-test", "scale"): ".4g",
     ("rows-beyond", "share"): ".4g",
-    ("error-with-rows", "rows"): ",",
     ("components-found", "rows"): ".4g",
 }
 _ERRORS = {

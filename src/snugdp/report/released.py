@@ -13,8 +13,10 @@ import numpy as np
 from markupsafe import Markup
 
 from snugdp.queries.bounds import EstimatedBounds
+from snugdp.queries.description import Description
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.histogram import HistogramCounts
+from snugdp.queries.table import StatisticsTable
 from snugdp.report.curves import bar, interval
 from snugdp.report.words import apart, near, number
 
@@ -80,16 +82,58 @@ def table_of(
         return ReportTable("Answer", (_line("value", float(value), error),), note)
     if isinstance(value, Estimate):
         rows = () if value.count is None else (Line("rows, about", number(value.count, 4)),)
-        return ReportTable("Answer", (_line("value", value.value, value.error), *rows), _NOISE)
+        return ReportTable("Answer", (_line("value", value.value, value.error), *rows), f"{_NOISE} {_CLIPPED}")
     if isinstance(value, HistogramCounts):
         return _histogram(value)
+    if isinstance(value, Description):
+        return _description(value)
     if isinstance(value, EstimatedBounds):
         ends = {name: (_text(one.lower), _text(one.upper)) for name, one in value.columns.items()}
         return ReportTable(
             "Bounds", tuple(Line(name, f"{low} to {high}") for name, (low, high) in ends.items()), _BOUNDS
         )
+    if isinstance(value, StatisticsTable):
+        return _statistics(value)
     lines = tuple(Line(name or "value", text) for name, text in facts(value))
     return ReportTable("Answer", lines, _EXACT if exact else "")
+
+
+def _statistics(table: StatisticsTable) -> ReportTable:
+    """A line for every number of a table that has an error beside it, named by what has none."""
+    held = {name: column[:MAX_LINES] for name, column in table.to_dict().items()}
+    noisy = [name for name in held if f"{name}_error" in held]
+    labels = [held[name] for name in held if name not in noisy and name.removesuffix("_error") not in noisy]
+    lines = [
+        _line(
+            f"{', '.join(map(str, label))}: {name}", float(str(held[name][row])), float(str(held[f"{name}_error"][row]))
+        )
+        for row, label in enumerate(zip(*labels, strict=True))
+        for name in noisy
+    ]
+    note = f"{len(table) - MAX_LINES:,} more rows are not shown here." if len(table) > MAX_LINES else ""
+    return ReportTable("Answer", tuple(lines[:MAX_LINES]), note)
+
+
+def _description(value: Description) -> ReportTable:
+    """Rows, the statistics of every column, and the counts of its listed values."""
+    held = [_line("rows", value.rows.value, value.rows.error or None)]
+    for line in value.columns.lines:
+        of = dict(zip(value.columns.names, line, strict=True))
+        name = str(of["column"])
+        numbers = {each: of[each] for each in of if isinstance(of[each], float) and not each.endswith("_error")}
+        held += [
+            _line(f"{name}: {each.replace('_', ' ')}", float(str(found)), _float(of.get(f"{each}_error")))
+            for each, found in numbers.items()
+            if each != "top_count"
+        ]
+        counts = value.counts(name).items()
+        held += [_line(f"{name}: {label}", one.value, one.error) for label, one in list(counts)[:MAX_ITEMS]]
+    more = f" {len(held) - MAX_LINES:,} more lines are not shown." if len(held) > MAX_LINES else ""
+    return ReportTable("Answer", tuple(held[:MAX_LINES]), f"{_NOISE}{value.ranks_text} {_CLIPPED}{more}")
+
+
+def _float(value: Any) -> float | None:
+    return value if isinstance(value, float) else None
 
 
 def _histogram(value: HistogramCounts) -> ReportTable:
@@ -105,6 +149,7 @@ def _cell(cell: Any) -> str:
 
 
 _NOISE = "The interval covers the answer without noise in 19 of 20 cases."
+_CLIPPED = "Where numbers are clipped in private, as the plan says, what was clipped away is not in it."
 _BESIDE = ("below", "above", "other", "missing")
 _BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They may stand in a schema."
 _EXACT = "This is the answer itself, without noise: the test has shown that no single row changes it."

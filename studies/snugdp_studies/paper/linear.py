@@ -95,18 +95,16 @@ def not_private_lipschitz_sensitivity(lam_star: float, *, bound: float = 1.0) ->
 
 
 def not_private_lipschitz_scales(
-    epsilon: float, delta: float, lam_star: float, *, bound: float = 1.0, misprints: bool = True
+    epsilon: float, delta: float, lam_star: float, *, bound: float = 1.0
 ) -> NotPrivateScales:
     """Step 5: noise and margin of Delta, the bound on the logarithm of the Lipschitz constant.
 
-    NOT PRIVATE: the sensitivity is wrong for removals (L4). As printed the noise lacks a logarithm, is 620 times too
-    large at delta = 1e-6, and the margin does not cover it (L3); ``misprints=False`` puts the logarithm in.
+    NOT PRIVATE: the sensitivity is wrong for removals (L4). The logarithm that the printed noise lacks is there;
+    without it the noise is 620 times too large at delta = 1e-6, and the margin does not cover it (L3).
     """
     log = math.log(6 / delta)
     unit = not_private_lipschitz_sensitivity(lam_star, bound=bound) / (epsilon / 4)
-    return NotPrivateScales(
-        unit * math.sqrt(6 / delta if misprints else log), unit * math.sqrt(2 * log * math.log(2 / delta))
-    )
+    return NotPrivateScales(unit * math.sqrt(log), unit * math.sqrt(2 * log * math.log(2 / delta)))
 
 
 @dataclass(frozen=True)
@@ -119,18 +117,16 @@ class NotPrivateSelection:
     delta: float
 
 
-def not_private_selection(
-    epsilon: float, delta: float, candidates: int = 30, *, misprints: bool = True
-) -> NotPrivateSelection:
-    """The parameters of the experiment: tau = 0.1 k, T = log(1/delta_2)/tau, delta_2 = delta/2.
+def not_private_selection(epsilon: float, delta: float, candidates: int = 30) -> NotPrivateSelection:
+    """The parameters of the experiment: tau = 0.1/k, T = log(1/delta_2)/tau, delta_2 = delta/2.
 
-    As printed tau is 3, which is no probability; 0.1/k is meant (L8), and ``misprints=False`` says so. The budget of a
-    run inverts (3 e + 3 sqrt(2 d), sqrt(2 d) T + delta_2), and is 0 where there is none.
+    As printed tau is 0.1 k = 3, which is no probability (L8). The budget of a run inverts (3 e + 3 sqrt(2 d),
+    sqrt(2 d) T + delta_2), and is 0 where there is none.
 
-    >>> not_private_selection(1, 1e-6).tau, round(not_private_selection(1, 1e-6, misprints=False).cap)
-    (3.0, 4353)
+    >>> round(not_private_selection(1, 1e-6).cap)
+    4353
     """
-    tau = 0.1 * candidates if misprints else 0.1 / candidates
+    tau = 0.1 / candidates
     cap = math.log(2 / delta) / tau
     root = delta / 2 / cap
     return NotPrivateSelection(tau, cap, max(0.0, epsilon / 3 - root), root**2 / 2)
@@ -215,46 +211,22 @@ class NotPrivateSums:
         return np.asarray(self.vectors @ (self.mean(ridge) + spread))
 
 
-def _ops_ptr(
-    sums: NotPrivateSums,
-    design: Design,
-    ridge: float,
-    *,
-    epsilon: float,
-    delta: float,
-    noise: Simulation,
-    misprints: bool,
+def not_private_ops_ptr(
+    sums: NotPrivateSums, design: Design, ridge: float, *, epsilon: float, delta: float, noise: Simulation
 ) -> NotPrivateFit:
-    """Algorithm ``alg: ops_ptr``; the numbers are those of its steps."""
+    """Algorithm ``alg: ops_ptr``; the numbers are those of its steps.
+
+    NOT PRIVATE: its three shares rest on false steps (L1, L2, L4, L6), and the true moments are used as they are.
+    """
     lowest, b = float(sums.values[0]), math.sqrt(design.x_squared)  # 2
     first = not_private_release_scales(epsilon, delta, bound=b)
     bounded = max(0.0, lowest + first.noise * not_private_normals(noise, 1)[0] - first.margin)  # 3
-    second = not_private_lipschitz_scales(epsilon, delta, ridge + bounded, bound=b, misprints=misprints)
+    second = not_private_lipschitz_scales(epsilon, delta, ridge + bounded, bound=b)
     size = float(design.y_bound) + b * float(np.linalg.norm(sums.mean(ridge)))  # 4
     log = math.log(size) + second.noise * not_private_normals(noise, 1)[0] + second.margin  # 5
     lipschitz = b * (math.exp(log) if log < _FAR else math.inf)  # 6: B where the paper has the data matrix (L7)
     gamma = not_private_ops_gamma(epsilon / 2, lipschitz, ridge + bounded, delta / 3, bound=b)  # 7
     return NotPrivateFit(sums.sample(ridge, gamma, noise), ridge, gamma, bounded, lipschitz)  # 8
-
-
-def not_private_ops_ptr(
-    moments: Secret[Moments],
-    design: Design,
-    *,
-    ridge: float,
-    epsilon: float,
-    delta: float,
-    noise: Simulation,
-    misprints: bool = True,
-) -> NotPrivateFit:
-    """Algorithm ``alg: ops_ptr``, step by step, from the moments of a table and a seeded simulation.
-
-    NOT PRIVATE: its three shares rest on false steps (L1, L2, L4, L6), and the true moments are used as they are.
-    """
-    if not (ridge > 0 and epsilon > 0 and 0 < delta < 1):
-        raise ValueError("ridge and epsilon must be above 0, and delta between 0 and 1")
-    sums = NotPrivateSums.of_moments(moments, design, noise)
-    return _ops_ptr(sums, design, ridge, epsilon=epsilon, delta=delta, noise=noise, misprints=misprints)
 
 
 def not_private_ops_ptr_selection(
@@ -274,14 +246,14 @@ def not_private_ops_ptr_selection(
     """
     rows, target = (np.asarray(part, dtype=np.float64) for part in validation)
     grid = not_private_grid() if ridges is None else tuple(ridges)
-    share = not_private_selection(epsilon, delta, len(grid), misprints=False)
+    share = not_private_selection(epsilon, delta, len(grid))
     sums = NotPrivateSums.of_moments(moments, design, noise)
     if share.epsilon <= 0 or share.delta <= 0:
         raise ValueError("this budget leaves nothing for a single run: give a larger epsilon or delta")
     best, lowest = NotPrivateFit(None, grid[0], 0.0, 0.0, math.inf), math.inf
     for _ in range(min(math.floor(share.cap), _geometric(noise, share.tau))):
         ridge = grid[noise.choice(len(grid))]
-        fit = _ops_ptr(sums, design, ridge, epsilon=share.epsilon, delta=share.delta, noise=noise, misprints=False)
+        fit = not_private_ops_ptr(sums, design, ridge, epsilon=share.epsilon, delta=share.delta, noise=noise)
         if fit.theta is not None:
             error = float(np.mean((rows @ fit.theta - target) ** 2))
             best, lowest = (fit, error) if error < lowest else (best, lowest)

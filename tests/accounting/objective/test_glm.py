@@ -197,8 +197,6 @@ def test_the_gaussian_cost_is_needed() -> None:
     run = RunCost(exact(m) ** 2, exact(kappa))
     found = worst(0.6, m, kappa)
     assert gaussian_delta(m, 0.6) * 1.5 < found <= gaussian_delta(math.sqrt(run.gaussian_squared), 0.6)
-    assert not run.is_gaussian(exact(m) ** 2)
-    assert run.is_gaussian(run.gaussian_squared)
     assert run.gaussian_squared < exact(kappa) ** 2
 
 
@@ -299,7 +297,6 @@ def test_kinds_without_a_gaussian_cost_refuse(kind: Kind) -> None:
         _ = run.gaussian_squared
     with pytest.raises(ValueError, match="no curve"):
         _ = run.curve
-    assert not run.is_gaussian(Fraction(100))
 
 
 def test_a_changing_sign_doubles_an_addition() -> None:

@@ -23,7 +23,7 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective.run import RunCost
 from snugdp.accounting.selection.comparison_bounds import Closed, Corollary
 from snugdp.accounting.selection.laws import BALLS, FLOATS, Law, NegativeBinomial
-from snugdp.accounting.selection.theorems import Certificate, First, Sum
+from snugdp.accounting.selection.theorems import CellSum, Certificate, First
 from snugdp.accounting.selection.tradeoff import TradeoffCurve, hull
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real
@@ -91,7 +91,7 @@ def test_no_finite_run_leaks_more_than_the_corollary() -> None:
 def test_balls_agree_with_floats_and_are_above_the_truth(name: str) -> None:
     law = LAWS[name]
     for run, curve in pairs()[::20]:
-        plan = Sum(curve, law, POINTS)
+        plan = CellSum(curve, law, POINTS)
         with balls.precision(96):
             certificate = Certificate(plan)
             for epsilon in (0.0, 0.3, 1.0):
@@ -113,7 +113,7 @@ def test_a_failure_mass_is_covered() -> None:
         )
         curve = TradeoffCurve(*((a, np.minimum(d + lost, 1.0)) for a, d in (ideal.ahead, ideal.back)))
         for law in LAWS.values():
-            bound = Sum(curve, law, POINTS)
+            bound = CellSum(curve, law, POINTS)
             for epsilon in EPSILONS:
                 assert above(bound.guess(epsilon), exact(failing, generating(law), epsilon))
 
@@ -127,7 +127,7 @@ def test_cutting_the_number_of_runs_is_free_if_it_refuses(name: str, most: int) 
     assert beyond == pytest.approx(1 - weights.sum(), abs=1e-12)
     capped = weights + np.eye(most + 1)[most] * beyond
     for run, curve in pairs()[::10]:
-        bound = Sum(curve, law, POINTS)
+        bound = CellSum(curve, law, POINTS)
         for epsilon in EPSILONS:
             assert above(bound.guess(epsilon), exact(run, polynomial(weights), epsilon))
             assert above(
@@ -153,7 +153,7 @@ def test_a_wrong_bound_is_noticed(mutant: str) -> None:
     caught, law = 0, LAWS["geometric 30"]
     for run, curve in pairs():
         wrong = curve if mutant != "forward" else TradeoffCurve(curve.ahead, curve.ahead)
-        bound = First(wrong, law, POINTS) if mutant != "lower" else Sum(curve, law, POINTS)
+        bound = First(wrong, law, POINTS) if mutant != "lower" else CellSum(curve, law, POINTS)
         if mutant == "one":
             bound.sum.rho = bound.sum.rho * 0 + bound.sum.rho[0] ** 0.5  # type: ignore[union-attr]
         for epsilon in EPSILONS:
@@ -391,8 +391,8 @@ def test_a_failure_that_is_known_in_one_order_counts_more_in_the_other(e: float,
     generator = np.random.default_rng(1)
     for name in ("geometric", "poisson", "logarithmic"):
         law = selection.NAMES[name](5)
-        bounds = {level: Sum(one, law, 300).guess(level) for level in (0.1, e, 2 * e, 3 * e)}
-        less = {level: Sum(both, law, 300).guess(level) for level in bounds}
+        bounds = {level: CellSum(one, law, 300).guess(level) for level in (0.1, e, 2 * e, 3 * e)}
+        less = {level: CellSum(both, law, 300).guess(level) for level in bounds}
         assert all(above(bounds[level], less[level]) for level in bounds)
         assert bounds[0.1] > less[0.1]
         for _ in range(200):

@@ -263,22 +263,6 @@ def test_no_type_of_an_array_raises_or_warns(kind: str) -> None:
         assert model_of().fit(rows, np.array([SECRET] * 30) if kind == "labels" else y).released_
 
 
-@checks.each_strange_cell
-def test_no_cell_label_or_group_raises_or_warns(strange: Any) -> None:
-    X, y = made(30)
-    array = X.astype(object)
-    array[3, 1] = strange
-    labels: Any = y.tolist()
-    labels[5] = strange
-    groups: Any = list(range(30))
-    groups[7] = strange
-    with checks.no_warnings():
-        assert model_of().fit(array, labels).released_
-        assert model_of().fit(array.tolist(), pd.Series(labels, dtype=object), groups=groups).released_
-        frame, queries = pd.DataFrame(array, columns=list("abc")), pd.DataFrame(PUBLIC, columns=list("abc"))
-        assert model_of(queries=queries).fit(frame, labels, groups=pd.Series(groups, dtype=object)).released_
-
-
 def test_the_number_of_rows_does_not_show() -> None:
     def public(n: int) -> list[Any]:
         fits = [model_of().fit(*made(n), groups=groups) for groups in (None, np.arange(n))]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from snugdp import PCA, Number, Schema, Simulation
 from tests.estimators import checks
-from tests.estimators.checks import CANARY, ROWS, SECRET
+from tests.estimators.checks import CANARY, ROWS
 from tests.estimators.test_check_estimator import failures
 
 SCHEMA = Schema({"a": Number(0, 10), "b": Number(0, 10)})
@@ -36,35 +34,6 @@ def test_nothing_of_the_rows_is_kept(method: str, kind: str) -> None:
     bounds: dict[str, Any] = {"schema": SCHEMA} if kind == "schema" else {"x_norm": 10}
     model = PCA(1, method=method, noise=Simulation(1), rows=5, **bounds)  # seeded: digits of noise are no accident
     checks.assert_nothing_kept(model.fit, table, kind)
-
-
-@pytest.mark.parametrize("kind", ["polars", "array", "nested", "complex"])
-def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
-    X = np.full((ROWS, 2), CANARY)
-    rows: Any = {
-        "polars": pl.DataFrame({"a": [[SECRET]] * ROWS, "b": X[:, 0]}),
-        "array": np.full((ROWS, 2), SECRET),
-        "nested": X[None],
-        "complex": X + 1j * CANARY,
-    }[kind]
-    for model in (PCA(1, x_norm=10), PCA(1, schema=SCHEMA)):
-        checks.assert_refused_in_silence(partial(model.fit, rows))
-
-
-@checks.each_strange_cell
-def test_no_cell_raises_or_warns(strange: Any) -> None:
-    cells: Any = np.zeros((12, 2)).tolist()
-    cells[3][1] = strange
-    array = np.zeros((12, 2), dtype=object)
-    array[3, 1] = strange
-    table = pd.DataFrame({"a": array[:, 0], "b": array[:, 1]})
-    with checks.no_warnings():
-        for center in ("bounds", "private", [1, 2]):
-            for rows in (cells, array, table):
-                model = PCA(1, x_norm=10, center=center, noise=Simulation(0)).fit(rows)
-                assert np.isfinite(model.transform(rows)).all()
-            described = PCA(1, schema=SCHEMA, center=center, noise=Simulation(0)).fit(table)
-            assert np.isfinite(described.components_).all()
 
 
 def test_no_cell_of_a_wide_or_masked_array_warns() -> None:

@@ -326,25 +326,6 @@ def test_the_number_of_rows_does_not_show(selection: str) -> None:
     checks.assert_number_of_rows_does_not_show(public)
 
 
-@checks.each_strange_cell
-def test_no_cell_raises_or_warns(strange: Any) -> None:
-    cells: Any = np.zeros((12, 4)).tolist()
-    cells[3][1] = strange
-    targets: Any = [0.0] * 12
-    targets[5] = strange
-    words: Any = ["yes", "no"] * 6
-    words[4] = strange
-    with checks.no_warnings():
-        model = line(method="adassp", noise=Simulation(0))
-        assert model.fit(cells, targets).released_
-        assert np.isfinite(model.predict(cells)).all()
-        other = labelled(method="objective", noise=Simulation(0))
-        assert np.isfinite(other.fit(cells, words).predict_proba(cells)).all()
-        if isinstance(strange, float):
-            stored = sp.csr_matrix((np.array([strange, 1.0]), np.array([1, 2]), np.array([0, 1, 2])), shape=(2, 4))
-            assert np.isfinite(model.fit(stored, [0.5, strange]).predict(stored)).all()
-
-
 def test_errors_name_no_length() -> None:
     for rows in (np.ones((ROWS, 4)), sp.csr_matrix(np.ones((ROWS, 4))), pd.DataFrame(np.ones((ROWS, 4)))):
         with pytest.raises(ValueError, match="inconsistent") as caught:

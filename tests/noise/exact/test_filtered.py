@@ -7,17 +7,18 @@ import pytest
 from flint import arb
 from numpy.typing import NDArray
 
-from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from snugdp.audit.bounds import ALPHA
+from snugdp.noise import DiscreteGaussian, DiscreteLaplace
 from snugdp.noise.exact import discrete
 from snugdp.noise.exact.coins import COIN_BITS, Margins, coins, exp_neg
 from snugdp.noise.exact.deviate import Deviate
-from snugdp.noise.exact.filtered import DrawBatch, _whole_parts, draw, floors, rounded
+from snugdp.noise.exact.filtered import DrawBatch, _whole_parts, draw, floors
 from snugdp.noise.exact.refine import Bits, below, precision
 from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL, Shape, thresholds, whole_part
-from tests.effort import repeated
-from tests.noise.noise_checks import ALPHA, WRONG_FEW, cells_p, draws, replay, scale_p, suspicious
+from snugdp_studies.audit.laws import inside
+from snugdp_studies.audit.laws.inside import WIDE, again
+from snugdp_studies.audit.laws.samples import LIGHT, whole_p
 
-WIDE = Margins(table=1 << 27, accept=2.0**-4, window=2.0**60)
 shapes = pytest.mark.parametrize("shape", [HALF_NORMAL, EXPONENTIAL], ids=["half-normal", "exponential"])
 rng = np.random.default_rng(20)
 
@@ -110,14 +111,12 @@ def test_floor_reads_on_until_it_is_sure() -> None:
 
 @shapes
 @pytest.mark.parametrize("margins", [WIDE, Margins(accept=0.5), Margins(table=1 << 31)], ids=["all", "coin", "table"])
-def test_the_same_bits_give_the_same_draws_whatever_the_margins(
-    shape: Shape, margins: Margins, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_bits_give_the_same_draws_whatever_the_margins(shape: Shape, margins: Margins) -> None:
     seen: dict[int, NDArray[np.uint64]] = {}
-    replay(monkeypatch, seen)
-    by_floats = draw(shape, 3000)
-    replay(monkeypatch, seen)
-    by_balls = draw(shape, 3000, margins)
+    with again(seen):
+        by_floats = draw(shape, 3000)
+    with again(seen):
+        by_balls = draw(shape, 3000, margins)
     assert len(by_balls.further) > 500
     assert (by_floats.whole == by_balls.whole).all()
     assert (by_floats.fraction == by_balls.fraction).all()
@@ -128,67 +127,23 @@ def test_the_same_bits_give_the_same_draws_whatever_the_margins(
 
 
 @pytest.mark.parametrize("variance", ["1/4", "7/3", "10000"])
-def test_the_same_bits_give_the_same_integers_whatever_the_margins(
-    variance: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_bits_give_the_same_integers_whatever_the_margins(variance: str) -> None:
     seen: dict[int, NDArray[np.uint64]] = {}
-    replay(monkeypatch, seen)
-    by_floats = discrete.gaussians(Fraction(variance), 2000)
-    replay(monkeypatch, seen)
-    by_balls = discrete.gaussians(Fraction(variance), 2000, WIDE)
+    with again(seen):
+        by_floats = discrete.gaussians(Fraction(variance), 2000)
+    with again(seen):
+        by_balls = discrete.gaussians(Fraction(variance), 2000, WIDE)
     assert (by_floats == by_balls).all()
 
 
-@repeated
-@pytest.mark.parametrize(("shape", "law"), [(HALF_NORMAL, Gaussian(4)), (EXPONENTIAL, Laplace(4))])
-def test_wide_margins_leave_the_law_unchanged(shape: Shape, law: Gaussian | Laplace) -> None:
-    batch = draw(shape, 2000, WIDE)
-    assert len(batch.further) > 250
-    for factor in (Fraction(1), *WRONG_FEW):
-        values = rounded(shape, 4 * factor, draws(8000), WIDE).tolist()
-        assert suspicious(values, law) == (factor != 1)
+@pytest.mark.parametrize("part", inside.PARTS)
+def test_every_part_has_its_law(part: str) -> None:
+    """As an audit sees it: single coins, margins so wide that balls decide, decisions that begin with three bits."""
+    assert [str(finding) for finding in inside.PARTS[part](LIGHT) if not finding.passed] == []
 
 
-@shapes
-def test_each_choice_alone_on_the_exact_route(shape: Shape) -> None:
-    law = Gaussian(4) if shape is HALF_NORMAL else Laplace(4)
-    for margins in (Margins(table=1 << 31), Margins(accept=0.5), Margins(window=2.0**60)):
-        assert not suspicious(rounded(shape, Fraction(4), 3000, margins).tolist(), law)
-
-
-@pytest.mark.parametrize("variance", ["1/4", "1", "7/3", "400", "1000000/7"])
-def test_discrete_gaussians_with_either_route(variance: str) -> None:
-    law = DiscreteGaussian(variance)
-    for margins in (Margins(), Margins(table=1 << 24, accept=2.0**-5, window=2.0**30)):
-        values = discrete.gaussians(law.variance, 8000, margins).tolist()
-        if law.variance > 1000:
-            assert abs(np.var(values) / float(law.variance) - 1) < 0.09
-        else:
-            assert min(scale_p(values, law), cells_p(values, law)) > ALPHA
-
-
-@pytest.mark.parametrize("scale", ["1/2", "1", "7/3", "50"])
-def test_discrete_laplaces_with_either_route(scale: str) -> None:
-    law = DiscreteLaplace(scale)
-    for margins in (Margins(), Margins(table=1 << 24, accept=2.0**-5, window=2.0**60)):
-        values = discrete.laplaces(law.scale, 8000, margins).tolist()
-        assert min(scale_p(values, law), cells_p(values, law)) > ALPHA
-
-
-@pytest.mark.parametrize("sigma", ["3/10", "1", "7/3"])
-def test_coarse_grids(sigma: str) -> None:
-    law = Gaussian(sigma)
-    assert not suspicious(rounded(HALF_NORMAL, law.sigma, 40_000).tolist(), law)
-
-
-def test_a_wide_gaussian_has_every_last_bit() -> None:
-    values = rounded(HALF_NORMAL, Fraction(1 << 48), 4000)
-    ones = [(values >> np.int64(bit) & 1).mean() for bit in range(45)]
-    assert all(abs(one - 0.5) < 0.045 for one in ones)
-
-
-def test_signs_are_fair_and_free_of_the_size() -> None:
-    batch = draw(HALF_NORMAL, 40_000)
-    large = batch.whole >= 1
-    for part in (batch.negative[large], batch.negative[~large]):
-        assert abs(part.mean() - 0.5) < 3 / np.sqrt(len(part))
+@pytest.mark.parametrize("margins", [Margins(), Margins(table=1 << 24, accept=2.0**-5, window=2.0**30)])
+def test_wide_discrete_laws_by_either_route(margins: Margins) -> None:
+    for law in (DiscreteGaussian(400), DiscreteGaussian("1000000/7")):
+        assert min(whole_p(discrete.gaussians(law.variance, 8000, margins), law).values()) > ALPHA
+    assert min(whole_p(discrete.laplaces(Fraction(50), 8000, margins), DiscreteLaplace(50)).values()) > ALPHA

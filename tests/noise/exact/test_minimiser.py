@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
 from numpy.typing import NDArray
-from scipy import stats
 
 from snugdp.noise import Exact, Gaussian, Laplace, Simulation
 from snugdp.noise.exact.deviate import Deviate
 from snugdp.noise.exact.minimiser import Tilted, norm_above
 from snugdp.noise.exact.refine import Bits
-from snugdp.numerics.balls import precision
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.tables.losses.enclosures import slope_ball
-from snugdp.tables.losses.losses import LogCosh
-from tests.effort import often, repeated
 
 KNOWN = 6000  # bits of a draw that a test knows
 
@@ -157,78 +152,6 @@ def test_without_errors_only_bits_of_the_draw_are_missing() -> None:
     one = problem(3, 3, errors=False)
     draws, exact = known_draw(9, 3)
     assert Tilted(one, draws, Fraction(5), -200).cells() == rounded(solution(one, [5 * v for v in exact]), -200)
-
-
-@dataclass(frozen=True)
-class Line:
-    """A few rows of a log-cosh loss in one dimension: x = 1, targets y."""
-
-    targets: tuple[Fraction, ...]
-    loss: LogCosh
-    modulus: Fraction = Fraction(1, 2)
-    dimension = 1
-    smoothness = Fraction(9)
-
-    def slopes(self, theta: Fraction, bits: int) -> Fraction:
-        total = Fraction(0)
-        with precision(bits + 20):
-            for y in self.targets:
-                u = theta - y
-                man, exp = slope_ball(self.loss, 1 - u.denominator.bit_length())(u.numerator).mid().man_exp()
-                total += self.loss.slope * int(man) * Fraction(2) ** int(exp)
-        return total
-
-    def solve(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
-        low, high = -99.0, 99.0
-        y, c = np.array([float(v) for v in self.targets]), float(self.loss.slope)
-        for _ in range(30):
-            middle = (low + high) / 2
-            value = c * np.tanh((middle - y) / c).sum() + float(self.modulus) * middle + b[0]
-            low, high = (low, middle) if value > 0 else (middle, high)
-        return np.array([low])
-
-    def gradient(self, theta: Sequence[Fraction], level: int) -> tuple[list[Fraction], Fraction]:
-        bits = 40 << level
-        return [self.slopes(theta[0], bits) + self.modulus * theta[0]], Fraction(len(self.targets), 2**bits)
-
-    def correct(self, theta: Sequence[Fraction], residual: NDArray[np.float64]) -> NDArray[np.float64]:
-        y, c = np.array([float(v) for v in self.targets]), float(self.loss.slope)
-        curvature = float((1 - np.tanh((float(theta[0]) - y) / c) ** 2).sum()) + float(self.modulus)
-        return -residual / curvature
-
-
-LINE = Line((Fraction(1, 4), Fraction(-3, 8), Fraction(1, 2), Fraction(7, 8)), LogCosh("0.25"))
-
-
-def law(sigma: float, grid: int, cells: NDArray[np.int64]) -> NDArray[np.float64]:
-    """theta(b) decreases in b: P(theta <= t) = P(b >= -F'(t)) = Phi(F'(t) / sigma)."""
-    edges = (cells[:-1] + 0.5) * 2.0**grid
-    y, c = np.array([float(v) for v in LINE.targets]), float(LINE.loss.slope)
-    slope = c * np.tanh((edges[:, None] - y) / c).sum(axis=1) + float(LINE.modulus) * edges
-    parts: NDArray[np.float64] = np.diff(np.concatenate([[0.0], stats.norm.cdf(slope / sigma), [1.0]]))
-    return parts
-
-
-@repeated
-@pytest.mark.parametrize("source", [Exact(), Simulation(5)], ids=repr)
-def test_the_law_is_that_of_the_change_of_variables(source: Exact | Simulation) -> None:
-    n, grid = often(1500, 3000), -2
-    found = [source.minimiser(Secret(LINE), Gaussian(1), grid=grid)[0] for _ in range(n)]
-    cells = np.array([int(value * 4) for value in found])
-    assert all(Fraction(int(cell), 4) == value for cell, value in zip(cells, found, strict=True))
-    places = np.arange(-9, 14)
-    counts = np.bincount(np.clip(cells, -9, 13) + 9, minlength=len(places))
-
-    def p_value(sigma: float) -> float:
-        expected = n * law(sigma, grid, places)
-        common = expected > 8
-        rare = max(float(expected[~common].sum()), 1e-3), float(counts[~common].sum())
-        terms = (counts - expected)[common] ** 2 / expected[common]
-        return float(stats.chi2.sf(terms.sum() + (rare[1] - rare[0]) ** 2 / max(rare[0], 5.0), common.sum()))
-
-    assert p_value(1.0) > 1e-9
-    for wrong in (0.75, 1.3) if often(0, 1) else (0.65, 1.5):  # the test has power
-        assert p_value(wrong) < 1e-20
 
 
 def test_failures_tell_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Many noisy comparisons at once: both routes on the same bits, the laws, and nothing private that raises."""
+"""Many noisy comparisons at once: both routes on the same bits, and nothing private that raises."""
 
 import itertools
 import math
@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from flint import arb
 from numpy.typing import NDArray
-from scipy import special, stats
 
-from snugdp.noise import Continuous, DiscreteGaussian, Exact, Gaussian, Gumbel, Laplace, Noise, Simulation, tail
+from snugdp.audit.bounds import ALPHA
+from snugdp.audit.laws.goodness import cells_p
+from snugdp.noise import Continuous, DiscreteGaussian, Exact, Gaussian, Gumbel, Laplace, Noise, Simulation
 from snugdp.noise.exact import entropy, vectorised
 from snugdp.noise.exact.coins import PROVED, Margins
 from snugdp.noise.exact.deviate import Deviate, ball_of
@@ -21,14 +22,14 @@ from snugdp.noise.exact.filtered import DrawBatch
 from snugdp.noise.exact.refine import Bits, precision
 from snugdp.noise.recording import scaled
 from snugdp.secrecy.secret import Secret
-from tests.noise.noise_checks import ALPHA, CONTINUOUS, WRONG, chi2_p, rate_p, replay, spread, winning
+from snugdp_studies.audit.laws.inside import again
+from snugdp_studies.audit.laws.sources import REAL
 
 SLOW = Margins(window=2.0**200)  # balls settle everything
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
 rng = np.random.default_rng(66)
-laws = pytest.mark.parametrize("law", CONTINUOUS, ids=lambda law: type(law).__name__)
+laws = pytest.mark.parametrize("law", REAL, ids=lambda law: type(law).__name__)
 sources = pytest.mark.parametrize("noise", SOURCES, ids=lambda noise: type(noise).__name__)
-factors = pytest.mark.parametrize("factor", [Fraction(1), *WRONG], ids=str)
 
 
 def rescaled(law: Continuous, factor: Fraction) -> Continuous:
@@ -39,14 +40,15 @@ def rescaled(law: Continuous, factor: Fraction) -> Continuous:
 
 @laws
 @pytest.mark.parametrize("factor", ["1/1000000", "1/5", "1", "10", "1e30"])
-def test_floats_and_balls_agree_on_the_same_bits(law: Continuous, factor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_floats_and_balls_agree_on_the_same_bits(law: Continuous, factor: str) -> None:
     used, seen = rescaled(law, Fraction(factor)), dict[int, NDArray[np.uint64]]()
     scores = rng.integers(0, 12, (400, 4))
     answers = []
     for margins in (PROVED, SLOW):
-        replay(monkeypatch, seen)
         at = Fraction(17, 3)
-        answers.append((vectorised.argmaxes(scores, used, margins), vectorised.reach(scores[:, 0], used, at, margins)))
+        with again(seen):
+            won = vectorised.argmaxes(scores, used, margins)
+            answers.append((won, vectorised.reach(scores[:, 0], used, at, margins)))
     assert (answers[0][0] == answers[1][0]).all()
     assert (answers[0][1] == answers[1][1]).all()
 
@@ -120,65 +122,12 @@ def test_a_threshold_beyond_floats_decides(monkeypatch: pytest.MonkeyPatch) -> N
             assert bool(answer[0]) == ((shift > 0) != negative)
 
 
-@sources
-@laws
-@factors
-def test_argmaxes(noise: Noise, law: Continuous, factor: Fraction) -> None:
-    lead, n = round(2 * spread(law)), 20_000
-    won = noise.argmaxes(Secret(np.tile([-3, lead - 3], (n, 1))), rescaled(law, factor))
-    assert won.dtype == np.int64
-    assert (rate_p(int(won.sum()), n, winning(law, lead)) < ALPHA) == (factor != 1)
-
-
-@pytest.mark.parametrize("margins", [PROVED, SLOW], ids=["floats", "balls"])
-def test_argmaxes_over_four_classes(margins: Margins) -> None:
-    """Against quadrature: P(i wins) is the integral of phi(z) times the others' distribution functions."""
-    votes, sigma, n = np.array([9, 7, 7, 1]), 3.0, 40_000 if margins is PROVED else 3000
-    z, weight = np.polynomial.hermite_e.hermegauss(120)
-    lead = (votes[:, None, None] - votes[None, :, None]) / sigma + z
-    below = special.ndtr(lead)
-    below[range(4), range(4)] = 1
-    chances = (below.prod(axis=1) * weight).sum(axis=1) / math.sqrt(2 * math.pi)
-    assert chances.sum() == pytest.approx(1, abs=1e-9)
-    won = np.bincount(vectorised.argmaxes(np.tile(votes, (n, 1)), Gaussian(3), margins), minlength=4)
-    assert chi2_p(won.tolist(), (chances * n).tolist()) > ALPHA
-
-
 def test_rows_and_blocks_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also across the borders of blocks, and wherever in a row the winner stands."""
     monkeypatch.setattr(vectorised, "CELLS", 31)
     won = vectorised.argmaxes(np.zeros((12_000, 3), dtype=np.int64), Gaussian(1)).reshape(-1, 3)
     seen = np.bincount(won @ [9, 3, 1], minlength=27)
-    assert chi2_p(seen.tolist(), [len(won) / 27] * 27) > ALPHA
-
-
-@sources
-@laws
-@factors
-def test_reach(noise: Noise, law: Continuous, factor: Fraction) -> None:
-    distance, n = math.ceil(1.4 * spread(law)), 25_000
-    values = np.repeat([5, 5 + distance], n)
-    reached = noise.reach(Secret(values), rescaled(law, factor), 5 + Fraction(distance, 2))
-    assert reached.dtype == np.bool_
-    high, low = (stats.binomtest(int(part.sum()), n, p).pvalue for part, p in (
-        (reached[n:], tail(law, -Fraction(distance, 2))), (reached[:n], tail(law, Fraction(distance, 2)))
-    ))  # fmt: skip
-    assert (min(high, low) < ALPHA) == (factor != 1)
-
-
-@sources
-@pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 2), Fraction(10**40 + 1, 10**41)], ids=float)
-def test_chance(noise: Noise, chance: Fraction) -> None:
-    n = 20_000
-    heads = sum(noise.chance(Secret(chance)) for _ in range(n))
-    assert rate_p(heads, n, float(chance)) > ALPHA
-    assert rate_p(heads, n, float(chance) * 0.8) < ALPHA
-
-
-@sources
-def test_chances_that_are_none(noise: Noise) -> None:
-    for chance, answer in ((0, False), (1, True), (Fraction(-7, 3), False), (Fraction(10**50), True)):
-        assert {noise.chance(Secret(Fraction(chance))) for _ in range(200)} == {answer}
+    assert cells_p(seen, [1 / 27] * 27) > ALPHA
 
 
 def test_chance_reads_on_only_at_the_edge(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,20 +148,11 @@ def test_chance_reads_on_only_at_the_edge(monkeypatch: pytest.MonkeyPatch) -> No
     assert coin(Fraction(0), 0, 9) == (False, 1)
 
 
-@sources
-@pytest.mark.parametrize("parts", [1, 2, 3, 7, 400])
-def test_scatter(noise: Noise, parts: int) -> None:
-    n = 150_001
-    places = noise.scatter(n, parts)
-    assert places.dtype == np.int64
-    counts = np.bincount(places, minlength=parts)
-    assert len(counts) == parts
-    if parts > 1:
-        assert chi2_p(counts.tolist(), [n / parts] * parts) > ALPHA
-        pairs = np.bincount(places[:-1:2][:70_000] % 2 * 2 + places[1::2][:70_000] % 2, minlength=4)
-        odd = (parts // 2) / parts
-        expected = [70_000 * p * q for p in (1 - odd, odd) for q in (1 - odd, odd)]
-        assert chi2_p(pairs.tolist(), expected) > ALPHA
+def test_neighbours_are_scattered_independently() -> None:
+    places = Exact().scatter(150_000, 7) % 2
+    pairs = np.bincount(places[::2] * 2 + places[1::2], minlength=4)
+    assert cells_p(pairs, [p * q for p in (4 / 7, 3 / 7) for q in (4 / 7, 3 / 7)]) > ALPHA
+    assert Exact().scatter(0, 9).tolist() == []
 
 
 def test_scatter_drops_the_words_beyond_the_last_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,15 +162,6 @@ def test_scatter_drops_the_words_beyond_the_last_round(monkeypatch: pytest.Monke
     assert vectorised.scatter(3, 3).tolist() == [2, (top - 1) % 3, 1]
     script = [[top, 1 << 63, 3]]
     assert vectorised.scatter(3, 4).tolist() == [3, 0, 3]
-
-
-def test_scatter_among_very_many() -> None:
-    """Here a ninth of the words is dropped; without that the lower half would be too full."""
-    parts = (1 << 65) // 9
-    places = Exact().scatter(20_000, parts)
-    assert stats.kstest(places / parts, "uniform").pvalue > ALPHA
-    assert stats.kstest((entropy.words(20_000) % np.uint64(parts)) / parts, "uniform").pvalue < ALPHA
-    assert Exact().scatter(0, 9).tolist() == []
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "uint64", "int64", "bool"])

@@ -35,6 +35,8 @@ NOT_MECHANISMS = {
     "save",
     "Description",  # what a description is
     "EstimatedBounds",  # what bounds release
+    "Estimate",  # what statistics release
+    "HistogramCounts",
     "NotPrivateWarning",
     "NotReleased",
     "Outcome",
@@ -78,6 +80,9 @@ PROOFS = {
     "mechanisms/order_statistics/quantile": "quantile",
     "mechanisms/objective/scale": "linear: objective, private scale",
     "mechanisms/objective/softmax": "logistic: softmax",
+    "mechanisms/statistics/joint": "count",
+    "mechanisms/statistics/moments": "variance",
+    "mechanisms/statistics/clipping": "mean, clip auto",
     "mechanisms/support/sparse": "sparse linear: gumbel",
     "mechanisms/objective/spread": "logistic: auto",
     "mechanisms/order_statistics/stable": "median",
@@ -86,9 +91,6 @@ PROOFS = {
     "mechanisms/support/block_votes": "sparse linear: votes",
     "mechanisms/order_statistics/several": "describe",
     "mechanisms/statistics/described": "describe",
-    "mechanisms/statistics/clipping": "mean, clip auto",
-    "mechanisms/statistics/joint": "histogram: values",
-    "mechanisms/statistics/moments": "mean",
     "mechanisms/order_statistics/trimmed_mean": "trimmed mean",
     "mechanisms/votes/vote": "vote: tested",
     "certify/bound": "framework: statistics, epsilon",

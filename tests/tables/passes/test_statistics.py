@@ -177,6 +177,16 @@ def test_clipped_sums_are_sums_of_clipped_numbers() -> None:
             assert measure.clipped(sums, place) == [sum(x**p for x in clipped) for p in range(degree + 1)]
 
 
+@pytest.mark.parametrize("caps", [(1,), (1, 2, 3), (5, 6, 7, 8, 9, 10, 11, 4000), tuple(range(1, 300)), CAPS])
+def test_the_place_of_a_distance_is_the_first_cap_not_below_it(caps: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(9)
+    measure = CappedSums(ALONE, Grid(0, 0, caps[-1]), 0, caps)
+    near = np.array([cap + step for cap in caps for step in (-1, 0, 1)])
+    spread = (caps[-1] * rng.random(2000) ** 6).astype(np.int64)
+    distance = np.concatenate([near, spread, [0, 1, caps[-1]]]).clip(0, caps[-1])
+    assert measure._places(distance).tolist() == np.searchsorted(np.array(caps), distance).tolist()
+
+
 def test_single_precision_has_the_cell_of_its_widening() -> None:
     values = np.array([0.1, 0.2, 0.3, 0.7], dtype=np.float32)
     work = StatisticsPass((EdgeCounts(ALONE, (0.1, 0.2, 0.7)), PowerSums((ALONE,), (Grid.across((0, 1), 40),))))

@@ -123,12 +123,6 @@ class RunCost:
         except ValueError:
             return plain
 
-    def is_gaussian(self, square: Fraction) -> bool:
-        """Whether the run is proved to be mu-Gaussian DP for mu^2 = ``square``; quicker than ``gaussian_squared``."""
-        if self.kind not in CLASS_C or square < self.m_squared:
-            return False
-        return max(self.m_squared, self.kappa**2) <= square or self.curve.below_gaussian(square)
-
 
 @lru_cache(maxsize=256)
 def _curve_atom(run: RunCost) -> Atom:

@@ -19,7 +19,7 @@ from snugdp.accounting import gaussian as gauss
 from snugdp.accounting.gaussian import nonnegative, probability
 from snugdp.accounting.selection.comparison_bounds import Closed, Corollary, QuotedBound, Renyi
 from snugdp.accounting.selection.laws import NAMES, Law, best_tried, check_law, expected_quantile, mean
-from snugdp.accounting.selection.theorems import First, Sum
+from snugdp.accounting.selection.theorems import CellSum, First
 from snugdp.accounting.selection.tradeoff import (
     Base,
     Family,
@@ -128,7 +128,7 @@ def bounds(base: Base, law: Law, method: str = "C2") -> list[Bound]:
     if method == "renyi":
         return [Renyi(base, law)]
     kinds: dict[str, Callable[[TradeoffCurve, Law], Bound]] = {
-        "C2": Sum,
+        "C2": CellSum,
         "C1": First,
         "closed": Closed,
         "corollary": Corollary,

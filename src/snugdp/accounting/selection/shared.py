@@ -17,7 +17,7 @@ from flint import arb
 from snugdp.accounting.gaussian import cdf, nonnegative, probability
 from snugdp.accounting.selection.calibrate import at, smallest_epsilon
 from snugdp.accounting.selection.laws import Floats, Law, check_law
-from snugdp.accounting.selection.theorems import Certificate, Sum
+from snugdp.accounting.selection.theorems import CellSum, Certificate
 from snugdp.accounting.selection.tradeoff import (
     Base,
     Chords,
@@ -70,7 +70,7 @@ def shared_delta(
     """
     level, size, lost = nonnegative(epsilon, "epsilon"), nonnegative(test, "test"), probability(failure, "failure")
     run = as_base(base)
-    alone = max(Sum(curve, law, POINTS).guess(float(level)) for curve in run.curves)  # the test only adds to it
+    alone = max(CellSum(curve, law, POINTS).guess(float(level)) for curve in run.curves)  # the test only adds to it
     selected = selection_profile(run, law, max(alone / 1000, 1e-300), nodes)
     return max(at(Shared(curve, size, lost), level) for curve in selected)
 
@@ -103,13 +103,13 @@ def selection_profile(base: Base, law: Law, tail: float = 1e-12, nodes: int = NO
     def sticks(curve: TradeoffCurve) -> Sticks:
         name = id(curve.ahead), id(curve.back)
         if name not in found:
-            found[name] = _sticks(Sum(curve, law, POINTS), tail, nodes)
+            found[name] = _sticks(CellSum(curve, law, POINTS), tail, nodes)
         return found[name]
 
     return [TradeoffCurve(sticks(curve), sticks(curve.swapped)) for curve in base.curves]
 
 
-def _sticks(bound: Sum, tail: float, nodes: int) -> Sticks:
+def _sticks(bound: CellSum, tail: float, nodes: int) -> Sticks:
     floor = bound.guess(_FARTHEST)
     _, high = roots.bisect(lambda epsilon: bound.guess(epsilon) > max(tail, 1.01 * floor), 0.0, _FARTHEST, 60)
     epsilons: Sequence[float] = np.linspace(0.0, high, nodes).tolist()

@@ -19,7 +19,7 @@ from snugdp.numerics import balls
 POINTS = 1500  # of the grid, beside the corners of the curve
 
 
-class Sum:
+class CellSum:
     """Theorem C2, and C1, for one curve and one law: in floats at once, in balls on demand."""
 
     def __init__(self, curve: TradeoffCurve, law: Law, points: int = POINTS) -> None:
@@ -59,7 +59,7 @@ class First:
     """Theorem C1 for one curve and one law."""
 
     def __init__(self, curve: TradeoffCurve, law: Law, points: int = POINTS) -> None:
-        self.sum = Sum(curve, law, points)
+        self.sum = CellSum(curve, law, points)
 
     def guess(self, epsilon: float) -> float:
         """C1 in floats: nothing is promised."""
@@ -74,7 +74,7 @@ class First:
 class Certificate:
     """The upper sum at one precision: what does not depend on epsilon is computed once."""
 
-    def __init__(self, plan: Sum) -> None:
+    def __init__(self, plan: CellSum) -> None:
         self.plan, self.k = plan, _remembering()
         self.z = [arb(value) for value in plan.z.tolist()]
         self.chords = Chords(plan.lines)

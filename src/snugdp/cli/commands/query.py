@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.cli.commands.groups import group_by
 from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from snugdp.tables.schema.kinds import Column
 
 app = typer.Typer(
-    no_args_is_help=True, help="Query one column: its median, a quantile, its trimmed mean, its mode or a vote."
+    no_args_is_help=True, help="Query columns: counts, sums, means, quantiles, histograms, modes, votes and more."
 )
 
 Step = Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")]
@@ -217,6 +218,9 @@ def vote(
     from snugdp.queries.labels import Vote
 
     asked.release(choices, "vote", Vote, "candidates", delta=delta, neighbours=neighbours)
+
+
+app.command("group-by")(group_by)
 
 
 @releasing

@@ -110,9 +110,8 @@ class GroupMoments:
     def _law(self, move: Fraction) -> DiscreteLaplace | Gaussian:
         replaced = self.share.neighbours is Neighbours.REPLACE
         if self.share.is_pure:
-            return DiscreteLaplace(
-                self.keys * move * (2 if replaced else 1) * self._basis.unit / self.share.epsilon
-            )  # 1
+            most = self.keys * move * (2 if replaced else 1)
+            return DiscreteLaplace(most * self._basis.unit / self.share.epsilon)  # 1
         square = self.keys * move * (_REPLACED[self.power] if replaced else 1)
         return Gaussian(root_above(square / self.share.mu_squared) * self._basis.unit)  # 2
 

@@ -42,10 +42,8 @@ class KeySelection:
 
         ``counts``: every key that is there, once and in an order that is a function of their set.
         """
-        mean = self._mean
-        return [
-            (key, float(count - mean)) for key, count in noise.at(STEP).keys_above(counts, self.law, self.threshold)
-        ]
+        shown, mean = noise.at(STEP).keys_above(counts, self.law, self.threshold), float(self._mean)
+        return [(key, count - mean) for key, count in shown]
 
     @property
     def _mean(self) -> Fraction:

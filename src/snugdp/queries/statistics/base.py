@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -20,9 +21,12 @@ from snugdp.queries.base import Query, Shown
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import Mechanism, release
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.grid import Grid
 from snugdp.tables.passes.statistics import ALONE, Measure, StatisticsPass
 
 Seen = TypeVar("Seen")
+_LEAST_EPSILON = Fraction(1, 10**15)
+_MOST_SQUARED = 10**150  # of bounds whose squares are released
 TYPICAL_ROWS = 10_000  # of the line in a plan that says what to expect
 
 
@@ -100,6 +104,8 @@ class ColumnStatistic(Query[Seen]):
 
 def budget_shares(budget: Budget) -> tuple[Share, ...]:
     """The whole budget as pure noise pays it, and as Gaussian noise does if it can."""
+    if budget.epsilon < _LEAST_EPSILON:
+        raise ValueError("epsilon is so small that nothing could be learned; typical values are 0.1 to 4")
     return (Share.pure(budget), Share.gaussian(budget)) if budget.delta else (Share.pure(budget),)
 
 
@@ -121,6 +127,14 @@ def expected(rows: int | None, error: Callable[[int], float], *notes: Note) -> F
         return Forecast(error(rows), notes=notes)
     typical = Note("error-with-rows", {"rows": TYPICAL_ROWS, "error": error(TYPICAL_ROWS)})
     return Forecast(notes=(typical, *notes))
+
+
+def moment_grid(bounds: tuple[Real, Real] | None, bits: int) -> Grid:
+    """The grid of numbers of which products are released."""
+    grid = Grid.across(bounds, bits)
+    if max(abs(grid.lower), abs(grid.upper)) * grid.unit > _MOST_SQUARED:
+        raise ValueError("bounds must be below 1e150 in size: squares of them are released")
+    return grid
 
 
 def row_guess(rows: object) -> int | None:

@@ -23,7 +23,7 @@ from snugdp.tables.cells.columns import open_column
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.statistics import LabelCounts, PowerSums, RowCount, StatisticsPass
 
-BITS = 40  # of the grid of a sum
+BITS = 36  # of the grid of a sum
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from snugdp.queries.statistics.counts import Count, Sum
 from snugdp.queries.statistics.histogram import Histogram, HistogramCounts
 from snugdp.queries.statistics.moments import Mean, Proportion, StandardDeviation, Variance
 from snugdp.queries.statistics.pairs import Correlation, Covariance
+from snugdp.tables.schema.kinds import Category
 
 
 def count(
@@ -318,7 +319,7 @@ def correlation(
 def proportion(
     data: object,
     *,
-    values: Sequence[Hashable] | None = None,
+    values: Sequence[Hashable] | Category | None = None,
     column: str | None = None,
     epsilon: Real,
     delta: Real = 0,
@@ -362,7 +363,7 @@ def histogram(
     edges: Sequence[Real] | None = None,
     bins: int | None = None,
     bounds: tuple[Real, Real] | None = None,
-    values: Sequence[Hashable] | None = None,
+    values: Sequence[Hashable] | Category | None = None,
     column: str | None = None,
     epsilon: Real,
     delta: Real = 0,

@@ -8,17 +8,18 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from snugdp.mechanisms.statistics.joint import JointNoise, cell_noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast
 from snugdp.propose.theorem import theorem
 from snugdp.queries.estimate import Estimate
-from snugdp.queries.labels import public_names
+from snugdp.queries.labels import listed, public_names
 from snugdp.queries.statistics.base import ColumnStatistic, Preparation, best
 from snugdp.tables.grid import check_bounds
 from snugdp.tables.passes.statistics import EdgeCounts, LabelCounts, Measure
+from snugdp.tables.schema.kinds import Category
 
 Cell: TypeAlias = Hashable
 MAX_CELLS = 1_000_000
@@ -88,7 +89,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
         So many cells of equal width between the ``bounds``.
     bounds : (Real, Real), optional
         With ``bins``: public bounds.
-    values : sequence, optional
+    values : sequence or Category, optional
         Listed values, known without the data; others are counted together.
     column : str, optional
         The column of a table. Without it, the data are a column.
@@ -107,16 +108,20 @@ class Histogram(ColumnStatistic[HistogramCounts]):
     edges: Sequence[Real] | None = None
     bins: int | None = None
     bounds: tuple[Real, Real] | None = None
-    values: Sequence[Hashable] | None = None
+    values: Sequence[Hashable] | Category | None = None
 
     def __post_init__(self) -> None:
         if sum(way is not None for way in (self.edges, self.bins, self.values)) != 1:
             raise ValueError(f"one of edges, bins and values is needed: {_WAYS}")
         if (self.bounds is None) != (self.bins is None):
             raise ValueError(f"bounds and bins go together: {_WAYS}")
-        for name in ("edges", "values"):
-            object.__setattr__(self, name, copy(getattr(self, name)))  # a list may change later
+        object.__setattr__(self, "edges", copy(self.edges))  # a list may change later
+        object.__setattr__(self, "values", listed(self.values))
         super().__post_init__()
+
+    @property
+    def _values(self) -> Sequence[Hashable]:
+        return cast(Sequence[Hashable], self.values)
 
     @cached_property
     def _edges(self) -> tuple[float, ...]:
@@ -136,8 +141,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
     def _prepared(self) -> Preparation[HistogramCounts]:
         measure: Measure
         if self.values is not None:
-            names = public_names(self.values, "values")
-            measure = LabelCounts(self._name, names)
+            measure = LabelCounts(self._name, public_names(self._values, "values"))
         else:
             measure = EdgeCounts(self._name, self._edges)
         noise = best_cells(self._shares, measure.size)
@@ -148,8 +152,8 @@ class Histogram(ColumnStatistic[HistogramCounts]):
         error = self._prepared.forecast.answer_error or math.inf
         *counts, missing = drawn
         if self.values is not None:
-            *listed, other = counts
-            return HistogramCounts(tuple(self.values), tuple(listed), error, other=other, missing=missing)
+            *some, other = counts
+            return HistogramCounts(tuple(self._values), tuple(some), error, other=other, missing=missing)
         below, *between, above = counts
         cells = tuple(pairwise(self._edges))
         return HistogramCounts(cells, tuple(between), error, below, above, missing=missing)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from snugdp.mechanisms.statistics.clipping import ClippedMoments, ClippedRange
 from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMoments
@@ -18,15 +17,16 @@ from snugdp.propose.plan import Step
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.queries.estimate import Estimate
-from snugdp.queries.labels import public_names
-from snugdp.queries.statistics.base import ColumnStatistic, Preparation, best, expected, row_guess
+from snugdp.queries.labels import listed, public_names
+from snugdp.queries.statistics.base import ColumnStatistic, Preparation, best, expected, moment_grid, row_guess
 from snugdp.queries.statistics.clips import Clip, capped_sums, check_clip, clip_notes, clip_range, left_for_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.statistics import LabelCounts, Measure, PowerSums, TruthCounts
+from snugdp.tables.schema.kinds import Category
 
 _MANY = 10**9  # rows, where errors are compared: to first order
-_BITS = {1: 40, 2: 24}  # of the grid, by the degree
+_BITS = {1: 36, 2: 24}  # of the grid, by the degree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,8 @@ class MomentStatistic(ColumnStatistic[Estimate]):
 
     @cached_property
     def _grid(self) -> Grid:
-        return Grid.across(self.bounds, _BITS[self.degree])
+        make = Grid.across if self.degree == 1 else moment_grid
+        return make(self.bounds, _BITS[self.degree])
 
     @cached_property
     def _prepared(self) -> Preparation[Estimate]:
@@ -189,7 +190,7 @@ class Proportion(ColumnStatistic[Estimate]):
     ----------
     epsilon, delta : Real
         The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
-    values : sequence, optional
+    values : sequence or Category, optional
         The labels that count, known without the data. Without them, the column holds yes and no.
     column : str, optional
         The column of a table. Without it, the data are a column.
@@ -206,12 +207,12 @@ class Proportion(ColumnStatistic[Estimate]):
     True
     """
 
-    values: Sequence[Hashable] | None = None
+    values: Sequence[Hashable] | Category | None = None
     rows: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", row_guess(self.rows))
-        object.__setattr__(self, "values", copy(self.values))  # a list may change later
+        object.__setattr__(self, "values", listed(self.values))
         super().__post_init__()
 
     @cached_property
@@ -220,7 +221,7 @@ class Proportion(ColumnStatistic[Estimate]):
         if self.values is None:
             measure: Measure = TruthCounts(self._name)
         else:
-            measure = LabelCounts(self._name, public_names(self.values, "values"))
+            measure = LabelCounts(self._name, public_names(cast(Sequence[Hashable], self.values), "values"))
         made = ZerosAndOnes(JointMoments(share, (1,)), self.values is None)
         forecast = expected(self.rows, lambda rows: self._error(share, rows))
 

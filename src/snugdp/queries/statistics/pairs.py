@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import Outcome
+from snugdp.ledger.question import column_name
 from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMoments
 from snugdp.numerics.rationals import Real
 from snugdp.propose.plan import Plan
@@ -16,7 +17,7 @@ from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.queries.base import Query, Shown
 from snugdp.queries.estimate import Estimate
-from snugdp.queries.statistics.base import best, budget_shares, expected, row_guess, sums_of
+from snugdp.queries.statistics.base import best, budget_shares, expected, moment_grid, row_guess, sums_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -83,7 +84,7 @@ class PairStatistic(Query[Estimate]):
             raise ValueError(f"bounds are required: {_PAIR}")
         if not all(isinstance(each, tuple | list) for each in self.bounds):
             raise ValueError(f"bounds must be a pair of pairs: {_PAIR}")
-        return tuple(Grid.across(each, _BITS[self.degree]) for each in self.bounds)
+        return tuple(moment_grid(each, _BITS[self.degree]) for each in self.bounds)
 
     @cached_property
     def _mechanism(self) -> JointMoments:
@@ -103,7 +104,10 @@ class PairStatistic(Query[Estimate]):
         return Plan(self.name, theorem("moments/1"), made.steps(), {}, forecast, self._budget)
 
     def _column(self, data: object) -> str | None:
-        return " and ".join(self.columns) if self.columns else None
+        if self.columns is not None:
+            return " and ".join(self.columns)
+        names = [column_name(each) for each in data] if _is_pair(data) else [None]
+        return None if None in names else " and ".join(map(str, names))
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Estimate]:
         made = self._mechanism
@@ -114,9 +118,15 @@ class PairStatistic(Query[Estimate]):
         work = StatisticsPass((PowerSums(self.columns or _ALONE, self._grids, self.degree),))
         if self.columns is not None:
             return sums_of(data, work)
-        if not isinstance(data, tuple | list) or length(data) != 2:
+        if not _is_pair(data):
             raise TypeError('give a pair of columns, (heights, weights), or a table and columns=("height", "weight")')
-        return Secret(work.alone(*data)[0])
+        first, second = data
+        return Secret(work.alone(first, second)[0])
+
+
+def _is_pair(data: object) -> TypeGuard[tuple[object, object]]:
+    """Whether it is a pair of columns, rather than a table or a column."""
+    return isinstance(data, tuple | list) and length(data) == 2
 
 
 @dataclass(frozen=True, kw_only=True)

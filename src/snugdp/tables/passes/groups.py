@@ -23,7 +23,7 @@ from snugdp.tables.passes.keys import Encoded, KeyColumn
 
 Integers: TypeAlias = NDArray[np.int64]
 
-BITS = 30  # a value between its bounds is a whole number of size at most 2**30, and so is its square
+BITS = 28  # a value between its bounds is a whole number of size at most 2**28, and so is its square
 UNIT = 1 << BITS
 ROWS = "rows"
 _ROW = "row"
@@ -32,7 +32,7 @@ _ROOM = 1 << 20  # groups that wait until they are put together
 
 @dataclass(frozen=True)
 class ValueColumn:
-    """A column of numbers, or of booleans, as whole multiples of ``half / 2**30`` from the middle of its bounds.
+    """A column of numbers, or of booleans, as whole multiples of ``half / 2**28`` from the middle of its bounds.
 
     ``squares``: whether sums of squares are kept.
     """

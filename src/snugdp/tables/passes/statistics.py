@@ -32,7 +32,7 @@ ALONE = "column"  # the name of a column that comes by itself
 _MAX_SUM = 1 << 62  # of whole numbers in 64 bits
 _MIN_BLOCK = 1 << 10  # rows: factors are cut in two before blocks get shorter
 _ROWS = 1 << 16  # at a time, so that they stay in the cache
-_LIMB = 20  # bits of a part of a distance whose sums a float holds exactly
+_KEY_SHIFT = 49  # of the bits of a float: its exponent and three more bits are left
 
 
 class Measure(Protocol):
@@ -196,7 +196,7 @@ class CappedSums:
         values = read(self.column, "numbers")
         signed = _cells(self.grid, values[~np.isnan(values)]) + (self.grid.lower - self.centre)
         distance, width = np.abs(signed), len(self.caps)
-        place = np.searchsorted(np.array(self.caps), distance) + width * (signed >= 0)
+        place = self._places(distance) + width * (signed >= 0)
         totals = np.array(
             [
                 np.bincount(place, minlength=2 * width).astype(object),
@@ -206,6 +206,25 @@ class CappedSums:
         )
         sides = totals.reshape(self.degree + 1, 2, width).transpose(1, 0, 2)
         return [int(total) for total in sides.ravel()]
+
+    def _places(self, distance: Integers) -> Integers:
+        """The first cap that is not below each distance: from a table by its leading bits, then step by step."""
+        base, first, caps, steps = self._table
+        keys = (distance.astype(np.float64).view(np.int64) >> _KEY_SHIFT) - base
+        place: Integers = first[np.maximum(keys, 0)]
+        for _ in range(steps):
+            place = place + (distance > caps[place])  # 5
+        return place
+
+    @cached_property
+    def _table(self) -> tuple[int, Integers, Integers, int]:
+        """By the leading bits of a float, where its search begins; and how many steps it takes at most."""
+        caps = np.array(self.caps)
+        base, last = (int(key) >> _KEY_SHIFT for key in np.array([1.0, float(self.caps[-1])]).view(np.int64))
+        lows = (np.arange(base, last + 2) << _KEY_SHIFT).view(np.float64)
+        lows[0] = 0.0
+        first = np.searchsorted(caps, lows)
+        return base, first[:-1], caps, int(np.diff(first).max())
 
     def above(self, sums: list[int]) -> list[int]:
         """For every cap, how many rows are farther from the centre."""
@@ -367,8 +386,9 @@ def _short_sum(first: Integers, second: Integers | None, rows: slice) -> int:
 def _binned(place: Integers, values: Integers, top: int, size: int) -> NDArray[Any]:
     """For every place the sum of its values, at most ``top`` each: in parts of few bits, whose sums floats hold."""
     total: NDArray[Any] = np.zeros(size, dtype=object)
-    for shift in range(0, top.bit_length(), _LIMB):
-        limb = (values >> shift) & ((1 << _LIMB) - 1)
-        sums = np.bincount(place, limb.astype(np.float64), minlength=size)  # 4
+    bits = 53 - len(place).bit_length()
+    for shift in range(0, top.bit_length(), bits):
+        part = (values >> shift) & ((1 << bits) - 1)
+        sums = np.bincount(place, part.astype(np.float64), minlength=size)  # 4
         total += np.array([int(each) << shift for each in sums], dtype=object)
     return total

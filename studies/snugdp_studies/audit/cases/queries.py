@@ -354,8 +354,8 @@ def _groups() -> Iterator[Case[Any]]:
         return snugdp.group_by(_keyed(rows), "k", epsilon=EPSILON, delta=DELTA, noise=noise)
 
     yield _case("group by: keys alone", alone, partial(list, pairs), _random_groups("add_remove"), by_function)
-    several = snugdp.GroupBy(by="k", epsilon=EPSILON, delta=DELTA, max_keys=4)
-    lists = [(["a", "b", "c", "d"], low)]
+    several = snugdp.GroupBy(**budget, statistics={"x": "sum"}, delta=DELTA, max_keys=4)
+    lists = [(["a", "b", "c", "d"], high)]
     more = [(lists * (n + 1), lists * n) for n in (20, 0, 30)]
     yield _case(
         "group by: several keys", several, partial(list, more), _random_groups("add_remove", lists=True),

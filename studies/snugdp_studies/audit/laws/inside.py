@@ -129,9 +129,9 @@ def same_bits(effort: LawEffort) -> Iterator[Finding]:
     n = size(1, effort.single) // 4
     for name, shape, _ in _SHAPES:
         words: dict[int, NDArray[np.uint64]] = {}
-        with _again(words):
+        with again(words):
             one = filtered.draw(shape, n)
-        with _again(words):
+        with again(words):
             other = filtered.draw(shape, n, WIDE)
         equal = all((getattr(one, part) == getattr(other, part)).all() for part in ("whole", "fraction", "negative"))
         read = [other[lane].fraction for lane in range(n)]
@@ -173,7 +173,7 @@ def _narrow_posterior(effort: LawEffort) -> Iterator[Finding]:
 
 
 @contextmanager
-def _again(seen: dict[int, NDArray[np.uint64]]) -> Iterator[None]:
+def again(seen: dict[int, NDArray[np.uint64]]) -> Iterator[None]:
     """Let every call for words give what the same call gave the time before."""
     fresh: Callable[[int], NDArray[np.uint64]] = entropy.words
     turns = itertools.count()

@@ -30,6 +30,7 @@ class LawEffort:
     slow: float = 0.12
 
 
+LIGHT = LawEffort(many=0.05, single=0.2, coin=0.4, slow=0.2)  # for unit tests
 QUICK = LawEffort()
 FULL = LawEffort(many=0.015, single=0.03, coin=0.07, slow=0.04)
 

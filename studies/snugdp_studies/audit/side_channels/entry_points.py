@@ -117,6 +117,8 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "label": {"form": "queries", "sigma": 40, "test": "none"},
     "trimmed_mean": {"beta": None, "delta": 0},
+    "histogram": {"edges": (-1, 0, 0.5, 2), "bounds": None},
+    "proportion": {"values": [1, 2]},
     "vote": {"delta": 0},
 }
 """What only one entry point needs, or needs otherwise."""
@@ -135,12 +137,21 @@ COVERED_BY: dict[str, str] = {
     "Bounds": "private_bounds",
     "Describe": "describe",
     "GroupBy": "group_by",
+    "Correlation": "correlation",
+    "Count": "count",
+    "Covariance": "covariance",
+    "Histogram": "histogram",
+    "Mean": "mean",
     "Median": "median",
     "Mode": "mode",
     "PrivateAlgorithm": "from_distance",
+    "Proportion": "proportion",
     "Quantile": "quantile",
     "Selection": "select",
+    "StandardDeviation": "standard_deviation",
+    "Sum": "sum",
     "TrimmedMean": "trimmed_mean",
+    "Variance": "variance",
     "Vote": "vote",
 }
 """Classes of which a function is a short form: it makes one and calls its release."""
@@ -216,7 +227,7 @@ def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoin
     known = inspect.signature(function).parameters
     public = default == "replace" or "votes" in known
     yield EntryPoint(name, "column", release(given), public, _without(given, release))
-    if default == "add_remove" and short in ("median", "mode", "vote"):
+    if default == "add_remove" and short in ("median", "mode", "vote", "mean", "histogram"):
         yield EntryPoint(f"{name} (replace)", "column", release({**given, "neighbours": "replace"}), True)
 
 
@@ -348,6 +359,11 @@ def _selection() -> tuple[snugdp.Selection[int], list[Any]]:
     return snugdp.Selection([1, 2], run, lambda outcome: 0.0, budget=_BUDGET, mean_runs=2), held
 
 
+def _of_pair(name: str, data: Any, how: dict[str, Any]) -> Any:
+    """A statistic of a column with itself."""
+    return getattr(snugdp, name)((data, data), bounds=((-1, 2), (0, 2)), epsilon=1, delta=1e-6, **how)
+
+
 def _select(data: Any, how: dict[str, Any]) -> Any:
     selection, held = _selection()
     held[:] = [data]
@@ -406,6 +422,7 @@ BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     },
     "describe": _described,
     "group_by": _grouped,
+    **{name: partial(_of_pair, name) for name in ("covariance", "correlation")},
     "select": _select,
 }
 """Public functions that make something which reads rows: how to release with it."""

@@ -24,18 +24,6 @@ _BLOCK = 1 << 21  # entries of one temporary array
 _FAR = 300.0  # exponents beyond this count as infinite
 
 
-def not_private_informal_loss(order: float, sigma: float) -> float:
-    """Theorem ``thm: dep_gau``: the Renyi loss of one label where the teachers agree well.
-
-    NOT PRIVATE: it falls with the order, and is false for large ones. Votes 300 : 200 : 100, sigma 10, order 50: it
-    says 0.0074, exact is 0.460 (T3).
-
-    >>> round(not_private_informal_loss(50, 10), 4)
-    0.0074
-    """
-    return math.exp(-2 * order / sigma**2) / order
-
-
 def not_private_label_loss(log_q: ArrayLike, sigma: float, order: float, *, sigma_2: float | None = None) -> Floats:
     """Theorem 6 as the appendix restates it, for a label that misses the plurality with probability q.
 
@@ -86,28 +74,6 @@ def not_private_parameters_of_the_experiment(delta: float, sigma: float = 15.0) 
         middle = math.sqrt(low * high)
         low, high = (low, middle) if not_private_parameters(middle, delta).sigma < sigma else (middle, high)
     return not_private_parameters(high, delta)
-
-
-def not_private_release_cost(order: float, sigma: float) -> float:
-    """Lemma ``lem: upperbound``: the Renyi cost of the private upper bound, "for all orders below 1/(2 beta)".
-
-    NOT PRIVATE: it holds at the order for which beta was made, and fails above: sigma 15, beta = 0.2/42.96, order 80:
-    it says 0.538, where the loss alone costs 0.685 (T4).
-    """
-    return (3 * order + 2) / (2 * sigma**2)
-
-
-def not_private_smooth_release_cost(order: float, beta: float, sigma: float) -> float:
-    """The cost of the release by smooth sensitivity in the public code of Papernot et al. 2018.
-
-    NOT PRIVATE: below the truth from order * beta = 0.26 on. Order 22, order * beta = 0.49, sigma 9.8: it says 0.356,
-    exact is 2.692 (C8).
-
-    >>> round(not_private_smooth_release_cost(22, 0.49 / 22, 9.8), 3)
-    0.356
-    """
-    spread = order * math.exp(2 * beta) / sigma**2
-    return spread + (beta * order - 0.5 * math.log(1 - 2 * order * beta)) / (order - 1)
 
 
 def not_private_smooth_sensitivity(votes: Integers, sigma: float, order: float, beta: float, teachers: int) -> float:

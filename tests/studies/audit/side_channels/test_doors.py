@@ -44,11 +44,12 @@ def test_every_entry_point_is_a_door() -> None:
         "mode",
         "vote",
         "private_bounds",
-        "group_by",
         "select",
         "pate.label",
+        "group_by",
     }
-    assert estimators | queries <= set(ENTRIES)
+    statistics = {"count", "sum", "mean", "variance", "standard_deviation", "proportion", "histogram"}
+    assert estimators | queries | statistics | {"covariance", "correlation"} <= set(ENTRIES)
     page = (Path(__file__).parents[4] / "docs" / "promise.md").read_text()
     assert all(f"`{name.removesuffix(' (replace)')}`" in page for name in ENTRIES), "docs/promise.md lists them all"
 

@@ -1,0 +1,325 @@
+"""``snugdp query count`` and the other statistics: numbers with intervals, in one pass over a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
+from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
+
+if TYPE_CHECKING:
+    from snugdp.tables.schema.kinds import Column
+    from snugdp.tables.sources import Source
+
+SchemaOption = Annotated[
+    Path | None, typer.Option("--schema", help="A schema that describes the columns, a TOML file.")
+]
+Lower = Annotated[str | None, typer.Option(help="Public lower bound of the column, known without the data.")]
+Upper = Annotated[str | None, typer.Option(help="Public upper bound of the column.")]
+Values = Annotated[str | None, typer.Option(help="Listed values, separated by commas; by default those of the schema.")]
+OneColumn = Annotated[str, typer.Option("--column", "-c", help="The column.", show_default=False)]
+ClipWord = Annotated[str, typer.Option(help='Where to clip numbers in private: "auto", "private" (always) or "none".')]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatisticOptions(OptionGroup):
+    """A file and a budget."""
+
+    data: Data
+    epsilon: Epsilon
+    delta: Delta = "0"
+    neighbours: Relation = "add_remove"
+    schema: SchemaOption = None
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """As queries are given it."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
+
+    def declared(self, column: str) -> Column | None:
+        """What the schema says of a column; nothing without a schema."""
+        from snugdp.tables.schema.schema import Schema
+
+        if self.schema is None:
+            return None
+        columns = Schema.from_toml(self.schema).columns
+        if column not in columns:
+            raise ValueError(f'{self.schema} has no column "{column}"; it has {", ".join(columns)}')
+        return columns[column]
+
+    def bounds(self, column: str, lower: str | None, upper: str | None) -> tuple[Any, Any]:
+        """The bounds of a column of numbers, as given or as the schema has them."""
+        from snugdp.tables.schema.kinds import Number
+
+        kind = self.declared(column)
+        if kind is not None and not isinstance(kind, Number):
+            raise TypeError(f'the schema says that column "{column}" is not a number')
+        low = lower if lower is not None or kind is None else kind.lower
+        high = upper if upper is not None or kind is None else kind.upper
+        if low is None or high is None:
+            raise ValueError(
+                "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
+                "them privately"
+            )
+        return low, high
+
+    def labels(self, column: str, values: str | None, source: Source) -> list[Any] | None:
+        """The listed values of a column, as given or as the schema has them; nothing for booleans, or for neither."""
+        from snugdp.cli import reading
+        from snugdp.tables.schema.kinds import Category
+
+        if values is not None:
+            return list(reading.listed(column, [value.strip() for value in values.split(",")], source).values)
+        kind = self.declared(column)
+        return list(kind.values) if isinstance(kind, Category) else None
+
+    def release(self, choices: ReleaseOptions, name: str, of: str, query: Any, public: Mapping[str, Any]) -> None:
+        """Plan, pay, release, tell."""
+        from snugdp.tables.sources import open_source
+
+        plan, source = query.plan(), open_source(self.data)
+        outcome = query.release(source, ledger=choices.agreed(plan))
+        if outcome.value is None:
+            raise AssertionError("statistics are never refused")
+        words, shown = _told(outcome.value)
+        said = f"{name.replace('-', ' ')}{f' of {of}' if of else ''}"
+        result = ReleaseResult(
+            f"Released: {said} = {words}",
+            {"query": name, "column": of or None, **shown},
+            title=said.capitalize(),
+            public={"column": of or None, **public},
+        )
+        choices.tell(outcome, plan, result)
+
+
+def _told(value: Any) -> tuple[str, dict[str, Any]]:
+    """An ``Estimate`` or ``HistogramCounts`` in words, and for machines."""
+    if hasattr(value, "cells"):
+        beside = {name: getattr(value, name) for name in ("below", "above", "other", "missing")}
+        pairs = [*zip(map(_cell, value.cells), value.counts, strict=True), *beside.items()]
+        lines = [f"  {cell}: {count:,}" for cell, count in pairs if count is not None]
+        shown = {"cells": value.cells, "counts": value.counts, "error": value.error, **beside}
+        return "\n".join([f"counts, with noise below {value.error:,.3g} in 19 of 20 cases", *lines]), shown
+    shown = {name: getattr(value, name) for name in ("value", "error", "lower", "upper", "count")}
+    return f"{value.value:,.6g}, with noise below {value.error:,.3g} in 19 of 20 cases", shown
+
+
+def _cell(cell: Any) -> str:
+    return f"{cell[0]:,.6g} to {cell[1]:,.6g}" if isinstance(cell, tuple) else str(cell)
+
+
+def _numbers(file: object, columns: Sequence[str]) -> None:
+    """Columns that are there, with numbers in them by their declared types: said before the plan is agreed to."""
+    from snugdp.cli import reading
+
+    reading.of_numbers(file, columns)
+
+
+def _labels(file: object, column: str) -> Source:
+    """The file, if it has the column, and labels in it by its declared type."""
+    from snugdp.cli import reading
+    from snugdp.tables.schema.kinds import Category
+
+    return reading.opened(file, {column: Category(["any"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedOptions(StatisticOptions):
+    """A column of numbers between bounds."""
+
+    column: OneColumn
+    lower: Lower = None
+    upper: Upper = None
+    clip: ClipWord = "auto"
+    rows: Rows = None
+
+    def ask(self, choices: ReleaseOptions, name: str, make: Callable[..., Any]) -> None:
+        """Release a statistic of it."""
+        low, high = self.bounds(self.column, self.lower, self.upper)
+        clip = None if self.clip == "none" else self.clip
+        query = make(column=self.column, bounds=(low, high), clip=clip, rows=self.rows, **self.budget)
+        _numbers(self.data, [self.column])
+        bounds = f"{float(low):,.10g} to {float(high):,.10g}"
+        self.release(choices, name, self.column, query, {"bounds": bounds, "clip": self.clip, "rows": self.rows})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairOptions(StatisticOptions):
+    """Two columns of numbers between bounds."""
+
+    column: Annotated[list[str], typer.Option("--column", "-c", help="A column; give it twice.")]
+    lower: Annotated[list[str] | None, typer.Option(help="Public lower bounds, in the order of the columns.")] = None
+    upper: Annotated[list[str] | None, typer.Option(help="Public upper bounds, in the order of the columns.")] = None
+    rows: Rows = None
+
+    def ask(self, choices: ReleaseOptions, name: str, make: Callable[..., Any]) -> None:
+        """Release a statistic of them."""
+        if len(self.column) != 2:
+            raise ValueError("two columns are needed: --column height --column weight")
+        nothing: list[str | None] = [None, None]
+        lower, upper = ([*ends] if ends else nothing for ends in (self.lower, self.upper))
+        if len(lower) != 2 or len(upper) != 2:
+            raise ValueError("bounds are needed for both columns: --lower 100 --upper 250 --lower 0 --upper 200")
+        ends = zip(self.column, lower, upper, strict=True)
+        bounds = tuple(self.bounds(one, low, high) for one, low, high in ends)
+        query = make(columns=tuple(self.column), bounds=bounds, rows=self.rows, **self.budget)
+        _numbers(self.data, self.column)
+        written = ", ".join(f"{float(low):,.10g} to {float(high):,.10g}" for low, high in bounds)
+        self.release(choices, name, " and ".join(self.column), query, {"bounds": written, "rows": self.rows})
+
+
+@releasing
+def count(
+    asked: StatisticOptions,
+    *,
+    column: Annotated[
+        str | None, typer.Option("--column", "-c", help="Count the rows that have an entry in this column.")
+    ] = None,
+    choices: ReleaseOptions,
+) -> None:
+    """The number of rows, or of entries in a column.
+
+    Example: snugdp query count people.parquet --epsilon 0.1 --ledger people.ledger
+    """
+    from snugdp.queries.statistics.counts import Count
+
+    query = Count(column=column, **asked.budget)
+    if column is not None:
+        _labels(asked.data, column)
+    asked.release(choices, "count", column or "", query, {})
+
+
+@releasing
+def total(asked: BoundedOptions, *, choices: ReleaseOptions) -> None:
+    """The sum of a column of numbers.
+
+    Example: snugdp query sum people.parquet -c income --lower 0 --upper 1000000 --epsilon 0.5 --ledger people.ledger
+    """
+    from snugdp.queries.statistics.counts import Sum
+
+    asked.ask(choices, "sum", Sum)
+
+
+@releasing
+def mean(asked: BoundedOptions, *, choices: ReleaseOptions) -> None:
+    """The mean of a column of numbers.
+
+    Example: snugdp query mean people.parquet -c income --lower 0 --upper 1000000 --epsilon 0.5 --ledger people.ledger
+    """
+    from snugdp.queries.statistics.moments import Mean
+
+    asked.ask(choices, "mean", Mean)
+
+
+@releasing
+def variance(asked: BoundedOptions, *, choices: ReleaseOptions) -> None:
+    """The variance of a column of numbers.
+
+    Example: snugdp query variance people.parquet -c age --schema people.toml --epsilon 0.5
+    """
+    from snugdp.queries.statistics.moments import Variance
+
+    asked.ask(choices, "variance", Variance)
+
+
+@releasing
+def standard_deviation(asked: BoundedOptions, *, choices: ReleaseOptions) -> None:
+    """The standard deviation of a column of numbers.
+
+    Example: snugdp query standard-deviation people.parquet -c age --schema people.toml --epsilon 0.5
+    """
+    from snugdp.queries.statistics.moments import StandardDeviation
+
+    asked.ask(choices, "standard-deviation", StandardDeviation)
+
+
+@releasing
+def covariance(asked: PairOptions, *, choices: ReleaseOptions) -> None:
+    """The covariance of two columns of numbers.
+
+    Example: snugdp query covariance people.parquet -c age -c income --schema people.toml --epsilon 0.5
+    """
+    from snugdp.queries.statistics.pairs import Covariance
+
+    asked.ask(choices, "covariance", Covariance)
+
+
+@releasing
+def correlation(asked: PairOptions, *, choices: ReleaseOptions) -> None:
+    """The correlation of two columns of numbers.
+
+    Example: snugdp query correlation people.parquet -c age -c income --schema people.toml --epsilon 0.5
+    """
+    from snugdp.queries.statistics.pairs import Correlation
+
+    asked.ask(choices, "correlation", Correlation)
+
+
+@releasing
+def proportion(
+    asked: StatisticOptions, *, column: OneColumn, values: Values = None, rows: Rows = None, choices: ReleaseOptions
+) -> None:
+    """The share of rows that are true, or that have one of the --values.
+
+    Example: snugdp query proportion people.parquet -c commute --values train,bicycle --epsilon 0.5
+    """
+    from snugdp.queries.statistics.moments import Proportion
+
+    source = _labels(asked.data, column)
+    listed = None if values is None else asked.labels(column, values, source)
+    query = Proportion(column=column, values=listed, rows=rows, **asked.budget)
+    asked.release(choices, "proportion", column, query, {"values": listed, "rows": rows})
+
+
+@releasing
+def histogram(
+    asked: StatisticOptions,
+    *,
+    column: OneColumn,
+    edges: Annotated[str | None, typer.Option(help="Public edges, separated by commas, such as 0,18,65,120.")] = None,
+    bins: Annotated[int | None, typer.Option(min=1, help="So many cells of equal width between the bounds.")] = None,
+    lower: Lower = None,
+    upper: Upper = None,
+    values: Values = None,
+    choices: ReleaseOptions,
+) -> None:
+    """The number of rows between public edges, or with each of the listed values.
+
+    Example: snugdp query histogram people.parquet -c age --edges 0,18,65,120 --epsilon 0.5 --ledger people.ledger
+    """
+    from snugdp.queries.statistics.histogram import Histogram
+
+    source = _labels(asked.data, column)
+    given: dict[str, Any]
+    if edges is not None:
+        given = {"edges": [edge.strip() for edge in edges.split(",")]}
+    elif bins is not None:
+        given = {"bins": bins, "bounds": asked.bounds(column, lower, upper)}
+    else:
+        given = {"values": asked.labels(column, values, source)}
+        if given["values"] is None:
+            raise ValueError(
+                "say which cells there are: --edges, --bins, --values, or a --schema that lists the values"
+            )
+    query = Histogram(column=column, **given, **asked.budget)
+    if "values" not in given:
+        _numbers(asked.data, [column])
+    asked.release(choices, "histogram", column, query, {name: str(each) for name, each in given.items()})
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "count": count,
+    "sum": total,
+    "mean": mean,
+    "variance": variance,
+    "standard-deviation": standard_deviation,
+    "covariance": covariance,
+    "correlation": correlation,
+    "proportion": proportion,
+    "histogram": histogram,
+}
