@@ -13,6 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from snugdp.queries.bounds import EstimatedBounds
+from snugdp.queries.description import Description
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.histogram import HistogramCounts
 from snugdp.queries.table import StatisticsTable
@@ -84,6 +85,8 @@ def table_of(
         return ReportTable("Answer", (_line("value", value.value, value.error), *rows), f"{_NOISE} {_CLIPPED}")
     if isinstance(value, HistogramCounts):
         return _histogram(value)
+    if isinstance(value, Description):
+        return _description(value)
     if isinstance(value, EstimatedBounds):
         ends = {name: (_text(one.lower), _text(one.upper)) for name, one in value.columns.items()}
         return ReportTable(
@@ -109,6 +112,28 @@ def _statistics(table: StatisticsTable) -> ReportTable:
     ]
     note = f"{len(table) - MAX_LINES:,} more rows are not shown here." if len(table) > MAX_LINES else ""
     return ReportTable("Answer", tuple(lines[:MAX_LINES]), note)
+
+
+def _description(value: Description) -> ReportTable:
+    """Rows, the statistics of every column, and the counts of its listed values."""
+    held = [_line("rows", value.rows.value, value.rows.error or None)]
+    for line in value.columns.lines:
+        of = dict(zip(value.columns.names, line, strict=True))
+        name = str(of["column"])
+        numbers = {each: of[each] for each in of if isinstance(of[each], float) and not each.endswith("_error")}
+        held += [
+            _line(f"{name}: {each.replace('_', ' ')}", float(str(found)), _float(of.get(f"{each}_error")))
+            for each, found in numbers.items()
+            if each != "top_count"
+        ]
+        counts = value.counts(name).items()
+        held += [_line(f"{name}: {label}", one.value, one.error) for label, one in list(counts)[:MAX_ITEMS]]
+    more = f" {len(held) - MAX_LINES:,} more lines are not shown." if len(held) > MAX_LINES else ""
+    return ReportTable("Answer", tuple(held[:MAX_LINES]), f"{_NOISE}{value.ranks_text} {_CLIPPED}{more}")
+
+
+def _float(value: Any) -> float | None:
+    return value if isinstance(value, float) else None
 
 
 def _histogram(value: HistogramCounts) -> ReportTable:
