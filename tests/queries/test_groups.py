@@ -175,6 +175,34 @@ def test_a_frame_of_the_library_that_came_in(data: Any) -> None:
     assert found.to_polars()["year"].to_list() == [2000, 2001, 2002, 2003]
 
 
+def test_medians_and_quantiles_by_group() -> None:
+    asked = {"income": ["median", "mean", "quantile_0.9"]}
+    found = snugdp.group_by(TABLE, "year", statistics=asked, bounds=BOUNDS, **LOTS).value
+    assert found is not None
+    assert found.names[3:] == ("income_mean", "income_mean_error", "income_median", "income_quantile_0.9")
+    for name, q in (("income_median", 0.5), ("income_quantile_0.9", 0.9)):
+        low, high = (true("", pl.col("income").quantile(q, side), "year") for side in ("lower", "higher"))
+        assert all(low[key] - 0.01 <= value <= high[key] + 0.01 for key, value in by_key(found, name).items())
+    query = snugdp.GroupBy(by="city", statistics={"income": "median"}, bounds=BOUNDS, epsilon=2, delta=1e-6)
+    assert "income_median is usually off by less than" in str(query.plan())
+    shown = query.release(TABLE).value
+    assert shown is not None
+    assert abs(by_key(shown, "income_median")["c1"] - 40_000) < 3000
+    nobody = snugdp.group_by(TABLE, "year", keys=[1999], statistics=asked, bounds=BOUNDS, epsilon=1).value
+    assert nobody is not None
+    assert 0 <= float(str(nobody["income_median"][0])) <= 100_000
+
+
+def test_medians_of_lists_and_missing_keys() -> None:
+    table = pl.DataFrame({"k": [["a", "b"], ["a"], None] * 200, "x": [1.0, 3.0, None] * 200})
+    given: Any = {"statistics": {"x": "median"}, "bounds": {"x": (0, 10)}, "epsilon": 500, "delta": 1e-3}
+    found = snugdp.group_by(table, "k", max_keys=2, missing=True, **given).value
+    assert found is not None
+    assert found["k"] == ("a", "b", None)
+    assert 1 <= float(str(found["x_median"][0])) <= 3
+    assert found["x_median"][1] == pytest.approx(1, abs=0.01)
+
+
 def test_files_give_what_frames_give(tmp_path: Path) -> None:
     TABLE.write_parquet(tmp_path / "t.parquet")
     TABLE.write_csv(tmp_path / "t.csv")
@@ -242,6 +270,9 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"statistics": {"income": "mean"}, "bounds": {"income": 5}}, ValueError, "pair"),
     ({"statistics": {"income": "meen"}, "bounds": BOUNDS}, ValueError, "must be some of count, sum, mean"),
     ({"statistics": {"income": []}, "bounds": BOUNDS}, ValueError, "must be some of"),
+    ({"statistics": {"income": "quantile_1.5"}, "bounds": BOUNDS}, ValueError, "must be some of"),
+    ({"statistics": {"income": "quantile_0.0"}, "bounds": BOUNDS}, ValueError, "must be some of"),
+    ({"statistics": {"smoker": "median"}, "schema": Schema({"smoker": Boolean()})}, ValueError, "proportion"),
     ({"statistics": "income"}, TypeError, "must map columns"),
     ({"statistics": {"salary": "mean"}, "bounds": {"salary": (0, 1)}}, ValueError, 'no column "salary"'),
     ({"keys": ["a", "a"]}, ValueError, "same label"),

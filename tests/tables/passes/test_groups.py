@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 
 from snugdp.tables.cells import cell as one
 from snugdp.tables.engines import Local, gather
+from snugdp.tables.grid import Grid
 from snugdp.tables.passes.groups import UNIT, GroupPass, GroupSums, ValueColumn
-from snugdp.tables.passes.keys import OTHER, KeyColumn, KeyKind, key_column, label
+from snugdp.tables.passes.keys import OTHER, CellColumn, KeyColumn, KeyKind, key_column, label
+from snugdp.tables.passes.together import Together
 from snugdp.tables.sources import TableError, open_source
 
 VALUES = (ValueColumn("x", Fraction(0), Fraction(10), squares=True),)
@@ -234,6 +236,26 @@ def test_a_row_counts_for_its_first_keys(make: Any) -> None:
 def test_only_lists_hold_several_keys() -> None:
     with pytest.raises(TypeError, match="max_keys"):
         groups(pl.DataFrame({"k": ["a"]}), "k", most=2)
+
+
+def test_cells_by_key_and_several_passes_at_once() -> None:
+    source, grid = open_source(TABLE), Grid(0, 0, 10)
+    key = key_column(source, "k")
+    both = Together((GroupPass((key,), VALUES), GroupPass((key, CellColumn("x", grid)))))
+    assert both.columns == ("k", "x")
+    state = gather(source, both)
+    total = both.empty()
+    for start in range(0, 6000, 1700):
+        part = both.fold(both.empty(), nw.from_native(TABLE[start : start + 1700], eager_only=True))
+        total = both.merge(total, both.unpack(both.pack(part)))
+    for joint in (state, total):
+        one, two = both.passes[1].cells(joint.parts[1], [("city 7",), ("nowhere",)])  # type: ignore[attr-defined]
+        mine = TABLE.filter(pl.col("k") == "city 7")["x"].to_numpy()
+        assert one.cells().tolist() == sorted(np.clip(np.rint(mine), 0, 10).astype(int).tolist())
+        assert two.rows == 0
+    odd = pl.DataFrame({"k": ["a"] * 4, "x": [None, float("nan"), float("inf"), 2.0]})
+    work = GroupPass((key_column(open_source(odd), "k"), CellColumn("x", grid)), missing=True)
+    assert work.cells(gather(open_source(odd), work), [("a",)])[0].cells().tolist() == [2, 10]
 
 
 def test_nothing_to_group() -> None:

@@ -20,9 +20,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from snugdp.secrecy.silence import attempt, muted
-from snugdp.tables.cells import Names, declared, labelled
+from snugdp.tables.cells import Names, declared, labelled, numbers
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import cells_of
+from snugdp.tables.grid import Grid
 from snugdp.tables.schema.kinds import DType, type_name
 from snugdp.tables.sources.base import Source
 
@@ -102,6 +103,28 @@ class KeyColumn:
             return self.names.names[key] if key < len(self.listed) else OTHER
         if self.kind is KeyKind.LABEL and isinstance(key, str) and key.startswith(_MARK):
             return key[1:] if key.startswith(_MARK, 1) else int(key[1:])
+        return key
+
+
+@dataclass(frozen=True)
+class CellColumn:
+    """A column of numbers as cells of a public grid, beside the keys: for the ranks of its values by key."""
+
+    name: str
+    grid: Grid
+    lists = False
+
+    def raw(self, column: nw.Series[Any]) -> pl.Series:
+        """The cells; null for what is not a number."""
+        values = numbers(column.to_native())
+        return pl.Series(self.grid.integers(values, self.grid.lower)).set(pl.Series(np.isnan(values)), None)
+
+    def encoded(self, raw: pl.Series) -> pl.Series:
+        """As they are."""
+        return raw
+
+    def decoded(self, key: Encoded) -> Any:
+        """As they are."""
         return key
 
 

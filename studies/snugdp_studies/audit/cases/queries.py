@@ -396,6 +396,15 @@ def _groups() -> Iterator[Case[Any]]:
         yield _case(
             _named("group by", relation), listed, partial(list, pairs), _random_groups(relation), _grouped(listed)
         )
+        medians = snugdp.GroupBy(**budget, keys=["a", "b"], statistics={"x": "median"}, neighbours=relation)
+        yield _case(
+            _named("group by: medians", relation),
+            medians,
+            partial(list, pairs),
+            _random_groups(relation),
+            _grouped(medians),
+            tight=False,  # counts and ranks do not lose most on the same rows
+        )
         shown = snugdp.GroupBy(**budget, **mean, delta=DELTA, neighbours=relation)
         yield _case(
             _named("group by: keys", relation), shown, partial(list, pairs), _random_groups(relation), _grouped(shown),
