@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snugdp.cli.commands.groups import group_by
 from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
@@ -337,9 +336,6 @@ def vote(
     from snugdp.queries.labels import Vote
 
     asked.release(choices, "vote", Vote, "candidates", delta=delta, neighbours=neighbours)
-
-
-app.command("group-by")(group_by)
 
 
 @releasing
