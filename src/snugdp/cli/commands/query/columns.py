@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.cli.commands.query.groups import GroupOptions
 from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
@@ -118,6 +119,14 @@ class NumberOptions(BoundedOptions):
     beta: Annotated[str | None, typer.Option(help="The proposal: how far one row may move the answer.")] = None
     rows: Rows = None
 
+    def by_group(self, choices: ReleaseOptions, name: str, groups: GroupOptions, step: str, **budget: Any) -> None:
+        """Release a number of every group: by ranks."""
+        if self.beta is not None or step != "0":
+            raise ValueError("answers by group are drawn by rank on the finest grid: leave out --beta and --step")
+        _, kind = self._number()
+        bounds = {self.column: (kind.lower, kind.upper)}
+        groups.release(choices, self.data, {self.column: [name]}, bounds, self.schema, epsilon=self.epsilon, **budget)
+
     def release(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **more: Any) -> None:
         """Release a number: of a draw by ranks, or of a test, which reads the column whole."""
         from snugdp.cli import reading
@@ -185,6 +194,7 @@ def median(
     delta: Delta = "1e-6",
     step: Step = "0",
     neighbours: Relation = "add_remove",
+    groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
     """The median of a column of numbers. Without --beta it is never refused and spends no delta.
@@ -193,6 +203,9 @@ def median(
     """
     from snugdp.queries.quantiles import Median
 
+    if groups.wanted:
+        asked.by_group(choices, "median", groups, step, delta=delta, neighbours=neighbours)
+        return
     asked.release(choices, "median", Median, method=method, delta=delta, step=step, neighbours=neighbours)
 
 
@@ -206,6 +219,7 @@ def quantile(
     delta: Delta = "1e-6",
     step: Step = "0",
     neighbours: Relation = "add_remove",
+    groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
     """A quantile of a column of numbers. Without --beta it is never refused and spends no delta.
@@ -214,6 +228,9 @@ def quantile(
     """
     from snugdp.queries.quantiles import Quantile
 
+    if groups.wanted:
+        asked.by_group(choices, f"quantile_{q}", groups, step, delta=delta, neighbours=neighbours)
+        return
     asked.release(choices, "quantile", Quantile, q=q, method=method, delta=delta, step=step, neighbours=neighbours)
 
 
