@@ -133,7 +133,7 @@ class StepGrid:
         """
         with np.errstate(all="ignore"):  # a warning would depend on private values
             known = _known(values) if missing is None else values
-            scaled = np.rint(np.divide(known, float(self.unit), dtype=np.float64))  # not in single precision
+            scaled = np.rint(known.astype(np.float64, copy=False) / float(self.unit))  # not in single precision
             np.copyto(scaled, float(self.lower if missing is None else missing), where=np.isnan(scaled))
             return np.fmin(np.fmax(scaled, self.lower), self.upper).astype(np.int64)
 
