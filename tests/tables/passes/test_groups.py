@@ -233,6 +233,32 @@ def test_a_row_counts_for_its_first_keys(make: Any) -> None:
     assert work.at(state, [("a",)])["n0"].tolist() == [2]
 
 
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame, pa.table], ids=["polars", "pandas", "pyarrow"])
+def test_keys_in_lists_are_encoded_once(make: Any) -> None:
+    # twice would turn whole numbers into text, and the places of listed keys into other places, or all into one
+    table = make({"k": [[2, 1], [2], [3, 1, 2], [], None]})
+    assert counted(*groups(table, "k", most=3, missing=True)) == {1: 2, 2: 3, 3: 1, None: 2}
+    source = open_source(table)
+    for listed, other, wanted in [
+        ((2, 1, 0), False, {2: 3, 1: 2}),
+        ((2, 1), True, {2: 3, 1: 2, OTHER: 3}),
+        ((7, 8), True, {OTHER: 5}),  # a row counts once for all that is not listed
+    ]:
+        work = GroupPass((key_column(source, "k", listed, other=other, several=True),), most=3)
+        assert counted(work, gather(source, work)) == wanted
+
+
+@pytest.mark.parametrize(
+    "inner", [pl.Categorical(), pl.Enum(["a", "b"]), pl.Binary()], ids=["categorical", "enum", "binary"]
+)
+def test_lists_of_other_labels_hold_keys(inner: Any) -> None:
+    cells = [["b", "a", "b"], ["b"]] if inner != pl.Binary else [[b"b", b"a", b"b"], [b"b"]]
+    assert counted(*groups(pl.DataFrame({"k": pl.Series(cells, dtype=pl.List(inner))}), "k", most=2)) == {
+        "a": 1,
+        "b": 2,
+    }
+
+
 def test_only_lists_hold_several_keys() -> None:
     with pytest.raises(TypeError, match="max_keys"):
         groups(pl.DataFrame({"k": ["a"]}), "k", most=2)

@@ -178,7 +178,8 @@ class GroupPass:
         if any(key.lists for key in self.keys):
             table = self._spread(table, names)
         grouped = table.group_by(names).agg(pl.len().cast(pl.Int64).alias(ROWS), pl.col(sums).sum())  # line 3
-        grouped = grouped.with_columns(**{name: key.encoded(grouped[name]) for name, key in self._named(names)})
+        single = ((name, key) for name, key in self._named(names) if not key.lists)  # lists were encoded to be spread
+        grouped = grouped.with_columns(**{name: key.encoded(grouped[name]) for name, key in single})
         return grouped if self.missing else grouped.drop_nulls(names)
 
     def _named(self, names: Sequence[str]) -> Iterator[tuple[str, KeyColumn | CellColumn]]:
@@ -189,7 +190,8 @@ class GroupPass:
         table = table.with_row_index(_ROW)
         for name, key in self._named(names):
             if key.lists:
-                table = table.explode(name)
+                some = pl.when(pl.col(name).list.len() > 0).then(pl.col(name))  # an empty list is a missing key
+                table = table.with_columns(some.alias(name)).explode(name)
                 table = table.with_columns(**{name: key.encoded(table[name])})
         if not self.missing:
             table = table.drop_nulls(names)

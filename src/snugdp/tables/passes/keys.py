@@ -72,7 +72,7 @@ class KeyColumn:
             return pl.Series(np.where(places < 0, len(self.listed), places) if self.other else places)
         series = None if declared(column) == nw.Object else attempt(column.to_polars)[1]
         if self.lists:
-            return series if series is not None and series.dtype == pl.List else _lists(cells_of(column))
+            return series if series is not None and _plain_lists(series.dtype) else _lists(cells_of(column))
         if series is not None and series.dtype in (pl.String, pl.Categorical, pl.Enum):
             return series.cast(pl.String)
         if series is not None and (series.dtype.is_numeric() or series.dtype == pl.Boolean):
@@ -163,6 +163,11 @@ def _whole(values: NDArray[np.float64]) -> pl.Series:
         fits = (np.floor(values) == values) & (np.abs(values) < _MAX_WHOLE)
         spelled = pl.Series(np.where(fits, values, 0.0).astype(np.int64)).cast(pl.String)
     return pl.select(pl.when(pl.Series(fits)).then(pl.lit(_MARK) + spelled)).to_series()
+
+
+def _plain_lists(dtype: pl.DataType) -> bool:
+    """Whether a column holds lists whose entries are read as they are."""
+    return isinstance(dtype, pl.List) and (dtype.inner in (pl.String, pl.Boolean) or dtype.inner.is_integer())
 
 
 def _lists(cells: Sequence[Any]) -> pl.Series:
