@@ -38,7 +38,7 @@ _COUNT_ONLY = 0  # the degree of sums if neither a mean nor a deviation is asked
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NumberRequest:
     """What is asked of every column of numbers. ``degree``: of sums: 2 for deviations, 1 for means, 0 for counts."""
 
     degree: int
@@ -129,7 +129,7 @@ class NumberColumn(DescribedColumn):
     name: str
     place: int
     kind: Number
-    wanted: Wanted
+    wanted: NumberRequest
     spacing: Real | None = None
 
     @property
@@ -251,7 +251,7 @@ class ValuesColumn(DescribedColumn):
         return VALUES_WEIGHT
 
     @property
-    def _values(self) -> tuple[Any, ...]:
+    def _listed(self) -> tuple[Any, ...]:
         return (False, True) if isinstance(self.kind, Boolean) else tuple(self.kind.values)
 
     @cached_property
@@ -274,7 +274,7 @@ class ValuesColumn(DescribedColumn):
         noise, counts = self._noise(shares), drawn[self.sums_id]
         variance = noise.deviations[0] ** 2
         entries = NoisyEntries(sum(counts[:-1]), (len(counts) - 1) * variance, counts[-1], variance)
-        pairs = zip(self._values, map(float, counts), strict=False)  # others and missing come last
+        pairs = zip(self._listed, map(float, counts), strict=False)  # others and missing come last
         values = tuple(sorted(pairs, key=lambda pair: -pair[1]))
         if not isinstance(self.kind, Boolean):
             return ColumnFound("category", entries, values=values, value_error=noise.errors[0])
@@ -291,7 +291,7 @@ class ValuesColumn(DescribedColumn):
 
 
 def described_column(
-    name: str, place: int, kind: Column, wanted: Wanted, spacing: Real | None = None
+    name: str, place: int, kind: Column, wanted: NumberRequest, spacing: Real | None = None
 ) -> DescribedColumn:
     """What is drawn of a column. What is wrong with its bounds is said with its name."""
     if not isinstance(kind, Number):
