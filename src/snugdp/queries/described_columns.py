@@ -34,6 +34,14 @@ from snugdp.tables.schema.kinds import Boolean, Category, Column, Number
 Shares: TypeAlias = Callable[[int], Share]  # from a weight to its part of the whole
 SUMS_WEIGHT, QUANTILES_WEIGHT, VALUES_WEIGHT = 2, 2, 1  # of the parts of a column in the budget
 _BITS = {1: 40, 2: 24}  # of the grid of sums, by the degree
+_NOTES = {  # by the errors that there are beside those of counts
+    frozenset[str](): "describe-count",
+    frozenset({"mean"}): "describe-mean",
+    frozenset({"ranks"}): "describe-ranks",
+    frozenset({"mean", "ranks"}): "describe-mean-ranks",
+    frozenset({"mean", "deviation"}): "describe-mean-deviation",
+    frozenset({"mean", "deviation", "ranks"}): "describe-mean-deviation-ranks",
+}
 _COUNT_ONLY = 0  # the degree of sums if neither a mean nor a deviation is asked for
 
 
@@ -232,9 +240,7 @@ class NumberColumn(DescribedColumn):
     def note(self, shares: Shares, rows: int) -> Note:
         """By what is asked for."""
         errors = self.errors(shares, rows)
-        code = "describe-" + "-".join(name for name in ("mean", "deviation", "ranks") if name in errors)
-        params: dict[str, Amount] = {"column": self.name, "rows": rows, **errors}
-        return Note(code if len(errors) > 1 else "describe-count", params)
+        return Note(_NOTES[frozenset(errors) - {"count"}], {"column": self.name, "rows": rows, **errors})
 
 
 @dataclass(frozen=True)
