@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from snugdp import Boolean, Budget, Category, Describe, MemoryLedger, Number, Sc
 from snugdp.queries.describe import STATISTICS
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.balance import NoisyEntries, balanced
+from snugdp.tables.sources import DuckDB
 
 SCHEMA = Schema(
     {"age": Number(0, 120), "income": Number(0, 10**6), "way": Category(["car", "train", "bus"]), "owner": Boolean()}
@@ -247,3 +249,17 @@ def test_texts_fit_their_width() -> None:
     assert values.lines[0][0] == "way"
     assert json.dumps(released().columns.to_dict())
     assert isinstance(released().rows, Estimate)
+
+
+def test_the_pass_travels() -> None:
+    work = Describe(schema=SCHEMA, epsilon=1)._pass
+    assert pickle.loads(pickle.dumps(work)) == work
+
+
+def test_a_database_is_a_table(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "people.db")) as connection:
+        connection.register("held", TABLE.to_arrow())
+        connection.execute("create table people as select * from held")
+    found = released(DuckDB(str(tmp_path / "people.db"), "select * from people"))
+    assert found.columns.to_dict() == released().columns.to_dict()

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snugdp import PCA, LogisticRegression, Simulation
+from snugdp import PCA, LogisticRegression, Simulation, describe
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables import engines
 from snugdp.tables.engines import Engine, Spark, measure
 from snugdp.tables.grid import StepGrid
 from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.passes.value_counts import ColumnCells
-from snugdp.tables.schema.schema import Number, Schema
+from snugdp.tables.schema.schema import Category, Number, Schema
 from snugdp.tables.sources import Csv, TableError, cluster, open_source
 from snugdp.tables.sources.cluster import interpreter
 from tests.real_data import real_data
@@ -219,3 +219,17 @@ def test_a_cluster_gives_the_same_state_even_if_it_loses_an_executor(tmp_path: P
         work = Murderous(WORK.columns, tmp_path / "killed", executor=True)
         assert unwrap(measure(table, work)) == unwrap(measure(TABLE, WORK))
         assert "CoarseGrainedExecutorBackend" in (tmp_path / "killed").read_text()
+
+
+def test_a_description_is_the_same_on_a_cluster(spark: Any, tmp_path: Path) -> None:
+    import polars as pl
+
+    people = pl.DataFrame({"age": [float(i % 90) for i in range(900)], "way": ["car", "bus", None] * 300})
+    people.write_parquet(tmp_path / "people.parquet")
+    schema = Schema({"age": Number(0, 120), "way": Category(["car", "bus"])})
+    found = [
+        describe(table, schema=schema, epsilon=1, noise=Simulation(3)).value
+        for table in (people, spark.read.parquet(str(tmp_path / "people.parquet")).repartition(3))
+    ]
+    assert found[0] is not None
+    assert found[0] == found[1]

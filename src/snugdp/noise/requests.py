@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from fractions import Fraction
+from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args
 
 import numpy as np
@@ -203,7 +204,8 @@ class KeysAbove(Request[list[tuple[Any, int]]]):
         """The answer with this noise."""
         keys, counts = self.inside()
         sums = counts + noise
-        return [(keys[place], int(sums[place])) for place in np.flatnonzero(sums >= self.threshold).tolist()]
+        shown = sums >= self.threshold
+        return list(zip(compress(keys, shown.tolist()), sums[shown].tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.queries.base import Query, Shown
-from snugdp.queries.described_columns import DescribedColumn, Wanted, described_column
+from snugdp.queries.described_columns import DescribedColumn, NumberRequest, described_column
 from snugdp.queries.description import VALUE_NAMES, Description, names_with
 from snugdp.queries.quantiles import inner_quantile
 from snugdp.queries.statistics.balance import balanced
@@ -141,7 +141,7 @@ class Describe(Query[Description]):
     def _described(self) -> tuple[DescribedColumn, ...]:
         scatter = "standard_deviation" in self.statistics
         degree = 2 if scatter else 1 if "mean" in self.statistics else 0
-        wanted = Wanted(degree, self._quantiles, scatter, self.clip, self.rows)
+        wanted = NumberRequest(degree, self._quantiles, scatter, self.clip, self.rows)
         named = enumerate(self.described.columns.items(), 1)
         return tuple(described_column(name, at, kind, wanted, self._steps.get(name)) for at, (name, kind) in named)
 

@@ -34,11 +34,19 @@ from snugdp.tables.schema.kinds import Boolean, Category, Column, Number
 Shares: TypeAlias = Callable[[int], Share]  # from a weight to its part of the whole
 SUMS_WEIGHT, QUANTILES_WEIGHT, VALUES_WEIGHT = 2, 2, 1  # of the parts of a column in the budget
 _BITS = {1: 40, 2: 24}  # of the grid of sums, by the degree
+_NOTES = {  # by the errors that there are beside those of counts
+    frozenset[str](): "describe-count",
+    frozenset({"mean"}): "describe-mean",
+    frozenset({"ranks"}): "describe-ranks",
+    frozenset({"mean", "ranks"}): "describe-mean-ranks",
+    frozenset({"mean", "deviation"}): "describe-mean-deviation",
+    frozenset({"mean", "deviation", "ranks"}): "describe-mean-deviation-ranks",
+}
 _COUNT_ONLY = 0  # the degree of sums if neither a mean nor a deviation is asked for
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NumberRequest:
     """What is asked of every column of numbers. ``degree``: of sums: 2 for deviations, 1 for means, 0 for counts."""
 
     degree: int
@@ -129,7 +137,7 @@ class NumberColumn(DescribedColumn):
     name: str
     place: int
     kind: Number
-    wanted: Wanted
+    wanted: NumberRequest
     spacing: Real | None = None
 
     @property
@@ -232,9 +240,7 @@ class NumberColumn(DescribedColumn):
     def note(self, shares: Shares, rows: int) -> Note:
         """By what is asked for."""
         errors = self.errors(shares, rows)
-        code = "describe-" + "-".join(name for name in ("mean", "deviation", "ranks") if name in errors)
-        params: dict[str, Amount] = {"column": self.name, "rows": rows, **errors}
-        return Note(code if len(errors) > 1 else "describe-count", params)
+        return Note(_NOTES[frozenset(errors) - {"count"}], {"column": self.name, "rows": rows, **errors})
 
 
 @dataclass(frozen=True)
@@ -251,7 +257,7 @@ class ValuesColumn(DescribedColumn):
         return VALUES_WEIGHT
 
     @property
-    def _values(self) -> tuple[Any, ...]:
+    def _listed(self) -> tuple[Any, ...]:
         return (False, True) if isinstance(self.kind, Boolean) else tuple(self.kind.values)
 
     @cached_property
@@ -274,7 +280,7 @@ class ValuesColumn(DescribedColumn):
         noise, counts = self._noise(shares), drawn[self.sums_id]
         variance = noise.deviations[0] ** 2
         entries = NoisyEntries(sum(counts[:-1]), (len(counts) - 1) * variance, counts[-1], variance)
-        pairs = zip(self._values, map(float, counts), strict=False)  # others and missing come last
+        pairs = zip(self._listed, map(float, counts), strict=False)  # others and missing come last
         values = tuple(sorted(pairs, key=lambda pair: -pair[1]))
         if not isinstance(self.kind, Boolean):
             return ColumnFound("category", entries, values=values, value_error=noise.errors[0])
@@ -291,7 +297,7 @@ class ValuesColumn(DescribedColumn):
 
 
 def described_column(
-    name: str, place: int, kind: Column, wanted: Wanted, spacing: Real | None = None
+    name: str, place: int, kind: Column, wanted: NumberRequest, spacing: Real | None = None
 ) -> DescribedColumn:
     """What is drawn of a column. What is wrong with its bounds is said with its name."""
     if not isinstance(kind, Number):

@@ -380,17 +380,19 @@ class GroupBy(Query[StatisticsTable]):
 
     def _table(self, found: Grouped, keys: tuple[KeyColumn | CellColumn, ...], library: Library) -> StatisticsTable:
         made = self._mechanism
-        decoded = [tuple(c.decoded(k) for c, k in zip(keys, key, strict=True)) for key in found.keys]
-        order = sorted(range(len(decoded)), key=lambda place: [_rank(key) for key in decoded[place]])
-        if made.selection is None:
-            order = list(range(len(decoded)))  # as they are listed
-        columns: list[Any] = [[row[place] for row in decoded] for place in range(len(keys))]
-        columns += [found.counts, np.full(len(decoded), made.count_error)]
+        number = len(found.keys)
+        encoded = list(zip(*found.keys, strict=True)) if number else [()] * len(keys)
+        decoded = [list(map(key.decoded, column)) for key, column in zip(keys, encoded, strict=True)]
+        order = list(range(number))  # as they are listed
+        if made.selection is not None:
+            order.sort(key=list(zip(*(map(_rank, column) for column in decoded), strict=True)).__getitem__)
+        columns: list[Any] = [*decoded, found.counts, np.full(number, made.count_error)]
         for one, noise, sums in zip(self._columns, made.columns, found.sums, strict=True):
             columns += [part for pair in one.shown(sums, noise).values() for part in pair]
         columns += found.ranks
-        plain = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
-        return StatisticsTable(self._shown_names, tuple(tuple(column[i] for i in order) for column in plain), library)
+        plain = (column.tolist() if isinstance(column, np.ndarray) else column for column in columns)
+        ordered = (tuple(map(column.__getitem__, order)) for column in plain)
+        return StatisticsTable(self._shown_names, tuple(ordered), library)
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def statistics(
         str, typer.Option(help="Which comparisons: quantiles, means, keys, speed, separated by commas.")
     ] = "quantiles,means,keys,speed",
     runs: Annotated[int, typer.Option(min=2, help="Draws for every number.")] = 200,
-    peer_runs: Annotated[int, typer.Option(min=0, help="OpenDP's draws for every number; 0 leaves it out.")] = 10,
+    peer_runs: Annotated[int, typer.Option(min=0, help="OpenDP's draws for every number; 0 leaves it out.")] = 30,
     repeats: Repeats = 3,
 ) -> None:
     """Quantiles, means and keys of made-up columns beside OpenDP and textbook mechanisms, and times on one thread.

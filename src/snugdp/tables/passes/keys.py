@@ -33,6 +33,7 @@ Key: TypeAlias = int | str | None
 _MARK = "\x00"  # before a whole number among labels, and before a text that begins with it
 _MAX_WHOLE = 2.0**63
 _MAY_BE_ODD = r"^[\s\x00-\x1f\x7f-\x9f0-9+\-.(]|^(?i:inf|nan|nat|true|false)|^$"  # what may be more than its text
+_IS_WHOLE = "^(?:0|-?[1-9][0-9]{0,14})$"  # text that is the usual form of a whole number, exact as a float
 
 
 class KeyKind(enum.Enum):
@@ -151,10 +152,15 @@ def _labels(raw: pl.Series) -> pl.Series:
     odd = raw.str.contains(_MAY_BE_ODD).fill_null(False)
     if not odd.any():
         return raw
+    whole = raw.str.contains(_IS_WHOLE).fill_null(False)
+    marked = pl.select(pl.when(whole).then(pl.lit(_MARK) + raw).otherwise(raw)).to_series()
+    odd &= ~whole
+    if not odd.any():
+        return marked
     distinct = raw.filter(odd).unique()
     images = pl.Series([label(cell) for cell in distinct.to_list()], dtype=pl.String)
     replaced = raw.replace_strict(distinct, images, default=None, return_dtype=pl.String)
-    return pl.select(pl.when(odd).then(replaced).otherwise(raw)).to_series()
+    return pl.select(pl.when(odd).then(replaced).otherwise(marked)).to_series()
 
 
 def _whole(values: NDArray[np.float64]) -> pl.Series:

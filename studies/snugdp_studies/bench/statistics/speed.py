@@ -49,28 +49,22 @@ def medians(values: int, repeats: int) -> list[Timing]:
 
 
 def groups(rows: int, repeats: int) -> list[Timing]:
-    """Counts and means of keys that are text, and of keys that are whole numbers."""
+    """Counts and means of keys that are whole numbers, words, and words of digits, which are labels of numbers."""
     import polars as pl
 
     import snugdp
 
     generator = np.random.default_rng(67)
-    whole = generator.integers(0, KEYS, rows)
-    frame = pl.DataFrame({"number": whole, "text": pl.Series(whole).cast(pl.String), "x": generator.random(rows)})
+    numbers = pl.Series(generator.integers(0, KEYS, rows))
+    values = pl.Series(generator.random(rows))
+    kinds = {"whole numbers": numbers, "text": "k" + numbers.cast(pl.String), "text of digits": numbers.cast(pl.String)}
     asked: dict[str, Any] = {"statistics": {"x": "mean"}, "bounds": {"x": (0, 1)}, "epsilon": 1, "delta": 1e-6}
-    jobs = {}
-    for key in ("number", "text"):
-        jobs[f"polars, keys of {key}"] = _plain(frame, key)
-        jobs[f"group_by, keys of {key}"] = lambda key=key: snugdp.group_by(frame, key, **asked)
-    pairs = list(jobs.items())
-    return [
-        one
-        for place, key in ((0, "whole numbers"), (2, "text"))
-        for one in timed(f"{rows:,} rows, {KEYS:,} keys that are {key}", dict(pairs[place : place + 2]), repeats)
-    ]
-
-
-def _plain(frame: Any, key: str) -> Any:
-    import polars as pl
-
-    return lambda: frame.group_by(key).agg(pl.len(), pl.col("x").mean())
+    found = []
+    for kind, keys in kinds.items():
+        frame = pl.DataFrame({"key": keys, "x": values})
+        jobs = {
+            "polars": lambda frame=frame: frame.group_by("key").agg(pl.len(), pl.col("x").mean()),
+            "group_by": lambda frame=frame: snugdp.group_by(frame, "key", **asked),
+        }
+        found += timed(f"{rows:,} rows, {KEYS:,} keys: {kind}", jobs, repeats)
+    return found

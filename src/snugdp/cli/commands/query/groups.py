@@ -13,6 +13,7 @@ from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
+    from snugdp.numerics.rationals import Real
     from snugdp.queries.table import StatisticsTable
     from snugdp.tables.schema.schema import Schema
     from snugdp.tables.sources import Source
@@ -49,7 +50,7 @@ class GroupOptions(OptionGroup):
         choices: ReleaseOptions,
         data: Any,
         statistics: Mapping[str, Sequence[str]],
-        bounds: Mapping[str, tuple[str, str]],
+        bounds: Mapping[str, tuple[Real, Real]],
         schema: Path | None,
         **budget: Any,
     ) -> None:

@@ -143,8 +143,8 @@ class MomentOptions(StatisticOptions):
         """Release a statistic of it, or of every group."""
         low, high = self.bounds(self.column, self.lower, self.upper)
         if groups.wanted:
-            statistic, bounds = {self.column: [name.replace("-", "_")]}, {self.column: (low, high)}
-            groups.release(choices, self.data, statistic, bounds, self.schema, **self.budget)
+            statistic, ends = {self.column: [name.replace("-", "_")]}, {self.column: (low, high)}
+            groups.release(choices, self.data, statistic, ends, self.schema, **self.budget)
             return
         clip = None if self.clip == "none" else self.clip
         query = make(column=self.column, bounds=(low, high), clip=clip, rows=self.rows, **self.budget)
