@@ -83,7 +83,7 @@ def test_tutorials_are_told_what_they_need() -> None:
 
 
 def test_the_plan_in_the_readme_is_the_plan() -> None:
-    plan = str(snugdp.Median(bounds=(0, 500_000), epsilon=0.5, delta=1e-6, beta=100).plan())
+    plan = str(snugdp.Median(bounds=(0, 500_000), epsilon=0.5).plan())
     assert plan in (ROOT / "README.md").read_text()
 
 

@@ -7,6 +7,6 @@ from snugdp.numerics.threads import one_blas_thread
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """Thousands of fits on a few rows: each would look for BLAS libraries anew. Other modules have all threads."""
+    """Thousands of fits on a few rows: each would set the threads of BLAS anew. Other modules have all threads."""
     with one_blas_thread():
         yield

@@ -32,7 +32,18 @@ def run(*words: str) -> tuple[int, str]:
 def test_a_table_into_a_file(people: str, tmp_path: Path, form: str) -> None:
     out = tmp_path / "out" / f"table.{form}"
     out.parent.mkdir()
-    words = ["--by", "city", "-s", "age=mean,standard-deviation", "--bounds", "age=0,120", "--epsilon", "2"]
+    words = [
+        "--by",
+        "city",
+        "-s",
+        "age=mean,standard-deviation",
+        "--bounds",
+        "age=0,120",
+        "--epsilon",
+        "2",
+        "--delta",
+        "1e-9",
+    ]
     code, output = run(people, *words, "-o", str(out), "-y")
     assert code == 0, output
     assert "Released: 2 groups by city" in output
@@ -76,3 +87,46 @@ def test_mistakes_cost_nothing(people: str, tmp_path: Path, words: list[str], sa
     assert said in " ".join(output.split())
     with Ledger.open(at) as ledger:
         assert not ledger.spent.epsilon
+
+
+AGE = ["-c", "age", "--lower", "0", "--upper", "120"]
+
+
+@pytest.mark.parametrize(
+    ("words", "column"),
+    [
+        (["count"], "count"),
+        (["mean", *AGE], "age_mean"),
+        (["sum", *AGE], "age_sum"),
+        (["standard-deviation", *AGE], "age_standard_deviation"),
+        (["median", *AGE], "age_median"),
+        (["quantile", *AGE, "--q", "0.9"], "age_quantile_0.9"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_a_query_of_one_column_by_group(people: str, tmp_path: Path, words: list[str], column: str) -> None:
+    out = tmp_path / "table.parquet"
+    given = ["query", words[0], people, *words[1:], "--by", "city", "--epsilon", "20", "--delta", "1e-9"]
+    done = CliRunner().invoke(app, [*given, "-y", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    table = pl.read_parquet(out)
+    assert table["city"].to_list() == ["Oslo", "Rome"]
+    assert column in table.columns
+    assert table["count"].to_list() == pytest.approx([500, 500], abs=20)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["count", "--keys", "Oslo"], "name their column with --by"),
+        (["mean", *AGE, "-o", "table.csv"], "name their column with --by"),
+        (["count", "-c", "age", "--by", "city"], "leave out --column"),
+        (["median", *AGE, "--by", "city", "--beta", "1"], "leave out --beta"),
+        (["count", "--by", "nowhere"], "nowhere"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_mistakes_with_groups(people: str, words: list[str], says: str) -> None:
+    done = CliRunner().invoke(app, ["query", words[0], people, *words[1:], "--epsilon", "1", "--delta", "1e-9", "-y"])
+    assert done.exit_code == 1
+    assert says in " ".join(done.output.split())

@@ -1,6 +1,7 @@
 """``snugdp query``: the plan first, then one charge; refusals and empty budgets have exit codes of their own."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def spent() -> float:
 def test_numbers_of_files(folder: Path, file: str) -> None:
     for words, low, high in (
         ("median FILE", 30, 60),
-        ("quantile FILE --q 0.9", 50, 80),
+        ("quantile FILE --q 0.9 --neighbours replace", 50, 80),
         ("trimmed-mean FILE --delta 1e-6", 40, 50),
     ):
         given = f"{words.replace('FILE', file)} -c age --schema t.toml --epsilon 8 --beta 2 --json"
@@ -67,6 +68,37 @@ def test_numbers_of_files(folder: Path, file: str) -> None:
         assert low < told["value"] < high, words
         assert told["cost"]["epsilon"] == 8
         assert told["cost"]["neighbours"] == ("add_remove" if words.startswith("median") else "replace")
+
+
+@pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_draws_from_files(folder: Path, file: str, relation: str) -> None:
+    """Rows are 20 to 69, each of 160 rows: with a step the answers are whole."""
+    for words, values in (
+        ("median FILE", [44, 45]),
+        ("median FILE --method exponential", [44, 45]),
+        ("quantile FILE --q 0.9", [64, 65]),
+        ("quantiles FILE --q 0.1 --q 0.9", [[low, high] for low in (24, 25) for high in (64, 65)]),
+        ("interquartile-range FILE", [24, 25, 26]),
+        ("minimum FILE --beyond 60", [20]),
+        ("maximum FILE --beyond 60", [69]),
+    ):
+        given = (
+            f"{words.replace('FILE', file)} -c age --schema t.toml --step 1 --epsilon 8 --neighbours {relation} --json"
+        )
+        told = json.loads(ask(given).stdout)
+        assert told["outcome"] == "released", words
+        assert told["value"] in values, words
+        assert told["cost"]["epsilon"] == 8
+        assert not told["cost"].get("delta")
+        assert told["cost"]["neighbours"] == relation
+
+
+def test_a_draw_has_words_of_its_own(folder: Path) -> None:
+    told = ask("quantiles t.parquet -c age --q 0.5 --q 0.1 --lower 0 --upper 120 --step 1 --epsilon 20").stdout
+    assert "never refused" in told
+    assert "ranks" in told
+    assert re.search(r"Released: quantiles of age = 4[45], 2[45]$", told, re.MULTILINE)
 
 
 @pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
@@ -131,8 +163,12 @@ def test_mistakes_cost_nothing(folder: Path) -> None:
         ("median t.parquet -c bonus --schema t.toml", "has no column"),
         ("mode t.parquet -c age --schema t.toml", "--values"),
         ("quantile t.parquet -c age --q 2 --schema t.toml", "between 0 and 1"),
-        ("quantile t.parquet -c age --q 0.5 --schema t.toml", "replace"),  # the ledger is add_remove
-        ("quantile t.parquet -c age --q 0.5 --schema t.toml --neighbours add_remove", "replace"),
+        ("quantile t.parquet -c age --q 0.5 --schema t.toml --neighbours replace", "replace"),  # the ledger is not
+        ("quantile t.parquet -c age --q 0.5 --schema t.toml --beta 1", "replace"),
+        ("quantile t.parquet -c age --q 1 --schema t.toml", "maximum"),
+        ("quantiles t.parquet -c way --q 0.5 --lower 0 --upper 1", "numbers"),
+        ("median t.parquet -c age --schema t.toml --method guess", "method"),
+        ("maximum t.parquet -c age --schema t.toml --beyond -1", "beyond"),
     ):
         assert said in ask(words, "--epsilon", "1", "--ledger", "t.ledger", code=1).stderr, words
     assert "--ledger too" in ask("median t.parquet -c age --schema t.toml --epsilon 1 --key a", code=1).stderr
@@ -142,6 +178,6 @@ def test_mistakes_cost_nothing(folder: Path) -> None:
 def test_a_ledger_of_the_other_relation(folder: Path) -> None:
     ledger("replace")
     words = "quantile t.csv -c age --q 0.5 --schema t.toml --epsilon 1 --beta 2 --ledger t.ledger --json"
-    told = json.loads(ask(words).stdout)
+    told = json.loads(ask(words, "--neighbours", "replace").stdout)
     assert told["cost"]["neighbours"] == "replace"
     assert told["ledger"]["left"]["epsilon"] == 1

@@ -33,7 +33,7 @@ PRICE = Cost(epsilon=1, delta=1e-6)
 
 def median(ledger: Any) -> float:
     """Noise on a fine grid: two draws agree with probability below 1e-9."""
-    outcome = snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger)
+    outcome = snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, method="test", ledger=ledger)
     return -1.0 if outcome.value is None else outcome.value
 
 
@@ -274,6 +274,6 @@ def test_an_exception_after_the_draw_shows_nothing(ledger: Ledger, monkeypatch: 
         monkeypatch.undo()
         assert ledger.entries()[-1].state == "open"
         assert median(ledger.once(str(trouble))) == median(ledger.once(str(trouble)))
-    outcome = snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger.once("k"))
+    outcome = snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, method="test", ledger=ledger.once("k"))
     assert isinstance(outcome, Released) or outcome.refused
     assert ledger.verify().charges == 4

@@ -35,6 +35,10 @@ def selection(ledger: Any) -> snugdp.Outcome[Selected[float]]:
 
 QUERIES: dict[str, Callable[[Any], snugdp.Outcome[Any]]] = {
     "median": lambda ledger: snugdp.median(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
+    "tested median": lambda ledger: snugdp.median(
+        AGES, bounds=(0, 100), epsilon=1, delta=1e-6, method="test", ledger=ledger
+    ),
+    "quantiles": lambda ledger: snugdp.quantiles(AGES, [0.2, 0.5, 0.9], bounds=(0, 100), epsilon=1, ledger=ledger),
     "quantile": lambda ledger: snugdp.quantile(AGES, 0.25, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
     "trimmed_mean": lambda ledger: snugdp.trimmed_mean(AGES, bounds=(0, 100), epsilon=1, delta=1e-6, ledger=ledger),
     "mode": lambda ledger: snugdp.mode(AGES, categories=[30, 31], epsilon=1, delta=1e-6, ledger=ledger),
@@ -56,7 +60,7 @@ def vote(ledger: Any) -> snugdp.Outcome[Any]:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_retry_is_not_charged_and_shows_the_same_outcome(where: Where, query: str) -> None:
-    neighbours = "replace" if query in ("quantile", "trimmed_mean") else "add_remove"
+    neighbours = "replace" if query == "trimmed_mean" else "add_remove"
     with made(where, snugdp.Budget(50, 1e-2, neighbours)) as ledger:
         first = QUERIES[query](ledger.once("nightly"))
         again = [QUERIES[query](ledger.once("nightly")) for _ in range(2)]

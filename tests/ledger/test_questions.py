@@ -210,8 +210,32 @@ CASES: dict[str, Case] = {
     ),
     "quantile": Case(
         query(partial(snugdp.quantile, q=0.5)),
-        {"bounds": (-1, 1), "epsilon": 1, "delta": 1e-6, "beta": 0.5},
-        ({"q": 0.25}, {"bounds": (-1, 1.5)}, {"step": 0.25}),
+        {"bounds": (-1, 1), "epsilon": 1, "delta": 1e-6, "beta": 0.5, "neighbours": "replace"},
+        ({"q": 0.25}, {"bounds": (-1, 1.5)}, {"step": 0.25}, {"beta": None, "method": "exponential"}),
+        table=False,
+    ),
+    "quantiles": Case(
+        query(partial(snugdp.quantiles, q=[0.25, 0.5, 0.75])),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"q": [0.25, 0.5]}, {"q": [0.5, 0.25, 0.75]}, {"bounds": (-1, 1.5)}, {"step": 0.25}, {"missing": 0}),
+        table=False,
+    ),
+    "interquartile_range": Case(
+        query(snugdp.interquartile_range),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"bounds": (-1, 1.5)}, {"step": 0.25}),
+        table=False,
+    ),
+    "minimum": Case(
+        query(snugdp.minimum),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"beyond": 3}, {"bounds": (-1, 1.5)}, {"step": 0.25}),
+        table=False,
+    ),
+    "maximum": Case(
+        query(snugdp.maximum),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"beyond": 3}, {"bounds": (-1, 1.5)}),
         table=False,
     ),
     "trimmed_mean": Case(
@@ -375,7 +399,12 @@ OF_NO_COLUMN = {
 
 def test_every_entry_point_is_here() -> None:
     found = {one.name for name in snugdp.__all__ for one in points_of(name, getattr(snugdp, name), False, paid)}
-    assert {name.removesuffix(" (replace)") for name in found} == CASES.keys()
+    assert {name.partition(" (")[0] for name in found} == CASES.keys()
+
+
+def test_a_column_of_a_table_is_another_question_than_its_neighbour() -> None:
+    ask = Case(query(snugdp.median), {"bounds": (-1, 1), "epsilon": 1, "column": "a"}, ())
+    assert ask.text() == ask.text(X=pl.from_pandas(FRAME)) != ask.text(column="b")
 
 
 def shown(release: Any) -> Any:
@@ -598,7 +627,7 @@ def test_keys_know_our_classes_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> 
         case.charged()
     assert len(seen) > len(CASES)
     assert not [text for text in seen if "snugdp." in text]
-    for own in ("linear-regression/1", "pca/1", "budget/1", "median/1", "statistic/1", "smooth-bound/1"):
+    for own in ("linear-regression/1", "pca/1", "budget/1", "median/2", "statistic/1", "smooth-bound/1"):
         assert any(f'"{own}"' in text for text in seen), own
 
 

@@ -3,7 +3,6 @@
 import datetime
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,10 +58,65 @@ def refused_before_charging(call: Callable[[MemoryLedger], Any], error: type[Exc
 @pytest.mark.parametrize("query", ["median", "quantile", "trimmed_mean"])
 def test_bad_parameters(query: str, changes: dict[str, Any], message: str) -> None:
     function = getattr(snugdp, query)
-    extra = {"q": 0.5} if query == "quantile" else {}
-    refused_before_charging(
-        lambda ledger: function(ROWS, **extra, **{**GOOD, **changes}, ledger=ledger), ValueError, message
-    )
+    extra = {"q": 0.5, "neighbours": "replace"} if query == "quantile" else {}
+    given = {**extra, **GOOD, **changes}
+    refused_before_charging(lambda ledger: function(ROWS, **given, ledger=ledger), ValueError, message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"epsilon": 0}, ValueError, "epsilon"),
+        ({"delta": 2}, ValueError, "delta"),
+        ({"bounds": (10, 0)}, ValueError, "lower bound must be less"),
+        ({"bounds": None}, ValueError, "bounds are required"),
+        ({"neighbours": "swap"}, ValueError, "neighbours"),
+        ({"missing": 11}, ValueError, "missing"),
+        ({"step": -1}, ValueError, "step"),
+        ({"step": 11}, ValueError, "two multiples"),
+        ({"step": 1e-30}, ValueError, "too small"),
+        ({"step": "often"}, ValueError, "step"),
+        ({"column": 3}, TypeError, "column"),
+    ],
+)
+@pytest.mark.parametrize("query", ["median", "quantile", "quantiles", "interquartile_range", "minimum", "maximum"])
+def test_bad_parameters_of_draws(query: str, changes: dict[str, Any], error: type[Exception], message: str) -> None:
+    which: dict[str, Any] = {"quantile": {"q": 0.5}, "quantiles": {"q": [0.1, 0.2, 0.5]}}
+    extra = which.get(query, {})
+    given = {**GOOD, **extra, **changes}
+    refused_before_charging(lambda ledger: getattr(snugdp, query)(ROWS, **given, ledger=ledger), error, message)
+
+
+@pytest.mark.parametrize(
+    ("query", "changes", "message"),
+    [
+        ("median", {"method": "guess"}, "method"),
+        ("median", {"method": "exponential", "beta": 1}, "beta"),
+        ("median", {"method": "test", "column": "age"}, "by itself"),
+        ("quantile", {"q": 0.5, "beta": 1}, 'neighbours="replace"'),
+        ("quantile", {"q": 0.5, "method": "test"}, 'neighbours="replace"'),
+        ("quantile", {"q": 0}, "minimum"),
+        ("quantile", {"q": 1}, "maximum"),
+        ("quantile", {"q": -0.5}, "between 0 and 1"),
+        ("quantile", {"q": "1e-9"}, "millionth"),
+        ("quantiles", {"q": []}, "list of quantiles"),
+        ("quantiles", {"q": "0.5"}, "list of quantiles"),
+        ("quantiles", {"q": 0.5}, "list of quantiles"),
+        ("quantiles", {"q": [0.5, 1]}, "maximum"),
+        ("quantiles", {"q": [0.5, "x"]}, "q must be"),
+        ("maximum", {"beyond": -1}, "beyond"),
+        ("maximum", {"beyond": 1 << 41}, "beyond"),
+    ],
+)
+def test_bad_questions(query: str, changes: dict[str, Any], message: str) -> None:
+    given = {**GOOD, **changes}
+    refused_before_charging(lambda ledger: getattr(snugdp, query)(ROWS, **given, ledger=ledger), ValueError, message)
+
+
+def test_beyond_is_a_whole_number() -> None:
+    for beyond in (2.5, True, "3"):
+        with pytest.raises(TypeError, match="beyond"):
+            snugdp.Minimum(bounds=(0, 10), epsilon=1, beyond=beyond)  # type: ignore[arg-type]
 
 
 def test_parameters_of_one_query() -> None:
@@ -70,9 +124,11 @@ def test_parameters_of_one_query() -> None:
     refused_before_charging(
         lambda ledger: snugdp.trimmed_mean(ROWS, trim=0.5, **GOOD, ledger=ledger), ValueError, "trim"
     )
-    for query in (partial(snugdp.quantile, q=0.5), snugdp.trimmed_mean):
-        call: Any = partial(query, ROWS, **GOOD, neighbours="add_remove")
-        refused_before_charging(lambda ledger, call=call: call(ledger=ledger), ValueError, "proved for")  # type: ignore[misc]
+    refused_before_charging(
+        lambda ledger: snugdp.trimmed_mean(ROWS, **GOOD, neighbours="add_remove", ledger=ledger),
+        ValueError,
+        "proved for",
+    )
 
 
 @pytest.mark.parametrize(

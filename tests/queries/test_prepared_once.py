@@ -20,11 +20,17 @@ BUDGET: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "noise": Simulation(1)}
 ROWS = [30 + i % 20 for i in range(1000)]
 LABELS = ["yes"] * 200 + ["no"] * 90
 CALLS: dict[str, tuple[Callable[[], Any], dict[str, int]]] = {
-    "median": (lambda: snugdp.median(ROWS, bounds=(0, 120), **BUDGET), {"budget": 1, "grid": 1, "threshold": 1}),
-    "quantile": (
-        lambda: snugdp.quantile(ROWS, 0.5, bounds=(0, 120), **BUDGET),
-        {"budget": 1, "grid": 1, "threshold": 1},
+    "median": (lambda: snugdp.median(ROWS, bounds=(0, 120), **BUDGET), {"budget": 1, "grid": 1}),
+    "median, tested": (
+        lambda: snugdp.median(ROWS, bounds=(0, 120), method="test", **BUDGET),
+        {"budget": 2, "grid": 1, "threshold": 1},  # the budget of the question, and that of the test
     ),
+    "quantile, tested": (
+        lambda: snugdp.quantile(ROWS, 0.5, bounds=(0, 120), method="test", neighbours="replace", **BUDGET),
+        {"budget": 2, "grid": 1, "threshold": 1},
+    ),
+    "quantiles": (lambda: snugdp.quantiles(ROWS, [0.2, 0.5, 0.9], bounds=(0, 120), **BUDGET), {"budget": 1, "grid": 1}),
+    "maximum": (lambda: snugdp.maximum(ROWS, bounds=(0, 120), **BUDGET), {"budget": 1, "grid": 1}),
     "trimmed mean": (lambda: snugdp.trimmed_mean(ROWS, bounds=(0, 120), **BUDGET), {"budget": 1, "grid": 1}),
     "mode": (
         lambda: snugdp.mode(LABELS, categories=["yes", "no"], **BUDGET),

@@ -41,7 +41,8 @@ def released_with(case: dict[str, Any], witness: Witness) -> Any:
     if kind == "median_addremove":
         return snugdp.median(given["x"], **query)
     if kind == "quantile_replace":
-        return snugdp.quantile(given["x"], Fraction(given["rank"], len(given["x"])), **query)
+        q = Fraction(given["rank"], len(given["x"]))
+        return snugdp.quantile(given["x"], q, neighbours="replace", **query)
     return snugdp.trimmed_mean(given["x"], trim=Fraction(given["trim"], len(given["x"])), **query)
 
 

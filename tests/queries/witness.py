@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from snugdp.noise import Law, Noise
+from snugdp.noise.exact.weighted import Groups
 from snugdp.secrecy.secret import Secret, unwrap
 
 T = TypeVar("T")
@@ -21,6 +22,7 @@ class Witness(Noise):
     tests: list[tuple[Any, Law, Fraction]] = field(default_factory=list)
     sums: list[tuple[Any, Law | None]] = field(default_factory=list)
     contests: list[tuple[list[int], Law]] = field(default_factory=list)
+    draws: list[tuple[Groups, Fraction]] = field(default_factory=list)
 
     def at(self, step: str) -> Witness:
         return self
@@ -40,3 +42,7 @@ class Witness(Noise):
     def argmax(self, scores: Secret[Sequence[Any]], law: Law) -> int:
         self.contests.append((list(unwrap(scores)), law))
         return 0
+
+    def weighted_choice(self, groups: Secret[Groups], rate: Fraction) -> int:
+        self.draws.append((unwrap(groups).whole(), rate))
+        return int(unwrap(groups).first[0])

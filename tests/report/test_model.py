@@ -156,7 +156,7 @@ def test_perturbed_objectives_are_priced_from_a_file_too() -> None:
 
 
 def test_a_refusal_is_stamped_and_shows_nothing_else() -> None:
-    query = snugdp.Median(bounds=(0, 100), epsilon=1, delta=1e-9, rows=1000)
+    query = snugdp.Median(bounds=(0, 100), epsilon=1, delta=1e-9, rows=1000, method="test")
     outcome = query.release([1.0, 99.0], ledger=snugdp.MemoryLedger(epsilon=1, delta=1e-6))
     assert outcome.refused
     text = Page(render(outcome, plan=query.plan())).text
@@ -213,7 +213,7 @@ def test_bounds_have_a_line_for_every_column() -> None:
 
 
 def test_a_query_shows_its_interval() -> None:
-    query = snugdp.Median(bounds=(0, 100), epsilon=1, delta=1e-6, rows=2000)
+    query = snugdp.Median(bounds=(0, 100), epsilon=1, delta=1e-6, rows=2000, method="test")
     outcome = query.release([float(i % 60) for i in range(2000)])
     assert outcome.value is not None
     text = Page(render(outcome, plan=query.plan())).text

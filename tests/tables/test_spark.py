@@ -17,7 +17,9 @@ from snugdp import PCA, LogisticRegression, Simulation, describe
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables import engines
 from snugdp.tables.engines import Engine, Spark, measure
+from snugdp.tables.grid import StepGrid
 from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.value_counts import ColumnCells
 from snugdp.tables.schema.schema import Category, Number, Schema
 from snugdp.tables.sources import Csv, TableError, cluster, open_source
 from snugdp.tables.sources.cluster import interpreter
@@ -47,6 +49,8 @@ def test_the_same_state_as_here(spark: Any, table: Any) -> None:
     gram = GramPass(SCHEMA)
     assert gram.pack(unwrap(measure(table, gram))) == gram.pack(unwrap(measure(TABLE, gram)))
     assert unwrap(measure(table, ROWS)) == [len(TABLE)]
+    cells = ColumnCells("a", StepGrid.between((-100, 100), "0.25"))
+    assert cells.pack(unwrap(measure(table, cells))) == cells.pack(unwrap(measure(TABLE, cells)))
     mixed = table.repartition(7, "a").union(table.limit(0)).withColumnRenamed("kind of", "kind.of")
     assert unwrap(measure(mixed, WORK)) == unwrap(measure(TABLE, WORK))
     assert unwrap(measure(spark.range(0).selectExpr("double(id) a", "double(id) b"), WORK)) == WORK.empty()

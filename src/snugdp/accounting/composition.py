@@ -250,7 +250,7 @@ def _common(one: Levels, other: Levels) -> Fraction:
     return fine if (wide / fine).denominator == 1 and longest / fine < _MAX_SUM_LEVELS else wide
 
 
-@lru_cache(maxsize=64)  # a curve of one cost is looked at in many places
+@lru_cache(maxsize=8)  # a curve of one cost is looked at in many places; some have megabytes of combinations
 def _composed(
     mu_squared: Fraction, pure: Fraction, failure: Fraction, variation: Fraction, atoms: tuple[Atom, ...]
 ) -> _Cost:

@@ -12,7 +12,7 @@ from snugdp.cli.lazy import Verb, lazy
 VERBS = {  # loaded when they are called; the help here is the first paragraph of their own
     "schema": Verb("snugdp.cli.commands.schema:app", "What is public about a table: columns, bounds, target."),
     "bounds": Verb(
-        "snugdp.cli.commands.query:bounds",
+        "snugdp.cli.commands.query.columns:bounds",
         "Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first.",
     ),
     "describe": Verb(
@@ -26,7 +26,7 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
     "fit": Verb("snugdp.cli.commands.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
     "predict": Verb("snugdp.cli.commands.predict:predict", "Predict the rows of a table with a released model."),
     "query": Verb(
-        "snugdp.cli.commands.queries:app",
+        "snugdp.cli.commands.query:app",
         "Query columns: counts, sums, means, quantiles, histograms, groups, modes, votes and more.",
     ),
     "pate": Verb(

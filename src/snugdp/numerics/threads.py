@@ -34,7 +34,11 @@ def one_blas_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> Any:
-    """The libraries with threads of their own; looked for again after an import, which may have brought another."""
+    """The libraries with threads of their own; looked for again after an import, which may have brought another.
+
+    That of numpy is always among them. One that comes without an import keeps its threads for a while: time is all
+    that this costs, as sums that must be exact are made by numpy alone.
+    """
     pools: Any = importlib.import_module("threadpoolctl")  # comes with scikit-learn
     return pools.ThreadpoolController()
 

@@ -19,10 +19,10 @@ from snugdp.queries.base import Query, Shown
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.cells import numbers, numeric
+from snugdp.tables.cells import numbers
 from snugdp.tables.passes.exponential_grid import EDGES, GridCounts, tally
 from snugdp.tables.schema import toml
-from snugdp.tables.schema.kinds import Number, type_name
+from snugdp.tables.schema.kinds import Number
 
 _ALONE = "column"
 
@@ -136,17 +136,10 @@ class Bounds(Query[EstimatedBounds]):
     def _counts(self, data: object) -> Secret[Counts]:
         if self.columns is None:
             return Secret(tally(numbers(data))[None, :])
-        from snugdp.tables.engines import measure  # polars and the engines: only for those who bring a table
-        from snugdp.tables.sources import open_source
+        from snugdp.tables.engines import measure, numeric_source  # polars: only for those who bring a table
 
-        source = open_source(data)
-        for name in self._names:
-            if name in source.types and not numeric(source.type_for_reading(name)):
-                raise TypeError(
-                    f'column "{name}" must hold numbers, not {type_name(source.types[name])}; convert it first'
-                )
         work = GridCounts(self._names)
-        return measure(source, work).map(work.table)
+        return measure(numeric_source(data, self._names), work).map(work.table)
 
     def _show(self, ends: list[tuple[int, int]]) -> EstimatedBounds:
         return EstimatedBounds({name: _number(*pair) for name, pair in zip(self._names, ends, strict=True)})

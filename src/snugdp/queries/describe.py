@@ -33,7 +33,7 @@ from snugdp.queries.table import Library, StatisticsTable, Value, library_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.tables.passes.statistics import Measure, RowCount, StatisticsPass
-from snugdp.tables.passes.together import States, Together
+from snugdp.tables.passes.together import JointState, Together
 from snugdp.tables.schema.schema import Schema
 
 STATISTICS = ("mean", "standard_deviation", "quantiles")
@@ -196,7 +196,7 @@ class Describe(Query[Description]):
         measures: list[Measure] = [RowCount(), *(column.measure for column in self._described)]
         return StatisticsPass(tuple(measures))
 
-    def _statistics_of(self, states: States) -> Mapping[str, Any]:
+    def _statistics_of(self, states: JointState) -> Mapping[str, Any]:
         """By the portions that draw from them."""
         (rows,), *sums = self._sums.parts(states.parts[0])
         found: dict[str, Any] = {ROWS: rows}

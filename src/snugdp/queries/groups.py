@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +16,7 @@ import numpy as np
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.ledger.question import Question
-from snugdp.mechanisms.keys.grouped import THEOREM, Grouped, GroupedRelease
+from snugdp.mechanisms.keys.grouped import THEOREM, Asked, AskedRank, Grouped, GroupedRelease
 from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Power
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
@@ -28,14 +29,17 @@ from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names, numeric
 from snugdp.tables.engines import measure
-from snugdp.tables.passes.groups import GroupPass, GroupSums, ValueColumn
-from snugdp.tables.passes.keys import Encoded, KeyColumn, key_column
+from snugdp.tables.grid import Grid
+from snugdp.tables.passes.groups import GroupPass, ValueColumn
+from snugdp.tables.passes.keys import CellColumn, Encoded, KeyColumn, key_column
+from snugdp.tables.passes.together import JointState, Together
 from snugdp.tables.schema.kinds import Boolean, Category, Number, type_name
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import Source, open_source
 from snugdp.tables.sources.base import TableError
 
-STATISTICS = ("count", "sum", "mean", "variance", "standard_deviation", "proportion")
+STATISTICS = ("count", "sum", "mean", "variance", "standard_deviation", "proportion", "median", "quantile_0.9")
+_RANKED = re.compile(r"quantile_(0?\.\d+)")
 MAX_LISTED = 10**6  # groups of listed keys
 _SIZES = (100, 1000, 10_000)  # rows of a key, for which the plan says what to expect
 
@@ -87,6 +91,14 @@ class AskedColumn:
         return {name: float(error[0]) for name, (_, error) in self.shown(sums, noise).items()}
 
 
+def rank_of(name: str) -> Fraction | None:
+    """The quantile that a statistic is, such as "median" or "quantile_0.9"; None for others."""
+    if name == "median":
+        return Fraction(1, 2)
+    found = _RANKED.fullmatch(name) if isinstance(name, str) else None
+    return Fraction(found.group(1)) if found and Fraction(found.group(1)) > 0 else None
+
+
 def _over(errors: Floats, rows: Floats, most: float) -> Floats:
     """Errors of a mean over so many rows, as far as they are known; at most so large."""
     with np.errstate(all="ignore"):
@@ -106,7 +118,8 @@ class GroupBy(Query[StatisticsTable]):
         The key column, or several. They hold text, whole numbers or booleans, or lists of them (see ``max_keys``).
     statistics : mapping of str to str or sequence of str, optional
         What is asked of which columns: "count" (of valid cells), "sum", "mean", "variance", "standard_deviation",
-        "proportion" (of booleans). The number of rows of a group is always released.
+        "proportion" (of booleans), "median", "quantile_0.9" and the like. The number of rows of a group is always
+        released.
     keys : sequence or mapping of str to sequence, optional
         All keys, known without the data; of several columns by name. Every one of them is in the answer, also those
         that nobody has. Without it, or a ``schema`` that lists them, only keys are shown that enough rows have.
@@ -201,20 +214,43 @@ class GroupBy(Query[StatisticsTable]):
         return tuple(itertools.product(*((*range(size), *missing) for size in sizes)))
 
     @cached_property
-    def _columns(self) -> tuple[AskedColumn, ...]:
+    def _asked(self) -> Mapping[str, tuple[str, ...]]:
+        """The statistics by column, checked."""
         asked = {} if self.statistics is None else self.statistics
         if not isinstance(asked, Mapping):
             raise TypeError('statistics must map columns to statistics, such as {"income": ["mean", "sum"]}')
-        return tuple(self._column_of(name, names) for name, names in asked.items())
+        return {name: self._names_of(name, one) for name, one in asked.items()}
 
-    def _column_of(self, name: str, asked: str | Sequence[str]) -> AskedColumn:
+    def _names_of(self, name: str, asked: str | Sequence[str]) -> tuple[str, ...]:
         names = (asked,) if isinstance(asked, str) else tuple(asked)
-        unknown = [one for one in names if one not in STATISTICS]
+        unknown = [one for one in names if one not in STATISTICS and rank_of(one) is None]
         if unknown or not names or len(set(names)) != len(names):
             raise ValueError(
                 f'the statistics of "{name}" must be some of {", ".join(STATISTICS)}, none twice'
                 + (f"; not {unknown[0]!r}" if unknown else "")
             )
+        return names
+
+    @cached_property
+    def _columns(self) -> tuple[AskedColumn, ...]:
+        """The columns of which sums are asked."""
+        sums = {name: tuple(one for one in names if rank_of(one) is None) for name, names in self._asked.items()}
+        return tuple(self._column_of(name, names) for name, names in sums.items() if names)
+
+    @cached_property
+    def _ranks(self) -> Mapping[str, AskedRank]:
+        """The quantiles that are asked, by their names in the answer."""
+        found = {}
+        for name, names in self._asked.items():
+            for one in names:
+                if (q := rank_of(one)) is not None:
+                    kind = self._kind(name, names)
+                    if isinstance(kind, Boolean):
+                        raise ValueError(f'"{name}" holds booleans: ask for its proportion')
+                    found[f"{name}_{one}"] = AskedRank(name, q, Grid.between((kind.lower, kind.upper)))
+        return found
+
+    def _column_of(self, name: str, names: tuple[str, ...]) -> AskedColumn:
         kind = self._kind(name, names)
         if isinstance(kind, Boolean):
             column = ValueColumn(name, Fraction(0), Fraction(1), boolean=True)
@@ -252,14 +288,15 @@ class GroupBy(Query[StatisticsTable]):
 
     @cached_property
     def _mechanism(self) -> GroupedRelease:
-        powers = tuple(one.power for one in self._columns)
+        asked = Asked(tuple(one.power for one in self._columns), tuple(self._ranks.values()))
         share = share_of(self.key_share, "key_share")
-        return GroupedRelease.of(self._budget, powers, listed=self._is_listed, keys=self.max_keys, key_share=share)
+        return GroupedRelease.of(self._budget, asked, listed=self._is_listed, keys=self.max_keys, key_share=share)
 
     @cached_property
     def _shown_names(self) -> tuple[str, ...]:
         named = [f"{one.column.name}_{name}" for one in self._columns for name in one.statistics]
-        names = [*self._by, "count", "count_error", *(each for name in named for each in (name, f"{name}_error"))]
+        noisy = [each for name in ["count", *named] for each in (name, f"{name}_error")]
+        names = [*self._by, *noisy, *self._ranks]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise ValueError(f'two columns of the answer would be called "{doubled[0]}": rename a column')
@@ -268,6 +305,7 @@ class GroupBy(Query[StatisticsTable]):
     def plan(self) -> Plan:
         """What will be done, what it costs, what to expect. No data are read."""
         made, names = self._mechanism, tuple(one.column.name for one in self._columns)
+        ranked = tuple(self._ranks)
         notes: list[Note] = []
         if made.selection is not None:
             notes.append(Note("key-shown", {"rows": made.selection.usual_count, "least": made.selection.threshold}))
@@ -284,52 +322,63 @@ class GroupBy(Query[StatisticsTable]):
                             "error": error,
                         }
                         notes.append(Note("group-statistic", params))
+        for name, one_rank in zip(ranked, made.ranks, strict=True):
+            usual = math.ceil(one_rank.ranks * math.log(20)) + 1
+            notes.append(Note("group-rank", {"statistic": name, "ranks": usual}))
         proposal = (
-            {} if made.selection is None or not names else {"key_share": float(rational(self.key_share, "share"))}
+            {}
+            if made.selection is None or not (names or ranked)
+            else {"key_share": float(rational(self.key_share, "share"))}
         )
-        return Plan("Group by", THEOREM, made.steps(names), proposal, Forecast(notes=tuple(notes)), self._budget)
+        return Plan(
+            "Group by", THEOREM, made.steps(names, ranked), proposal, Forecast(notes=tuple(notes)), self._budget
+        )
 
     def _column(self, data: object) -> str | None:
         return None
 
     def _question(self, column: str | None) -> Question:
-        asked = {one.column.name: one.statistics for one in self._columns}
-        plain = replace(self, by=self._by, statistics=asked, keys=self._lists or None)
+        plain = replace(self, by=self._by, statistics=self._asked, keys=self._lists or None)
         return Query._question(plain, ", ".join(self._by))
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[StatisticsTable]:
         source = open_source(data)
-        work = self._pass(source)
-        shown = ShownGroups(self, work, library_of(data))
-        return release(self.plan(), shown, measure(source, work), context)
+        works = self._passes(source)
+        shown = ShownGroups(self, works, library_of(data))
+        return release(self.plan(), shown, measure(source, Together(works)), context)
 
     def check(self, source: Source) -> None:
         """Raise if the table has not the columns and declared types that are asked for. No row is looked at."""
-        source.check(self._pass(source))
+        source.check(Together(self._passes(source)))
 
-    def _pass(self, source: Source) -> GroupPass:
-        """How the table is read, from its names and declared types alone."""
-        wanted = [*self._by, *(one.column.name for one in self._columns)]
+    def _passes(self, source: Source) -> tuple[GroupPass, ...]:
+        """How the table is read, from its names and declared types alone: sums, and the cells of every quantile."""
+        wanted = [*self._by, *self._asked]
         absent = [name for name in wanted if name not in source.types]
         if absent:
             held = ", ".join(f'"{name}"' for name in list(source.types)[:20])
             raise TableError(f'{source.name} has no column "{absent[0]}"; it has {held}')
-        for one in self._columns:
-            if not numeric(source.type_for_reading(one.column.name)):
+        for name in self._asked:
+            if not numeric(source.type_for_reading(name)):
                 raise TypeError(
-                    f'column "{one.column.name}" must hold numbers, not {type_name(source.types[one.column.name])}; '
-                    "convert it first"
+                    f'column "{name}" must hold numbers, not {type_name(source.types[name])}; convert it first'
                 )
         several = self.max_keys > 1
-        keys = (key_column(source, name, self._lists.get(name), other=self.other, several=several) for name in self._by)
-        return GroupPass(tuple(keys), tuple(one.column for one in self._columns), self.max_keys, self.missing)
+        keys = tuple(
+            key_column(source, name, self._lists.get(name), other=self.other, several=several) for name in self._by
+        )
+        sums = GroupPass(keys, tuple(one.column for one in self._columns), self.max_keys, self.missing)
+        cells = (CellColumn(one.column, one.grid) for one in self._ranks.values())
+        return sums, *(GroupPass((*keys, cell), (), self.max_keys, self.missing) for cell in cells)
 
-    def shown(self, data: Secret[GroupSums], work: GroupPass, library: Library, noise: Noise) -> StatisticsTable:
+    def shown(
+        self, data: Secret[JointState], works: tuple[GroupPass, ...], library: Library, noise: Noise
+    ) -> StatisticsTable:
         """Draw, then show: keys in order, and statistics in the user's units."""
         made = self._mechanism
-        return self._table(made.groups(data, work, self._groups, noise), work.keys, library)
+        return self._table(made.groups(data, works, self._groups, noise), works[0].keys, library)
 
-    def _table(self, found: Grouped, keys: tuple[KeyColumn, ...], library: Library) -> StatisticsTable:
+    def _table(self, found: Grouped, keys: tuple[KeyColumn | CellColumn, ...], library: Library) -> StatisticsTable:
         made = self._mechanism
         number = len(found.keys)
         encoded = list(zip(*found.keys, strict=True)) if number else [()] * len(keys)
@@ -340,6 +389,7 @@ class GroupBy(Query[StatisticsTable]):
         columns: list[Any] = [*decoded, found.counts, np.full(number, made.count_error)]
         for one, noise, sums in zip(self._columns, made.columns, found.sums, strict=True):
             columns += [part for pair in one.shown(sums, noise).values() for part in pair]
+        columns += found.ranks
         plain = (column.tolist() if isinstance(column, np.ndarray) else column for column in columns)
         ordered = (tuple(map(column.__getitem__, order)) for column in plain)
         return StatisticsTable(self._shown_names, tuple(ordered), library)
@@ -350,12 +400,12 @@ class ShownGroups:
     """The mechanism of a query on a table that is read in this way."""
 
     query: GroupBy
-    work: GroupPass
+    works: tuple[GroupPass, ...]
     library: Library
 
-    def draw(self, data: Secret[GroupSums], noise: Noise) -> StatisticsTable:
+    def draw(self, data: Secret[JointState], noise: Noise) -> StatisticsTable:
         """Draw, then show."""
-        return self.query.shown(data, self.work, self.library, noise)
+        return self.query.shown(data, self.works, self.library, noise)
 
 
 def _rank(key: Any) -> tuple[int, Any]:

@@ -22,7 +22,7 @@ from snugdp.mechanisms.order_statistics.several import SeveralQuantiles
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Note
-from snugdp.propose.plan import Plan
+from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.propose.theorem import theorem
 from snugdp.queries.ranks import RankQuery, SingleRank, usual_ranks
 from snugdp.queries.robust import RobustQuery, TestedMedian, TestedQuantile
@@ -59,6 +59,9 @@ class MiddleRank(SingleRank):
             raise ValueError('method must be "auto", "exponential" or "test"')
         if self.method == "exponential" and self.beta is not None:
             raise ValueError('beta is a proposal, which method="test" makes: leave one of the two out')
+        if self.rows is not None:
+            object.__setattr__(self, "rows", whole_rows(self.rows))
+        share_of(self.test_share)
         if self._tested is None:
             super().__post_init__()
         elif self.column is not None:
@@ -86,6 +89,13 @@ class MiddleRank(SingleRank):
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[float]:
         return super()._release(data, context) if self._tested is None else self._tested._release(data, context)
+
+    def _count_rows(self, rows: int) -> None:
+        super()._count_rows(rows)
+        if self.rows not in (None, rows):
+            raise ValueError(
+                "rows differs from the length of the column, which is public when neighbours replace a row"
+            )
 
     def _notes(self) -> tuple[Note, ...]:
         return *super()._notes(), Note("drawn-or-tested")
@@ -462,7 +472,8 @@ def interquartile_range(
 ) -> Outcome[float]:
     """The private distance of the quartiles of one column: ``InterquartileRange(...).release(data)``.
 
-    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/several.proof.md``).
+    Guarantee: epsilon-DP for the chosen neighbours, or (epsilon, delta)-DP where a delta is given and leaves less noise
+    (``order_statistics/several.proof.md``).
 
     Parameters
     ----------

@@ -116,14 +116,22 @@ class RankQuery(Query[Seen]):
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
         return release(self.plan(), Shown(self._mechanism, self._show), self._cells(data), context)
 
+    def _count_rows(self, rows: int) -> None:
+        """Refuse a public number of rows."""
+        if not rows:
+            raise ValueError("the column is empty, and its length is public when neighbours replace a row")
+
     def _cells(self, data: object) -> Secret[Cells]:
         if self.column is None:
-            return Secret(self._grid.cells(numbers(data), self._missing_cell))
-        from snugdp.tables.engines import measure  # polars and the engines: only for those who bring a table
+            values = numbers(data)
+            if self._budget.neighbours is Neighbours.REPLACE:
+                self._count_rows(len(values))
+            return Secret(self._grid.cells(values, self._missing_cell))
+        from snugdp.tables.engines import measure, numeric_source  # polars: only for those who bring a table
         from snugdp.tables.passes.value_counts import ColumnCells
 
         work = ColumnCells(self.column, self._grid, self._missing_cell)
-        return measure(data, work).map(lambda state: state.total())
+        return measure(numeric_source(data, work.columns), work).map(lambda state: state.total())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ STEPS = {
     "value": "add {law} noise",
     "bounded-value": "no test needed: add {law} noise for the whole range",
     "stable-value": "as it is: no neighbour has another value",
-    "rank": "draw a point by its rank: one e-th as likely for every {scale} off",
+    "rank": "draw a point by its rank: e times less likely for every {scale} off",
     "largest-count": "the largest count after {law} noise of scale {scale}",
     "count": "a count, {law} noise of scale {scale}",
     "sum": "a sum, with {law} noise",
@@ -77,6 +77,7 @@ STEPS = {
     "released-statistics": "{law} bounds on {statistics}, released",
     "upper-bound": "a private upper bound on the loss; pass if it is at most {limit}",
     "keys": "keys whose counts reach {threshold} after {law} noise of {scale}, with these counts",
+    "group-rank": "a point for every group, drawn by its rank, a scale of {scale}",
     "group-count": "rows of every group, {law} noise of {scale}",
     "group-total": "a sum for every group, {law} noise of {scale} at a bound",
     "group-mean": "valid cells and a sum for every group, {law} noise of {scale} at a bound",
@@ -128,8 +129,8 @@ NOTES = {
     "ranks-off": "in 19 of 20 cases every answer is off by at most {ranks} ranks, if rows lie about evenly around it",
     "ranks-off-at-most": "in 19 of 20 cases the answer is off by at most {ranks} ranks, if rows lie about evenly "
     "around it, and by at most {most} whatever they are",
-    "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where all rows near the '
-    "answer are equal, and beta=0 is passed",
+    "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where equal rows surround '
+    "the answer and beta=0 passes",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
     "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
@@ -157,6 +158,7 @@ NOTES = {
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",
     "groups-listed": "all {groups} listed groups, also empty ones",
     "group-count": "a count is off by less than {error} in 19 of 20 cases",
+    "group-rank": "{statistic} is usually off by less than {ranks} ranks in 19 of 20 cases",
     "group-statistic": "{statistic} of a group of {rows} rows is off by less than {error} in 19 of 20 cases",
     "plurality-share": "{share} of the labels are the plurality {condition}",
     "answers-share": "about {answers} answers; {share} of the labels are the plurality {condition}",

@@ -19,6 +19,8 @@ import narwhals as nw
 
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.secrecy.silence import attempt
+from snugdp.tables.cells import numeric
+from snugdp.tables.schema.kinds import type_name
 from snugdp.tables.sources import Batch, Source, SparkSource, TableError, open_source, wanted
 from snugdp.tables.sources.base import Frame
 from snugdp.tables.sources.cluster import interpreter
@@ -50,6 +52,15 @@ def measure(data: object, work: Pass[S], *, progress: bool | None = None) -> Sec
     they are split. No message, warning or progress bar depends on the rows.
     """
     return Secret(gather(open_source(data), work, progress=progress))
+
+
+def numeric_source(data: object, columns: Iterable[str]) -> Source:
+    """The table, if these columns hold numbers by their declared types. No row is looked at."""
+    source = open_source(data)
+    for name in columns:
+        if name in source.types and not numeric(source.type_for_reading(name)):
+            raise TypeError(f'column "{name}" must hold numbers, not {type_name(source.types[name])}; convert it first')
+    return source
 
 
 def gather(source: Source, work: Pass[S], *, progress: bool | None = None) -> S:

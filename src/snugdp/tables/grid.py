@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,13 +66,13 @@ class Grid:
         """The length of the interval, in cells."""
         return self.upper - self.lower
 
-    def integers(self, values: NDArray[np.float64], missing: int) -> NDArray[np.int64]:
+    def integers(self, values: NDArray[np.floating[Any]], missing: int) -> NDArray[np.int64]:
         """Row by row: scale (exactly), round to even, clip to the bounds; what is not a number becomes ``missing``."""
         cells = np.empty(values.shape, dtype=np.int64)
         scale = math.ldexp(1.0, -self.exponent)
         with np.errstate(all="ignore"):  # a warning would depend on private values
             for start in range(0, len(values), _BLOCK):
-                block = values[start : start + _BLOCK] * scale
+                block = np.multiply(values[start : start + _BLOCK], scale, dtype=np.float64)  # not in single precision
                 if missing != self.lower:
                     np.copyto(block, float(missing), where=np.isnan(block))
                 np.rint(block, out=block)
@@ -79,7 +80,7 @@ class Grid:
                 cells[start : start + _BLOCK] = block
         return cells
 
-    def cells(self, values: NDArray[np.float64], missing: int | None) -> NDArray[np.int64]:
+    def cells(self, values: NDArray[np.floating[Any]], missing: int | None) -> NDArray[np.int64]:
         """As ``integers``; without ``missing``, what is not a number is left out."""
         return self.integers(values, missing) if missing is not None else self.integers(_known(values), self.lower)
 
@@ -125,13 +126,14 @@ class StepGrid:
         """The length of the interval, in cells."""
         return self.upper - self.lower
 
-    def cells(self, values: NDArray[np.float64], missing: int | None) -> NDArray[np.int64]:
+    def cells(self, values: NDArray[np.floating[Any]], missing: int | None) -> NDArray[np.int64]:
         """Row by row: the nearest multiple, clipped to the bounds; what is not a number becomes ``missing``, if given.
 
         Without ``missing`` it is left out.
         """
         with np.errstate(all="ignore"):  # a warning would depend on private values
-            scaled = np.rint((_known(values) if missing is None else values) / float(self.unit))
+            known = _known(values) if missing is None else values
+            scaled = np.rint(known.astype(np.float64, copy=False) / float(self.unit))  # not in single precision
             np.copyto(scaled, float(self.lower if missing is None else missing), where=np.isnan(scaled))
             return np.fmin(np.fmax(scaled, self.lower), self.upper).astype(np.int64)
 
@@ -147,7 +149,7 @@ class StepGrid:
         return float(min(max(Fraction(cells), Fraction(self.lower)), Fraction(self.upper)) * self.unit)
 
 
-def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _known(values: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     """Those that are numbers."""
     there = ~np.isnan(values)
     return values if there.all() else values[there]

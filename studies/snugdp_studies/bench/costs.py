@@ -94,6 +94,7 @@ def query_times(rows: int = 5_000_000, repeats: int = 5) -> list[Timing]:
     jobs: dict[str, Callable[[], object]] = {
         "numpy.sort": lambda: np.sort(values),
         "median": lambda: quantiles.median(values, **common),
+        "median, tested": lambda: quantiles.median(values, method="test", **common),
         "quantile": lambda: quantiles.quantile(values, 0.9, **common),
         "trimmed mean, beta given": lambda: robust.trimmed_mean(values, **common, beta=50 / rows),
         "mode": lambda: labels.mode(chosen, categories=categories, delta=1e-6, **listed),

@@ -227,6 +227,15 @@ def test_delta_falls_and_epsilon_inverts_it() -> None:
     assert composed(found, atoms, Fraction(1, 1000)) <= 1e-5 < composed(found - 1e-6, atoms, Fraction(1, 1000))
 
 
+@pytest.mark.parametrize(("m", "kappa"), [(1.4, 48.99999999999967), (0.26415245942781485, 0.036149452439372)])
+def test_levels_where_the_loss_is_flat_at_no_step(m: float, kappa: float) -> None:
+    """m^2 (1 + kappa) = 2 kappa but for rounding: at t = 0 slope and curvature at 0 are 0, and Newton divides them."""
+    with np.errstate(all="raise"):
+        branches = removal.sharp_atom(Fraction(m) ** 2, Fraction(kappa)).remove
+    assert largest_loss(0.0, m, kappa) <= balls.ball(branches[0].shift)
+    assert branches[0].shift < 1.3 * math.log1p(kappa)
+
+
 # --- the limit ---
 
 

@@ -349,6 +349,15 @@ def test_families() -> None:
     assert selection.epsilon(Cost(mu=both / 2, epsilon=both / 10), law, "1e-6") <= 1
 
 
+@pytest.mark.parametrize(("unit", "found"), [("1e-170", 100.0), ("1e160", 0.0)])
+def test_a_family_beyond_what_floats_hold(unit: str, found: float) -> None:
+    """The square of mu is 0, or infinite, as a float: the search must not end in no number, nor in an overflow."""
+    size = Fraction(unit)
+    with np.errstate(all="raise", under="ignore"):
+        scale = selection.largest(lambda scale: Cost(mu=scale * size), selection.geometric(30), 1, "1e-6")
+    assert scale == pytest.approx(found)
+
+
 def test_one_test_before_all_runs() -> None:
     law, run = selection.geometric(30), selection.gaussian("0.3")
     alone = selection.epsilon(run, law, "1e-6")

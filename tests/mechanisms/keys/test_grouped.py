@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import snugdp
 from snugdp import Budget, Cost, Neighbours
-from snugdp.mechanisms.keys.grouped import GroupedRelease
+from snugdp.mechanisms.keys.grouped import Asked, AskedRank, GroupedRelease
 from snugdp.mechanisms.keys.moments import GroupMoments, Power
+from snugdp.mechanisms.keys.ranks import GroupRanks
+from snugdp.mechanisms.order_statistics.rank_draw import RankDraw
 from snugdp.noise import DiscreteLaplace, Gaussian
 from snugdp.noise.recording import Witness, private_inputs
 from snugdp.propose.share import Share
+from snugdp.tables.grid import Grid
 from snugdp.tables.passes.groups import BITS, UNIT
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -113,7 +119,7 @@ def test_the_moves_of_all_cells(power: Power, pure: bool) -> None:
 @pytest.mark.parametrize("keys", [1, 4])
 def test_every_plan_fits_its_budget(relation: Neighbours, powers: tuple[Power, ...], listed: bool, keys: int) -> None:
     budget = Budget(1, "1e-6", relation)
-    made = GroupedRelease.of(budget, powers, listed=listed, keys=keys, key_share=Fraction(1, 2))
+    made = GroupedRelease.of(budget, Asked(powers), listed=listed, keys=keys, key_share=Fraction(1, 2))
     steps = made.steps(tuple(f"x{place}" for place in range(len(powers))))
     cost = sum((step.cost for step in steps[1:]), steps[0].cost)
     assert cost.fits(budget)
@@ -121,10 +127,67 @@ def test_every_plan_fits_its_budget(relation: Neighbours, powers: tuple[Power, .
     assert (made.selection is None) == listed
 
 
+def rank_laws(point: RankDraw, rows: Any) -> list[Any]:
+    """The exact laws of the draws of two keys."""
+    found = []
+    for key in ("a", "b"):
+        cells = np.array([cell for one, cell in rows if one == key and cell is not None], dtype=np.int64)
+        first, count, level, weight = point.groups(cells).arrays
+        heavy = np.repeat(2.0**weight * np.exp(-float(point.rate) * level), count)
+        places = np.concatenate([np.arange(f, f + c) for f, c in zip(first, count, strict=True)])
+        found.append(np.bincount(places, heavy) / heavy.sum())
+    return found
+
+
+def rank_pairs(relation: Neighbours, cells: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
+    """All neighbours of tables of up to three rows with two keys and a few cells, missing ones among them."""
+    rows = [(key, cell) for key in ("a", "b") for cell in (*cells, None)]
+    for rest in [(), *((row,) for row in rows), *combinations_with_replacement(rows, 2)]:
+        more = [(*rest, row) for row in rows]
+        yield from ((rest, other) for other in more) if relation is ADD else combinations(more, 2)
+
+
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+def test_pure_quantiles_of_every_key_lose_what_is_paid_and_no_more(relation: Neighbours) -> None:
+    top = 3000
+    point = GroupRanks(Share.pure(Budget(1, 0, relation)), Fraction(1, 2), Grid(0, 0, top), "rank-1").point
+    worst = 0.0
+    for pair in rank_pairs(relation, (0, top - 1, top)):
+        losses = [np.log(p / q) for p, q in zip(*(rank_laws(point, rows) for rows in pair), strict=True)]
+        worst = max(worst, sum(loss.max() for loss in losses), -sum(loss.min() for loss in losses))
+    assert 0.8 < worst <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+def test_gaussian_quantiles_of_every_key_stay_below_their_curve(relation: Neighbours) -> None:
+    share, nearest = Share(Fraction(0), Fraction(1, 4), relation), 0.0
+    point = GroupRanks(share, Fraction(1, 2), Grid(0, 0, 60), "rank-1").point
+    for pair in rank_pairs(relation, (0, 30, 60)):
+        p, q = (np.outer(*rank_laws(point, rows)).ravel() for rows in pair)
+        for alpha in (0.2, 0.6, 1.0, 1.2, 2.0):
+            level = math.log(alpha)
+            gauss = stats.norm.cdf(0.25 - level / 0.5) - alpha * stats.norm.cdf(-0.25 - level / 0.5)
+            found = max(np.maximum(p - alpha * q, 0).sum(), np.maximum(q - alpha * p, 0).sum())
+            assert found <= gauss + 1e-12
+            nearest = max(nearest, float(found / gauss)) if alpha == 1.0 else nearest
+    assert nearest > (0.8 if relation is ADD else 0.6)
+
+
+def test_quantiles_share_the_budget() -> None:
+    ranks = (AskedRank("x", Fraction(1, 2), Grid(0, 0, 100)),) * 3
+    for listed in (True, False):
+        made = GroupedRelease.of(
+            Budget(1, "1e-6"), Asked((Power.MEAN,), ranks), listed=listed, keys=1, key_share=Fraction(1, 2)
+        )
+        steps = made.steps(("x",), ("m", "n", "o"))
+        assert sum((step.cost for step in steps[1:]), steps[0].cost).fits(Budget(1, "1e-6"))
+        assert [step.id for step in steps][-3:] == ["rank-1", "rank-2", "rank-3"]
+
+
 def test_gaussian_noise_where_it_is_better() -> None:
     def law(columns: int) -> type:
         powers = (Power.MEAN,) * columns
-        made = GroupedRelease.of(Budget(1, "1e-6"), powers, listed=True, keys=1, key_share=Fraction(1, 2))
+        made = GroupedRelease.of(Budget(1, "1e-6"), Asked(powers), listed=True, keys=1, key_share=Fraction(1, 2))
         return type(made.columns[0].laws[0])
 
     assert [law(columns) for columns in (1, 5, 30)] == [DiscreteLaplace, DiscreteLaplace, Gaussian]

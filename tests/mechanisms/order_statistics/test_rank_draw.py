@@ -24,7 +24,6 @@ from snugdp.mechanisms.order_statistics.rank_draw import (
     Points,
     RankDraw,
     RankTarget,
-    Side,
     levels_of,
     range_of,
 )
@@ -83,9 +82,18 @@ def law(draw: RankDraw, table: Table, times: float = 1.0) -> Floats:
 def defined(target: RankTarget, table: Table, point: int) -> int:
     """The level, by its definition."""
     under, upto, rows = sum(x < point for x in table), sum(x <= point for x in table), len(table)
-    first, second = {Side.BELOW: (under, under), Side.UP_TO: (upto, upto), Side.BETWEEN: (under, upto)}[target.side]
     goal = target.share * rows
-    return max(target.slope * first - goal - target.above, goal + target.below - target.slope * second, 0)
+    return max(target.slope * under - goal - target.above, goal + target.below - target.slope * upto, 0)
+
+
+def test_extremes_by_what_they_count() -> None:
+    """So many rows below or above a point: any number from those strictly beyond it to those at it as well."""
+    for table in tables():
+        for point, rows in ((g, rows) for g in range(-1, POINTS + 1) for rows in range(4)):
+            below, above = sum(x < point for x in table), sum(x > point for x in table)
+            at = sum(x == point for x in table)
+            for target, beyond in ((RankTarget.from_bottom(rows), below), (RankTarget.from_top(rows), above)):
+                assert defined(target, table, point) == max(beyond - rows, rows - beyond - at, 0)
 
 
 @targets
@@ -229,7 +237,7 @@ def test_draws_have_their_law(noise: Noise) -> None:
             expected = n * law(draw, table)
             from scipy.stats import chi2
 
-            assert chi2.sf(float(((counts - expected) ** 2 / expected).sum()), POINTS + 1) > 1e-6
+            assert chi2.sf(float(((counts - expected) ** 2 / expected).sum()), POINTS + 1) > 1e-8
 
 
 def test_rank_error_holds_for_all_tables() -> None:

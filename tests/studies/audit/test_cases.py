@@ -78,6 +78,8 @@ PROOFS = {
     "mechanisms/linear/posterior": "linear: posterior",
     "mechanisms/components/projector": "pca: projector",
     "mechanisms/order_statistics/quantile": "quantile",
+    "mechanisms/order_statistics/rank_draw": "median: drawn",
+    "mechanisms/order_statistics/several": "quantiles",
     "mechanisms/objective/scale": "linear: objective, private scale",
     "mechanisms/objective/softmax": "logistic: softmax",
     "mechanisms/statistics/joint": "count",
@@ -89,7 +91,6 @@ PROOFS = {
     "mechanisms/linear/sufficient": "linear: sufficient",
     "mechanisms/support/peeling": "sparse linear: gumbel",
     "mechanisms/support/block_votes": "sparse linear: votes",
-    "mechanisms/order_statistics/several": "describe",
     "mechanisms/statistics/described": "describe",
     "mechanisms/order_statistics/trimmed_mean": "trimmed mean",
     "mechanisms/votes/vote": "vote: tested",
@@ -105,7 +106,6 @@ PROOFS = {
 }
 NO_CASE = {
     "mechanisms/teachers/renyi": "a test that studies compare with: no release goes through it",
-    "mechanisms/order_statistics/rank_draw": "no query releases through it yet",
 }
 
 
@@ -273,7 +273,9 @@ def test_others_register_their_own() -> None:
 
 def test_cases_are_found_by_name_group_or_beginning() -> None:
     medians = [one.name for one in registry.matching("median")]
-    assert medians == ["median", "median: as it is", "median: replace", "median: in one call, without a test"]
+    tested = ["median", "median: as it is", "median: replace", "median: in one call, without a test"]
+    drawn = ["median: drawn", "median: drawn, replace", "median: drawn, of whole numbers"]
+    assert medians == [*drawn, *tested]
     assert [one.name for one in registry.matching("Median: Replace")] == ["median: replace"]
     assert {one.group for one in registry.matching("LinearRegression")} == {"linear"}
     assert {one.name for one in registry.matching("trimmed_mean")} >= {"trimmed mean"}

@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 
 from snugdp.tables.cells import cell as one
 from snugdp.tables.engines import Local, gather
+from snugdp.tables.grid import Grid
 from snugdp.tables.passes.groups import UNIT, GroupPass, GroupSums, ValueColumn
-from snugdp.tables.passes.keys import OTHER, KeyColumn, KeyKind, key_column, label
+from snugdp.tables.passes.keys import OTHER, CellColumn, KeyColumn, KeyKind, key_column, label
+from snugdp.tables.passes.together import Together
 from snugdp.tables.sources import TableError, open_source
 
 VALUES = (ValueColumn("x", Fraction(0), Fraction(10), squares=True),)
@@ -231,9 +233,55 @@ def test_a_row_counts_for_its_first_keys(make: Any) -> None:
     assert work.at(state, [("a",)])["n0"].tolist() == [2]
 
 
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame, pa.table], ids=["polars", "pandas", "pyarrow"])
+def test_keys_in_lists_are_encoded_once(make: Any) -> None:
+    # twice would turn whole numbers into text, and the places of listed keys into other places, or all into one
+    table = make({"k": [[2, 1], [2], [3, 1, 2], [], None]})
+    assert counted(*groups(table, "k", most=3, missing=True)) == {1: 2, 2: 3, 3: 1, None: 2}
+    source = open_source(table)
+    for listed, other, wanted in [
+        ((2, 1, 0), False, {2: 3, 1: 2}),
+        ((2, 1), True, {2: 3, 1: 2, OTHER: 3}),
+        ((7, 8), True, {OTHER: 5}),  # a row counts once for all that is not listed
+    ]:
+        work = GroupPass((key_column(source, "k", listed, other=other, several=True),), most=3)
+        assert counted(work, gather(source, work)) == wanted
+
+
+@pytest.mark.parametrize(
+    "inner", [pl.Categorical(), pl.Enum(["a", "b"]), pl.Binary()], ids=["categorical", "enum", "binary"]
+)
+def test_lists_of_other_labels_hold_keys(inner: Any) -> None:
+    cells = [["b", "a", "b"], ["b"]] if inner != pl.Binary else [[b"b", b"a", b"b"], [b"b"]]
+    assert counted(*groups(pl.DataFrame({"k": pl.Series(cells, dtype=pl.List(inner))}), "k", most=2)) == {
+        "a": 1,
+        "b": 2,
+    }
+
+
 def test_only_lists_hold_several_keys() -> None:
     with pytest.raises(TypeError, match="max_keys"):
         groups(pl.DataFrame({"k": ["a"]}), "k", most=2)
+
+
+def test_cells_by_key_and_several_passes_at_once() -> None:
+    source, grid = open_source(TABLE), Grid(0, 0, 10)
+    key = key_column(source, "k")
+    both = Together((GroupPass((key,), VALUES), GroupPass((key, CellColumn("x", grid)))))
+    assert both.columns == ("k", "x")
+    state = gather(source, both)
+    total = both.empty()
+    for start in range(0, 6000, 1700):
+        part = both.fold(both.empty(), nw.from_native(TABLE[start : start + 1700], eager_only=True))
+        total = both.merge(total, both.unpack(both.pack(part)))
+    for joint in (state, total):
+        one, two = both.passes[1].cells(joint.parts[1], [("city 7",), ("nowhere",)])  # type: ignore[attr-defined]
+        mine = TABLE.filter(pl.col("k") == "city 7")["x"].to_numpy()
+        assert one.cells().tolist() == sorted(np.clip(np.rint(mine), 0, 10).astype(int).tolist())
+        assert two.rows == 0
+    odd = pl.DataFrame({"k": ["a"] * 4, "x": [None, float("nan"), float("inf"), 2.0]})
+    work = GroupPass((key_column(open_source(odd), "k"), CellColumn("x", grid)), missing=True)
+    assert work.cells(gather(open_source(odd), work), [("a",)])[0].cells().tolist() == [2, 10]
 
 
 def test_nothing_to_group() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from snugdp.cli.commands.query import bounds
+from snugdp.cli.commands.query.columns import bounds
 from snugdp.cli.commands.schema import app
 from snugdp.tables.cells.cell import label
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema

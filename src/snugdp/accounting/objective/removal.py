@@ -137,7 +137,7 @@ def _maximum_at(t: float, m: float, k: float) -> float:
     root, step = 1.0, 1.0
     while step > _CLOSE:
         value, slope = _slope(root, t, m, k)
-        step = value / slope if value < 0 else 0.0
+        step = min(value / slope, root) if value < 0 and slope < 0 else 0.0
         root -= step
     return max(root * root, 2.0**-60)
 
@@ -147,7 +147,8 @@ def _maximiser(t: Floats, m: float, k: float) -> Floats:
     root, step = np.ones_like(t), np.ones_like(t)
     while step.max() > _CLOSE:
         value, slope = _slope(root, t, m, k)
-        step = np.where(value < 0, value, 0.0) / np.where(value < 0, slope, -1.0)
+        down = (value < 0) & (slope < 0)  # where the one is below 0, so is the other, but for rounding
+        step = np.minimum(np.where(down, value, 0.0) / np.where(down, slope, -1.0), root)
         root = root - step
     return root * root
 

@@ -327,8 +327,11 @@ def of_cost_one_way(cost: Parts, sticks: int | None = None) -> Base:
 
 
 def float_of_cost(cost: Parts, *, one_way: bool = False) -> Base:
-    """``of_cost``, or ``of_cost_one_way``, in floats where a run is Gaussian but for a failure: nothing is promised."""
-    if cost.epsilon or cost.variation or cost.atoms or not cost.mu_squared:
+    """``of_cost``, or ``of_cost_one_way``, in floats where a run is Gaussian but for a failure: nothing is promised.
+
+    Beyond the range of a mu that floats follow well, and for other runs, it is the one or the other itself.
+    """
+    if cost.epsilon or cost.variation or cost.atoms or not 2.0**-60 < cost.mu_squared < 2.0**60:
         return of_cost_one_way(cost) if one_way else of_cost(cost)
     failure = float(cost.delta)
     base = float_gaussian(math.sqrt(cost.mu_squared), failure)

@@ -36,34 +36,25 @@ Cells: TypeAlias = Integers | ValueCounts
 _EMPTY = ValueCounts.of(np.empty(0, dtype=np.int64))
 
 
-class Side(enum.Enum):
-    """What counts as the rank of a point: the rows below it, those up to it, or all numbers between the two."""
-
-    BELOW = "below"
-    UP_TO = "up to"
-    BETWEEN = "between"
-
-
 @dataclass(frozen=True)
 class RankTarget:
     """How far a point is from having the wanted rank: ``max(c L - a n - p, a n + r - c M, 0)``.
 
-    L: rows below the point, M: rows up to it (``side`` may take one for both). ``slope``: c. ``share``: a.
-    ``above``: p. ``below``: r. All are public, and 0 <= a <= c.
+    L: rows below the point, M: rows up to it. ``slope``: c. ``share``: a. ``above``: p. ``below``: r. All are public,
+    and 0 <= a <= c.
     """
 
     slope: int
     share: int
     above: int = 0
     below: int = 0
-    side: Side = Side.BETWEEN
 
     @classmethod
     def quantile(cls, q: Fraction) -> RankTarget:
         """The rank q n, between 0 and n, for 0 < q < 1.
 
         >>> RankTarget.quantile(Fraction(1, 4))
-        RankTarget(slope=4, share=1, above=0, below=0, side=<Side.BETWEEN: 'between'>)
+        RankTarget(slope=4, share=1, above=0, below=0)
         """
         near = q.limit_denominator(MAX_DENOMINATOR)
         if not 0 < near < 1:
@@ -82,13 +73,13 @@ class RankTarget:
 
     @classmethod
     def from_bottom(cls, rows: int) -> RankTarget:
-        """So many rows below it."""
-        return cls(1, 0, rows, rows, Side.BELOW)
+        """So many rows below it: from the rows below it to those up to it."""
+        return cls(1, 0, rows, rows)
 
     @classmethod
     def from_top(cls, rows: int) -> RankTarget:
         """So many rows above it."""
-        return cls(1, 1, -rows, -rows, Side.UP_TO)
+        return cls(1, 1, -rows, -rows)
 
     def reach(self, neighbours: Neighbours) -> int:
         """How far one row moves a level (``rank_draw.proof.md``, Lemma 1)."""
@@ -101,8 +92,6 @@ class RankTarget:
 
     def levels(self, under: Integers, upto: Integers, rows: int) -> Integers:
         """Of points with these numbers of rows below them and up to them."""
-        if self.side is not Side.BETWEEN:
-            under = upto = under if self.side is Side.BELOW else upto
         goal = self.share * rows
         found: Integers = np.maximum(self.slope * under - (goal + self.above), goal + self.below - self.slope * upto)
         return np.maximum(found, 0)

@@ -100,7 +100,7 @@ class SeveralQuantiles:
         kind = StepKind.RELEASE
         return tuple(Step(_step(stage), kind, noise, cost) for stage, noise in zip(stages, steps, strict=True))
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The largest number of ranks over which the probability falls by a factor e."""
         draws = (self._draw(one, self.points) for one in self._draws())

@@ -7,6 +7,7 @@ The numbers are whole, so that parts of a table merge exactly. The line numbers 
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
 from snugdp.tables.cells import numbers, truths
-from snugdp.tables.passes.keys import Encoded, KeyColumn
+from snugdp.tables.passes.keys import CellColumn, Encoded, KeyColumn
+from snugdp.tables.passes.value_counts import ValueCounts
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -120,7 +122,7 @@ class GroupPass:
     order of the keys is a function of their set (``groups.proof.md``, Theorem 1).
     """
 
-    keys: tuple[KeyColumn, ...]
+    keys: tuple[KeyColumn | CellColumn, ...]
     values: tuple[ValueColumn, ...] = ()
     most: int = 1
     missing: bool = False
@@ -176,10 +178,11 @@ class GroupPass:
         if any(key.lists for key in self.keys):
             table = self._spread(table, names)
         grouped = table.group_by(names).agg(pl.len().cast(pl.Int64).alias(ROWS), pl.col(sums).sum())  # line 3
-        grouped = grouped.with_columns(**{name: key.encoded(grouped[name]) for name, key in self._named(names)})
+        single = ((name, key) for name, key in self._named(names) if not key.lists)  # lists were encoded to be spread
+        grouped = grouped.with_columns(**{name: key.encoded(grouped[name]) for name, key in single})
         return grouped if self.missing else grouped.drop_nulls(names)
 
-    def _named(self, names: Sequence[str]) -> Iterator[tuple[str, KeyColumn]]:
+    def _named(self, names: Sequence[str]) -> Iterator[tuple[str, KeyColumn | CellColumn]]:
         return zip(names, self.keys, strict=True)
 
     def _spread(self, table: pl.DataFrame, names: list[str]) -> pl.DataFrame:
@@ -187,7 +190,8 @@ class GroupPass:
         table = table.with_row_index(_ROW)
         for name, key in self._named(names):
             if key.lists:
-                table = table.explode(name)
+                some = pl.when(pl.col(name).list.len() > 0).then(pl.col(name))  # an empty list is a missing key
+                table = table.with_columns(some.alias(name)).explode(name)
                 table = table.with_columns(**{name: key.encoded(table[name])})
         if not self.missing:
             table = table.drop_nulls(names)
@@ -222,3 +226,15 @@ class GroupPass:
         wanted = pl.DataFrame(list(keys), schema={name: groups.schema[name] for name in names}, orient="row")
         found = wanted.join(groups, on=names, how="left", nulls_equal=True, maintain_order="left").fill_null(0)
         return {name: found[name].to_numpy().astype(np.int64) for name in self.sums}
+
+    def cells(self, state: GroupSums, keys: Sequence[tuple[Encoded, ...]]) -> list[ValueCounts]:
+        """The cells of these keys, which are public: where the last of the key columns is a ``CellColumn``."""
+        groups, places = state.together(len(self.keys)), np.arange(len(keys) + 1)
+        if groups is None or not keys:
+            return [ValueCounts.of(np.empty(0, dtype=np.int64)) for _ in keys]
+        *names, cell = groups.columns[: len(self.keys)]
+        wanted = pl.DataFrame(list(keys), schema={name: groups.schema[name] for name in names}, orient="row")
+        found = wanted.with_row_index(_ROW).join(groups.drop_nulls(cell), on=names, nulls_equal=True).sort(_ROW, cell)
+        ends = np.searchsorted(found[_ROW].to_numpy(), places).tolist()
+        values, counts = (found[name].to_numpy().astype(np.int64) for name in (cell, ROWS))
+        return [ValueCounts(values[a:b], counts[a:b]) for a, b in itertools.pairwise(ends)]

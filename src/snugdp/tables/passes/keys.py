@@ -20,9 +20,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from snugdp.secrecy.silence import attempt, muted
-from snugdp.tables.cells import Names, declared, labelled
+from snugdp.tables.cells import Names, declared, labelled, numbers
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import cells_of
+from snugdp.tables.grid import Grid
 from snugdp.tables.schema.kinds import DType, type_name
 from snugdp.tables.sources.base import Source
 
@@ -72,7 +73,7 @@ class KeyColumn:
             return pl.Series(np.where(places < 0, len(self.listed), places) if self.other else places)
         series = None if declared(column) == nw.Object else attempt(column.to_polars)[1]
         if self.lists:
-            return series if series is not None and series.dtype == pl.List else _lists(cells_of(column))
+            return series if series is not None and _plain_lists(series.dtype) else _lists(cells_of(column))
         if series is not None and series.dtype in (pl.String, pl.Categorical, pl.Enum):
             return series.cast(pl.String)
         if series is not None and (series.dtype.is_numeric() or series.dtype == pl.Boolean):
@@ -103,6 +104,28 @@ class KeyColumn:
             return self.names.names[key] if key < len(self.listed) else OTHER
         if self.kind is KeyKind.LABEL and isinstance(key, str) and key.startswith(_MARK):
             return key[1:] if key.startswith(_MARK, 1) else int(key[1:])
+        return key
+
+
+@dataclass(frozen=True)
+class CellColumn:
+    """A column of numbers as cells of a public grid, beside the keys: for the ranks of its values by key."""
+
+    name: str
+    grid: Grid
+    lists = False
+
+    def raw(self, column: nw.Series[Any]) -> pl.Series:
+        """The cells; null for what is not a number."""
+        values = numbers(column.to_native())
+        return pl.Series(self.grid.integers(values, self.grid.lower)).set(pl.Series(np.isnan(values)), None)
+
+    def encoded(self, raw: pl.Series) -> pl.Series:
+        """As they are."""
+        return raw
+
+    def decoded(self, key: Encoded) -> Any:
+        """As they are."""
         return key
 
 
@@ -146,6 +169,11 @@ def _whole(values: NDArray[np.float64]) -> pl.Series:
         fits = (np.floor(values) == values) & (np.abs(values) < _MAX_WHOLE)
         spelled = pl.Series(np.where(fits, values, 0.0).astype(np.int64)).cast(pl.String)
     return pl.select(pl.when(pl.Series(fits)).then(pl.lit(_MARK) + spelled)).to_series()
+
+
+def _plain_lists(dtype: pl.DataType) -> bool:
+    """Whether a column holds lists whose entries are read as they are."""
+    return isinstance(dtype, pl.List) and (dtype.inner in (pl.String, pl.Boolean) or dtype.inner.is_integer())
 
 
 def _lists(cells: Sequence[Any]) -> pl.Series:

@@ -1,7 +1,7 @@
 """Estimators for audits: fitted as anybody fits them, but planned once.
 
 A plan is public and takes longer than a fit on a few rows. All else is the estimator's own ``fit``. While many fits
-are made, hold ``snugdp.numerics.threads.one_blas_thread``: otherwise each of them looks for libraries anew.
+are made, hold ``snugdp.numerics.threads.one_blas_thread``: otherwise each of them sets the threads anew.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Median, quantile, trimmed mean, mode, vote and bounds: one number or one label about a column."""
+"""Medians, quantiles and extremes, trimmed mean, mode, vote and bounds: numbers or one label about a column."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +31,8 @@ _RELATIONS = ("add_remove", "replace")
 
 def cases() -> Iterator[Case[Any]]:
     """All of them."""
+    yield from _drawn()
+    yield from _several()
     yield from _medians()
     yield from _by_rank()
     yield from _trimmed_means()
@@ -114,6 +116,59 @@ def _random(relation: str, rows: int | None = None) -> Callable[[Generator], Pai
     return partial(near, row=cell, odd=odd, relation=relation, least=least, most=most)
 
 
+def _drawn() -> Iterator[Case[Rows]]:
+    """Points by their ranks, on pairs that move levels in both directions as far as a row can."""
+    budget: dict[str, Any] = {"bounds": BOUNDS, "epsilon": EPSILON}
+    added: dict[str, Any] = {"neighbours": "add_remove"}
+    replaced: dict[str, Any] = {"neighbours": "replace"}
+    queries: tuple[tuple[str, Any, Pair], ...] = (
+        ("median: drawn", snugdp.Median(**budget, **added), ([0, 1], [0])),
+        ("median: drawn, replace", snugdp.Median(**budget, **replaced), ([1, 0], [1, 3])),
+        ("median: drawn, of whole numbers", snugdp.Median(step=1, missing=0, **budget, **added), ([0, 1], [0])),
+        ("quantile: drawn", snugdp.Quantile(q=0.75, **budget, **added), ([0, 0, 1, 3], [0, 0, 1])),
+        ("quantile: drawn, replace", snugdp.Quantile(q=0.75, **budget, **replaced), ([0, 0, 1, 0], [0, 0, 1, 3])),
+        ("minimum", snugdp.Minimum(beyond=2, **budget, **added), ([0, 1, 0], [0, 1])),
+        ("maximum", snugdp.Maximum(beyond=2, **budget, **added), ([1, 1, 3], [1, 1])),
+        ("maximum: replace", snugdp.Maximum(beyond=2, **budget, **replaced), ([1, 1, 0], [1, 1, 3])),
+    )
+    for name, query, pair in queries:
+        yield _case(
+            name,
+            query,
+            partial(list, [pair]),
+            _random(query.plan().cost.neighbours.value),
+            tight=False,  # a draw of this range is less telling than epsilon allows; layer N sees all of it
+        )
+
+
+def _several() -> Iterator[Case[Rows]]:
+    """Several quantiles: rows carry random digits, so that all but the last stay where they are."""
+    budget: dict[str, Any] = {"bounds": BOUNDS, "epsilon": EPSILON}
+    many: dict[str, Any] = {"q": [k / 20 for k in range(1, 20)], "step": 0.5, "delta": 0.1, **budget, "epsilon": 0.25}
+
+    def by_function(rows: Rows, noise: Noise) -> Any:
+        return snugdp.interquartile_range(rows, **budget, noise=noise)
+
+    cell = any_of(0, BETA, 3, HIGH)
+    for name, query, run in (
+        ("interquartile range", snugdp.InterquartileRange(**budget), by_function),
+        ("quantiles", snugdp.Quantiles(q=[0.25, 0.5, 0.75], **budget), None),
+        ("quantiles: replace", snugdp.Quantiles(q=[0.25, 0.5, 0.75], neighbours="replace", **budget), None),
+        ("quantiles: many", snugdp.Quantiles(**many), None),
+    ):
+        relation = query.plan().cost.neighbours.value
+        other = [0, 0, 1, 3, 3, 0] if relation == "replace" else [0, 0, 1, 3, 3]
+        yield _case(
+            name,
+            query,
+            partial(list, [([0, 0, 1, 3, 3, 4], other)]),
+            partial(near, row=cell, odd=any_of(*ODD, None), relation=relation, least=1, most=12, ordered=True),
+            run,
+            tight=False,  # a row moves the draws of its own parts alone, and those not all as far as it might
+            parts=not query.plan().cost.mu_squared,  # ranges that a Gaussian part pays for are seen step by step
+        )
+
+
 def _medians() -> Iterator[Case[Rows]]:
     budget: dict[str, Any] = {"bounds": BOUNDS, "epsilon": EPSILON, "delta": DELTA}
     for name, beta, share in (("median", BETA, 0.5), ("median: as it is", 0, 1.0)):
@@ -124,10 +179,11 @@ def _medians() -> Iterator[Case[Rows]]:
 
 
 def _by_rank() -> Iterator[Case[Rows]]:
-    query = snugdp.Quantile(q=0.6, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=BETA, rows=ROWS)
+    budget: dict[str, Any] = {"bounds": BOUNDS, "epsilon": EPSILON, "delta": DELTA, "neighbours": "replace"}
+    query = snugdp.Quantile(q=0.6, beta=BETA, rows=ROWS, **budget)
 
     def by_function(rows: Rows, noise: Noise) -> Any:
-        return snugdp.quantile(rows, 0.6, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA, beta=BETA, noise=noise)
+        return snugdp.quantile(rows, 0.6, beta=BETA, noise=noise, **budget)
 
     def median_by_function(rows: Rows, noise: Noise) -> Any:
         return snugdp.median(rows, bounds=AROUND, epsilon=EPSILON, delta=DELTA, beta=HIGH, noise=noise)
@@ -339,6 +395,15 @@ def _groups() -> Iterator[Case[Any]]:
         listed = snugdp.GroupBy(**budget, keys=["a", "b"], statistics={"x": "variance"}, neighbours=relation)
         yield _case(
             _named("group by", relation), listed, partial(list, pairs), _random_groups(relation), _grouped(listed)
+        )
+        medians = snugdp.GroupBy(**budget, keys=["a", "b"], statistics={"x": "median"}, neighbours=relation)
+        yield _case(
+            _named("group by: medians", relation),
+            medians,
+            partial(list, pairs),
+            _random_groups(relation),
+            _grouped(medians),
+            tight=False,  # counts and ranks do not lose most on the same rows
         )
         shown = snugdp.GroupBy(**budget, **mean, delta=DELTA, neighbours=relation)
         yield _case(

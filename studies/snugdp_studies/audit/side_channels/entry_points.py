@@ -116,6 +116,9 @@ OWN: dict[str, dict[str, Any]] = {
         "test": "none",
     },
     "label": {"form": "queries", "sigma": 40, "test": "none"},
+    "median": {"beta": None},
+    "quantile": {"beta": None},
+    "quantiles": {"q": [0.25, 0.5, 0.75]},
     "trimmed_mean": {"beta": None, "delta": 0},
     "histogram": {"edges": (-1, 0, 0.5, 2), "bounds": None},
     "proportion": {"values": [1, 2]},
@@ -142,11 +145,15 @@ COVERED_BY: dict[str, str] = {
     "Covariance": "covariance",
     "Histogram": "histogram",
     "Mean": "mean",
+    "InterquartileRange": "interquartile_range",
+    "Maximum": "maximum",
     "Median": "median",
+    "Minimum": "minimum",
     "Mode": "mode",
     "PrivateAlgorithm": "from_distance",
     "Proportion": "proportion",
     "Quantile": "quantile",
+    "Quantiles": "quantiles",
     "Selection": "select",
     "StandardDeviation": "standard_deviation",
     "Sum": "sum",
@@ -229,6 +236,11 @@ def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoin
     yield EntryPoint(name, "column", release(given), public, _without(given, release))
     if default == "add_remove" and short in ("median", "mode", "vote", "mean", "histogram"):
         yield EntryPoint(f"{name} (replace)", "column", release({**given, "neighbours": "replace"}), True)
+    if "method" in known and "beta" in known:
+        tested = {**given, "beta": PARAMETERS["beta"], "neighbours": "replace"}
+        yield EntryPoint(f"{name} (test)", "column", release(tested), True)
+        if short == "median":
+            yield EntryPoint(f"{name} (test, add_remove)", "column", release({**tested, "neighbours": "add_remove"}))
 
 
 def _square(data: Any) -> Any:

@@ -18,19 +18,31 @@ if TYPE_CHECKING:
     from snugdp.tables.sources import Source
 
 _FORMS = (".parquet", ".csv")
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the table to this Parquet or CSV file.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the groups to this Parquet or CSV file.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupOptions(OptionGroup):
     """How rows are grouped, and where the table goes."""
 
-    by: Annotated[list[str] | None, typer.Option("--by", help="Group by this column; repeat for more.")] = None
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="One answer for every group of this column; repeat for more.")
+    ] = None
     keys: Annotated[
         list[str] | None,
-        typer.Option("--keys", help="All keys, separated by commas; for several columns: --keys city=Oslo,Rome."),
+        typer.Option(
+            "--keys",
+            help="With --by: all keys, separated by commas, if they are public; for several columns: city=Oslo,Rome.",
+        ),
     ] = None
     output: Output = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether groups are asked for."""
+        if not self.by and (self.keys or self.output):
+            raise ValueError("--keys and --output are for groups: name their column with --by")
+        return bool(self.by)
 
     def release(
         self,

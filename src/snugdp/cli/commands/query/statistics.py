@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.cli.commands.query.groups import GroupOptions
 from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
@@ -129,7 +130,7 @@ def _labels(file: object, column: str) -> Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedOptions(StatisticOptions):
+class MomentOptions(StatisticOptions):
     """A column of numbers between bounds."""
 
     column: OneColumn
@@ -138,9 +139,13 @@ class BoundedOptions(StatisticOptions):
     clip: ClipWord = "auto"
     rows: Rows = None
 
-    def ask(self, choices: ReleaseOptions, name: str, make: Callable[..., Any]) -> None:
-        """Release a statistic of it."""
+    def ask(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], groups: GroupOptions) -> None:
+        """Release a statistic of it, or of every group."""
         low, high = self.bounds(self.column, self.lower, self.upper)
+        if groups.wanted:
+            statistic, bounds = {self.column: [name.replace("-", "_")]}, {self.column: (low, high)}
+            groups.release(choices, self.data, statistic, bounds, self.schema, **self.budget)
+            return
         clip = None if self.clip == "none" else self.clip
         query = make(column=self.column, bounds=(low, high), clip=clip, rows=self.rows, **self.budget)
         _numbers(self.data, [self.column])
@@ -180,6 +185,7 @@ def count(
     column: Annotated[
         str | None, typer.Option("--column", "-c", help="Count the rows that have an entry in this column.")
     ] = None,
+    groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
     """The number of rows, or of entries in a column.
@@ -188,6 +194,11 @@ def count(
     """
     from snugdp.queries.statistics.counts import Count
 
+    if groups.wanted:
+        if column is not None:
+            raise ValueError("the rows of groups are counted, not the entries of a column: leave out --column")
+        groups.release(choices, asked.data, {}, {}, asked.schema, **asked.budget)
+        return
     query = Count(column=column, **asked.budget)
     if column is not None:
         _labels(asked.data, column)
@@ -195,47 +206,49 @@ def count(
 
 
 @releasing
-def total(asked: BoundedOptions, *, choices: ReleaseOptions) -> None:
+def total(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
     """The sum of a column of numbers.
 
     Example: snugdp query sum people.parquet -c income --lower 0 --upper 1000000 --epsilon 0.5 --ledger people.ledger
     """
     from snugdp.queries.statistics.counts import Sum
 
-    asked.ask(choices, "sum", Sum)
+    asked.ask(choices, "sum", Sum, groups)
 
 
 @releasing
-def mean(asked: BoundedOptions, *, choices: ReleaseOptions) -> None:
+def mean(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
     """The mean of a column of numbers.
 
     Example: snugdp query mean people.parquet -c income --lower 0 --upper 1000000 --epsilon 0.5 --ledger people.ledger
+
+    By group: snugdp query mean people.parquet -c income --schema people.toml --by city --epsilon 1 --delta 1e-6
     """
     from snugdp.queries.statistics.moments import Mean
 
-    asked.ask(choices, "mean", Mean)
+    asked.ask(choices, "mean", Mean, groups)
 
 
 @releasing
-def variance(asked: BoundedOptions, *, choices: ReleaseOptions) -> None:
+def variance(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
     """The variance of a column of numbers.
 
     Example: snugdp query variance people.parquet -c age --schema people.toml --epsilon 0.5
     """
     from snugdp.queries.statistics.moments import Variance
 
-    asked.ask(choices, "variance", Variance)
+    asked.ask(choices, "variance", Variance, groups)
 
 
 @releasing
-def standard_deviation(asked: BoundedOptions, *, choices: ReleaseOptions) -> None:
+def standard_deviation(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
     """The standard deviation of a column of numbers.
 
     Example: snugdp query standard-deviation people.parquet -c age --schema people.toml --epsilon 0.5
     """
     from snugdp.queries.statistics.moments import StandardDeviation
 
-    asked.ask(choices, "standard-deviation", StandardDeviation)
+    asked.ask(choices, "standard-deviation", StandardDeviation, groups)
 
 
 @releasing
@@ -262,7 +275,13 @@ def correlation(asked: PairOptions, *, choices: ReleaseOptions) -> None:
 
 @releasing
 def proportion(
-    asked: StatisticOptions, *, column: OneColumn, values: Values = None, rows: Rows = None, choices: ReleaseOptions
+    asked: StatisticOptions,
+    *,
+    column: OneColumn,
+    values: Values = None,
+    rows: Rows = None,
+    groups: GroupOptions,
+    choices: ReleaseOptions,
 ) -> None:
     """The share of rows that are true, or that have one of the --values.
 
@@ -270,6 +289,11 @@ def proportion(
     """
     from snugdp.queries.statistics.moments import Proportion
 
+    if groups.wanted:
+        if values is not None:
+            raise ValueError("proportions by group are those of columns of true and false: leave out --values")
+        groups.release(choices, asked.data, {column: ["proportion"]}, {}, asked.schema, **asked.budget)
+        return
     source = _labels(asked.data, column)
     listed = None if values is None else asked.labels(column, values, source)
     query = Proportion(column=column, values=listed, rows=rows, **asked.budget)

@@ -9,19 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snugdp.cli.commands.groups import group_by
+from snugdp.cli.commands.query.groups import GroupOptions
 from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
     from snugdp.propose.plan import Plan
-    from snugdp.tables.schema.kinds import Column
+    from snugdp.tables.schema.kinds import Column, Number
+    from snugdp.tables.sources import Source
 
 app = typer.Typer(
     no_args_is_help=True, help="Query columns: counts, sums, means, quantiles, histograms, modes, votes and more."
 )
 
 Step = Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        help='"exponential": a point drawn by its rank; "test": propose (--beta), test, release or refuse; "auto": the '
+        "latter with --beta."
+    ),
+]
+Beyond = Annotated[int | None, typer.Option(help="About how many rows are to lie beyond the answer.")]
 Replaced = Annotated[str, typer.Option("--neighbours", help='Must be "replace", the only relation with a proof.')]
 
 
@@ -49,30 +58,30 @@ class ColumnOptions(OptionGroup):
     def _tell(self, choices: ReleaseOptions, name: str, outcome: Any, plan: Plan, public: dict[str, Any]) -> None:
         value = outcome.value
         shown = {"query": name, "column": self.column, "value": value}
-        as_text = f"{value:,.6g}" if isinstance(value, float) else str(value)
+        as_text = ", ".join(f"{one:,.6g}" if isinstance(one, float) else str(one) for one in _several(value))
         words = None if value is None else f"Released: {name} of {self.column} = {as_text}"
-        public = {name: each for name, each in public.items() if (name, each) != ("step", "0")}
+        left_out = (("step", "0"), ("method", "auto"))
+        public = {name: each for name, each in public.items() if (name, each) not in left_out}
         title = f"{name.replace('-', ' ').capitalize()} of {self.column}"
         choices.tell(outcome, plan, ReleaseResult(words, shown, title=title, public={"column": self.column, **public}))
 
 
+def _several(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
 @dataclass(frozen=True, kw_only=True)
-class NumberOptions(ColumnOptions):
-    """A column of numbers."""
+class BoundedOptions(ColumnOptions):
+    """A column of numbers between public bounds."""
 
     lower: Annotated[str | None, typer.Option(help="Public lower bound of the column, known without the data.")] = None
     upper: Annotated[str | None, typer.Option(help="Public upper bound of the column.")] = None
-    beta: Annotated[str | None, typer.Option(help="The proposal: how far one row may move the answer.")] = None
-    rows: Rows = None
 
-    def release(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **more: Any) -> None:
-        """Release a number."""
-        from snugdp.cli import reading
-        from snugdp.core.guarantee import Neighbours
+    def _number(self) -> tuple[bool, Number]:
+        """Whether a schema declares the column, and the bounds: of the options, or of the schema."""
         from snugdp.tables.schema.kinds import Number
 
-        given = {"epsilon": self.epsilon, "beta": self.beta, **more}
-        declared, rows = self._declared(), self.rows
+        declared = self._declared()
         if declared is not None and not isinstance(declared, Number):
             raise TypeError(f'the schema says that column "{self.column}" is not a number: ask for its mode or a vote')
         low = self.lower if self.lower is not None or declared is None else declared.lower
@@ -82,22 +91,66 @@ class NumberOptions(ColumnOptions):
                 "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
                 "them privately"
             )
-        kind = Number(low, high)
+        return declared is not None, Number(low, high)
+
+    def _source(self, declared: bool, kinds: dict[str, Column]) -> Source:
+        from snugdp.cli import reading
+
+        return reading.opened(self.data if declared else reading.of_numbers(self.data, [self.column]), kinds)
+
+    def draw(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **given: Any) -> None:
+        """Release what is drawn by ranks: one pass over the file."""
+        declared, kind = self._number()
+        query = make(bounds=(kind.lower, kind.upper), column=self.column, epsilon=self.epsilon, **given)
+        source = self._source(declared, {self.column: kind})
+        plan = query.plan()
+        outcome = query.release(source, ledger=choices.agreed(plan))
+        self._tell(choices, name, outcome, plan, {"bounds": _between(kind), "epsilon": self.epsilon, **given})
+
+
+def _between(kind: Number) -> str:
+    return f"{float(kind.lower):,.10g} to {float(kind.upper):,.10g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberOptions(BoundedOptions):
+    """A column of numbers, of which one is proposed, tested and released."""
+
+    beta: Annotated[str | None, typer.Option(help="The proposal: how far one row may move the answer.")] = None
+    rows: Rows = None
+
+    def by_group(self, choices: ReleaseOptions, name: str, groups: GroupOptions, step: str, **budget: Any) -> None:
+        """Release a number of every group: by ranks."""
+        if self.beta is not None or step != "0":
+            raise ValueError("answers by group are drawn by rank on the finest grid: leave out --beta and --step")
+        _, kind = self._number()
+        bounds = {self.column: (kind.lower, kind.upper)}
+        groups.release(choices, self.data, {self.column: [name]}, bounds, self.schema, epsilon=self.epsilon, **budget)
+
+    def release(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **more: Any) -> None:
+        """Release a number: of a draw by ranks, or of a test, which reads the column whole."""
+        from snugdp.cli import reading
+        from snugdp.core.guarantee import Neighbours
+
+        if "method" in more and (more["method"], self.beta) in (("auto", None), ("exponential", None)):
+            self.draw(choices, name, make, **more)
+            return
+        given = {"epsilon": self.epsilon, "beta": self.beta, **more}
+        (declared, kind), rows = self._number(), self.rows
         kinds: dict[str, Column] = {self.column: kind}
-        query = make(bounds=(low, high), rows=rows, **given)  # what is wrong with it is said before a row is read
-        source = reading.opened(
-            self.data if declared is not None else reading.of_numbers(self.data, [self.column]), kinds
-        )
+        bounds = kind.lower, kind.upper
+        query = make(bounds=bounds, rows=rows, **given)  # what is wrong with it is said before a row is read
+        source = self._source(declared, kinds)
         values = None
         if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:
             values = reading.frame(source, kinds)[self.column]
             rows = max(len(values), 1)  # which is public under this relation
-            query = make(bounds=(low, high), rows=rows, **given)
-        public = {"bounds": f"{float(kind.lower):,.10g} to {float(kind.upper):,.10g}", **given, "rows": rows}
+            query = make(bounds=bounds, rows=rows, **given)
         plan = query.plan()
         account = choices.agreed(plan)
         values = reading.frame(source, kinds)[self.column] if values is None else values
-        self._tell(choices, name, query.release(values, ledger=account), plan, public)
+        outcome = query.release(values, ledger=account)
+        self._tell(choices, name, outcome, plan, {"bounds": _between(kind), **given, "rows": rows})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,18 +190,23 @@ class LabelOptions(ColumnOptions):
 def median(
     asked: NumberOptions,
     *,
+    method: Method = "auto",
     delta: Delta = "1e-6",
     step: Step = "0",
     neighbours: Relation = "add_remove",
+    groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
-    """The median of a column of numbers.
+    """The median of a column of numbers. Without --beta it is never refused and spends no delta.
 
-    Example: snugdp query median people.parquet -c age --lower 0 --upper 120 --epsilon 0.5 --ledger people.ledger
+    Example: snugdp query median people.parquet -c age --lower 0 --upper 120 --step 1 --epsilon 0.5
     """
     from snugdp.queries.quantiles import Median
 
-    asked.release(choices, "median", Median, delta=delta, step=step, neighbours=neighbours)
+    if groups.wanted:
+        asked.by_group(choices, "median", groups, step, delta=delta, neighbours=neighbours)
+        return
+    asked.release(choices, "median", Median, method=method, delta=delta, step=step, neighbours=neighbours)
 
 
 @app.command()
@@ -157,18 +215,95 @@ def quantile(
     asked: NumberOptions,
     *,
     q: Annotated[str, typer.Option("--q", help="Which quantile, such as 0.9.", show_default=False)],
+    method: Method = "auto",
     delta: Delta = "1e-6",
     step: Step = "0",
-    neighbours: Replaced = "replace",
+    neighbours: Relation = "add_remove",
+    groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
-    """A quantile of a column of numbers. The number of rows is public.
+    """A quantile of a column of numbers. Without --beta it is never refused and spends no delta.
 
-    Example: snugdp query quantile people.parquet -c income --q 0.9 --lower 0 --upper 500000 --epsilon 0.5 --beta 500
+    Example: snugdp query quantile people.parquet -c income --q 0.9 --lower 0 --upper 500000 --epsilon 0.5
     """
     from snugdp.queries.quantiles import Quantile
 
-    asked.release(choices, "quantile", Quantile, q=q, delta=delta, step=step, neighbours=neighbours)
+    if groups.wanted:
+        asked.by_group(choices, f"quantile_{q}", groups, step, delta=delta, neighbours=neighbours)
+        return
+    asked.release(choices, "quantile", Quantile, q=q, method=method, delta=delta, step=step, neighbours=neighbours)
+
+
+@app.command()
+@releasing
+def quantiles(
+    asked: BoundedOptions,
+    *,
+    q: Annotated[list[str], typer.Option("--q", help="A quantile, such as 0.25; repeat for more.")],
+    delta: Delta = "0",
+    step: Step = "0",
+    neighbours: Relation = "add_remove",
+    choices: ReleaseOptions,
+) -> None:
+    """Several quantiles of a column of numbers, paid for together. Nothing is refused.
+
+    Example: snugdp query quantiles people.parquet -c age --q 0.25 --q 0.5 --q 0.75 --schema people.toml --epsilon 1
+    """
+    from snugdp.queries.quantiles import Quantiles
+
+    asked.draw(choices, "quantiles", Quantiles, q=q, delta=delta, step=step, neighbours=neighbours)
+
+
+@app.command("interquartile-range")
+@releasing
+def interquartile_range(
+    asked: BoundedOptions, *, step: Step = "0", neighbours: Relation = "add_remove", choices: ReleaseOptions
+) -> None:
+    """The distance of the quartiles of a column of numbers. Nothing is refused.
+
+    Example: snugdp query interquartile-range people.parquet -c income --lower 0 --upper 500000 --epsilon 0.5
+    """
+    from snugdp.queries.quantiles import InterquartileRange
+
+    asked.draw(choices, "interquartile-range", InterquartileRange, step=step, neighbours=neighbours)
+
+
+@app.command()
+@releasing
+def minimum(
+    asked: BoundedOptions,
+    *,
+    beyond: Beyond = None,
+    step: Step = "0",
+    neighbours: Relation = "add_remove",
+    choices: ReleaseOptions,
+) -> None:
+    """A lower end of a column of numbers, below which only a few rows lie. Nothing is refused.
+
+    Example: snugdp query minimum people.parquet -c age --lower 0 --upper 120 --step 1 --epsilon 0.5
+    """
+    from snugdp.queries.extremes import Minimum
+
+    asked.draw(choices, "minimum", Minimum, beyond=beyond, step=step, neighbours=neighbours)
+
+
+@app.command()
+@releasing
+def maximum(
+    asked: BoundedOptions,
+    *,
+    beyond: Beyond = None,
+    step: Step = "0",
+    neighbours: Relation = "add_remove",
+    choices: ReleaseOptions,
+) -> None:
+    """An upper end of a column of numbers, above which only a few rows lie. Nothing is refused.
+
+    Example: snugdp query maximum people.parquet -c age --lower 0 --upper 120 --step 1 --epsilon 0.5
+    """
+    from snugdp.queries.extremes import Maximum
+
+    asked.draw(choices, "maximum", Maximum, beyond=beyond, step=step, neighbours=neighbours)
 
 
 @app.command("trimmed-mean")
@@ -218,9 +353,6 @@ def vote(
     from snugdp.queries.labels import Vote
 
     asked.release(choices, "vote", Vote, "candidates", delta=delta, neighbours=neighbours)
-
-
-app.command("group-by")(group_by)
 
 
 @releasing
