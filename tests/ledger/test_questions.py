@@ -256,6 +256,19 @@ CASES: dict[str, Case] = {
         ({"candidates": [0, 2]}, {"candidates": [0.5, 1]}, {"law": "laplace"}),
         table=False,
     ),
+    "describe": Case(
+        query(snugdp.describe),
+        {"schema": snugdp.Schema({"a": snugdp.Number(0, 1), "b": snugdp.Number(-1, 1)}), "epsilon": 1},
+        (
+            {"schema": snugdp.Schema({"a": snugdp.Number(0, 2), "b": snugdp.Number(-1, 1)})},
+            {"columns": ["a"]},
+            {"quantiles": [0.5]},
+            {"statistics": ["mean"]},
+            {"steps": {"a": 1}},
+            {"clip": None},
+            {"rows": 100},
+        ),
+    ),
     "group_by": Case(
         query(partial(snugdp.group_by, by="a", statistics={"b": ["mean"]})),
         {"bounds": {"b": (-1, 1)}, "epsilon": 1, "delta": 1e-6},
@@ -387,6 +400,7 @@ CASES |= {
     ),
 }
 OF_NO_COLUMN = {
+    "describe",
     "group_by",
     "from_statistics",
     "from_distance",

@@ -41,7 +41,6 @@ _TABLE = (
     ("vote-tested/1", "Tested vote", "mechanisms/votes/vote", "theorem-4"),
     ("counts/1", "Counts and sums", "mechanisms/statistics/joint", "theorem-2"),
     ("histogram/1", "Histogram", "mechanisms/statistics/joint", "theorem-3"),
-    ("mean/1", "Mean", "mechanisms/statistics/moments", "theorem-1"),
     ("moments/1", "Moments", "mechanisms/statistics/moments", "theorem-1"),
     ("clipped-mean/1", "Clipped statistics", "mechanisms/statistics/clipping", "theorem-2"),
     ("describe/1", "All columns of a table", "mechanisms/statistics/described", "theorem-2"),

@@ -108,13 +108,13 @@ class Description:
         at = self._place(column)
         value, error = self.columns[statistic][at], self.columns[f"{statistic}_error"][at]
         if not isinstance(value, float) or not isinstance(error, float):
-            raise KeyError(f"no {statistic} of {column!r} was released")
+            raise KeyError(f"no {statistic} of this column was released")
         return Estimate(value, error)
 
     def _place(self, column: str) -> int:
         names = self.columns[COLUMN]
         if column not in names:
-            raise KeyError(f"there is no column {column!r}; there are {', '.join(map(str, names))}")
+            raise KeyError(f"there is no such column; there are {', '.join(map(str, names))}")
         return names.index(column)
 
     def counts(self, column: str) -> dict[Value, Estimate]:

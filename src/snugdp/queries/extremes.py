@@ -137,16 +137,7 @@ def minimum(
     >>> snugdp.minimum(ages, bounds=(0, 120), step=1, epsilon=1, beyond=50).value
     18.0
     """
-    return Minimum(
-        bounds=bounds,
-        column=column,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beyond=beyond,
-        step=step,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Minimum._answer(locals())
 
 
 def maximum(
@@ -189,13 +180,4 @@ def maximum(
     >>> snugdp.maximum(ages, bounds=(0, 120), step=1, epsilon=1, beyond=50).value
     67.0
     """
-    return Maximum(
-        bounds=bounds,
-        column=column,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        beyond=beyond,
-        step=step,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Maximum._answer(locals())

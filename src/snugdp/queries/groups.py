@@ -461,17 +461,4 @@ def group_by(
     >>> answer["city"], answer.names
     (('Oslo', 'Rome'), ('city', 'count', 'count_error'))
     """
-    return GroupBy(
-        by=by,
-        statistics=statistics,
-        keys=keys,
-        bounds=bounds,
-        schema=schema,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        max_keys=max_keys,
-        key_share=key_share,
-        other=other,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return GroupBy._answer(locals())

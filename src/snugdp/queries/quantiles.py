@@ -323,19 +323,7 @@ def median(
     >>> 38 <= snugdp.median(ages, bounds=(0, 120), step=1, epsilon=1).value <= 41
     True
     """
-    return Median(
-        bounds=bounds,
-        column=column,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        method=method,
-        beta=beta,
-        rows=rows,
-        step=step,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Median._answer(locals())
 
 
 def quantile(
@@ -385,20 +373,7 @@ def quantile(
     >>> 52 <= snugdp.quantile(waits, 0.9, bounds=(0, 60), step=1, epsilon=1).value <= 55
     True
     """
-    return Quantile(
-        q=q,
-        bounds=bounds,
-        column=column,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        method=method,
-        beta=beta,
-        rows=rows,
-        step=step,
-        test_share=test_share,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Quantile._answer(locals())
 
 
 def quantiles(
@@ -445,16 +420,7 @@ def quantiles(
     >>> 12 <= low <= 17 and 42 <= high <= 47
     True
     """
-    return Quantiles(
-        q=q,
-        bounds=bounds,
-        column=column,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        step=step,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return Quantiles._answer(locals())
 
 
 def interquartile_range(
@@ -495,12 +461,4 @@ def interquartile_range(
     >>> 27 <= snugdp.interquartile_range(waits, bounds=(0, 60), step=1, epsilon=2).value <= 33
     True
     """
-    return InterquartileRange(
-        bounds=bounds,
-        column=column,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        step=step,
-        missing=missing,
-    ).release(data, ledger=ledger, noise=noise)
+    return InterquartileRange._answer(locals())

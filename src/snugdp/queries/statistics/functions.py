@@ -51,8 +51,7 @@ def count(
     >>> 900 < float(snugdp.count(range(1000), epsilon=1).value) < 1100
     True
     """
-    query = Count(column=column, epsilon=epsilon, delta=delta, neighbours=neighbours)
-    return query.release(data, ledger=ledger, noise=noise)
+    return Count._answer(locals())
 
 
 def sum(
@@ -93,8 +92,7 @@ def sum(
     >>> 4500 < float(snugdp.sum([5.0] * 1000, bounds=(0, 10), epsilon=1).value) < 5500
     True
     """
-    query = Sum(bounds=bounds, column=column, epsilon=epsilon, delta=delta, neighbours=neighbours, clip=clip, rows=rows)
-    return query.release(data, ledger=ledger, noise=noise)
+    return Sum._answer(locals())
 
 
 def mean(
@@ -136,10 +134,7 @@ def mean(
     >>> 29 < float(snugdp.mean(ages, bounds=(0, 1000), epsilon=1).value) < 31
     True
     """
-    query = Mean(
-        bounds=bounds, column=column, epsilon=epsilon, delta=delta, neighbours=neighbours, clip=clip, rows=rows
-    )
-    return query.release(data, ledger=ledger, noise=noise)
+    return Mean._answer(locals())
 
 
 def variance(
@@ -181,10 +176,7 @@ def variance(
     >>> 20 < float(snugdp.variance(ages, bounds=(0, 100), epsilon=1).value) < 55
     True
     """
-    query = Variance(
-        bounds=bounds, column=column, epsilon=epsilon, delta=delta, neighbours=neighbours, clip=clip, rows=rows
-    )
-    return query.release(data, ledger=ledger, noise=noise)
+    return Variance._answer(locals())
 
 
 def standard_deviation(
@@ -226,10 +218,7 @@ def standard_deviation(
     >>> 4 < float(snugdp.standard_deviation(ages, bounds=(0, 100), epsilon=1).value) < 8
     True
     """
-    query = StandardDeviation(
-        bounds=bounds, column=column, epsilon=epsilon, delta=delta, neighbours=neighbours, clip=clip, rows=rows
-    )
-    return query.release(data, ledger=ledger, noise=noise)
+    return StandardDeviation._answer(locals())
 
 
 def covariance(
@@ -270,8 +259,7 @@ def covariance(
     >>> 150 < float(snugdp.covariance((height, weight), bounds=bounds, epsilon=1).value) < 270
     True
     """
-    query = Covariance(bounds=bounds, columns=columns, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
-    return query.release(data, ledger=ledger, noise=noise)
+    return Covariance._answer(locals())
 
 
 def correlation(
@@ -312,8 +300,7 @@ def correlation(
     >>> float(snugdp.correlation((height, weight), bounds=bounds, epsilon=2).value) > 0.9
     True
     """
-    query = Correlation(bounds=bounds, columns=columns, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
-    return query.release(data, ledger=ledger, noise=noise)
+    return Correlation._answer(locals())
 
 
 def proportion(
@@ -353,8 +340,7 @@ def proportion(
     >>> 0.28 < float(snugdp.proportion(commute, values=["car"], epsilon=1).value) < 0.38
     True
     """
-    query = Proportion(values=values, column=column, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
-    return query.release(data, ledger=ledger, noise=noise)
+    return Proportion._answer(locals())
 
 
 def histogram(
@@ -396,14 +382,4 @@ def histogram(
     >>> 450 < snugdp.histogram(commute, values=["train", "bus", "car"], epsilon=1).value.counts[0] < 550
     True
     """
-    query = Histogram(
-        edges=edges,
-        bins=bins,
-        bounds=bounds,
-        values=values,
-        column=column,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-    )
-    return query.release(data, ledger=ledger, noise=noise)
+    return Histogram._answer(locals())

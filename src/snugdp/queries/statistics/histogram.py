@@ -120,7 +120,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
         super().__post_init__()
 
     @property
-    def _values(self) -> Sequence[Hashable]:
+    def _listed(self) -> Sequence[Hashable]:
         return cast(Sequence[Hashable], self.values)
 
     @cached_property
@@ -141,7 +141,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
     def _prepared(self) -> Preparation[HistogramCounts]:
         measure: Measure
         if self.values is not None:
-            measure = LabelCounts(self._name, public_names(self._values, "values"))
+            measure = LabelCounts(self._name, public_names(self._listed, "values"))
         else:
             measure = EdgeCounts(self._name, self._edges)
         noise = best_cells(self._shares, measure.size)
@@ -153,7 +153,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
         *counts, missing = drawn
         if self.values is not None:
             *some, other = counts
-            return HistogramCounts(tuple(self._values), tuple(some), error, other=other, missing=missing)
+            return HistogramCounts(tuple(self._listed), tuple(some), error, other=other, missing=missing)
         below, *between, above = counts
         cells = tuple(pairwise(self._edges))
         return HistogramCounts(cells, tuple(between), error, below, above, missing=missing)

@@ -87,7 +87,7 @@ class MomentStatistic(ColumnStatistic[Estimate]):
 
             measure = PowerSums((self._name,), (grid,), self.degree)
             forecast = expected(self.rows, lambda rows: self._error(share, rows))
-            return Preparation(measure, made, show, theorem("mean/1" if self.degree == 1 else "moments/1"), forecast)
+            return Preparation(measure, made, show, theorem("moments/1"), forecast)
         chosen = clip_range(share, capped_sums(self._name, grid, self.degree), self.clip, self.rows)
         left = left_for_release(chosen)
         forecast = expected(self.rows, lambda rows: self._error(left, rows), *clip_notes(chosen))
@@ -229,7 +229,7 @@ class Proportion(ColumnStatistic[Estimate]):
             found = made.moments.moments(drawn).mean()
             return Estimate(found.value, found.error, found.count)
 
-        return Preparation(measure, made, show, theorem("mean/1"), forecast)
+        return Preparation(measure, made, show, theorem("moments/1"), forecast)
 
     @staticmethod
     def _error(share: Share, rows: int) -> float:

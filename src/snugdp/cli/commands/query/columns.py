@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from snugdp.tables.sources import Source
 
 app = typer.Typer(
-    no_args_is_help=True, help="Query columns: counts, sums, means, quantiles, histograms, modes, votes and more."
+    no_args_is_help=True,
+    help="Query columns: counts, sums, means, quantiles, histograms, groups, modes, votes and more.",
 )
 
 Step = Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")]
