@@ -60,8 +60,8 @@ def describe(
     from snugdp.queries.describe import QUANTILES, STATISTICS, Describe
 
     if schema is None:
-        shown = data if isinstance(data, str) else "FILE"
-        raise ValueError(_NO_SCHEMA.format(data=shown, epsilon=epsilon))
+        file = data if isinstance(data, str) else "FILE"
+        raise ValueError(_NO_SCHEMA.format(data=file, epsilon=epsilon))
     if output is not None and output.suffix not in _FORMS:
         raise ValueError(f"{output} must end in {' or '.join(_FORMS)}")
     query = Describe(
@@ -78,17 +78,17 @@ def describe(
     source = opened(data, query.described.columns)
     plan = query.plan()
     outcome = query.release(source, ledger=choices.agreed(plan))
-    found = outcome.value
-    if found is None:
-        raise AssertionError("a description is never refused")
-    if output is not None:
-        frame = found.to_polars()
-        frame.write_parquet(output) if output.suffix == ".parquet" else frame.write_csv(output)
     public = {"columns": ", ".join(query.described.columns), "schema": str(schema)}
-    told = ReleaseResult(None, _as_json(found), {"table": output}, title="Description", public=public)
-    if not choices.as_json:
-        _show(found)
-    choices.tell(outcome, plan, told)
+    shown: dict[str, Any] = {"query": "describe"}
+    files = {"table": None if outcome.refused else output}
+    if (description := outcome.value) is not None:
+        shown |= _as_json(description)
+        if output is not None:
+            frame = description.to_polars()
+            frame.write_parquet(output) if output.suffix == ".parquet" else frame.write_csv(output)
+        if not choices.as_json:
+            _show(description)
+    choices.tell(outcome, plan, ReleaseResult(None, shown, files, title="Description", public=public))
 
 
 def _steps(given: list[str]) -> dict[str, Any]:
@@ -100,7 +100,6 @@ def _steps(given: list[str]) -> dict[str, Any]:
 def _as_json(found: Description) -> dict[str, Any]:
     tables = {"columns": found.columns, "values": found.values}
     return {
-        "query": "describe",
         "rows": {"value": found.rows.value, "error": found.rows.error},
         **{name: [dict(zip(table.names, line, strict=True)) for line in table.lines] for name, table in tables.items()},
     }

@@ -396,8 +396,8 @@ def _grouped(data: Any, how: dict[str, Any]) -> Any:
     if "noise" in how:
         given |= {"epsilon": 60, "delta": "0.5", "keys": None}
     outcome = snugdp.group_by(_twice(data), "key", **given, **how)
-    if outcome.value is None:
-        raise AssertionError("groups are never refused")
+    if outcome.value is None:  # something failed after the charge
+        return outcome
     return replace(outcome, value=replace(outcome.value, library="polars"))  # that of the data is public
 
 
@@ -406,7 +406,7 @@ def _described(data: Any, how: dict[str, Any]) -> Any:
     schema = Schema({"key": Category([0, 1]), "value": Number(-1, 2)}, intercept=False)
     outcome = snugdp.describe(_twice(data), schema=schema, epsilon=1, delta=1e-6, **how)
     if outcome.value is None:
-        raise AssertionError("a description is never refused")
+        return outcome
     tables = {name: replace(getattr(outcome.value, name), library="polars") for name in ("columns", "values")}
     return replace(outcome, value=replace(outcome.value, **tables))  # the library of the data is public
 

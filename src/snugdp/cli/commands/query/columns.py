@@ -377,12 +377,11 @@ def bounds(
     source = reading.of_numbers(data, column)
     plan = query.plan()
     outcome = query.release(source, ledger=choices.agreed(plan, aside=True))
-    if outcome.value is None:
-        raise AssertionError("bounds are never refused")
-    shown = {name: {"lower": one.lower, "upper": one.upper} for name, one in outcome.value.columns.items()}
+    estimated = {} if outcome.value is None else outcome.value.columns
+    shown = {name: {"lower": one.lower, "upper": one.upper} for name, one in estimated.items()}
     listed = ", ".join(column)
     public = {"columns": listed, "outside": outside}
     result = ReleaseResult(None, {"bounds": shown}, title=f"Bounds of {listed}", public=public, aside=True)
     choices.tell(outcome, plan, result)
-    if not choices.as_json:
+    if outcome.value is not None and not choices.as_json:
         typer.echo(outcome.value.to_toml(), nl=False)

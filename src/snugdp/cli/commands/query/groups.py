@@ -76,14 +76,15 @@ class GroupOptions(OptionGroup):
         query.check(source)
         plan = query.plan()
         outcome = query.release(source, ledger=choices.agreed(plan))
-        if outcome.value is None:
-            raise AssertionError("groups are never refused")
-        self._write(outcome.value)
+        table = outcome.value
+        if table is not None:
+            self._write(table)
         names = ", ".join(self.by)
-        shown = {"query": "group-by", "by": self.by, "table": outcome.value.to_dict()}
-        words = f"Released: {len(outcome.value):,} groups by {names}\n{outcome.value!r}"
+        shown = {"query": "group-by", "by": self.by, "table": None if table is None else table.to_dict()}
+        words = None if table is None else f"Released: {len(table):,} groups by {names}\n{table!r}"
         public = {"by": names, "statistics": ", ".join(f"{one}: {', '.join(many)}" for one, many in statistics.items())}
-        result = ReleaseResult(words, shown, {"table": self.output}, title=f"Groups by {names}", public=public)
+        files = {} if table is None else {"table": self.output}
+        result = ReleaseResult(words, shown, files, title=f"Groups by {names}", public=public)
         choices.tell(outcome, plan, result)
 
     def _listed(self, source: Source) -> dict[str, Sequence[Hashable]] | None:

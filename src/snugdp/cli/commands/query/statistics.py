@@ -85,12 +85,10 @@ class StatisticOptions(OptionGroup):
 
         plan, source = query.plan(), open_source(self.data)
         outcome = query.release(source, ledger=choices.agreed(plan))
-        if outcome.value is None:
-            raise AssertionError("statistics are never refused")
-        words, shown = _told(outcome.value)
+        words, shown = (None, {"value": None}) if outcome.value is None else _told(outcome.value)
         said = f"{name.replace('-', ' ')}{f' of {of}' if of else ''}"
         result = ReleaseResult(
-            f"Released: {said} = {words}",
+            None if words is None else f"Released: {said} = {words}",
             {"query": name, "column": of or None, **shown},
             title=said.capitalize(),
             public={"column": of or None, **public},
