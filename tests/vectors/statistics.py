@@ -20,6 +20,8 @@ from snugdp.mechanisms.order_statistics.rank_draw import (
 )
 from snugdp.mechanisms.order_statistics.several import halvings
 from snugdp.tables.passes.value_counts import ValueCounts
+from tests.vectors.statistics_keys import KEYS
+from tests.vectors.statistics_sums import STATISTICS_SUMS
 
 Rows = list[int]
 
@@ -85,4 +87,6 @@ STATISTICS: Mapping[str, Callable[..., Any]] = {
     "mu_bounded_range": lambda mu: float(range_at(Fraction(mu) ** 2)),
     "recursive_plan": _plan,
     "person_weighted_levels": _persons,
+    **KEYS,
+    **STATISTICS_SUMS,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,8 +19,36 @@ _BITS = 52  # the largest bound has this many bits on the grid: float resolution
 _TOO_CLOSE = "the bounds are too close together for their size: subtract a public constant first"
 
 
+class CellRange(ABC):
+    """Whole numbers ``lower..upper``, the cells between public bounds, each of the size ``unit``."""
+
+    lower: int
+    upper: int
+
+    @property
+    @abstractmethod
+    def unit(self) -> Fraction:
+        """The size of one cell."""
+
+    @property
+    def width(self) -> int:
+        """The length of the interval, in cells."""
+        return self.upper - self.lower
+
+    def nearest(self, value: Real, name: str) -> int:
+        """The cell of a public number inside the bounds."""
+        cell = round(rational(value, name) / self.unit)
+        if not self.lower <= cell <= self.upper:
+            raise ValueError(f"{name} must lie within the bounds")
+        return cell
+
+    def number(self, cells: int | Fraction) -> float:
+        """Back to the user's units, clipped to the bounds."""
+        return float(min(max(Fraction(cells), Fraction(self.lower)), Fraction(self.upper)) * self.unit)
+
+
 @dataclass(frozen=True)
-class Grid:
+class Grid(CellRange):
     """Integers ``lower..upper`` in units of 2**exponent: the public image of the interval [lo, hi]."""
 
     exponent: int
@@ -61,11 +90,6 @@ class Grid:
         """The size of one cell."""
         return Fraction(2) ** self.exponent
 
-    @property
-    def width(self) -> int:
-        """The length of the interval, in cells."""
-        return self.upper - self.lower
-
     def integers(self, values: NDArray[np.floating[Any]], missing: int) -> NDArray[np.int64]:
         """Row by row: scale (exactly), round to even, clip to the bounds; what is not a number becomes ``missing``."""
         cells = np.empty(values.shape, dtype=np.int64)
@@ -84,32 +108,26 @@ class Grid:
         """As ``integers``; without ``missing``, what is not a number is left out."""
         return self.integers(values, missing) if missing is not None else self.integers(_known(values), self.lower)
 
-    def nearest(self, value: Real, name: str) -> int:
-        """The cell of a public number inside the bounds."""
-        cell = round(rational(value, name) / self.unit)
-        if not self.lower <= cell <= self.upper:
-            raise ValueError(f"{name} must lie within the bounds")
-        return cell
-
-    def number(self, cells: int | Fraction) -> float:
-        """Back to the user's units, clipped to the bounds."""
-        return float(min(max(Fraction(cells), Fraction(self.lower)), Fraction(self.upper)) * self.unit)
-
 
 @dataclass(frozen=True)
-class StepGrid:
+class StepGrid(CellRange):
     """Multiples of a public step between public bounds: cell k is the number k times the step."""
 
-    unit: Fraction
+    step: Fraction
     lower: int
     upper: int
+
+    @property
+    def unit(self) -> Fraction:
+        """The step."""
+        return self.step
 
     @classmethod
     def between(cls, bounds: tuple[Real, Real] | None, step: Real) -> StepGrid:
         """The grid for public bounds and a public spacing of the values.
 
         >>> StepGrid.between((0, 120), 1)
-        StepGrid(unit=Fraction(1, 1), lower=0, upper=120)
+        StepGrid(step=Fraction(1, 1), lower=0, upper=120)
         """
         (low, high), unit = check_bounds(bounds), rational(step, "step")
         if unit <= 0:
@@ -121,11 +139,6 @@ class StepGrid:
             raise ValueError("the step is too small for these bounds: leave it out, and the finest grid is used")
         return grid
 
-    @property
-    def width(self) -> int:
-        """The length of the interval, in cells."""
-        return self.upper - self.lower
-
     def cells(self, values: NDArray[np.floating[Any]], missing: int | None) -> NDArray[np.int64]:
         """Row by row: the nearest multiple, clipped to the bounds; what is not a number becomes ``missing``, if given.
 
@@ -136,17 +149,6 @@ class StepGrid:
             scaled = np.rint(known.astype(np.float64, copy=False) / float(self.unit))  # not in single precision
             np.copyto(scaled, float(self.lower if missing is None else missing), where=np.isnan(scaled))
             return np.fmin(np.fmax(scaled, self.lower), self.upper).astype(np.int64)
-
-    def nearest(self, value: Real, name: str) -> int:
-        """The cell of a public number inside the bounds."""
-        cell = round(rational(value, name) / self.unit)
-        if not self.lower <= cell <= self.upper:
-            raise ValueError(f"{name} must lie within the bounds")
-        return cell
-
-    def number(self, cells: int | Fraction) -> float:
-        """Back to the user's units, clipped to the bounds."""
-        return float(min(max(Fraction(cells), Fraction(self.lower)), Fraction(self.upper)) * self.unit)
 
 
 def _known(values: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
