@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from snugdp.queries.extremes import Maximum, Minimum, maximum, minimum
     from snugdp.queries.groups import GroupBy, group_by
     from snugdp.queries.labels import Mode, Vote, mode, vote
+    from snugdp.queries.quantile_table import QuantileTable, quantile_table
     from snugdp.queries.quantiles import (
         InterquartileRange,
         Median,
@@ -110,6 +111,7 @@ __all__ = [
     "PrivateAlgorithm",
     "Proportion",
     "Quantile",
+    "QuantileTable",
     "Quantiles",
     "Receipt",
     "Refused",
@@ -148,6 +150,7 @@ __all__ = [
     "private_bounds",
     "proportion",
     "quantile",
+    "quantile_table",
     "quantiles",
     "save",
     "select",
@@ -186,6 +189,7 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.queries.statistics.pairs": "Correlation Covariance",
     "snugdp.queries.labels": "Mode Vote mode vote",
     "snugdp.queries.extremes": "Maximum Minimum maximum minimum",
+    "snugdp.queries.quantile_table": "QuantileTable quantile_table",
     "snugdp.queries.quantiles": "InterquartileRange Median Quantile Quantiles interquartile_range median "
     "quantile quantiles",
     "snugdp.queries.robust": "TrimmedMean trimmed_mean",

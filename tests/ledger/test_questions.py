@@ -220,6 +220,12 @@ CASES: dict[str, Case] = {
         ({"q": [0.25, 0.5]}, {"q": [0.5, 0.25, 0.75]}, {"bounds": (-1, 1.5)}, {"step": 0.25}, {"missing": 0}),
         table=False,
     ),
+    "quantile_table": Case(
+        query(partial(snugdp.quantile_table, bins=4)),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"bins": 5}, {"bounds": (-1, 1.5)}, {"step": 0.25}, {"missing": 0}),
+        table=False,
+    ),
     "interquartile_range": Case(
         query(snugdp.interquartile_range),
         {"bounds": (-1, 1), "epsilon": 1},

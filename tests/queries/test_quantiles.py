@@ -167,3 +167,17 @@ def test_queries_survive_pickling_after_use() -> None:
     again = pickle.loads(pickle.dumps(query))
     assert again == query
     assert again.release(AGES, noise=Simulation(1)).value == query.release(AGES, noise=Simulation(1)).value
+
+
+def test_a_table_of_quantiles_from_a_column_and_from_a_table() -> None:
+    given: dict[str, Any] = {"bins": 4, "bounds": (0, 10**6), "epsilon": 2}
+    rows = [float(i % 1000) for i in range(8000)]
+    alone = snugdp.quantile_table(rows, **given, noise=Simulation(4)).value
+    named = snugdp.quantile_table(pl.DataFrame({"x": rows}), column="x", **given, noise=Simulation(4)).value
+    assert alone is not None
+    assert alone == named
+    assert [low for low, _ in alone.cells] == pytest.approx([0, 250, 500, 750], abs=30)
+    assert alone.counts == pytest.approx([2000] * 4, abs=60)
+    for wrong in (1, 1001, True, 2.0, None):
+        with pytest.raises(ValueError, match="bins must be"):
+            snugdp.QuantileTable(bins=wrong, bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]

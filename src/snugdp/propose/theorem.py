@@ -43,6 +43,7 @@ _TABLE = (
     ("histogram/1", "Histogram", "mechanisms/statistics/joint", "theorem-3"),
     ("moments/1", "Moments", "mechanisms/statistics/moments", "theorem-1"),
     ("clipped-mean/1", "Clipped statistics", "mechanisms/statistics/clipping", "theorem-2"),
+    ("quantile-table/1", "Quantile table", "mechanisms/statistics/quantile_table", "theorem-1"),
     ("describe/1", "All columns of a table", "mechanisms/statistics/described", "theorem-2"),
     ("bounds/1", "Private bounds", "mechanisms/bounds/exponential_grid", "theorem-1"),
     ("keys/1", "Keys that are not listed", "mechanisms/keys/optimal", "theorem-2"),

@@ -16,6 +16,7 @@ from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.order_statistics.rank_draw import Cells, OneRank, Points, RankDraw, RankTarget
 from snugdp.mechanisms.order_statistics.several import SeveralQuantiles
+from snugdp.mechanisms.statistics.quantile_table import QuantileTableDraw
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan
@@ -95,8 +96,8 @@ class RankQuery(Query[Seen]):
 
     @property
     @abstractmethod
-    def _mechanism(self) -> OneRank | SeveralQuantiles:
-        """What is drawn: one point or several."""
+    def _mechanism(self) -> OneRank | SeveralQuantiles | QuantileTableDraw:
+        """What is drawn: one point, several, or several and the rows between them."""
 
     @abstractmethod
     def _notes(self) -> tuple[Note, ...]:

@@ -72,6 +72,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "quantile/1": ("queries.robust:TestedQuantile", "queries.robust:Quantile"),
     "quantile/2": ("queries.quantiles:Quantile", ""),
     "quantiles/1": ("queries.quantiles:Quantiles", ""),
+    "quantile-table/1": ("queries.quantile_table:QuantileTable", ""),
     "interquartile-range/1": ("queries.quantiles:InterquartileRange", ""),
     "minimum/1": ("queries.extremes:Minimum", ""),
     "maximum/1": ("queries.extremes:Maximum", ""),

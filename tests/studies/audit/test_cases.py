@@ -80,6 +80,7 @@ PROOFS = {
     "mechanisms/order_statistics/quantile": "quantile",
     "mechanisms/order_statistics/rank_draw": "median: drawn",
     "mechanisms/order_statistics/several": "quantiles",
+    "mechanisms/statistics/quantile_table": "quantile table",
     "mechanisms/objective/scale": "linear: objective, private scale",
     "mechanisms/objective/softmax": "logistic: softmax",
     "mechanisms/statistics/joint": "count",

@@ -47,7 +47,7 @@ class HistogramCounts:
         Rows of numbers below the first edge and above the last.
     other : int, optional
         Rows with a value that is not listed.
-    missing : int
+    missing : int, optional
         Rows without an entry.
 
     Examples
@@ -63,7 +63,7 @@ class HistogramCounts:
     below: int | None = None
     above: int | None = None
     other: int | None = None
-    missing: int = 0
+    missing: int | None = None
 
     def __getitem__(self, cell: Cell) -> Estimate:
         return Estimate(float(self.counts[self.cells.index(cell)]), self.error)

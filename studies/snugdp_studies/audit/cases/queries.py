@@ -149,12 +149,17 @@ def _several() -> Iterator[Case[Rows]]:
     def by_function(rows: Rows, noise: Noise) -> Any:
         return snugdp.interquartile_range(rows, **budget, noise=noise)
 
+    def table(rows: Rows, noise: Noise) -> Any:
+        return snugdp.quantile_table(rows, bins=4, **budget, noise=noise)
+
     cell = any_of(0, BETA, 3, HIGH)
     for name, query, run in (
         ("interquartile range", snugdp.InterquartileRange(**budget), by_function),
         ("quantiles", snugdp.Quantiles(q=[0.25, 0.5, 0.75], **budget), None),
         ("quantiles: replace", snugdp.Quantiles(q=[0.25, 0.5, 0.75], neighbours="replace", **budget), None),
         ("quantiles: many", snugdp.Quantiles(**many), None),
+        ("quantile table", snugdp.QuantileTable(bins=4, **budget), table),
+        ("quantile table: replace", snugdp.QuantileTable(bins=3, neighbours="replace", **budget), None),
     ):
         relation = query.plan().cost.neighbours.value
         other = [0, 0, 1, 3, 3, 0] if relation == "replace" else [0, 0, 1, 3, 3]

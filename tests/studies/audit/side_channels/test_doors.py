@@ -38,7 +38,15 @@ def test_every_entry_point_is_a_door() -> None:
     """``entry_point_names`` raises for a public name that reads rows and is not covered."""
     estimators = {name for name in snugdp.__all__ if callable(getattr(getattr(snugdp, name), "fit", None))}
     queries = {"median", "quantile", "trimmed_mean", "mode", "vote", "private_bounds", "select", "pate.label"}
-    queries |= {"quantiles", "interquartile_range", "minimum", "maximum", "median (test)", "quantile (test)"}
+    queries |= {
+        "quantile_table",
+        "quantiles",
+        "interquartile_range",
+        "minimum",
+        "maximum",
+        "median (test)",
+        "quantile (test)",
+    }
     queries |= {"count", "sum", "mean", "variance", "standard_deviation", "proportion", "histogram", "group_by"}
     queries |= {"covariance", "correlation"}
     assert estimators | queries <= set(ENTRIES)

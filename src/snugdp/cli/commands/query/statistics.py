@@ -334,6 +334,30 @@ def histogram(
     asked.release(choices, "histogram", column, query, {name: str(each) for name, each in given.items()})
 
 
+@releasing
+def quantile_table(
+    asked: StatisticOptions,
+    *,
+    column: OneColumn,
+    bins: Annotated[int, typer.Option(min=2, help="Into how many parts of about equal size the column is cut.")] = 10,
+    lower: Lower = None,
+    upper: Upper = None,
+    step: Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")] = "0",
+    choices: ReleaseOptions,
+) -> None:
+    """A histogram whose edges are found in private: for columns of which only wide bounds are known.
+
+    Example: snugdp query quantile-table people.parquet -c income --lower 0 --upper 1e7 --bins 5 --epsilon 1
+    """
+    from snugdp.queries.quantile_table import QuantileTable
+
+    low, high = asked.bounds(column, lower, upper)
+    query = QuantileTable(column=column, bins=bins, bounds=(low, high), step=step, **asked.budget)
+    _numbers(asked.data, [column])
+    bounds = f"{float(low):,.10g} to {float(high):,.10g}"
+    asked.release(choices, "quantile-table", column, query, {"bounds": bounds, "bins": bins})
+
+
 COMMANDS: Mapping[str, Callable[..., None]] = {
     "count": count,
     "sum": total,
@@ -344,4 +368,5 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "correlation": correlation,
     "proportion": proportion,
     "histogram": histogram,
+    "quantile-table": quantile_table,
 }
