@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:  # type checkers see them in ``snugdp``, which loads them by the table below
+if bool(
+    TYPE_CHECKING
+):  # for type checkers and the reference (a plain TYPE_CHECKING hides names from ``import *`` there)
     from snugdp.estimators.glm import GLM
     from snugdp.estimators.linear import LinearRegression
     from snugdp.estimators.logistic import LogisticRegression

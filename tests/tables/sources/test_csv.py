@@ -135,7 +135,7 @@ def test_what_a_writer_wrote_is_read(
     assume(table)
     # a carriage return at the end of a line, which some writers leave without quotes, is part of the line end; and a
     # mark at the start of a file is no text
-    table[0][0] = table[0][0].removeprefix("\ufeff")
+    table[0][0] = table[0][0].lstrip("\ufeff")
     table = [[*row[:2], row[2].rstrip("\r")] for row in table]
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     write(table, path, style)
