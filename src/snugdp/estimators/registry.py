@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if bool(
-    TYPE_CHECKING
-):  # for type checkers and the reference (a plain TYPE_CHECKING hides names from ``import *`` there)
+# For type checkers and for the reference, which would not take names from a plain TYPE_CHECKING by ``import *``.
+if bool(TYPE_CHECKING):
     from snugdp.estimators.glm import GLM
     from snugdp.estimators.linear import LinearRegression
     from snugdp.estimators.logistic import LogisticRegression

@@ -32,6 +32,7 @@ from snugdp.noise.exact.weighted import Groups, masses
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.value_counts import ValueCounts
+from tests.effort import often, repeated
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 POINTS = 5  # of the small universe: 0 to 4, where rows are on 0 to 4
@@ -224,6 +225,7 @@ def test_what_a_share_pays_for() -> None:
     assert step.noise.scale == pytest.approx(1.8)
 
 
+@repeated
 @pytest.mark.parametrize("noise", [Exact(), Simulation(3)], ids=["exact", "simulated"])
 def test_draws_have_their_law(noise: Noise) -> None:
     share = Share.pure(Budget(2))
@@ -231,7 +233,7 @@ def test_draws_have_their_law(noise: Noise) -> None:
         for table in ((), (0, 2, 2, 2, 4, 4)):
             draw = RankDraw.paid_by(share, RankTarget.quantile(HALF), Points(-1, POINTS, base))
             cells: Secret[Integers | ValueCounts] = Secret(np.array(table, dtype=np.int64))
-            n = 4000
+            n = often(1500, 4000)
             drawn = [OneRank(draw, share).draw(cells, noise) for _ in range(n)]
             counts = np.array([drawn.count(g) for g in range(-1, POINTS + 1)])
             expected = n * law(draw, table)
