@@ -139,7 +139,7 @@ def places(where: Where, ledger: snugdp.Ledger) -> dict[str, Any]:
     return {"object": ledger, "path or URL": where.address, "part": ledger.part("region", "north")}
 
 
-@pytest.mark.parametrize("how", ["object", "path or URL", "part"])
+@pytest.mark.parametrize("how", ["object", "path or URL", pytest.param("part", marks=pytest.mark.slow)])
 def test_a_search_in_two_workers_charges_every_fit_exactly_once(where: Where, ledger: snugdp.Ledger, how: str) -> None:
     ledger.partition("region", ["north", "south"])
     model = line(places(where, ledger)[how])

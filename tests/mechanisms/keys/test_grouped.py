@@ -162,11 +162,13 @@ def test_pure_quantiles_of_every_key_lose_what_is_paid_and_no_more(relation: Nei
 def test_gaussian_quantiles_of_every_key_stay_below_their_curve(relation: Neighbours) -> None:
     share, nearest = Share(Fraction(0), Fraction(1, 4), relation), 0.0
     point = GroupRanks(share, Fraction(1, 2), Grid(0, 0, 60), "rank-1").point
+    curve = {}
+    for alpha in (0.2, 0.6, 1.0, 1.2, 2.0):
+        ends = 0.25 - math.log(alpha) / 0.5, -0.25 - math.log(alpha) / 0.5
+        curve[alpha] = stats.norm.cdf(ends[0]) - alpha * stats.norm.cdf(ends[1])
     for pair in rank_pairs(relation, (0, 30, 60)):
         p, q = (np.outer(*rank_laws(point, rows)).ravel() for rows in pair)
-        for alpha in (0.2, 0.6, 1.0, 1.2, 2.0):
-            level = math.log(alpha)
-            gauss = stats.norm.cdf(0.25 - level / 0.5) - alpha * stats.norm.cdf(-0.25 - level / 0.5)
+        for alpha, gauss in curve.items():
             found = max(np.maximum(p - alpha * q, 0).sum(), np.maximum(q - alpha * p, 0).sum())
             assert found <= gauss + 1e-12
             nearest = max(nearest, float(found / gauss)) if alpha == 1.0 else nearest
