@@ -1,9 +1,12 @@
 """For every run: the vectors that are still to be built, and another order if one is asked for."""
 
 import gc
+import importlib
 import logging
 import os
 from collections import Counter
+from contextlib import suppress
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import is_hypothesis_test, settings
 
 from tests.effort import often, repeated
 
+HERE = Path(__file__).parent
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(40, 100))
 settings.load_profile("steady")
 logging.getLogger("py4j").setLevel(logging.INFO)  # it logs when objects of an earlier Spark test are collected
@@ -24,6 +28,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     for name, count in sorted(skipped.items()):
         terminalreporter.write_line(f"vectors: {name}: {count} cases belong to a part that is not built yet")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Of two workers one begins with the last file: in a fresh clone each compiles half of them, not both all."""
+    everything = [Path(given).resolve() for given in session.config.args] == [HERE]
+    if everything and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        for file in sorted(HERE.rglob("test_*.py"), reverse=True):
+            with suppress(Exception, pytest.skip.Exception):  # what is wrong is told when it is collected
+                importlib.import_module(".".join(file.relative_to(HERE.parent).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,12 +4,17 @@ An extension of griffe, named in ``mkdocs.yml``. What stands before the first se
 sections themselves are read by griffe.
 """
 
+import ast
+import inspect
+import pydoc
 import re
 from textwrap import indent
 from typing import Any
 
 import griffe
 
+QUERIES = "snugdp.queries."
+KEYWORD = griffe.ParameterKind.keyword_only
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _ENTRY = re.compile(r"(?:^|(?<=[.!?)])\s+)(?=``[^`]+``(?:,? (?:and )?``[^`]+``)*: )")  # ``a``, ``b``: what they are
 _GUARANTEE = re.compile(r"Guarantee(?: \(([^:]+)\))?: ")
@@ -24,9 +29,25 @@ class Docstrings(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrite the docstring of one object."""
+        if obj.path.startswith(QUERIES) and obj.docstring is not None and (obj.is_class or obj.is_function):
+            complete(obj)
         if obj.docstring is not None:
             public = frozenset(map(str, obj.package.exports or ()))
             obj.docstring.value = markdown(obj.docstring.value, public, obj.name)
+
+
+def complete(obj: griffe.Object) -> None:
+    """Queries inherit the parameters that they explain, and functions take them from their query: as ``help`` shows."""
+    shown: Any = pydoc.locate(obj.path)
+    assert obj.docstring is not None
+    obj.docstring.value = inspect.getdoc(shown) or ""
+    if isinstance(obj, griffe.Function) and hasattr(shown, "__signature__"):
+        named = [each for each in inspect.signature(shown).parameters.values() if each.name not in obj.parameters]
+        del obj.parameters["options"]
+        for each in named:
+            default = None if each.default is each.empty else repr(getattr(each.default, "value", each.default))
+            annotation = griffe.safe_get_annotation(ast.parse(each.annotation, mode="eval").body, obj.module)
+            obj.parameters.add(griffe.Parameter(each.name, annotation=annotation, kind=KEYWORD, default=default))
 
 
 def markdown(text: str, public: frozenset[str] = frozenset(), own: str = "") -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.files.model_file import load, save
+    from snugdp.estimators.pipelines import PrivacyWarning, check_pipeline
     from snugdp.estimators.registry import *  # noqa: F403  what its __all__ names
     from snugdp.ledger import (
         BudgetExceededError,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from snugdp.queries.statistics.pairs import Correlation, Covariance
     from snugdp.queries.table import StatisticsTable
     from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
-    from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Number, Schema
+    from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Date, Number, Schema
 
 __version__ = "0.1.0"
 
@@ -81,6 +82,7 @@ __all__ = [
     "Cost",
     "Count",
     "Covariance",
+    "Date",
     "Describe",
     "Description",
     "Estimate",
@@ -108,6 +110,7 @@ __all__ = [
     "Number",
     "Outcome",
     "Plan",
+    "PrivacyWarning",
     "PrivateAlgorithm",
     "Proportion",
     "Quantile",
@@ -130,6 +133,7 @@ __all__ = [
     "Variance",
     "Vote",
     "calibrated",
+    "check_pipeline",
     "correlation",
     "count",
     "covariance",
@@ -163,9 +167,10 @@ __all__ = [
 __all__ += _estimators.__all__
 
 _NAMES = {  # where public names live; estimators have a table of their own
-    "snugdp.tables.schema.schema": "Boolean Category Coefficients Number Schema",
+    "snugdp.tables.schema.schema": "Boolean Category Coefficients Date Number Schema",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
+    "snugdp.estimators.pipelines": "PrivacyWarning check_pipeline",
     "snugdp.core.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
     "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
     "LedgerWriteError",

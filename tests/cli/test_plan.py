@@ -33,7 +33,7 @@ def test_the_plan_its_picture_and_its_table() -> None:
     assert "\n> " in result.output
     assert "40,000 rows" in result.output
     assert "in units of income" in result.output
-    assert "city=Rome" in result.output
+    assert "city=Oslo" in result.output
 
 
 def test_the_numbers_are_those_of_python_and_of_the_plan() -> None:

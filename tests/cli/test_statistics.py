@@ -74,7 +74,6 @@ def test_a_plan_is_free_a_release_is_charged_once_and_reported(folder: Path) -> 
 def test_mistakes_cost_nothing(folder: Path) -> None:
     ledger()
     for words, said in (
-        ("mean t.parquet -c age", "--lower and --upper"),
         ("mean t.parquet -c age --lower 120 --upper 0", "lower bound must be less"),
         ("mean t.parquet -c way --lower 0 --upper 120", "numbers"),
         ("mean t.parquet -c way --schema t.toml", "not a number"),
@@ -93,3 +92,30 @@ def test_mistakes_cost_nothing(folder: Path) -> None:
     ):
         assert said in ask(words, "--epsilon", "1", "--ledger", "t.ledger", code=1).stderr, words
     assert spent() == 0
+
+
+def test_statistics_without_bounds(folder: Path) -> None:
+    """With hardly any noise, so that bounds are surely found."""
+    for words, low, high in (
+        ("mean t.parquet -c age", 43, 46),
+        ("sum t.parquet -c age --lower 0", 340_000, 375_000),
+        ("standard-deviation t.csv -c age", 12, 17),
+        ("variance t.parquet -c age --delta 1e-6", 150, 260),
+        ("correlation t.parquet -c age -c bonus", -0.2, 0.2),
+    ):
+        told = json.loads(ask(words, "--epsilon", "500", "--json").stdout)
+        assert low <= told["value"] <= high
+        assert told["found"]
+        assert [step["id"] for step in told["steps"]][:2] == ["grid", "zoom"] if "steps" in told else True
+    text = ask("mean t.parquet -c age --epsilon 500", "--report", "r.html").output
+    assert "Found in private: from" in text
+    assert "no bounds are given" in text
+    assert "found" in Path("r.html").read_text(encoding="utf-8")
+    told = json.loads(ask("histogram t.parquet -c age --bins 4 --epsilon 500 --json").stdout)
+    assert len(told["counts"]) == 4
+    assert told["found"]["flag"] == "found"
+    told = json.loads(ask("quantile-table t.parquet -c age --bins 3 --epsilon 500 --json").stdout)
+    assert len(told["counts"]) == 3
+    told = json.loads(ask("mean t.parquet -c age --by way --epsilon 500 --delta 1e-6 --json").stdout)
+    assert told["found"]["lower"] < 20
+    assert len(told["table"]["age_mean"]) == 3

@@ -136,7 +136,7 @@ def test_the_plan_is_in_the_users_units(tiny: str) -> None:
         assert list(fit.noise) == ["x0", "x1", "x2"]
         assert list(fit.noise.values()) == pytest.approx([22.5 / fit.rows] * 3, rel=0.01)
         assert fit.error == pytest.approx(45 / fit.rows, rel=0.01)
-    assert forecast.notes == noted("best-tried-surely").notes
+    assert forecast.notes[:1] == noted("best-tried-surely").notes
     assert [fit.rows for fit in model.plan(3, rows=50).forecast.fits] == [50]
     assert [fit.rows for fit in model.set_params(rows=60).plan(3).forecast.fits] == [60]
     assert model.plan(3).cost == Cost(epsilon=1, delta=1e-6)
@@ -166,8 +166,11 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"proposals": [1]}, TypeError, "proposals"),
     ({"method": "descent"}, ValueError, "needs rows"),
     ({"validation": (1, 2)}, ValueError, '"sufficient" has'),
-    ({"x_norm": None}, ValueError, "private_bounds"),
     ({"y_bound": None}, ValueError, "must not come from the data"),
+    ({"y_bound": None}, ValueError, "leave out both to have bounds found in private"),
+    ({"bounds": "public"}, TypeError, 'bounds must be "private"'),
+    ({"bounds": None, "x_norm": None}, TypeError, 'bounds must be "private"'),
+    ({"missing": "drop"}, ValueError, "leave out x_norm"),
     ({"x_norm": -1}, ValueError, "x_norm"),
     ({"x_norm": "wide"}, ValueError, "x_norm"),
     ({"y_bound": 0}, ValueError, "y_bound"),

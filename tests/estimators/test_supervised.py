@@ -256,7 +256,8 @@ def test_tags(face: Any) -> None:
     assert (tags.classifier_tags is not None) == (face is test_logistic)
     assert tags.classifier_tags is None or tags.classifier_tags.multi_class
     assert tags.target_tags.required
-    assert not tags.input_tags.sparse
+    assert tags.input_tags.sparse
+    assert not described.input_tags.sparse
     assert not tags.no_validation
     assert not described.target_tags.required
     assert not face.with_schema().__sklearn_tags__().non_deterministic

@@ -264,6 +264,27 @@ def test_a_refused_charge_leaves_the_key_free(ledger: Ledger) -> None:
     view.charge(TENTH, "x")
 
 
+def test_it_says_how_many_charges_it_can_pay(ledger: Ledger) -> None:
+    for cost in (Cost(mu="0.05"), Cost(epsilon="0.17")):
+        assert ledger.payable([cost] * 50) == MemoryLedger(1, 1e-6).payable([cost] * 50)
+    ledger.partition("region", ["north", "south"])
+    north, south = ledger.part("region", "north"), ledger.part("region", "south")
+    north.charge(Cost(epsilon="0.5"), "x")
+    tenths = [Cost(epsilon="0.1")] * 20
+    assert (ledger.payable(tenths), north.payable(tenths), south.payable(tenths)) == (5, 5, 10)
+    work = ledger.reserve(Cost(epsilon="0.25"), "long work")
+    assert work.payable(tenths) == 2
+    assert (ledger.once("k").payable(tenths[:1]), ledger.once("k").payable([])) == (1, 0)
+    with pytest.raises(KeyConflictError, match="one release"):
+        ledger.once("k").payable(tenths)
+    assert ledger.once("k").payable([Cost(epsilon=1)]) == 0
+    for _ in range(2):
+        work.charge(tenths[0], "a step")
+    assert work.payable(tenths) == 0
+    assert ledger.spent == Cost(epsilon="0.75")
+    assert ledger.verify().spent == ledger.spent
+
+
 def test_of_disjoint_parts_the_largest_counts(ledger: Ledger) -> None:
     ledger.partition("region", ["north", "south"])
     ledger.partition("region", ["north", "south"])

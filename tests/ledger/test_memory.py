@@ -123,6 +123,32 @@ def test_a_refused_first_charge_fixes_nothing() -> None:
     ledger.charge(Cost(epsilon=1, delta=1e-6), "everything")
 
 
+@pytest.mark.parametrize("cost", [Cost(epsilon="0.17"), Cost(mu="0.05"), Cost(mu="0.07", epsilon="0.1")])
+def test_it_says_how_many_charges_it_can_pay(cost: Cost) -> None:
+    """As many as it then takes, not what their sum at once would let one hope for."""
+    ledger = MemoryLedger(1, 1e-6)
+    number = ledger.payable([cost] * 1000)
+    assert 0 < number < 1000
+    assert ledger.payable([cost] * number) == number
+    assert ledger.spent == Cost()
+    for _ in range(number):
+        ledger.charge(cost, "one of many")
+    assert ledger.payable([cost]) == 0
+    assert ledger.payable([]) == 0
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(cost, "one too many")
+
+
+def test_a_run_says_how_many_charges_it_can_pay() -> None:
+    run = RunLedger(Budget(1, 1e-6), Cost(epsilon="0.5"))
+    assert run.payable([Cost(epsilon="0.2")] * 5) == 2
+    parts = RunLedger(Budget(1), parts=(Budget("0.8"), Budget("0.2")))
+    assert parts.payable([Cost(epsilon="0.2")] * 3) == 2
+    assert parts.payable([Cost(epsilon="0.3")] * 3) == 1
+    run.close()
+    assert run.payable([Cost(epsilon="0.1")]) == 0
+
+
 def test_a_run_says_what_it_affords() -> None:
     run = RunLedger(Budget(1, 1e-6), Cost(mu="0.2", epsilon="0.5"))
     assert run.affords(Cost(mu="0.2", epsilon="0.5"))

@@ -189,6 +189,15 @@ CASES: dict[str, Case] = {
         {"n_components": 1, "method": "gauss", "x_norm": 1},
         ({"center": [0, 0.25]}, {"center": "private"}, {"n_components": 2}, {"x_norm": 2}, {"focus": "components"}),
     ),
+    "Prepare": Case(
+        fit(snugdp.Prepare),
+        {},
+        ({"missing": "indicator"}, {"schema": Schema({"a": Number(0), "b": Number()})}),
+    ),
+    "StandardScaler": Case(fit(snugdp.StandardScaler), {}, ({"schema": Schema({"a": Number(0), "b": Number()})},)),
+    "OneHotEncoder": Case(
+        fit(snugdp.OneHotEncoder), {}, ({"categories": [["0", "1"], None]}, {"categories": [None, ["0", "1"]]})
+    ),
     "PATEClassifier": Case(
         fit(PATEClassifier),
         {"teacher": GaussianNB(), "n_teachers": 3, "classes": [0, 1], "queries": QUERIES, "test": "none"},

@@ -35,6 +35,8 @@ TOPICS = (
     "quantiles",
     "sums",
     "keys",
+    "looks",
+    "gaps",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

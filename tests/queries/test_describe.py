@@ -17,6 +17,7 @@ from snugdp import Boolean, Budget, Category, Describe, MemoryLedger, Number, Sc
 from snugdp.queries.describe import STATISTICS
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.balance import NoisyEntries, balanced
+from snugdp.tables.schema.kinds import Undeclared
 from snugdp.tables.sources import DuckDB
 
 SCHEMA = Schema(
@@ -263,3 +264,10 @@ def test_a_database_is_a_table(tmp_path: Path) -> None:
         connection.execute("create table people as select * from held")
     found = released(DuckDB(str(tmp_path / "people.db"), "select * from people"))
     assert found.columns.to_dict() == released().columns.to_dict()
+
+
+def test_what_a_column_holds_must_be_declared() -> None:
+    schema = Schema({"age": Number(0, 120), "city": Undeclared()})
+    with pytest.raises(ValueError, match='what "city" holds'):
+        Describe(schema=schema, epsilon=1)
+    assert Describe(schema=schema, columns=["age"], epsilon=1).described.columns.keys() == {"age"}

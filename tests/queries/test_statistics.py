@@ -203,7 +203,7 @@ def test_no_rows_one_row_and_missing_rows_have_ordinary_answers(rows: list[Any],
             ValueError,
             "lower bound must be less",
         ),
-        (lambda given: S.mean(TABLE, column="age", **given), ValueError, "bounds are required"),
+        (lambda given: S.mean(TABLE, column="age", bounds="public", **given), ValueError, "bounds must be a pair"),
         (lambda given: S.mean(TABLE, bounds=(0, 1), **given), TypeError, "cannot read a column"),
         (lambda given: S.mean(TABLE, column=3, bounds=(0, 1), **given), TypeError, "name of a column"),
         (lambda given: S.mean([1], bounds=(0, 1), clip="never", **given), ValueError, "clip must be"),
@@ -211,7 +211,7 @@ def test_no_rows_one_row_and_missing_rows_have_ordinary_answers(rows: list[Any],
         (lambda given: S.mean([1], bounds=(0, 1), rows=2.5, **given), ValueError, "rows must be"),
         (lambda given: S.covariance(TABLE, bounds=((0, 1), (0, 1)), **given), TypeError, "pair of columns"),
         (lambda given: S.covariance(([1], [1, 2]), bounds=((0, 1), (0, 1)), **given), ValueError, "same number"),
-        (lambda given: S.covariance(TABLE, columns=("age", "pay"), **given), ValueError, "bounds are required"),
+        (lambda given: S.covariance(TABLE, columns=("age", "pay"), bounds=3, **given), ValueError, "of both columns"),
         (
             lambda given: S.covariance(TABLE, columns=("age", "age"), bounds=((0, 1), (0, 1)), **given),
             ValueError,
@@ -224,7 +224,7 @@ def test_no_rows_one_row_and_missing_rows_have_ordinary_answers(rows: list[Any],
             "pair of",
         ),
         (lambda given: S.histogram([1], **given), ValueError, "edges, bins and values"),
-        (lambda given: S.histogram([1], bins=3, **given), ValueError, "go together"),
+        (lambda given: S.histogram([1], edges=[1, 2], bounds=(0, 1), **given), ValueError, "bounds go with bins"),
         (lambda given: S.histogram([1], bins=0, bounds=(0, 1), **given), ValueError, "bins must be"),
         (lambda given: S.histogram([1], edges=[1, 1], **given), ValueError, "ascending"),
         (lambda given: S.histogram([1], edges=[1], **given), ValueError, "ascending"),
@@ -282,7 +282,7 @@ def test_loose_bounds_cost_little_and_forecasts_say_so() -> None:
     assert loose < 3 * tight
     assert loose < error(12_000, clip=None) / 10
     notes = {note.code for note in S.Mean(bounds=(0, 120), epsilon=1).plan().forecast.notes}
-    assert notes == {"error-with-rows", "clip-from-rows"}
+    assert notes == {"error-with-rows", "clip-from-rows", "missing-entries"}
     few = S.Mean(bounds=(0, 120), epsilon=1, rows=20).plan().forecast
-    assert {note.code for note in few.notes} == {"clip-needs-rows"}
+    assert {note.code for note in few.notes} == {"clip-needs-rows", "missing-entries"}
     assert few.answer_error is not None

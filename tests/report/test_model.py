@@ -204,8 +204,8 @@ def test_bounds_have_a_line_for_every_column() -> None:
     assert outcome.value is not None
     shown = table_of(outcome.value, None)
     assert [line.name for line in shown.lines] == ["age", EVIL]
-    found = outcome.value["age"]
-    assert shown.lines[0].value == f"{words.number(float(found.lower))} to {words.number(float(found.upper))}"
+    low, high = map(float, outcome.value["age"].bounds)
+    assert shown.lines[0].value == f"{words.number(low)} to {words.number(high)}"
     text = Page(render(outcome, plan=query.plan(), public={"outside": "0.01"})).text
     assert shown.lines[0].value in text
     assert "share of rows that may lie beyond each bound" in text

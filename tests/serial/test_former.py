@@ -69,9 +69,10 @@ def test_a_former_model_is_read(name: str, tmp_path: Path) -> None:
     assert json.loads(text)["version"] == 2
     assert same(again.outcome_, model.outcome_)
     assert {**as_dict(again), "time": ""} == {**json.loads(text), "time": ""}
+    shown = vars(model) if name != "linear" else model._every_level()  # before levels were compared with a reference
     for attribute in ("coef_", "intercept_", "components_", "mean_"):
-        if hasattr(model, attribute):
-            assert np.array_equal(getattr(model, attribute), decode(whole["released"][attribute[:-1]]))
+        if attribute in shown:
+            assert np.allclose(shown[attribute], decode(whole["released"][attribute[:-1]]), rtol=1e-12, atol=0)
     if model.released_ and getattr(model, "schema", None) is None:
         ask = "transform" if hasattr(model, "transform") else "predict"
         assert np.array_equal(getattr(model, ask)(NEW), getattr(again, ask)(NEW))

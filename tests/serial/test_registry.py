@@ -14,6 +14,7 @@ import pytest
 
 import snugdp
 from snugdp.cli.models import Model
+from snugdp.estimators.base import told
 from snugdp.estimators.registry import BY_ID, BY_NAME, ESTIMATORS, LEFT_OUT, entry_of
 from snugdp.report.story import of_estimator
 from snugdp.serial.codec import StoredOutcome, dumps
@@ -29,7 +30,8 @@ ROOMS = ("mechanisms", "queries", "pate", "certify", "estimators")
 def fields_of(own: str) -> list[str]:
     """The fields of a type, the members of an enum, or the parameters of an estimator that a file holds."""
     if own in BY_ID:
-        return [name for name in BY_ID[own].load()().get_params(deep=False) if name not in LEFT_OUT]
+        given = BY_ID[own].load()().get_params(deep=False).items()
+        return [name for name, value in given if name not in LEFT_OUT and told(name, value)]
     kind = resolve(own)
     return list(kind.__members__) if issubclass(kind, Enum) else [field.name for field in dataclasses.fields(kind)]
 

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import TypeAlias
+from typing import Required, TypeAlias, TypedDict, Unpack
 
 from flint import arb, fmpz_poly
 
 from snugdp.accounting import gaussian
 from snugdp.numerics import balls, roots
 
+_ZERO = Fraction(0)
 MOST_COMBINATIONS = 4096
 _COARSE = 512  # combinations that are kept where there are more
 MAX_LEVELS = 2048  # levels that are looked at: beyond it neighbouring ones are put together, at the larger loss
@@ -93,15 +94,17 @@ class _Cost:
         return (_sum(combinations, epsilon - self.pure) + down * _sum(combinations, epsilon + self.pure)) / (1 + down)
 
 
-def delta(
-    *,
-    mu_squared: Fraction,
-    pure: Fraction = Fraction(0),
-    failure: Fraction = Fraction(0),
-    variation: Fraction = Fraction(0),
-    atoms: tuple[Atom, ...],
-    epsilon: Fraction,
-) -> float:
+class CostParts(TypedDict, total=False):
+    """The parts of a composed cost, as keyword arguments; what is left out is 0."""
+
+    mu_squared: Required[Fraction]
+    pure: Fraction
+    failure: Fraction
+    variation: Fraction
+    atoms: Required[tuple[Atom, ...]]
+
+
+def delta(*, epsilon: Fraction, **parts: Unpack[CostParts]) -> float:
     """The delta that the composed cost gives at ``epsilon``, any real number; rounded up, at most 1.
 
     Guarantee: a composition of this cost is (epsilon, delta)-DP in both directions
@@ -112,39 +115,22 @@ def delta(
     >>> round(delta(**cost, epsilon=Fraction(2)), 9)
     0.000245107
     """
-    cost = _composed(mu_squared, pure, failure, variation, atoms)
-    return min(1.0, balls.above(lambda: balls.ball(failure) + cost.leak(epsilon)))
+    cost = _composed(**parts)
+    return min(1.0, balls.above(lambda: balls.ball(cost.failure) + cost.leak(epsilon)))
 
 
-def at_most(
-    *,
-    mu_squared: Fraction,
-    pure: Fraction = Fraction(0),
-    failure: Fraction = Fraction(0),
-    variation: Fraction = Fraction(0),
-    atoms: tuple[Atom, ...],
-    epsilon: Fraction,
-    delta: Fraction,
-) -> bool:
+def at_most(*, epsilon: Fraction, delta: Fraction, **parts: Unpack[CostParts]) -> bool:
     """Whether the composed cost is proved to give at most ``delta`` at ``epsilon``: decided in balls, not in floats.
 
     >>> none, one = Fraction(0), Fraction(1)
     >>> at_most(mu_squared=none, pure=one, failure=none, variation=none, atoms=(), epsilon=one, delta=none)
     True
     """
-    cost = _composed(mu_squared, pure, failure, variation, atoms)
-    return delta >= failure and balls.at_most(lambda: cost.leak(epsilon), delta - failure)
+    cost = _composed(**parts)
+    return delta >= cost.failure and balls.at_most(lambda: cost.leak(epsilon), delta - cost.failure)
 
 
-def epsilon(
-    *,
-    mu_squared: Fraction,
-    pure: Fraction,
-    failure: Fraction,
-    variation: Fraction,
-    atoms: tuple[Atom, ...],
-    delta: Fraction,
-) -> float:
+def epsilon(*, delta: Fraction, **parts: Unpack[CostParts]) -> float:
     """The smallest epsilon >= 0 at which the composed cost gives at most ``delta``; rounded up.
 
     Guarantee: a composition of this cost is (epsilon, delta)-DP with the float returned, read in binary or as
@@ -155,9 +141,9 @@ def epsilon(
     >>> round(epsilon(**cost, delta=Fraction(1, 10**6)), 4)
     2.7026
     """
-    cost = _composed(mu_squared, pure, failure, variation, atoms)
+    cost = _composed(**parts)
     gaussian.probability(delta, "delta")
-    goal = delta - failure
+    goal = delta - cost.failure
     if goal < 0:
         return math.inf
     if balls.at_most(lambda: cost.leak(Fraction(0)), goal):
@@ -252,7 +238,12 @@ def _common(one: Levels, other: Levels) -> Fraction:
 
 @lru_cache(maxsize=8)  # a curve of one cost is looked at in many places; some have megabytes of combinations
 def _composed(
-    mu_squared: Fraction, pure: Fraction, failure: Fraction, variation: Fraction, atoms: tuple[Atom, ...]
+    *,
+    mu_squared: Fraction,
+    pure: Fraction = _ZERO,
+    failure: Fraction = _ZERO,
+    variation: Fraction = _ZERO,
+    atoms: tuple[Atom, ...],
 ) -> _Cost:
     parts = {"mu_squared": mu_squared, "pure": pure, "failure": failure, "variation": variation}
     for name, value in parts.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -33,6 +33,26 @@ class Model(StrEnum):
     PCA = "pca"
 
 
+class Gaps(StrEnum):
+    """What a missing cell does."""
+
+    CENTRE = "centre"
+    DROP = "drop"
+    INDICATOR = "indicator"
+
+
+class TableSchema(NamedTuple):
+    """What is public about the columns of a table, and why the others are left out."""
+
+    schema: Schema
+    left_out: Mapping[str, str]
+
+
+_NEEDED = {  # of a target that no schema describes
+    Model.LOGISTIC: "--classes, all labels that the target can have, such as --classes no,yes",
+    Model.POISSON: "--y-max, the largest count that there can be",
+}
+_TRUTHS = ("no", "yes"), ("false", "true"), ("0", "1"), ("n", "y"), ("f", "t")
 _HELP = "What to fit; sparse is logistic if the target is a boolean, otherwise linear."
 Which = Annotated[Model, typer.Argument(help=_HELP, show_default=False)]
 
@@ -44,6 +64,19 @@ class ModelOptions(OptionGroup):
     epsilon: Annotated[float, typer.Option(help="The privacy budget of this fit, such as 1.", show_default=False)]
     delta: Annotated[float, typer.Option(help="The failure probability of this fit.")] = 1e-6
     target: Target = None
+    missing: Annotated[
+        Gaps | None,
+        typer.Option(
+            help="What a missing cell does: it counts as the centre of its column, drops its row, or has an indicator "
+            "of its own beside. By default as the schema says, or centre. Rows without a target are always dropped."
+        ),
+    ] = None
+    classes: Annotated[
+        str | None, typer.Option(help="logistic, sparse: all labels there can be, with commas, such as no,yes; public.")
+    ] = None
+    y_max: Annotated[
+        float | None, typer.Option(help="poisson: the largest count there can be, if no schema says it; public.")
+    ] = None
     method: Annotated[str, typer.Option(help="How to fit; the documentation of each model lists its methods.")] = "auto"
     param: Annotated[
         list[str] | None, typer.Option(help="A parameter of the method, such as ridge=10; repeat for more.")
@@ -55,45 +88,94 @@ class ModelOptions(OptionGroup):
     ] = None
     neighbours: Relation = "add_remove"
 
-    def estimator(self, model: Model, file: Path, rows: int | None) -> Any:
-        """The estimator, not fitted, of the schema in this file; what is wrong with the options is said here."""
-        from snugdp.tables.schema.schema import Boolean
+    def described(self, model: Model, file: object) -> TableSchema:
+        """The schema in this file, or that of this table, whose bounds are then found in private."""
+        self._check(model)
+        schema, left_out = described(file, self.target, needed=model is not Model.PCA)
+        if self.missing is not None:
+            schema = replace(schema, missing=self.missing.value)
+        return TableSchema(self._with_target(model, schema), left_out)
 
-        params = (*(self.param or ()), *(self.propose or ()))
-        self._check(model, params)
-        schema = schema_of(file, self.target, needed=model is not Model.PCA)
+    def estimator(self, model: Model, schema: Schema, rows: int | None) -> Any:
+        """The estimator, not fitted. What is wrong with the options is said here."""
         given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
         given |= {"method": self.method, "rows": rows, "schema": schema}
         known = [entry for entry in ESTIMATORS if entry.command == model.value]
         if model is Model.PCA:
             return known[0].load()(value_of(self.components or "auto", {}), **given)
         wrong = "a parameter is written NAME=VALUE, such as --param ridge=10"
-        given["proposals"] = {name: value_of(text) for name, text in pairs_of(params, wrong).items()} or None
+        given["proposals"] = {name: value_of(text) for name, text in pairs_of(self._params, wrong).items()} or None
         if model is Model.SPARSE:  # linear and logistic
-            truth = isinstance(schema.columns[str(schema.target)], Boolean)
-            columns = self.features or min(10, len(schema.features) - schema.intercept)
-            return known[truth].load()(columns, **given)
+            columns = len(schema.features) - schema.intercept if schema.complete else len(schema.columns) - 1
+            return known[_is_truth(schema)].load()(self.features or min(10, columns), **given)
         return known[0].load()(**given)
 
-    def _check(self, model: Model, params: Sequence[str]) -> None:
+    @property
+    def _params(self) -> tuple[str, ...]:
+        return (*(self.param or ()), *(self.propose or ()))
+
+    def _with_target(self, model: Model, schema: Schema) -> Schema:
+        """The schema with a target that lists the classes, or that has the largest count."""
+        from snugdp.tables.schema.kinds import Boolean, Category, Number
+
+        if self.y_max is not None:
+            return replace(schema, columns={**schema.columns, str(schema.target): Number(0, self.y_max)})
+        if self.classes is None:
+            if model in _NEEDED and schema.columns[str(schema.target)].is_open:
+                raise ValueError(f"give {_NEEDED[model]}: that must be known without the data")
+            return schema
+        labels = [text.strip() for text in self.classes.split(",")]
+        truth = tuple(sorted(label.lower() for label in labels)) in _TRUTHS
+        if model is Model.SPARSE and not truth:
+            raise ValueError("a sparse model tells two classes apart that are no and yes: --classes no,yes")
+        listed = Category([value_of(label, {}) for label in labels])
+        kind = Boolean() if truth and (model is Model.SPARSE or _is_truth(schema)) else listed
+        return replace(schema, columns={**schema.columns, str(schema.target): kind})
+
+    def _check(self, model: Model) -> None:
+        if self.classes is not None and model not in (Model.LOGISTIC, Model.SPARSE):
+            raise ValueError("--classes is for logistic and sparse models: leave it out")
+        if self.y_max is not None and model is not Model.POISSON:
+            raise ValueError("--y-max is for poisson models: leave it out")
         if self.features is not None and model is not Model.SPARSE:
             raise ValueError("--features is for sparse models: leave it out")
         if self.components is not None and model is not Model.PCA:
             raise ValueError("--components is for pca: leave it out")
-        if params and model is Model.PCA:
+        if self._params and model is Model.PCA:
             raise ValueError("pca has no parameters: leave out --param")
 
 
-def schema_of(file: Path, target: str | None, *, needed: bool = True) -> Schema:
-    """The schema in a file, with this target or its own; whether it needs one."""
+def _is_truth(schema: Schema) -> bool:
+    from snugdp.tables.schema.kinds import Boolean
+
+    return isinstance(schema.columns[str(schema.target)], Boolean)
+
+
+def schema_of(file: object, target: str | None, *, needed: bool = True) -> Schema:
+    """The schema in a file, with this target or its own. ``needed``: whether it needs one."""
     from snugdp.tables.schema.schema import Schema
 
-    schema = Schema.from_toml(file)
+    schema = Schema.from_toml(Path(str(file)))
     if target is not None:
         return replace(schema, target=target)
     if needed and schema.target is None:
         raise ValueError(f"{file} has no target: give --target, the column to predict")
     return schema
+
+
+def described(file: object, target: str | None, *, needed: bool = True) -> TableSchema:
+    """As ``schema_of``; what is no TOML file is a table, and its columns are told by their declared types and names."""
+    from snugdp.tables.schema.infer import inferred
+    from snugdp.tables.sources import open_source
+
+    if str(file).endswith(".toml"):
+        return TableSchema(schema_of(file, target, needed=needed), {})
+    if needed and target is None:
+        raise ValueError("give --target, the column to predict, or a schema that names one")
+    schema, left_out = inferred(open_source(file).types, target)
+    for name, why in left_out.items():
+        typer.echo(f'Column "{name}" is left out: {why}', err=True)
+    return TableSchema(schema, left_out)
 
 
 def in_range(epsilon: float | str, delta: float | str | None = None) -> None:

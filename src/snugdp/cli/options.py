@@ -16,6 +16,12 @@ Data = Annotated[
     str, typer.Argument(help="A Parquet, CSV or Arrow file, a folder of them, or a pattern.", show_default=False)
 ]
 SchemaFile = Annotated[Path, typer.Argument(help="The schema, a TOML file.", show_default=False)]
+OptionalSchema = Annotated[
+    Path | None, typer.Argument(help="The schema, a TOML file; without one, bounds are found in private.")
+]
+Described = Annotated[
+    str, typer.Argument(help="The schema, a TOML file; or the table, whose bounds are then found.", show_default=False)
+]
 ModelIn = Annotated[Path, typer.Argument(help="A model file, as written by fit -o.", show_default=False)]
 ModelOut = Annotated[Path | None, typer.Option("--output", "-o", help="Save the model to this JSON file.")]
 Target = Annotated[str | None, typer.Option(help="The column to predict, if it is not the target of the schema.")]

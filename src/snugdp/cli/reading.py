@@ -12,8 +12,8 @@ import polars as pl
 
 from snugdp.cli.models import value_of
 from snugdp.secrecy.silence import attempt
-from snugdp.tables.cells import numbers, numeric, truths
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Number, type_name
+from snugdp.tables.cells import dates, numbers, numeric, truths
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, type_name
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import Batch, FileSource, Source, TableError, open_source
 from snugdp.tables.sources.base import guarded, step
@@ -66,7 +66,7 @@ def of_numbers(file: object, columns: Sequence[str]) -> Source:
 def frame(source: Source, kinds: Mapping[str, Column]) -> pl.DataFrame:
     """The columns of all rows, booleans as 0 and 1. Private if the table is."""
     table = gathered(source, tuple(kinds))
-    readers = {Number: numbers, Boolean: truths}
+    readers = {Number: numbers, Boolean: truths, Date: dates}
     read = {name: readers[type(kind)] for name, kind in kinds.items() if type(kind) in readers}
     return table.with_columns(pl.Series(name, reader(table[name])) for name, reader in read.items())
 
@@ -148,3 +148,35 @@ def _ordered(part: Any, columns: tuple[str, ...]) -> Iterator[Batch]:
     frames: Any = query.collect_batches(chunk_size=step(len(columns)), maintain_order=True, lazy=True)
     batches = (Batch(nw.from_native(frame, eager_only=True)) for frame in frames)
     return guarded(batches, part._explain)
+
+
+def declared(schema: Path | None, column: str) -> Column | None:
+    """What a schema file says of a column; nothing without one."""
+    if schema is None:
+        return None
+    columns = Schema.from_toml(schema).columns
+    if column not in columns:
+        raise ValueError(f'{schema} has no column "{column}"; it has {", ".join(columns)}')
+    return columns[column]
+
+
+def bounds(schema: Path | None, column: str, lower: str | None, upper: str | None) -> tuple[Any, Any]:
+    """The bounds of a column of numbers, as given or as the schema has them; None for an end that neither has."""
+    kind = declared(schema, column)
+    if kind is not None and not isinstance(kind, Number):
+        raise TypeError(f'the schema says that column "{column}" is not a number: ask for its mode or a vote')
+    low = lower if lower is not None or kind is None else kind.lower
+    high = upper if upper is not None or kind is None else kind.upper
+    return low, high
+
+
+def bounds_text(ends: tuple[Any, Any]) -> str:
+    """Public bounds in words.
+
+    >>> bounds_text((0, "1e6")), bounds_text((0, None)), bounds_text((None, None))
+    ('0 to 1,000,000', 'from 0 on', 'none given')
+    """
+    low, high = (None if end is None else f"{float(end):,.10g}" for end in ends)
+    if low is None:
+        return "none given" if high is None else f"up to {high}"
+    return f"from {low} on" if high is None else f"{low} to {high}"

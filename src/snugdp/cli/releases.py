@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,9 +27,24 @@ _READ = ("data", "schema", "validation", "queries", "votes", "proxy")  # argumen
 _TABLES = ("data", "validation", "queries")
 _NO_LEDGER = "No ledger: this release is not counted against any budget. Keeping track of the total is up to you."
 _REFUSED = (
-    "Refused: the private test did not pass. The budget is spent, and the reason is private. More rows, a larger "
-    "epsilon or delta, tighter bounds or another proposal may help: compare plans, which are free."
+    "Refused: the private test did not pass, or there were too few rows for what was not given, such as bounds. The "
+    "budget is spent, and the reason is private. More rows, a larger epsilon or delta, tighter bounds or another "
+    "proposal may help: compare plans, which are free."
 )
+_NOTHING_FOUND = (
+    "Refused: the target was not found, or there was nothing to learn from. The budget is spent. Too few rows lie "
+    "within one doubling for noise of this size, as the plan says. Declare the bounds of the target in a schema "
+    "('snugdp schema init' writes one), ask for a larger epsilon, or leave out columns."
+)
+
+
+def _refusal(plan: Plan) -> str:
+    """What a refusal means, by the plan: without a test in it, only what was to be found can be the reason."""
+    from snugdp.propose.plan import StepKind
+
+    looks = any(note.code == "rows-to-find" for note in plan.forecast.notes)
+    tests = any(step.kind in (StepKind.TEST, StepKind.RUNS) for step in plan.steps)
+    return _NOTHING_FOUND if looks and not tests else _REFUSED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,14 +103,17 @@ class ReleaseOptions(OptionGroup):
         self._write(outcome, plan, told)
         if self.as_json:
             files = {name: str(file) for name, file in {**told.files, "report": self.report}.items() if file}
-            typer.echo(json.dumps({**told.shown, **self._paid(outcome, plan), "files": files}, allow_nan=False))
+            shown = {**told.shown, **_found_as_json(outcome), **self._paid(outcome, plan), "files": files}
+            typer.echo(json.dumps(shown, allow_nan=False))
         else:
-            if told.table is not None:
+            if told.tables:
                 from rich.console import Console
 
-                Console().print(told.table)
+                Console().print(*told.tables)
             if not outcome.refused and told.words is not None:
                 typer.echo(told.words, err=told.aside)
+            for line in _found_lines(outcome):
+                typer.echo(line, err=told.aside)
             if self.book is not None:
                 receipt: Any = getattr(outcome, "receipt", None)
                 typer.echo(
@@ -104,7 +123,7 @@ class ReleaseOptions(OptionGroup):
                 if made is not None:
                     typer.echo(f"Wrote {made}", err=told.aside)
         if outcome.refused:
-            fail(_REFUSED, REFUSED)
+            fail(_refusal(plan), REFUSED)
 
     def _write(self, outcome: Outcome[Any], plan: Plan, told: ReleaseResult) -> None:
         model, file = told.model, told.files.get("model")
@@ -149,9 +168,33 @@ class ReleaseOptions(OptionGroup):
         return {"address": book.address, "left": models.as_amounts(book.remaining)}
 
 
+def _found(outcome: Outcome[Any]) -> dict[str, Any]:
+    """Bounds that were found for a release, by column; without a name for the only one."""
+    from snugdp.tables.found import FoundNumber
+
+    certificate: Any = outcome.certificate
+    if isinstance(certificate, FoundNumber):
+        return {"": certificate}
+    several = isinstance(certificate, dict) and all(isinstance(one, FoundNumber) for one in certificate.values())
+    return dict(certificate) if several else {}
+
+
+def _found_as_json(outcome: Outcome[Any]) -> dict[str, Any]:
+    found = {name: dataclasses.asdict(one) for name, one in _found(outcome).items()}
+    return {"found": found.get("", found)} if found else {}
+
+
+def _found_lines(outcome: Outcome[Any]) -> list[str]:
+    return [
+        f"Found in private{f' of {name}' if name else ''}: from {one.lower:,.6g} to {one.upper:,.6g}, around "
+        f"{one.centre:,.6g}, with a spread of {one.scale:,.3g} ({one.flag})"
+        for name, one in _found(outcome).items()
+    ]
+
+
 @dataclass(frozen=True)
 class ReleaseResult:
-    """What a command tells. ``words``, after ``table``: for people; ``shown``: for machines; ``files``: by content.
+    """What a command tells. ``words``, after ``tables``: for people; ``shown``: for machines; ``files``: by content.
 
     ``model``: an estimator, saved to the file "model" and shown by the report instead of the outcome. ``title``,
     ``public`` and ``rows``: of the report.
@@ -165,7 +208,7 @@ class ReleaseResult:
     public: Mapping[str, Any] | None = None
     rows: int | None = None
     aside: bool = False
-    table: Any = None
+    tables: Sequence[Any] = ()
 
 
 def releasing(command: Callable[..., None]) -> Callable[..., None]:

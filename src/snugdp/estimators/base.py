@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -12,16 +12,32 @@ import numpy as np
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Receipt
+from snugdp.estimators.coefficients import deviations, shown
 from snugdp.mechanisms.linear.base import Method
 from snugdp.noise import Noise, Simulation
 from snugdp.numerics.printed import printed_up
 from snugdp.numerics.rationals import written_up
-from snugdp.propose.forecast import ErrorOf, FitForecast
+from snugdp.propose.forecast import ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan
 from snugdp.propose.theorem import Theorem
+from snugdp.tables.layouts.arrays import NumberLayout, WrappedLayout
+from snugdp.tables.layouts.standardised import StandardisedLayout
+from snugdp.tables.schema.missing import policy_of
 from snugdp.tables.schema.schema import Layout
 
+LATER: Mapping[str, Any] = {"bounds": "private", "missing": None}
+"""Parameters that came later, with their defaults: while they have them, nothing is written of them."""
 _TYPICAL = (1_000, 10_000, 100_000, 1_000_000)
+_GAPS = {  # the notes about missing cells: of all columns, or of some
+    "centre": ("missing-centre", "missing-centre-in"),
+    "drop": ("missing-drop", "missing-drop-in"),
+    "indicator": ("missing-indicator", "missing-indicator-in"),
+}
+_GAPS_FOUND = {  # the same where centres are found
+    **_GAPS,
+    "centre": ("missing-found", "missing-found-in"),
+    "indicator": ("missing-found-indicator", "missing-found-indicator-in"),
+}
 
 
 class NotReleased(RuntimeError):  # noqa: N818  it is an outcome, not a mistake
@@ -100,8 +116,15 @@ class AbsentLedger:
         return "<ledger of another process>"
 
 
-def refused(name: str, without_test: str = "adassp") -> NoReturn:
-    """The error of a refused estimator when it is asked for predictions."""
+def refused(name: str, without_test: str = "adassp", *, looked: bool = False) -> NoReturn:
+    """The error of a refused estimator when it is asked for predictions. ``looked``: its bounds were to be found."""
+    if looked:
+        raise NotReleased(
+            f"the fit of this {name} was refused: there may have been too few rows to find the bounds of its target in "
+            "private, or its test, if its method has one, could not show that these data permit the proposal. The "
+            "budget is spent, and why is private. Try more rows (plan() says how many find a column), a larger "
+            "epsilon or delta, fewer columns, or bounds of the target that are known without the data"
+        )
     raise NotReleased(
         f"the fit of this {name} was refused: its test could not show that these data permit the proposal. The budget "
         "is spent, and why is private. Try more rows, a larger epsilon or delta, tighter bounds, other proposals (look "
@@ -121,9 +144,9 @@ class Forecaster:
 def fit_forecast(method: Method, layout: Layout, rows: int, epsilon: float | None = None) -> FitForecast:
     """What to expect of so many rows in the user's units."""
     accuracy = method.forecast(as_long_rows(rows, layout))
-    names = layout.coefficients(np.zeros(len(layout.features))).names
+    names = shown(layout, np.zeros(len(layout.features))).names
     finite = np.isfinite(accuracy.noise)
-    values = in_users_units(layout, accuracy.noise) if finite else [math.inf] * len(names)
+    values = deviations(layout, accuracy.noise) if finite else [math.inf] * len(names)
     noise = {name: float(value) for name, value in zip(names, values, strict=True)}
     return FitForecast(rows, float(np.sqrt(accuracy.excess)) * layout.target_units[1], noise, epsilon)
 
@@ -131,7 +154,32 @@ def fit_forecast(method: Method, layout: Layout, rows: int, epsilon: float | Non
 def with_fits(plan: Plan, method: Method, layout: Layout, rows: int | None, error_of: ErrorOf) -> Plan:
     """The plan with what to expect in the user's units, for a guess of the number of rows or for several."""
     fits = tuple(fit_forecast(method, layout, count) for count in (_TYPICAL if rows is None else (rows,)))
-    return replace(plan, forecast=replace(plan.forecast, fits=fits, error_of=error_of))
+    whole = replace(plan, forecast=replace(plan.forecast, fits=fits, error_of=error_of))
+    return whole.with_notes(*missing_notes(layout))
+
+
+def missing_notes(layout: Layout) -> tuple[Note, ...]:
+    """What is done with missing cells.
+
+    >>> from snugdp import Number, Schema
+    >>> schema = Schema({"a": Number(0, 1), "b": Number(0, 1), "y": Number(0, 1)}, target="y", missing={"a": "drop"})
+    >>> [note.code for note in missing_notes(schema)]
+    ['missing-target', 'missing-drop-in', 'missing-centre-in']
+    """
+    notes = () if layout.target is None else (Note("missing-target"),)
+    inner: Any = layout
+    while isinstance(inner, WrappedLayout):
+        inner = inner.layout
+    if isinstance(inner, NumberLayout):
+        return (*notes, Note("missing-zero"))
+    said = _GAPS_FOUND if isinstance(inner, StandardisedLayout) else _GAPS
+    columns: dict[str, list[str]] = {}
+    for name in inner.columns:
+        if name != inner.target:
+            columns.setdefault(policy_of(inner.missing, name), []).append(name)
+    if len(columns) == 1:
+        return (*notes, *(Note(said[policy][0]) for policy in columns))
+    return (*notes, *(Note(said[policy][1], {"columns": ", ".join(names)}) for policy, names in columns.items()))
 
 
 def as_long_rows(rows: int, layout: Layout) -> int:
@@ -141,6 +189,6 @@ def as_long_rows(rows: int, layout: Layout) -> int:
     return max(1, round(rows * share))
 
 
-def in_users_units(layout: Layout, noise: float) -> Any:
-    """The deviation of every coefficient, from that of a scaled one."""
-    return np.abs(layout.coefficients(np.full(len(layout.features), noise)).values)
+def told(name: str, value: Any) -> bool:
+    """Whether files and keys tell of a parameter: not of one that came later while it has its default."""
+    return name not in LATER or not (value is None or isinstance(value, str)) or value != LATER[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Sequence
 from typing import Any
 
 from snugdp.core.guarantee import Cost
@@ -65,6 +66,10 @@ class DeferredLedger:
     def affords(self, cost: Cost) -> bool:
         """As ``Ledger.affords``."""
         return bool(self._account().affords(cost))
+
+    def payable(self, costs: Sequence[Cost]) -> int:
+        """As ``Ledger.payable``."""
+        return int(self._account().payable(costs))
 
     def __repr__(self) -> str:
         return f"<ledger at {self._address}>"

@@ -32,7 +32,8 @@ class GeneralisedModel(LinearModel):
 
     def _labels(self, loss: Logistic | SoftHinge, *, together: bool) -> ClassTarget:
         bound = 1 if self.schema is None else None
-        given = LabelBounds(self.schema, bound, self.fit_intercept, self.x_norm, self.classes)
+        norm = 1 if self.schema is None and self._is_open else self.x_norm  # found in private
+        given = LabelBounds(self._declared, bound, self.fit_intercept, norm, self.classes)
         return ClassTarget(loss, given, together)
 
 
@@ -44,8 +45,10 @@ class GLM(GeneralisedModel):
 
     - ``Logistic()``, ``SoftHinge(h)``: labels; give ``classes``.
     - ``TamedPoisson(most, rate)``: counts from 0 to ``most``.
-    - ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``: numbers; give ``y_bound``. c is relative to a target
-      scaled to [-1, 1].
+    - ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``: numbers. c is relative to a target scaled to [-1, 1] by
+      ``y_bound``, or by the bounds that were found.
+
+    Rows without a target, or whose label is none of the classes, are left out.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
@@ -61,7 +64,7 @@ class GLM(GeneralisedModel):
         For labels: all possible labels; public.
     y_bound : Real or (Real, Real), optional
         For numbers: public bounds on the target, as in ``LinearRegression``.
-    method, schema, x_norm, fit_intercept, proposals, validation, selection, rows
+    method, schema, bounds, missing, x_norm, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
     ledger, noise, random_state, progress, neighbours
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
@@ -72,7 +75,7 @@ class GLM(GeneralisedModel):
         For labels: the classes, in ascending order.
     coef_, intercept_
         Coefficients and intercept, as in ``LogisticRegression`` for labels and as in ``LinearRegression`` otherwise.
-    released_, plan_, outcome_, cost_ and all others
+    released_, bounds_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 
     Examples

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from snugdp.numerics.rationals import Real, rational
-from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block, same_length, vector
 from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Category
 from snugdp.tables.schema.schema import Layout, Schema
+from snugdp.tables.sources.sparse import read_matrix
 
 Floats = NDArray[np.float64]
 
@@ -28,8 +28,8 @@ MAX_ENTRY = 1e100  # an infinite entry of a row to predict from
 _MISSING = (
     "x_norm and y_bound are needed: x_norm bounds the Euclidean norm of a row of X, y_bound the target, as b for "
     "[-b, b] or as (low, high). They decide how much noise hides one person, and must not come from the data: "
-    f"the largest row is somebody's. {HOW_TO_GET_BOUNDS}. Or describe the columns of a table by "
-    "schema=snugdp.Schema(...)"
+    f"the largest row is somebody's. {HOW_TO_GET_BOUNDS}. Or leave out both to have bounds found in private, or "
+    "describe the columns of a table by schema=snugdp.Schema(...)"
 )
 NO_TARGET = (
     "This estimator requires y to be passed, but the target y is None. Give y, or a table and a schema that names its "
@@ -139,7 +139,7 @@ def read(X: Any, y: Any, bounds: NormBounds) -> InputTable:
     if y is None:
         raise ValueError(NO_TARGET)
     if frame is None:
-        rows = matrix(X)
+        rows = read_matrix(X)
         layout = bounds.layout(numbered(rows.shape[1]))
         assert isinstance(layout, ArraySchema)
         return InputTable(ArraySource(rows, target_of(y), layout), layout, rows[:0])
@@ -167,11 +167,10 @@ def rows_of(X: Any, layout: Layout) -> Iterator[Floats]:
     if isinstance(layout, Schema):
         if frame is None:
             raise TypeError("give X as a pandas, polars or pyarrow table with the columns of the schema")
-        used = {name: column for name, column in layout.columns.items() if name != layout.target}
-        blocks = replace(layout, columns=used, target=None).blocks(frame)
+        blocks = layout.for_prediction.blocks(frame)
     else:
         names = layout.features[: len(layout.features) - layout.intercept]
-        rows: Any = Block(matrix(X), None) if frame is None else frame
+        rows: Any = Block(read_matrix(X), None) if frame is None else frame
         width = (rows.X if frame is None else frame).shape[1]
         if width != len(names):
             raise ValueError(f"the rows have {width} features, but {len(names)} are expected")

@@ -48,3 +48,12 @@ def labels_of(y: Any, classes: Sequence[Hashable]) -> Integers:
     ([0, 1, -1], [1, 1, 1])
     """
     return Names(classes, "classes").indices(one_column(y, "label"))
+
+
+def as_numbers(indices: Integers) -> NDArray[np.float64]:
+    """The indices as a column of numbers; what is none of the classes is missing.
+
+    >>> as_numbers(np.array([1, -1])).tolist()
+    [1.0, nan]
+    """
+    return np.where(indices < 0, np.nan, indices)

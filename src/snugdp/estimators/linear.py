@@ -21,7 +21,8 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     """Linear regression with differential privacy.
 
     Public bounds are required: give ``x_norm`` and ``y_bound``, or a ``schema`` with bounds for every column of a
-    table. Missing and invalid entries count as 0, or as the middle of their bounds.
+    table. Rows without a target are left out; missing and invalid entries count as 0, or as a schema says
+    (``Schema(..., missing=...)``; by default as the middle of their bounds).
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores
@@ -37,9 +38,15 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
         "auto" (recommended), "objective", "sufficient", "adassp", "posterior", "ops_balanced", "adaops", "output" or
         "descent"; the page on linear regression compares them.
     schema : Schema, optional
-        Public bounds and values of the columns of a table, instead of ``x_norm`` and ``y_bound``.
+        Public bounds and values of the columns of a table, instead of ``x_norm`` and ``y_bound``. What it leaves open
+        is found in private.
+    bounds : FoundBounds or "private", default="private"
+        Where bounds are not given: "private" finds those of every column, its centre and its scale in each fit, for a
+        quarter of the squared mu of the budget. ``bounds=model.bounds_`` uses those of an earlier fit at no cost.
+    missing : {"centre", "drop", "indicator"} or mapping, optional
+        What a missing cell does, for all columns or by name, as in ``Schema``; "centre" by default.
     x_norm : Real, optional
-        Public bound on the Euclidean norm of a row; longer rows are shortened to it.
+        Public bound on the Euclidean norm of a row; longer rows are shortened to it. It goes with ``y_bound``.
     y_bound : Real or (Real, Real), optional
         Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
     fit_intercept : bool, default=True
@@ -72,13 +79,18 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     released_ : bool
         Whether the fit was released. After a refusal the attributes that describe the model are missing.
     coef_ : ndarray of shape (n_features,)
-        Coefficients, in the units of the data.
+        Coefficients, in the units of the data. Levels of a category are compared with its reference level, which has
+        none; see ``coefficients``.
     intercept_ : float
-        The intercept.
+        The intercept: the answer in the reference levels, where all else is 0.
     coef_names_ : tuple of str
-        What each coefficient belongs to.
+        What each coefficient belongs to; ``city=(none)`` is for rows in none of the levels.
+    left_out_ : dict
+        Where columns were taken by their types and names: those that are not used, and why.
     noise_scale_ : ndarray or None
         Standard deviation of the noise in each coefficient, if it is known.
+    bounds_ : FoundBounds
+        What was found in private about the columns, if anything was: released, and good for other fits.
     details_ : dict
         Other released numbers.
     best_proposal_ : dict
@@ -105,6 +117,13 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     >>> model = LinearRegression(epsilon=1, delta=1e-6, method="adassp", x_norm=1.5, y_bound=2).fit(X, y)
     >>> bool(abs(model.predict([[0.5, 0.5]])[0] - 0.5) < 0.5)
     True
+
+    Without any bounds, and then with those that were found:
+
+    >>> model = LinearRegression(epsilon=1, delta=1e-6).fit(X, y)
+    >>> again = LinearRegression(epsilon=1, delta=1e-6, bounds=model.bounds_).fit(X, y)
+    >>> bool(abs(again.predict([[0.5, 0.5]])[0] - 0.5) < 0.2)
+    True
     """
 
     epsilon: Real = 1.0
@@ -113,10 +132,15 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     y_bound: Real | tuple[Real, Real] | None = None
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The target of every row. Rows are read as in the fit: clipped to their bounds, and missing is the middle."""
+        """The target of every row. Rows are read as in the fit; none is left out, and missing is the middle.
+
+        Where the bounds of the target were found in private, so is the range that predictions are clipped to.
+        """
         scaled = self._linear(X)
         middle, half = self._layout.target_units
-        return middle + half * scaled
+        found = getattr(self, "bounds_", None)
+        answers = np.asarray(middle + half * scaled)
+        return answers if found is None or found.answers is None else np.clip(answers, *found.answers)
 
     def _recipes(self) -> Mapping[str, Recipe]:
         return METHODS

@@ -20,8 +20,9 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     """Logistic regression with differential privacy, for two or more classes.
 
     Public knowledge is required: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
-    table and a ``Boolean`` or a ``Category`` as its target. A label that is not one of the classes counts as the first
-    of ``classes_``; missing and invalid entries count as 0, or as the middle of their bounds.
+    table and a ``Boolean`` or a ``Category`` as its target. Rows whose label is missing or not one
+    of the classes are left out; missing and invalid entries count as 0, or as a schema says
+    (``Schema(..., missing=...)``; by default as the middle of their bounds).
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores
@@ -39,7 +40,10 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     multi_class : {"auto", "softmax", "ovr"}
         For more than two classes: one softmax model, or one model per class (one-versus-rest).
     schema : Schema, optional
-        Public bounds and values of the columns of a table, instead of ``classes`` and ``x_norm``.
+        Public bounds and values of the columns of a table, instead of ``classes`` and ``x_norm``. What it leaves open
+        is found in private.
+    bounds, missing
+        As in ``LinearRegression``.
     x_norm : Real, optional
         Public bound on the Euclidean norm of a row; longer rows are shortened to it.
     fit_intercept : bool, default=True
@@ -64,7 +68,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         Coefficients, in the units of the data: one row for two classes, otherwise one for each class.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The intercepts.
-    released_, plan_, outcome_, cost_ and all others
+    released_, bounds_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 
     Examples

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Forecaster, fit_forecast, in_users_units, refused, require_rows, with_fits
+from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_rows, with_fits
+from snugdp.estimators.coefficients import deviations, shown
 from snugdp.estimators.grids import Score, Searched, combinations, options_of
 from snugdp.estimators.inputs import InputTable, NormBounds, rows_of
 from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
+from snugdp.estimators.open_tables import standardised_rows
+from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.targets import Response
-from snugdp.mechanisms.linear.base import Design, Fit, Method
+from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf
 from snugdp.propose.plan import Plan, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.found import FoundBounds
 from snugdp.tables.layouts.arrays import ArraySource
+from snugdp.tables.layouts.standardised import StandardisedLayout
+from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.rows import Rows
-from snugdp.tables.schema.schema import Layout, Schema
+from snugdp.tables.schema.missing import Policies
+from snugdp.tables.schema.schema import Coefficients, Layout, Schema
+
+if TYPE_CHECKING:
+    from snugdp.estimators.open_fit import OpenFit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -42,6 +52,8 @@ class LinearModel(PrivateEstimator):
 
     method: str = "auto"
     schema: Schema | None = None
+    bounds: FoundBounds | str = "private"
+    missing: Policies | None = None
     x_norm: Real | None = None
     fit_intercept: bool = True
     proposals: Mapping[str, Any] | None = None
@@ -50,14 +62,17 @@ class LinearModel(PrivateEstimator):
     rows: int | None = None
 
     _error_of, _without_test = ErrorOf.PREDICTION, "adassp"
+    _named = False  # whether scikit-learn knows the features of an open fit
 
     def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
         """What a fit will do, what it costs and what to expect, in your units. No data are read.
 
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
         """
-        response, bounds = self._checked()
         guess = whole_rows(self.rows if rows is None else rows)
+        if self._is_open:
+            return self._opening().planned(self, n_features).plan(guess)
+        response, bounds = self._checked()
         layout = bounds.layout(self._array_names(n_features))
         method = self._make(response, layout, self._budget())
         return with_fits(method.plan(), method, response.shown(layout), guess, self._error_of)
@@ -65,11 +80,15 @@ class LinearModel(PrivateEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Pay, test, release or refuse.
 
-        X: rows of an array or list, or a pandas, polars or pyarrow table, with y; or, with a schema, a table or the
-        path of one that holds its target. What is public is checked before anything is charged.
+        X: rows of an array, a scipy sparse matrix or a list, or a pandas, polars or pyarrow table, with y; or a table,
+        or the path of one, that holds its target, with a schema or with the name of the target as y. What is public is
+        checked before anything is charged.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
+        warn_of_pipeline()
+        if self._is_open:
+            return self._fit_open(X, y)
         budget, (response, bounds), guess = self._budget(), self._checked(), whole_rows(self.rows)
         recipe_for(self.method, self.proposals, self.rows, self.validation, self._recipes())
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
@@ -89,6 +108,63 @@ class LinearModel(PrivateEstimator):
             outcome: Outcome[Any] = method.fit(Secret(rows), asked)
         return self._keep(outcome, plan, budget, response, table.layout)
 
+    @property
+    def _declared(self) -> Schema | None:
+        """The schema, with what is to be done about missing cells."""
+        if self.missing is None or not isinstance(self.schema, Schema):
+            return self.schema
+        return replace(self.schema, missing=self.missing)
+
+    @property
+    def _found_before(self) -> FoundBounds | None:
+        """The bounds of an earlier fit, with what is to be done about missing cells."""
+        if not isinstance(self.bounds, FoundBounds):
+            return None
+        if self.missing is None:
+            return self.bounds
+        return replace(self.bounds, declared=replace(self.bounds.declared, missing=self.missing))
+
+    @property
+    def _looks(self) -> bool:
+        """Whether bounds are to be found."""
+        return self._is_open and self._found_before is None
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether there are bounds to be found, or bounds that were found before are to be used."""
+        if isinstance(self.bounds, FoundBounds):
+            return True
+        if not isinstance(self.bounds, str) or self.bounds != "private":
+            raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
+        if self.schema is None:
+            return self.x_norm is None
+        return isinstance(self.schema, Schema) and not self.schema.complete
+
+    @staticmethod
+    def _opening() -> type[OpenFit]:
+        """How bounds are found: loaded when they are."""
+        from snugdp.estimators.open_fit import OpenFit
+
+        return OpenFit
+
+    def _fit_open(self, X: Any, y: Any) -> Self:
+        """As ``fit``, with bounds that are found in private."""
+        budget, guess = self._budget(), whole_rows(self.rows)
+        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
+        opened = self._opening().of(self, X, y)
+        require_rows(context.noise, opened.table.is_empty)
+        plan, data = opened.plan(guess), OpenedTable(opened.table.source, progress=self.progress)
+        with one_blas_thread():
+            if not isinstance(data.source, ArraySource):
+                opened.read(data)  # a table that cannot be read is found before the charge
+            self._forget()
+            self._name(opened.table.named, opened.names)
+            self._named = opened.table.named is not None
+            self.left_out_ = dict(opened.table.left_out)
+            asked = context.with_question(lambda: self._question(opened.names, y, **opened.public()))
+            outcome = opened.fit(Secret(data), asked)
+        return self._keep(outcome, plan, budget, opened.response, found=opened.known)
+
     @abstractmethod
     def _recipes(self) -> Mapping[str, Recipe]:
         """The ways to fit, by name."""
@@ -101,7 +177,9 @@ class LinearModel(PrivateEstimator):
         """What is predicted, and the public bounds."""
         self._check_progress()
         response = self._response()
-        return response, response.bounds(self.schema, self.x_norm, self.fit_intercept)
+        if self.missing is not None and self.schema is None:
+            raise ValueError("missing=... needs a schema, or bounds that are found in private: leave out x_norm")
+        return response, response.bounds(self._declared, self.x_norm, self.fit_intercept)
 
     def _as_read(self, response: Response, layout: Layout) -> dict[str, Any]:
         """Public parameters that may be given in several forms, in one of them."""
@@ -112,12 +190,18 @@ class LinearModel(PrivateEstimator):
         """The products of theta with all rows, read as in the fit: clipped to their bounds, missing as the middle."""
         check_is_fitted(self)
         if not self.released_:
-            refused(type(self).__name__, self._without_test)
-        if not isinstance(self._layout, Schema):
+            refused(type(self).__name__, self._without_test, looked=self._looks)
+        if not self._by_name:
             self._check_features(X)
         theta: NDArray[np.float64] = self._fit.theta
         none = np.empty((0, *theta.shape[:-1]))
-        return np.concatenate([none, *(rows @ theta.T for rows in rows_of(X, self._layout))])
+        read = standardised_rows if isinstance(self._layout, StandardisedLayout) else rows_of
+        return np.concatenate([none, *(rows @ theta.T for rows in read(X, self._layout))])
+
+    @property
+    def _by_name(self) -> bool:
+        """Whether rows to predict are looked up by the names of their columns, and may have others too."""
+        return isinstance(self._layout, Schema) or (isinstance(self._layout, StandardisedLayout) and not self._named)
 
     def _make(self, response: Response, layout: Layout, budget: Budget) -> Method:
         recipe, proposals = recipe_for(self.method, self.proposals, self.rows, self.validation, self._recipes())
@@ -142,10 +226,15 @@ class LinearModel(PrivateEstimator):
         if not isinstance(self.validation, tuple | list) or len(self.validation) != 2:
             raise TypeError("validation must be a pair (X, y) of public rows and targets")
         X, y = self.validation
-        rows = np.concatenate([np.empty((0, len(layout.features))), *rows_of(X, layout)])
-        return rows, response.scaled(y, layout)
+        blocks = standardised_rows(X, layout) if isinstance(layout, StandardisedLayout) else rows_of(X, layout)
+        rows = np.concatenate([np.empty((0, len(layout.features))), *blocks])
+        target = response.scaled(y, layout)
+        known = ~np.isnan(target)
+        return (rows[known], target[known]) if len(rows) == len(target) else (rows, target)
 
     def _forecaster(self, n_features: int | None) -> Forecaster:
+        if self._is_open:
+            return self._opening().planned(self, n_features).forecaster()
         response, bounds = self._checked()
         layout = bounds.layout(self._array_names(n_features))
         target = layout.target if self._error_of is ErrorOf.PREDICTION and bounds.schema is not None else None
@@ -155,43 +244,102 @@ class LinearModel(PrivateEstimator):
     def _name_features(self, table: InputTable) -> None:
         self._name(table.named, [name for name in table.layout.columns if name != table.layout.target])
 
-    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, response: Response, layout: Layout) -> Self:
+    def _keep(
+        self,
+        outcome: Outcome[Any],
+        plan: Plan,
+        budget: Budget,
+        response: Response,
+        layout: Layout | None = None,
+        *,
+        found: FoundBounds | None = None,
+    ) -> Self:
+        """``layout``: as it was before the fit; without one, by bounds that were ``found`` before, or in the fit."""
         from snugdp.mechanisms.selection.select import Selected
 
-        self._layout = layout
         self._record(outcome, plan, budget)
         if response.classes is not None:
             self.classes_ = response.classes
         winner: Outcome[Any] = outcome
         if isinstance(outcome.value, Selected):
             self.best_proposal_, winner = dict(outcome.value.proposal), outcome.value.release
-        self.certificate_ = winner.certificate
-        fit: Fit | None = winner.value
+        self.certificate_, fit = winner.certificate, winner.value
+        if layout is None and fit is not None:
+            found, fit = fit if isinstance(fit, tuple) else (found, fit)
+            assert found is not None
+            self.bounds_, layout = found, self._opening().layout_of(found, response, self.fit_intercept)
+        self._layout: Any = layout
         self._fit: Any = fit
-        if fit is not None:
-            shown = response.shown(layout)
-            self.coef_names_ = shown.coefficients(np.zeros(len(layout.features))).names
-            self._keep_coefficients(response, shown, fit)
-            self.noise_scale_ = None if fit.noise is None else in_users_units(shown, fit.noise)
+        if fit is not None and layout is not None:
+            for name, value in self._coefficients(response).items():
+                setattr(self, name, value)
             self.details_ = dict(fit.released)
         return self
 
-    def _keep_coefficients(self, response: Response, layout: Layout, fit: Fit) -> None:
-        """Set ``coef_`` and ``intercept_`` in the user's units: one row for each model of classes."""
-        linear = [layout.coefficients(theta) for theta in np.atleast_2d(fit.theta)]
-        if response.classes is None:
-            self.coef_: Any = linear[0].values
-            self.intercept_: Any = linear[0].intercept
-        else:
-            self.coef_ = np.array([each.values for each in linear])
-            self.intercept_ = np.array([each.intercept for each in linear])
+    def coefficients(self, units: str = "original", *, reference: bool = True, label: Any = None) -> Coefficients:
+        """What was fitted, as names, values and an intercept. It costs nothing.
+
+        Parameters
+        ----------
+        units : {"original", "standardised"}
+            "original": the units of the data. "standardised": a coefficient is for one standard deviation of its
+            number, and the intercept is the answer at the centres of all numbers; a linear regression answers in
+            deviations of the target from its centre. Deviations and centres are those that were found in private;
+            between public bounds half of the range stands for a deviation, and the middle is the centre.
+        reference : bool, default=True
+            Whether levels are compared with their reference level, as in ``coef_``. Otherwise every level has an entry;
+            these add up to the intercept, so that only their differences say something.
+        label : object, optional
+            Of more than two classes: the one whose score is meant.
+        """
+        check_is_fitted(self)
+        if not self.released_:
+            refused(type(self).__name__, self._without_test)
+        return shown(self._shown(self._response()), self._theta_of(label), units, reference=reference)
+
+    def _shown(self, response: Response) -> Layout:
+        return response.shown(self._layout)
+
+    def _theta_of(self, label: Any) -> NDArray[np.float64]:
+        """The linear function, or that of one of several classes."""
+        theta: NDArray[np.float64] = self._fit.theta
+        if theta.ndim == 1:
+            if label is not None:
+                raise ValueError("there is one linear function: leave out label")
+            return theta
+        classes = self.classes_.tolist()
+        if label not in classes:
+            raise ValueError(f"label must be one of the classes: {', '.join(map(str, classes))}")
+        one: NDArray[np.float64] = theta[classes.index(label)]
+        return one
+
+    def _coefficients(self, response: Response, *, reference: bool = True) -> dict[str, Any]:
+        """The attributes that describe the linear function in the user's units: one row for each model of classes."""
+        layout, fit = self._shown(response), self._fit
+        linear = [shown(layout, theta, reference=reference) for theta in np.atleast_2d(fit.theta)]
+        values, constants = [each.values for each in linear], [each.intercept for each in linear]
+        several = response.classes is not None
+        return {
+            "coef_names_": linear[0].names,
+            "coef_": np.array(values) if several else values[0],
+            "intercept_": np.array(constants) if several else constants[0],
+            "noise_scale_": None if fit.noise is None else deviations(layout, fit.noise, reference=reference),
+        }
+
+    def _every_level(self) -> dict[str, Any]:
+        """The same with an entry for every level, as in model files of former versions."""
+        return self._coefficients(self._response(), reference=False)
 
     def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""
-        response, bounds = self._checked()
-        layout = bounds.layout(names)
-        self._require_features(names, layout.columns)
-        self._keep(outcome, plan, self._budget(), response, layout)
-        models, width = len(getattr(self, "classes_", ())), len(layout.features)
+        if self._is_open:
+            found = None if self._looks else self._opening().planned(self, None).known
+            self._keep(outcome, plan, self._budget(), self._response(), found=found)
+        else:
+            response, bounds = self._checked()
+            layout = bounds.layout(names)
+            self._require_features(names, layout.columns)
+            self._keep(outcome, plan, self._budget(), response, layout)
+        models, width = len(getattr(self, "classes_", ())), len(self._layout.features) if self.released_ else 0
         if self.released_ and np.shape(self._fit.theta) != ((width,) if models <= 2 else (models, width)):
             raise ValueError("a released model has as many coefficients as there are features")

@@ -22,6 +22,7 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     """Poisson regression with differential privacy: the logarithm of the rate of a count is linear.
 
     Public bounds are required: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target.
+    Rows without a count are left out; missing and invalid entries count as in ``LinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
@@ -37,7 +38,7 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     rate_max : Real, optional
         The largest rate that is fitted; larger rates are predicted as ``rate_max``. Half of ``y_max`` by default: a
         larger rate costs more noise, a smaller one saves none.
-    method, schema, x_norm, fit_intercept, proposals, validation, selection, rows
+    method, schema, bounds, missing, x_norm, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
     ledger, noise, random_state, progress, neighbours
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
@@ -46,7 +47,7 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     ----------
     coef_, intercept_
         Coefficients, an array of shape (n_features,), and intercept of the logarithm of the rate.
-    released_, plan_, outcome_, cost_ and all others
+    released_, bounds_, plan_, outcome_, cost_ and all others
         As in ``LinearRegression``.
 
     Examples
@@ -84,7 +85,7 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
             return rational(self.y_max, "y_max")
         if isinstance(self.schema, Schema) and self.schema.target is not None:
             column = self.schema.columns[self.schema.target]
-            if isinstance(column, Number):
+            if isinstance(column, Number) and column.upper is not None:
                 return rational(column.upper, "the upper bound")
         raise ValueError(
             "y_max is needed: the largest count there can be, as known without the data; larger ones are clipped. Or "

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.estimators.base import Promise, rehearsal
+from snugdp.estimators.base import Promise, rehearsal, told
 from snugdp.estimators.deferred_ledger import mask_password, pickled
 from snugdp.estimators.inputs import eager, numbered
+from snugdp.estimators.searches import PaidEstimator
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise, Simulation
 from snugdp.propose.plan import Plan, whole_rows
@@ -25,7 +25,7 @@ _HOW = ("epsilon", "delta", "neighbours", "ledger", "noise", "random_state", "pr
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+class PrivateEstimator(PaidEstimator):
     """The parameters that all estimators share are its fields; ``epsilon`` and ``delta`` are declared by each class.
 
     A dataclass has the constructor that scikit-learn asks for: one that takes every parameter by its name and sets it.
@@ -60,7 +60,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
         ``names``: of the features. ``public``: parameters as they were read, instead of as they were given.
         """
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _HOW}
+        params = self.get_params(deep=False).items()
+        given = {name: value for name, value in params if name not in _HOW and told(name, value)}
         named, schema = column_name(y), given.get("schema")
         declared = getattr(schema, "target", None)
         target = declared if declared is not None and named in (None, declared) else named
@@ -115,12 +116,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _extras(self) -> dict[str, Any]:
         """What a model file holds of a release besides what is shown."""
-        return {}
+        left_out = getattr(self, "left_out_", None)
+        return {"left_out": dict(left_out)} if left_out else {}
 
     def _take_extras(self, given: Mapping[str, Any]) -> None:
         """Take what ``_extras`` gave; whatever is wrong with it is a ``ValueError``."""
-        if given:
-            raise ValueError(f"a {type(self).__name__} has no {min(given)}")
+        others = given.keys() - {"left_out"}
+        if others:
+            raise ValueError(f"a {type(self).__name__} has no {min(others)}")
+        left_out = given.get("left_out", {})
+        pairs = left_out.items() if isinstance(left_out, dict) else [(None, None)]
+        if not all(isinstance(text, str) for pair in pairs for text in pair):
+            raise ValueError('"left_out" must say why for every column that is left out')
+        if left_out:
+            self.left_out_ = left_out
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
@@ -134,5 +143,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None and not isinstance(self.noise, Simulation)
         tags.input_tags.allow_nan = True  # no value may raise: what is no number is missing
+        tags.input_tags.sparse = getattr(self, "schema", None) is None  # a schema speaks of named columns
         tags.input_tags.string = True  # text in a cell is no number either
         return tags

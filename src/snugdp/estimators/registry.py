@@ -19,10 +19,13 @@ if bool(TYPE_CHECKING):
     from snugdp.estimators.pca.pca import PCA
     from snugdp.estimators.poisson import PoissonRegression
     from snugdp.estimators.sparse.models import SparseLinearRegression, SparseLogisticRegression
+    from snugdp.estimators.transformers.one_hot_encoder import OneHotEncoder
+    from snugdp.estimators.transformers.prepare import Prepare
+    from snugdp.estimators.transformers.standard_scaler import StandardScaler
 
 __all__ = [
-    "GLM", "PCA", "LinearRegression", "LogisticRegression", "PATEClassifier", "PoissonRegression",
-    "SparseLinearRegression", "SparseLogisticRegression",
+    "GLM", "PCA", "LinearRegression", "LogisticRegression", "OneHotEncoder", "PATEClassifier", "PoissonRegression",
+    "Prepare", "SparseLinearRegression", "SparseLogisticRegression", "StandardScaler",
 ]  # fmt: skip
 
 _LINE = ("coef_names_", "coef_", "intercept_", "noise_scale_", "details_")
@@ -87,6 +90,10 @@ ESTIMATORS = (
            _COMPONENTS, methods="pca.pca:METHODS", command="pca"),
     _entry("pate-classifier/1", "PATEClassifier", "pate.classifier", "A student of private teachers",
            ("labels_", "answered_", "classes_")),
+    _entry("prepare/1", "Prepare", "transformers.prepare", "Preparation of a table", ("bounds_",)),
+    _entry("standard-scaler/1", "StandardScaler", "transformers.standard_scaler", "Standard scaler",
+           ("mean_", "scale_", "var_", "n_samples_seen_")),
+    _entry("one-hot-encoder/1", "OneHotEncoder", "transformers.one_hot_encoder", "One-hot encoder", ("bounds_",)),
 )  # fmt: skip
 BY_NAME = {entry.name: entry for entry in ESTIMATORS}
 BY_ID = {entry.id: entry for entry in ESTIMATORS}

@@ -15,27 +15,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.estimators.inputs import Floats, InputTable, NormBounds, eager, read, schema_table, target_of
-from snugdp.estimators.labels import declared, labels_of
+from snugdp.estimators.labels import as_numbers, declared, labels_of
+from snugdp.estimators.open_tables import OpenTarget, target_name
 from snugdp.numerics.rationals import rational
 from snugdp.tables.layouts.affine import UnitlessLayout
+from snugdp.tables.layouts.arrays import ArraySchema
+from snugdp.tables.schema.kinds import Boolean, Category, Column
 from snugdp.tables.schema.scaling import MAX_CLASSES, classes_in, codes, with_classes
 from snugdp.tables.schema.schema import Layout, Number, Schema
 
 if TYPE_CHECKING:
     from snugdp.tables.losses.losses import Logistic, Loss, SoftHinge, Softmax, TamedPoisson
 
-_NORM_NEEDED = (
-    "x_norm is needed: it bounds the Euclidean norm of a row of X. It decides how much noise hides one person, and "
-    "must not come from the data: the largest row is somebody's. Or describe the columns of a table by "
-    "schema=snugdp.Schema(...)"
-)
 _LOWEST_LOGARITHM = -1e6  # one that can be averaged
+
+
+def bounded(y_bound: Any) -> Number:
+    """The bounds of a target: b for [-b, b], or (low, high)."""
+    return ArraySchema(("x",), 1, y_bound).aim
 
 
 class Response(ABC):
     """What a model predicts, checked. All of it is public. ``classes``: of labels."""
 
     classes: NDArray[Any] | None = None
+    joint = False  # whether a long row is shortened together with its target
 
     @property
     @abstractmethod
@@ -50,10 +54,14 @@ class Response(ABC):
         """A table to fit on."""
         return read(X, y, bounds)
 
+    @abstractmethod
+    def open_target(self, y: Any, schema: Schema | None) -> OpenTarget:
+        """What is public about the target of a table whose bounds are found in private."""
+
     def scaled(self, y: Any, layout: Layout) -> Floats:
-        """Public targets as a fit scales them: between -1 and 1."""
+        """Public targets as a fit scales them: between -1 and 1, and NaN where there is none."""
         middle, half = layout.target_units
-        return np.clip(np.nan_to_num((target_of(y) - middle) / half), -1.0, 1.0)
+        return np.clip((target_of(y) - middle) / half, -1.0, 1.0)
 
     @abstractmethod
     def value(self, linear: Floats, target: Floats) -> float:
@@ -76,9 +84,27 @@ class RealTarget(Response):
         """One, or none."""
         return () if self.loss is None else (self.loss,)
 
+    @property
+    def joint(self) -> bool:  # type: ignore[override]  # known without being set
+        """Of a line: a multiple of a row and its target lies on the same line."""
+        return self.loss is None
+
     def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> NormBounds:
         """As for a linear regression."""
         return NormBounds(schema, self.y_bound, intercept, x_norm)
+
+    def open_target(self, y: Any, schema: Schema | None) -> OpenTarget:
+        """A number, between bounds if there are some."""
+        own: Column = Number() if self.y_bound is None else bounded(self.y_bound)
+        if schema is not None:
+            if self.y_bound is not None:
+                raise ValueError("the schema has the bounds of the target: leave out y_bound")
+            own = schema.columns[str(schema.target)]
+            if isinstance(own, Category):
+                raise TypeError(f'the target "{schema.target}" must be a Number or a Boolean, not a Category')
+        if y is None or isinstance(y, str):
+            return OpenTarget(own, own, None, y)
+        return OpenTarget(own, own, target_of(y), target_name(y))
 
     def value(self, linear: Floats, target: Floats) -> float:
         """Minus the mean squared error, in the units of the scaled target; predictions are clipped to it."""
@@ -105,15 +131,21 @@ class CountTarget(Response):
         """Targets between 0 and the largest count; the target of a schema must have just these bounds."""
         most = rational(self.loss.most, "y_max")
         if schema is None:
-            if x_norm is None:
-                raise ValueError(_NORM_NEEDED)
             return NormBounds(None, (0, most), intercept, x_norm)
         checked = NormBounds(schema, None, intercept, x_norm)
         column = schema.columns[schema.target]
-        ends = (column.lower, column.upper) if isinstance(column, Number) else (1, 0)
-        if [rational(end, "bound") for end in ends] != [Fraction(0), most]:
+        ends = [column.end("lower"), column.end("upper")] if isinstance(column, Number) else []
+        if ends != [Fraction(0), most]:
             raise ValueError(f'the target "{schema.target}" holds counts: it must be Number(0, {most}) in the schema')
         return checked
+
+    def open_target(self, y: Any, schema: Schema | None) -> OpenTarget:
+        """Counts from 0 to the largest."""
+        kind = Number(0, rational(self.loss.most, "y_max"))
+        if schema is not None and schema.columns[str(schema.target)] != Number():
+            self.bounds(schema, None, True)  # the target must have just these bounds, if it has any
+        values = None if y is None or isinstance(y, str) else target_of(y)
+        return OpenTarget(kind, kind, values, target_name(y))
 
     def rates(self, linear: Floats) -> Floats:
         """The exponential of the linear function, at most ``rate``."""
@@ -138,11 +170,6 @@ class LabelBounds(NormBounds):
         if len(self.labels) > MAX_CLASSES:
             raise ValueError(f"there are more than {MAX_CLASSES} classes")
 
-    def _check_bounds(self) -> None:
-        if self.x_norm is None:
-            raise ValueError(_NORM_NEEDED)
-        super()._check_bounds()
-
     def _leave_out_bounds(self) -> None:
         if self.classes is not None:
             raise ValueError("the schema has all the classes: leave out classes")
@@ -164,7 +191,7 @@ class LabelBounds(NormBounds):
 
 @dataclass(frozen=True)
 class ClassTarget(Response):
-    """One of two or more classes. What is none of them counts as the first.
+    """One of two or more classes. Rows with none of them are left out.
 
     ``together``: one softmax model for more than two classes, rather than one model for each against the others.
     """
@@ -202,11 +229,20 @@ class ClassTarget(Response):
         if bounds.schema is None:
             return read(X, codes(indices, len(self.classes)), bounds)
         layout = with_classes(bounds.schema_layout, tuple(range(len(self.classes))))
-        values = np.maximum(indices, 0).astype(np.float64)
+        values = as_numbers(indices)
         return InputTable(schema_table(X, eager(X), layout.target, values), layout)
 
+    def open_target(self, y: Any, schema: Schema | None) -> OpenTarget:
+        """One of the classes; labels beside the rows become their indices."""
+        classes = self.classes.tolist()
+        own: Column = Boolean() if all(isinstance(label, bool) for label in classes) else Category(tuple(classes))
+        indices = Category(tuple(range(len(classes))))
+        if y is None or isinstance(y, str):
+            return OpenTarget(indices, own, None, y)
+        return OpenTarget(indices, own, as_numbers(self._indices(y)), target_name(y))
+
     def scaled(self, y: Any, layout: Layout) -> Floats:
-        """The codes of public labels."""
+        """The codes of public labels; NaN for none of the classes."""
         return codes(self._indices(y), len(self.classes))
 
     def _indices(self, y: Any) -> NDArray[np.int64]:

@@ -147,6 +147,18 @@ class Ledger:
         """Whether this would be accepted now."""
         return View(self).affords(cost)
 
+    def payable(self, costs: Sequence[Cost]) -> int:
+        """How many of these charges would be accepted, one after the other, up to the first that is not. None is made.
+
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = Ledger.open(folder.name + "/people.ledger", dataset="people", budget=Budget(1))
+        >>> ledger.payable([Cost(epsilon=0.25)] * 7)
+        4
+        >>> ledger.close(); folder.cleanup()
+        """
+        return View(self).payable(costs)
+
     def remaining_after(self, cost: Costly | Sequence[Costly]) -> Remaining | None:
         """What would remain after this charge; None if it would not be accepted. Nothing is charged.
 

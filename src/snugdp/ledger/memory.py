@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Receipt
@@ -86,6 +87,22 @@ class MemoryLedger:
         with self._lock:
             total = self._spent + cost
             return self._limits.after(self._spent, total).covers(total)
+
+    def payable(self, costs: Sequence[Cost]) -> int:
+        """How many of these charges would be taken, one after the other, up to the first that is not. None is made.
+
+        >>> MemoryLedger(epsilon=1).payable([Cost(epsilon=0.25)] * 7)
+        4
+        """
+        with self._lock:
+            limits, total = self._limits, self._spent
+            for number, cost in enumerate(costs):
+                after = total + cost
+                limits = limits.after(total, after)
+                if not limits.covers(after):
+                    return number
+                total = after
+            return len(costs)
 
     def remaining_after(self, cost: Cost) -> Remaining | None:
         """What would remain after this charge; None if it would not be accepted. Nothing is charged.
@@ -174,6 +191,12 @@ class RunLedger(MemoryLedger):
         with self._lock:
             return self._open and self._covers(cost)
 
+    def payable(self, costs: Sequence[Cost]) -> int:
+        """How many of these charges would be taken, one after the other, up to the first that is not. None is made."""
+        with self._lock:
+            refused = (at for at, cost in enumerate(costs) if not self._covers(cost, *costs[:at]))
+            return next(refused, len(costs)) if self._open else 0
+
     def charge(self, cost: Cost, what: str) -> Receipt:
         """Take the cost, or raise ``BudgetExceededError`` and leave the total as it was."""
         with self._lock:
@@ -192,10 +215,12 @@ class RunLedger(MemoryLedger):
             self._given.append(receipt)
             return receipt
 
-    def _covers(self, cost: Cost) -> bool:
+    def _covers(self, cost: Cost, *earlier: Cost) -> bool:
+        """Whether it would be taken after all that was, and these."""
         if self._limit is not None:
-            return within(self._spent + cost, self._limit)
-        return len(self._given) < len(self._parts) and cost.fits(self._parts[len(self._given)])
+            return within(sum((*earlier, cost), start=self._spent), self._limit)
+        place = len(self._given) + len(earlier)
+        return place < len(self._parts) and cost.fits(self._parts[place])
 
     def gave(self, receipt: object) -> bool:
         """Whether this very receipt was written here."""

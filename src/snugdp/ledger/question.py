@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Set
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.rationals import rational
-from snugdp.serial.registry import identity
+from snugdp.serial.registry import entries_of, identity
 
 _MANY = 4096  # numbers of an array that are written one by one; more of them as their bits
 _BITS = {"b": "?", "i": "<i8", "u": "<u8", "f": "<f8"}
@@ -83,7 +83,7 @@ def plain(value: Any) -> Any:
     if hasattr(value, "get_params"):  # an estimator of scikit-learn's kind, whose class may add to its base's fields
         return ["model", qualified(type(value)), _pairs(value.get_params(deep=False))]
     if is_dataclass(value):
-        return ["record", qualified(type(value)), _pairs({one.name: getattr(value, one.name) for one in fields(value)})]
+        return ["record", qualified(type(value)), _pairs(entries_of(value))]
     if hasattr(value, "tocsr"):
         return _sparse(value)
     if hasattr(value, "to_pylist") and not hasattr(value, "columns"):  # pyarrow's arrays

@@ -5,7 +5,7 @@ A record is judged first (``judge``: nothing changes) and folded in later (``tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
@@ -222,6 +222,17 @@ class State:
         except BudgetExceededError:
             return False
         return True
+
+    def payable(self, charges: Sequence[Charge]) -> int:
+        """How many of these charges would be accepted, one after the other, up to the first that is not."""
+        ahead = replace(self, used=dict(self.used))  # all that the rules change
+        for number, charge in enumerate(charges):
+            try:
+                ahead.limits, _, then = ahead._after(charge, ahead._fixed_by)
+            except BudgetExceededError:
+                return number
+            then()
+        return len(charges)
 
     def remaining_after(self, charge: Charge) -> Remaining | None:
         """What would remain after this charge; None if it would not be accepted."""

@@ -64,6 +64,15 @@ class View:
         charge = self._asked(requests.total(cost), "", self._key)
         return self._handle.look(lambda state, _: self._charged_in(state) or state.affords(charge))
 
+    def payable(self, costs: Sequence[Cost]) -> int:
+        """As ``Ledger.payable``, for this part or reservation. Under a key there is one charge."""
+        if self._key is not None:
+            if len(costs) > 1:
+                raise KeyConflictError(f"a key names one release: give the ledger itself, not under {self._key!r}")
+            return sum(self.affords(cost) for cost in costs)
+        charges = [self._asked(cost, "", None) for cost in costs]
+        return self._handle.look(lambda state, _: state.payable(charges))
+
     def remaining_after(self, cost: Costly | Sequence[Costly]) -> Remaining | None:
         """As ``Ledger.remaining_after``, for this part, reservation or key."""
         charge = self._asked(requests.total(cost), "", self._key)

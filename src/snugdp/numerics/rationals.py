@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -44,10 +45,7 @@ def typed_up(value: Fraction) -> float:
     >>> typed_up(Fraction(3, 10)), typed_up(Fraction(1, 10))
     (0.30000000000000004, 0.1)
     """
-    number = float_up(value)
-    while math.isfinite(number) and min(readings(number)) < value:
-        number = math.nextafter(number, math.inf)
-    return number
+    return _raised(float_up(value), value, lambda number: min(readings(number)))
 
 
 def typed_down(value: Fraction) -> float:
@@ -61,8 +59,12 @@ def written_up(value: Fraction) -> float:
     >>> written_up(Fraction(3, 10)), written_up(Fraction(1, 3))
     (0.3, 0.33333333333333337)
     """
-    number = _nearest(value)
-    while math.isfinite(number) and Fraction(repr(number)) < value:
+    return _raised(_nearest(value), value, lambda number: Fraction(repr(number)))
+
+
+def _raised(number: float, value: Fraction, reading: Callable[[float], Fraction]) -> float:
+    """The first float from ``number`` on whose reading is not below ``value``."""
+    while math.isfinite(number) and reading(number) < value:
         number = math.nextafter(number, math.inf)
     return number
 

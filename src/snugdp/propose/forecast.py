@@ -15,6 +15,7 @@ class ErrorOf(enum.Enum):
     """What the error of a fit is an error of."""
 
     PREDICTION = "prediction"
+    STANDARDISED = "standardised"  # predictions, in standard deviations of the target
     LINEAR = "linear"  # the linear function inside a model for labels or counts
     CHOSEN = "chosen"  # predictions, once columns are chosen
     VARIANCE = "variance"  # the share of the variance that a component must exceed to stand out from noise

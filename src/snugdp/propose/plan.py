@@ -8,14 +8,14 @@ import inspect
 import operator
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Unit
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.forecast import Amount, Forecast
+from snugdp.propose.forecast import Amount, Forecast, Note
 from snugdp.propose.theorem import Theorem
 
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
@@ -92,6 +92,10 @@ class Plan:
     def cost(self) -> Cost:
         """What the whole plan spends, whether it ends in a release or in a refusal."""
         return sum((step.cost for step in self.steps[1:]), self.steps[0].cost)
+
+    def with_notes(self, *notes: Note) -> Plan:
+        """The plan with more that is worth knowing before, such as what is done with missing cells."""
+        return replace(self, forecast=replace(self.forecast, notes=(*self.forecast.notes, *notes)))
 
     def __str__(self) -> str:
         text: str = importlib.import_module(_WORDS).plan_text(self)

@@ -7,24 +7,55 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Required, Self, TypedDict, TypeVar
 
 from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise
-from snugdp.numerics.rationals import rational
+from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.plan import Plan
+from snugdp.queries.bounds_given import GivenBounds
+from snugdp.queries.docstrings import inherit_docstring
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import Mechanism
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.found import FoundNumber
+from snugdp.tables.grid import Ends
+
+if TYPE_CHECKING:
+    from snugdp.queries.search import BoundsSearch
+    from snugdp.tables.sources import Source
 
 Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
 
+
 _NAMES = ("by", "candidates", "categories", "clip", "column", "columns", "keys", "law", "method", "neighbours")
 _WORDS = (*_NAMES, "schema", "statistics", "values")  # all other parameters are numbers
+
+
+class ReleaseKeywords(TypedDict, total=False):
+    """The keyword arguments of every function that asks a query; a test compares them with the query's fields."""
+
+    epsilon: Required[Real]
+    neighbours: Neighbours | str
+    ledger: LedgerLike | None
+    noise: Noise | None
+
+
+class ColumnKeywords(ReleaseKeywords, total=False):
+    """Those of a query on one column."""
+
+    delta: Real
+    column: str | None
+
+
+class BoundedKeywords(ColumnKeywords, total=False):
+    """Those of a query on one column of numbers."""
+
+    bounds: GivenBounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +63,11 @@ class Query(ABC, Generic[Seen]):
     """A question about a table, with its parameters as fields. What follows from them is prepared once and kept."""
 
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+    _partial: ClassVar[bool] = False  # whether there is an answer also where some bounds are not found
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        inherit_docstring(cls)
 
     @cached_property
     def _budget(self) -> Budget:
@@ -43,26 +79,70 @@ class Query(ABC, Generic[Seen]):
             raise ValueError(f"this query is proved for neighbours={names} only")
         return budget
 
-    @abstractmethod
     def plan(self) -> Plan:
         """What will be done, what it costs, what to expect. No data are read."""
+        return self._plan if self._search is None else self._search.plan
+
+    @property
+    @abstractmethod
+    def _plan(self) -> Plan:
+        """The plan where all bounds are known."""
+
+    @property
+    def _open(self) -> Mapping[str, Ends]:
+        """The columns whose bounds are to be found first, and the ends of them that are public."""
+        return {}
+
+    def _with_found(self, found: Mapping[str, FoundNumber], rows: int | None, epsilon: Fraction) -> Self:
+        """The same with bounds that were found, about so many rows, and less to spend."""
+        raise NotImplementedError
+
+    def _opened(self, data: object) -> tuple[Source, object]:
+        """The table in which open columns are looked at, and the data as the query reads them afterwards."""
+        raise NotImplementedError
+
+    @cached_property
+    def _search(self) -> BoundsSearch[Seen] | None:
+        if not self._open:
+            return None
+        from snugdp.queries.search import BoundsSearch  # looks read tables: only for those who need them
+
+        return BoundsSearch(self)
 
     def release(self, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None) -> Outcome[Seen]:
         """Pay, test where there is a test, release or refuse.
 
-        ``ledger``: what is charged, a ledger or the path or URL of one. Without it this call has a budget of its own
-        and nothing is being summed up, but for the ``cost`` of the outcome.
-
         Guarantee: the plan's cost, for neighbours in the chosen relation; assumptions are in the privacy promise.
+
+        Parameters
+        ----------
+        data : array-like or table
+            The column, or a pair of columns where two are asked about. A query that names columns takes a table with
+            them instead: a frame, the path of files, a database table or a Spark table.
+        ledger : Ledger, MemoryLedger, str or path, optional
+            The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
+            outcome still states its ``cost``.
+        noise : Noise, optional
+            A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+
+        Returns
+        -------
+        Outcome
+            ``Released`` with the value, or ``Refused`` where there is a test; ``NotPrivate`` after a rehearsal.
         """
         context = ReleaseContext(noise, ledger, self._budget)
-        return self._release(data, context.with_question(lambda: self._question(self._column(data))))
+        return self._answered(data, context.with_question(lambda: self._question(self._column(data))))
+
+    def _answered(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
+        """The release in a context that pays, after a search for bounds where they are not known."""
+        return self._release(data, context) if self._search is None else self._search.release(data, context)
 
     @classmethod
-    def _answer(cls, given: Mapping[str, Any]) -> Outcome[Seen]:
-        """The release that a function asks for; ``given``: its arguments, by name."""
-        query = cls(**{one.name: given[one.name] for one in fields(cls)})
-        return query.release(given["data"], ledger=given["ledger"], noise=given["noise"])
+    def _answer(
+        cls, data: object, *, ledger: LedgerLike | None = None, noise: Noise | None = None, **parameters: Any
+    ) -> Outcome[Seen]:
+        """The release that a function asks for."""
+        return cls(**parameters).release(data, ledger=ledger, noise=noise)
 
     @abstractmethod
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
@@ -96,7 +176,7 @@ def _exact(value: Any) -> Any:
     """A number that was given as text, as the number."""
     if isinstance(value, tuple | list):
         return [_exact(end) for end in value]
-    return rational(value, "number") if isinstance(value, str) else value
+    return rational(value, "number") if isinstance(value, str) and value != "private" else value
 
 
 @dataclass(frozen=True)

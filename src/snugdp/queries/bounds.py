@@ -56,10 +56,7 @@ class EstimatedBounds:
 
     def to_toml(self) -> str:
         """The sections of a schema file."""
-        sections = (
-            [toml.section(name), 'type = "number"', *toml.bound_lines(number.lower, number.upper), ""]
-            for name, number in self.columns.items()
-        )
+        sections = ([toml.section(name), *toml.column_lines(number), ""] for name, number in self.columns.items())
         return "\n".join(line for section in sections for line in section)
 
 
@@ -113,8 +110,8 @@ class Bounds(Query[EstimatedBounds]):
             share, rational(self.outside, "outside"), budget.neighbours.relation, len(EDGES), columns=len(names)
         )
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
+    @cached_property
+    def _plan(self) -> Plan:
         mechanism, budget = self._mechanism, self._budget
         cost = Cost(epsilon=2 * mechanism.epsilon, neighbours=budget.neighbours)
         scale, edges = float(mechanism.law.scale), len(EDGES)
@@ -124,7 +121,11 @@ class Bounds(Query[EstimatedBounds]):
         steps = tuple(Step(step_of(column), StepKind.RELEASE, noise, cost) for column, noise in enumerate(noises))
         beyond, enough = 2 * mechanism.slack, math.floor(4 * mechanism.slack / (1 - 2 * mechanism.outside)) + 1
         share = float(mechanism.outside)
-        notes = Note("rows-beyond", {"share": share, "rows": beyond}), Note("rows-needed", {"rows": enough})
+        notes = (
+            Note("rows-beyond", {"share": share, "rows": beyond}),
+            Note("rows-needed", {"rows": enough}),
+            Note("missing-entries"),
+        )
         return Plan("Bounds", THEOREM, steps, {"outside": share}, Forecast(notes=notes))
 
     def _column(self, data: object) -> str | None:
@@ -191,4 +192,4 @@ def private_bounds(
     >>> private_bounds(ages, epsilon=2).value.number
     Number(lower=20, upper=80)
     """
-    return Bounds._answer(locals())
+    return Bounds._answer(**locals())

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.statistics.described import ROWS, DescribedRelease, EntryCounts
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
-from snugdp.queries.base import Query, Shown
-from snugdp.queries.described_columns import DescribedColumn, NumberRequest, described_column
+from snugdp.queries.base import Query, ReleaseKeywords, Shown
+from snugdp.queries.described_columns import SUMS_WEIGHT, DescribedColumn, NumberRequest, described_column
 from snugdp.queries.description import VALUE_NAMES, Description, names_with
+from snugdp.queries.docstrings import takes
 from snugdp.queries.quantiles import inner_quantile
 from snugdp.queries.statistics.balance import balanced
 from snugdp.queries.statistics.base import TYPICAL_ROWS, best, budget_shares, row_guess
@@ -32,9 +32,15 @@ from snugdp.queries.statistics.clips import Clip, check_clip
 from snugdp.queries.table import Library, StatisticsTable, Value, library_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
+from snugdp.tables.found import FoundNumber
+from snugdp.tables.grid import Ends
 from snugdp.tables.passes.statistics import Measure, RowCount, StatisticsPass
 from snugdp.tables.passes.together import JointState, Together
+from snugdp.tables.schema.kinds import Number, Undeclared
 from snugdp.tables.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from snugdp.tables.sources import Source
 
 STATISTICS = ("mean", "standard_deviation", "quantiles")
 QUANTILES = ("0.05", "0.25", "0.5", "0.75", "0.95")
@@ -42,6 +48,20 @@ _NO_SCHEMA = (
     "a schema is needed: it says what is public about every column. The command 'snugdp schema init FILE -o NAME.toml' "
     'writes one to be filled in, from names and types alone; or schema=Schema({"age": Number(0, 120)})'
 )
+
+
+class DescribeKeywords(ReleaseKeywords, total=False):
+    """The keyword arguments of ``describe``."""
+
+    schema: Schema | str | Path | None
+    delta: Real
+    columns: Sequence[str] | None
+    statistics: Sequence[str]
+    quantiles: Sequence[Real]
+    steps: Mapping[str, Real] | None
+    clip: Clip
+    rows: int | None
+    bounds: Mapping[str, FoundNumber] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +72,16 @@ class Describe(Query[Description]):
     deviation and quantiles; of categories and booleans the counts of all listed values. The budget is divided by public
     weights: of a column of numbers 2 for mean and deviation and 2 for quantiles, of any other column 1.
 
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/described.proof.md``), for
+    everything that is shown together.
+
     Parameters
     ----------
     schema : Schema, str or Path
-        Public bounds and values of the columns, or a TOML file with them; required.
+        Public bounds and values of the columns, or a TOML file with them; required. Bounds of numbers may be left open.
+    bounds : mapping of str to FoundNumber, optional
+        What was found before about numbers whose bounds the schema leaves open: ``certificate`` of another outcome. By
+        default that is found in private, for a part of the budget, where means or deviations are asked for.
     epsilon, delta : Real
         The privacy budget, for everything together. With a delta the noise is Gaussian where that is smaller.
     neighbours : {"add_remove", "replace"}
@@ -95,6 +121,8 @@ class Describe(Query[Description]):
     steps: Mapping[str, Real] | None = None
     clip: Clip = "auto"
     rows: int | None = None
+    bounds: Mapping[str, FoundNumber] | None = None
+    _partial = True
 
     def __post_init__(self) -> None:
         if self.schema is None:
@@ -102,12 +130,24 @@ class Describe(Query[Description]):
         if not isinstance(self.schema, Schema):
             object.__setattr__(self, "schema", Schema.from_toml(self.schema))
         check_clip(self.clip)
+        if not isinstance(self.bounds, Mapping | None):
+            raise TypeError("bounds must map columns to what was found of them, as the certificate of an outcome does")
         object.__setattr__(self, "rows", row_guess(self.rows))
         object.__setattr__(self, "statistics", _asked(self.statistics))
         object.__setattr__(self, "quantiles", tuple(self.quantiles))  # a list may change later
         object.__setattr__(self, "columns", None if self.columns is None else tuple(self.columns))
         object.__setattr__(self, "steps", self._steps)
+        self._require_kinds()
         self.plan()
+
+    def _require_kinds(self) -> None:
+        """What a column holds must be declared: only models find it in private."""
+        unknown = [name for name, kind in self.described.columns.items() if isinstance(kind, Undeclared)]
+        if unknown:
+            raise ValueError(
+                f'the schema does not say what "{unknown[0]}" holds: declare it as a number, a boolean or a category '
+                "with its values, or name the columns to describe by columns=[...]"
+            )
 
     @property
     def _steps(self) -> dict[str, Real]:
@@ -142,8 +182,37 @@ class Describe(Query[Description]):
         scatter = "standard_deviation" in self.statistics
         degree = 2 if scatter else 1 if "mean" in self.statistics else 0
         wanted = NumberRequest(degree, self._quantiles, scatter, self.clip, self.rows)
-        named = enumerate(self.described.columns.items(), 1)
-        return tuple(described_column(name, at, kind, wanted, self._steps.get(name)) for at, (name, kind) in named)
+        columns, found = self.described.columns, self.bounds or {}
+        plain = [described_column(name, 1, kind, wanted, self._steps.get(name)) for name, kind in columns.items()]
+        part = Fraction(SUMS_WEIGHT, sum(column.weight for column in plain))
+        wanted = replace(wanted, shares=tuple(share.part(part) for share in budget_shares(self._budget)))
+        return tuple(
+            described_column(name, at, kind, wanted, self._steps.get(name), seen=found.get(name))
+            for at, (name, kind) in enumerate(columns.items(), 1)
+        )
+
+    @property
+    def _open(self) -> Mapping[str, Ends]:
+        """Numbers of which a mean or a deviation is asked, and of which nothing is known."""
+        summed = {"mean", "standard_deviation"} & set(self.statistics)
+        numbers = {name: kind for name, kind in self.described.columns.items() if isinstance(kind, Number)}
+        return {
+            name: (kind.lower, kind.upper)
+            for name, kind in numbers.items()
+            if summed and kind.is_open and name not in (self.bounds or {})
+        }
+
+    def _with_found(self, found: Mapping[str, FoundNumber], rows: int | None, epsilon: Fraction) -> Self:
+        guess = rows if self.rows is None else self.rows
+        return replace(self, bounds={**(self.bounds or {}), **found}, rows=guess, epsilon=epsilon)
+
+    def _opened(self, data: object) -> tuple[Source, object]:
+        from snugdp.queries.search import WIDEST  # for those who leave bounds to be found
+        from snugdp.tables.sources import open_source
+
+        source = open_source(data)
+        source.check(self._with_found(dict.fromkeys(self._open, WIDEST), None, self._budget.epsilon)._pass)
+        return source, data
 
     def _part(self, share: Share, weight: int) -> Share:
         """The part of a share that a weight stands for."""
@@ -165,17 +234,14 @@ class Describe(Query[Description]):
         portions = (portion for column in self._described for portion in column.portions(shares))
         return DescribedRelease(tuple(portions), self._budget.neighbours)
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
-        return self._plan
-
     @cached_property
     def _plan(self) -> Plan:
         rows, shares = self.rows or TYPICAL_ROWS, partial(self._part, self._share)
         weights = Note("describe-weights", {"total": sum(column.weight for column in self._described)})
         notes = (Note("describe-rows", {"rows": rows}), *(column.note(shares, rows) for column in self._described))
         forecast = Forecast(chances=(PassChance(1.0, "always"),), notes=(weights, *notes))
-        return Plan("Describe", theorem("describe/1"), self._mechanism.steps(), {}, forecast, self._budget)
+        plan = Plan("Describe", theorem("describe/1"), self._mechanism.steps(), {}, forecast, self._budget)
+        return plan.with_notes(Note("missing-counted"))
 
     def _column(self, data: object) -> str | None:
         return None
@@ -236,35 +302,14 @@ def _asked(statistics: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in STATISTICS if name in given)
 
 
-def describe(
-    data: object,
-    *,
-    schema: Schema | str | Path | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    columns: Sequence[str] | None = None,
-    statistics: Sequence[str] = STATISTICS,
-    quantiles: Sequence[Real] = QUANTILES,
-    steps: Mapping[str, Real] | None = None,
-    clip: Clip = "auto",
-    rows: int | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Description]:
+@takes(Describe)
+def describe(data: object, **options: Unpack[DescribeKeywords]) -> Outcome[Description]:
     """Private statistics of all columns of a table, in one pass: ``Describe(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/described.proof.md``), for
-    everything that is shown together.
 
     Parameters
     ----------
     data : table
         A frame, the path of files, a database table or a Spark table.
-    schema, epsilon, delta, neighbours, columns, statistics, quantiles, steps, clip, rows
-        As in ``Describe``.
-    ledger, noise
-        As in ``median``.
 
     Returns
     -------
@@ -280,4 +325,4 @@ def describe(
     >>> found.columns["type"], 80 < found.columns["missing"][0] < 120
     (('number',), True)
     """
-    return Describe._answer(locals())
+    return Describe._answer(data, **options)

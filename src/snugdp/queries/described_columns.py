@@ -22,14 +22,16 @@ from snugdp.propose.share import Share
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.ranks import usual_ranks
 from snugdp.queries.statistics.balance import NoisyEntries
-from snugdp.queries.statistics.clips import Clip, capped_sums, clip_range, left_for_release
+from snugdp.queries.statistics.clips import Clip, capped_sums, clip_range, left_for_release, reach_of
 from snugdp.queries.statistics.moments import deviation_of, mean_of
 from snugdp.queries.table import Value
 from snugdp.tables.cells import Names
-from snugdp.tables.grid import Grid, StepGrid
-from snugdp.tables.passes.statistics import LabelCounts, Measure, PowerSums, TruthCounts
+from snugdp.tables.found import Flag, FoundNumber
+from snugdp.tables.grid import CellRange, Grid, StepGrid
+from snugdp.tables.passes.statistics import CappedSums, LabelCounts, Measure, PowerSums, TruthCounts
 from snugdp.tables.passes.value_counts import ColumnCells
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Number
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number
+from snugdp.tables.wide_grid import WideGrid
 
 Shares: TypeAlias = Callable[[int], Share]  # from a weight to its part of the whole
 SUMS_WEIGHT, QUANTILES_WEIGHT, VALUES_WEIGHT = 2, 2, 1  # of the parts of a column in the budget
@@ -47,13 +49,17 @@ _COUNT_ONLY = 0  # the degree of sums if neither a mean nor a deviation is asked
 
 @dataclass(frozen=True)
 class NumberRequest:
-    """What is asked of every column of numbers. ``degree``: of sums: 2 for deviations, 1 for means, 0 for counts."""
+    """What is asked of every column of numbers. ``degree``: of sums: 2 for deviations, 1 for means, 0 for counts.
+
+    ``shares``: what the sums of a column may cost at least, in each currency.
+    """
 
     degree: int
     quantiles: tuple[Fraction, ...]
     deviation: bool
     clip: Clip
     rows: int | None
+    shares: tuple[Share, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class ColumnFound:
     entries: NoisyEntries
     mean: Estimate | None = None
     deviation: Estimate | None = None
-    quantiles: tuple[float, ...] = ()
+    quantiles: tuple[float | None, ...] = ()
     ranks: int | None = None
     values: tuple[tuple[Value, float], ...] = ()
     value_error: float | None = None
@@ -139,6 +145,7 @@ class NumberColumn(DescribedColumn):
     kind: Number
     wanted: NumberRequest
     spacing: Real | None = None
+    seen: FoundNumber | None = None
 
     @property
     def weight(self) -> int:
@@ -151,11 +158,22 @@ class NumberColumn(DescribedColumn):
 
     @cached_property
     def _grid(self) -> Grid:
-        return Grid.across((self.kind.lower, self.kind.upper), _BITS[self.wanted.degree or 1])
+        return Grid.across(self._reach, _BITS[self.wanted.degree or 1])
+
+    @property
+    def _reach(self) -> tuple[Real, Real]:
+        """The bounds: public, or wide enough around what was found; any, where nothing but counts is asked for."""
+        if self.seen is not None:
+            both = self.seen.lower, self.seen.upper
+            return both if self.wanted.clip is None else reach_of(self.seen, self.wanted.shares, self.wanted.rows)
+        return (-1, 1) if self.kind.is_open else self.kind.bounds
 
     @cached_property
-    def _points(self) -> Grid | StepGrid:
-        bounds = self.kind.lower, self.kind.upper
+    def _points(self) -> CellRange:
+        if self.kind.is_open:
+            ends = self.kind.lower, self.kind.upper
+            return WideGrid.over(ends) if self.spacing is None else StepGrid.over(ends, self.spacing)
+        bounds = self.kind.bounds
         return Grid.between(bounds) if self.spacing is None else StepGrid.between(bounds, self.spacing)
 
     @property
@@ -163,7 +181,12 @@ class NumberColumn(DescribedColumn):
         """Sums of the numbers up to every cap; if counts alone are asked for, plain sums, the first of which counts."""
         if self.wanted.degree == _COUNT_ONLY:
             return PowerSums((self.name,), (self._grid,))
-        return capped_sums(self.name, self._grid, self.wanted.degree)
+        return self._capped
+
+    @property
+    def _capped(self) -> CappedSums:
+        centre = None if self.seen is None else self._grid.nearest(self.seen.centre, "the centre")
+        return capped_sums(self.name, self._grid, self.wanted.degree, centre)
 
     def statistics(self, rows: int, sums: list[int]) -> list[int]:
         """All rows first: those that are no numbers are missing."""
@@ -175,11 +198,10 @@ class NumberColumn(DescribedColumn):
         return ColumnCells(self.name, self._points) if self.wanted.quantiles else None
 
     def _quantiles(self, shares: Shares) -> SeveralQuantiles:
-        points = Points(self._points.lower, self._points.upper)
-        return SeveralQuantiles(self.wanted.quantiles, points, shares(QUANTILES_WEIGHT))
+        return SeveralQuantiles(self.wanted.quantiles, Points.of(self._points), shares(QUANTILES_WEIGHT))
 
     def _sums(self, shares: Shares) -> ClippedMoments:
-        share, measure = shares(self._sums_weight), capped_sums(self.name, self._grid, self.wanted.degree)
+        share, measure = shares(self._sums_weight), self._capped
         clip = self.wanted.clip
         chosen = ClipRange(share, measure, 0) if clip is None else clip_range(share, measure, clip, self.wanted.rows)
         return ClippedMoments(chosen, self.wanted.degree)
@@ -204,7 +226,7 @@ class NumberColumn(DescribedColumn):
     def found(self, drawn: Mapping[str, Any], shares: Shares) -> ColumnFound:
         """Numbers in the user's units."""
         ranks = usual_ranks(self._quantiles(shares).scale) if self.wanted.quantiles else None
-        points = tuple(self._points.number(cell) for cell in drawn.get(self.quantiles_id, ()))
+        points = tuple(map(self._shown_point, drawn.get(self.quantiles_id, ())))
         if self.wanted.degree == _COUNT_ONLY:
             noise = EntryCounts(shares(self._sums_weight)).noise
             return ColumnFound("number", _entries(drawn[self.sums_id], noise), quantiles=points, ranks=ranks)
@@ -217,8 +239,14 @@ class NumberColumn(DescribedColumn):
         count, variance = moments.values[(0,)], moments.count_deviation**2
         beside = (missing[0], made.noise(clip).deviations[-1] ** 2) if missing else ()
         entries = NoisyEntries(count, variance, *beside)
+        if self.seen is not None and self.seen.flag in (Flag.NOT_FOUND, Flag.CONSTANT):
+            return ColumnFound("number", entries, quantiles=points, ranks=ranks)
         scatter = deviation_of(moments.variance(), width) if self.wanted.deviation else None
         return ColumnFound("number", entries, mean_of(moments.mean(), low, width), scatter, points, ranks)
+
+    def _shown_point(self, cell: int) -> float | None:
+        """A quantile; None where it stands for no answer."""
+        return self._points.number(cell) if Points.of(self._points).is_answer(cell) else None
 
     def errors(self, shares: Shares, rows: int) -> dict[str, float]:
         """Of the mean and the deviation in the user's units, of quantiles in ranks, of counts in rows."""
@@ -258,14 +286,14 @@ class ValuesColumn(DescribedColumn):
 
     @property
     def _listed(self) -> tuple[Any, ...]:
-        return (False, True) if isinstance(self.kind, Boolean) else tuple(self.kind.values)
+        return (False, True) if isinstance(self.kind, Boolean) else self.kind.levels
 
     @cached_property
     def measure(self) -> Measure:
         """Its cells."""
         if isinstance(self.kind, Boolean):
             return TruthCounts(self.name)
-        return LabelCounts(self.name, Names(self.kind.values, "the values of a category"))
+        return LabelCounts(self.name, Names(self.kind.levels, "the values of a category"))
 
     def _noise(self, shares: Shares) -> JointNoise:
         return cell_noise(shares(VALUES_WEIGHT), self.measure.size)
@@ -297,14 +325,24 @@ class ValuesColumn(DescribedColumn):
 
 
 def described_column(
-    name: str, place: int, kind: Column, wanted: NumberRequest, spacing: Real | None = None
+    name: str,
+    place: int,
+    kind: Column,
+    wanted: NumberRequest,
+    spacing: Real | None = None,
+    *,
+    seen: FoundNumber | None = None,
 ) -> DescribedColumn:
     """What is drawn of a column. What is wrong with its bounds is said with its name."""
+    if isinstance(kind, Date):
+        raise TypeError(f'"{name}" holds dates, which are not described: leave it out of the columns')
+    if isinstance(kind, Category) and kind.is_open:
+        raise ValueError(f'the values of "{name}" are not declared: list them in the schema, or leave the column out')
     if not isinstance(kind, Number):
         if spacing is not None:
             raise ValueError(f'steps are for columns of numbers, and "{name}" is none')
         return ValuesColumn(name, place, kind)
-    column = NumberColumn(name, place, kind, wanted, spacing)
+    column = NumberColumn(name, place, kind, wanted, spacing, seen)
     try:
         column._grid, column._points  # noqa: B018
     except ValueError as problem:

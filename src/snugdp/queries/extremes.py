@@ -5,28 +5,36 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Unpack
 
-from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.order_statistics.rank_draw import RankTarget
-from snugdp.noise import Noise
-from snugdp.numerics.rationals import Real
-from snugdp.queries.ranks import SingleRank
+from snugdp.queries.docstrings import takes
+from snugdp.queries.ranks import RankKeywords, SingleRank
 
 _RARELY = 200  # the empty part is hit once in so many cases
 _EMPTY = 1 << 14  # so many times as wide as the gap at its edge may the empty part of the bounds be
+_OPEN = 1 << 30  # the same where there are no bounds
+
+
+class ExtremeKeywords(RankKeywords, total=False):
+    """The keyword arguments of ``minimum`` and ``maximum``."""
+
+    beyond: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Extreme(SingleRank):
     """A point beyond which about so many rows lie.
 
+    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``).
+
     Parameters
     ----------
-    epsilon, delta, bounds, column, neighbours, step, missing
-        As in ``minimum``.
     beyond : int, optional
-        How many rows are to lie beyond the answer. By default so many that noise hardly ever finds the empty part.
+        About how many rows lie beyond the answer: the smallest and the largest value each belong to one person. By
+        default so many that noise hardly ever finds the empty part of the bounds. Where many rows share a value, as
+        whole years do, give the ``step`` too.
     """
 
     beyond: int | None = None
@@ -43,7 +51,7 @@ class Extreme(SingleRank):
         """So many rows beyond the answer."""
         if self.beyond is not None:
             return self.beyond
-        empty = math.log(min(self._grid.width + 1, _EMPTY)) + math.log(_RARELY)
+        empty = math.log(_OPEN if any(self._grid.beyond) else min(self._grid.width + 1, _EMPTY)) + math.log(_RARELY)
         return math.ceil(2 * empty / float(self._budget.epsilon))
 
     def _proposal(self) -> dict[str, float | Fraction]:
@@ -53,11 +61,6 @@ class Extreme(SingleRank):
 @dataclass(frozen=True, kw_only=True)
 class Minimum(Extreme):
     """A lower end of a column, below which only a few rows lie, with a plan before the release.
-
-    Parameters
-    ----------
-    epsilon, delta, bounds, column, neighbours, step, missing, beyond
-        As in ``minimum``.
 
     Examples
     --------
@@ -77,11 +80,6 @@ class Minimum(Extreme):
 class Maximum(Extreme):
     """An upper end of a column, above which only a few rows lie, with a plan before the release.
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, column, neighbours, step, missing, beyond
-        As in ``minimum``.
-
     Examples
     --------
     >>> query = Maximum(bounds=(0, 120), step=1, epsilon=1, beyond=50)
@@ -96,39 +94,9 @@ class Maximum(Extreme):
         return RankTarget.from_top(self._rows)
 
 
-def minimum(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    beyond: int | None = None,
-    step: Real = 0,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
+@takes(Minimum)
+def minimum(data: object, **options: Unpack[ExtremeKeywords]) -> Outcome[float]:
     """A private lower end of one column: ``Minimum(...).release(data)``.
-
-    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column; with ``column``, a table.
-    beyond : int, optional
-        About how many rows lie below the answer: the smallest value itself belongs to one person. By default so many
-        that noise hardly ever finds the empty part of the bounds.
-    bounds, column, epsilon, delta, neighbours, step, missing, ledger, noise
-        As in ``median``; there is no test, and nothing is refused.
-
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value; ``NotPrivate`` after a rehearsal.
 
     Examples
     --------
@@ -137,41 +105,12 @@ def minimum(
     >>> snugdp.minimum(ages, bounds=(0, 120), step=1, epsilon=1, beyond=50).value
     18.0
     """
-    return Minimum._answer(locals())
+    return Minimum._answer(data, **options)
 
 
-def maximum(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    beyond: int | None = None,
-    step: Real = 0,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
+@takes(Maximum)
+def maximum(data: object, **options: Unpack[ExtremeKeywords]) -> Outcome[float]:
     """A private upper end of one column: ``Maximum(...).release(data)``.
-
-    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column; with ``column``, a table.
-    beyond : int, optional
-        About how many rows lie above the answer, as in ``minimum``.
-    bounds, column, epsilon, delta, neighbours, step, missing, ledger, noise
-        As in ``median``; there is no test, and nothing is refused.
-
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value; ``NotPrivate`` after a rehearsal.
 
     Examples
     --------
@@ -180,4 +119,4 @@ def maximum(
     >>> snugdp.maximum(ages, bounds=(0, 120), step=1, epsilon=1, beyond=50).value
     67.0
     """
-    return Maximum._answer(locals())
+    return Maximum._answer(data, **options)

@@ -9,12 +9,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import Outcome
 from snugdp.ledger.question import Question
 from snugdp.mechanisms.keys.grouped import THEOREM, Asked, AskedRank, Grouped, GroupedRelease
 from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Power
@@ -22,14 +22,17 @@ from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Amount, Forecast, Note
 from snugdp.propose.plan import Plan, share_of
-from snugdp.queries.base import Query
+from snugdp.queries.base import Query, ReleaseKeywords
+from snugdp.queries.bounds_given import GivenBounds, both_ends, open_ends
+from snugdp.queries.docstrings import takes
 from snugdp.queries.table import Library, StatisticsTable, library_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names, numeric
 from snugdp.tables.engines import measure
-from snugdp.tables.grid import Grid
+from snugdp.tables.found import FoundNumber
+from snugdp.tables.grid import Ends, Grid
 from snugdp.tables.passes.groups import GroupPass, ValueColumn
 from snugdp.tables.passes.keys import CellColumn, Encoded, KeyColumn, key_column
 from snugdp.tables.passes.together import JointState, Together
@@ -37,6 +40,7 @@ from snugdp.tables.schema.kinds import Boolean, Category, Number, type_name
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import Source, open_source
 from snugdp.tables.sources.base import TableError
+from snugdp.tables.wide_grid import WideGrid
 
 STATISTICS = ("count", "sum", "mean", "variance", "standard_deviation", "proportion", "median", "quantile_0.9")
 _RANKED = re.compile(r"quantile_(0?\.\d+)")
@@ -106,11 +110,28 @@ def _over(errors: Floats, rows: Floats, most: float) -> Floats:
     return found
 
 
+class GroupByKeywords(ReleaseKeywords, total=False):
+    """The keyword arguments of ``group_by``."""
+
+    statistics: Mapping[str, str | Sequence[str]] | None
+    keys: Sequence[Hashable] | Mapping[str, Sequence[Hashable]] | None
+    bounds: Mapping[str, GivenBounds] | str | None
+    schema: Schema | None
+    delta: Real
+    max_keys: int
+    key_share: Real
+    other: bool
+    missing: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class GroupBy(Query[StatisticsTable]):
     """Counts and statistics of every group of a table, with a plan before the release.
 
     Rows without a key are dropped, and cells that are no numbers are ignored in the statistics of their column.
+
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/keys/grouped.proof.md``), for all groups and
+    statistics together, and for which keys are shown.
 
     Parameters
     ----------
@@ -124,7 +145,8 @@ class GroupBy(Query[StatisticsTable]):
         All keys, known without the data; of several columns by name. Every one of them is in the answer, also those
         that nobody has. Without it, or a ``schema`` that lists them, only keys are shown that enough rows have.
     bounds : mapping of str to (Real, Real), optional
-        Public bounds of the columns.
+        Public bounds of the columns; either end may be None. Those that neither this nor the ``schema`` gives are found
+        in private, for a part of the budget, where sums are asked for.
     schema : Schema, optional
         Bounds, listed values and booleans of columns that are not described otherwise.
     epsilon, delta : Real
@@ -152,7 +174,7 @@ class GroupBy(Query[StatisticsTable]):
     by: str | Sequence[str]
     statistics: Mapping[str, str | Sequence[str]] | None = None
     keys: Sequence[Hashable] | Mapping[str, Sequence[Hashable]] | None = None
-    bounds: Mapping[str, tuple[Real, Real]] | None = None
+    bounds: Mapping[str, GivenBounds] | str | None = None
     schema: Schema | None = None
     epsilon: Real
     delta: Real = 0
@@ -171,6 +193,8 @@ class GroupBy(Query[StatisticsTable]):
         if self.max_keys != 1 and len(names) > 1:
             raise ValueError("max_keys is for one key column whose cells are lists")
         self._mechanism, self._groups, self._shown_names  # noqa: B018  what is wrong is said before any data are seen
+        if self._open:
+            self.plan()
 
     @cached_property
     def _by(self) -> tuple[str, ...]:
@@ -183,8 +207,8 @@ class GroupBy(Query[StatisticsTable]):
         found: dict[str, tuple[Hashable, ...]] = {}
         for name in self._by:
             kind = columns.get(name)
-            if isinstance(kind, Category | Boolean):
-                found[name] = tuple(kind.values) if isinstance(kind, Category) else (False, True)
+            if isinstance(kind, Category | Boolean) and not kind.is_open:
+                found[name] = kind.levels if isinstance(kind, Category) else (False, True)
         given: Any = self.keys
         if given is not None and not isinstance(given, Mapping):
             if len(self._by) > 1:
@@ -247,16 +271,18 @@ class GroupBy(Query[StatisticsTable]):
                     kind = self._kind(name, names)
                     if isinstance(kind, Boolean):
                         raise ValueError(f'"{name}" holds booleans: ask for its proportion')
-                    found[f"{name}_{one}"] = AskedRank(name, q, Grid.between((kind.lower, kind.upper)))
+                    found[f"{name}_{one}"] = AskedRank(name, q, _points(kind, self._given(name)))
         return found
 
     def _column_of(self, name: str, names: tuple[str, ...]) -> AskedColumn:
         kind = self._kind(name, names)
         if isinstance(kind, Boolean):
             column = ValueColumn(name, Fraction(0), Fraction(1), boolean=True)
+        elif kind.is_open:  # of which nothing but a count is asked
+            column = ValueColumn(name, Fraction(-1), Fraction(1))
         else:
-            lower, upper = rational(kind.lower, "the lower bound"), rational(kind.upper, "the upper bound")
-            column = ValueColumn(name, lower, upper)
+            lower, upper = kind.bounds
+            column = ValueColumn(name, rational(lower, "the lower bound"), rational(upper, "the upper bound"))
         found = AskedColumn(column, names)
         if found.power is Power.TOTAL:
             most = max(abs(column.lower), abs(column.upper))
@@ -264,13 +290,43 @@ class GroupBy(Query[StatisticsTable]):
         squares = found.power is Power.VARIANCE
         return AskedColumn(ValueColumn(name, column.lower, column.upper, column.boolean, squares), names)
 
+    def _given(self, name: str) -> GivenBounds:
+        """What was said of the bounds of a column."""
+        return None if self.bounds is None or isinstance(self.bounds, str) else self.bounds.get(name)
+
+    @property
+    def _open(self) -> Mapping[str, Ends]:
+        """Those of which sums are asked, and whose bounds are not given."""
+        found = {}
+        for name, names in self._asked.items():
+            kind = self._kind(name, names)
+            summed = any(rank_of(one) is None and one != "count" for one in names)
+            if isinstance(kind, Number) and kind.is_open and summed:
+                found[name] = kind.lower, kind.upper
+        return found
+
+    def _with_found(self, found: Mapping[str, FoundNumber], rows: int | None, epsilon: Fraction) -> Self:
+        return replace(
+            self,
+            bounds={**({} if self.bounds is None or isinstance(self.bounds, str) else self.bounds), **found},
+            epsilon=epsilon,
+        )
+
+    def _opened(self, data: object) -> tuple[Source, object]:
+        from snugdp.queries.search import WIDEST  # for those who leave bounds to be found
+
+        source = open_source(data)
+        self._with_found(dict.fromkeys(self._open, WIDEST), None, self._budget.epsilon).check(source)
+        return source, data
+
     def _kind(self, name: str, names: Sequence[str]) -> Number | Boolean:
-        """The public bounds of a column, or that it holds booleans."""
+        """The public bounds of a column, of which some may be open, or that it holds booleans."""
         declared = None if self.schema is None else self.schema.columns.get(name)
-        given = None if self.bounds is None else self.bounds.get(name)
-        if given is not None:
+        given = self._given(name)
+        if given not in (None, "private"):
             try:
-                return Number(*given)
+                open_ends(given)
+                return Number(*both_ends(given))
             except (TypeError, ValueError) as problem:
                 raise ValueError(f'the bounds of "{name}" must be a pair (lower, upper): {problem}') from None
         if isinstance(declared, Number | Boolean):
@@ -281,10 +337,7 @@ class GroupBy(Query[StatisticsTable]):
             return Boolean()
         if tuple(names) == ("count",):
             return Number(-1, 1)
-        raise ValueError(
-            f'bounds are required for "{name}": give public ones such as bounds={{"{name}": (0, 120)}}, from outside '
-            "the data, or a schema"
-        )
+        return Number()
 
     @cached_property
     def _mechanism(self) -> GroupedRelease:
@@ -302,8 +355,8 @@ class GroupBy(Query[StatisticsTable]):
             raise ValueError(f'two columns of the answer would be called "{doubled[0]}": rename a column')
         return tuple(names)
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
+    @property
+    def _plan(self) -> Plan:
         made, names = self._mechanism, tuple(one.column.name for one in self._columns)
         ranked = tuple(self._ranks)
         notes: list[Note] = []
@@ -330,6 +383,7 @@ class GroupBy(Query[StatisticsTable]):
             if made.selection is None or not (names or ranked)
             else {"key_share": float(rational(self.key_share, "share"))}
         )
+        notes.append(Note("missing-keys-kept" if self.missing else "missing-keys"))
         return Plan(
             "Group by", THEOREM, made.steps(names, ranked), proposal, Forecast(notes=tuple(notes)), self._budget
         )
@@ -408,33 +462,21 @@ class ShownGroups:
         return self.query.shown(data, self.works, self.library, noise)
 
 
+def _points(kind: Number, given: GivenBounds) -> Grid | WideGrid:
+    """Where the quantiles of a column lie: between its public bounds, or anywhere."""
+    if kind.is_open:
+        return WideGrid.over((kind.lower, kind.upper))
+    return WideGrid() if isinstance(given, FoundNumber) else Grid.between(kind.bounds)
+
+
 def _rank(key: Any) -> tuple[int, Any]:
     """Numbers first, then text; what is missing comes last."""
     return (2, "") if key is None else (1, key) if isinstance(key, str) else (0, key)
 
 
-def group_by(
-    data: object,
-    by: str | Sequence[str],
-    *,
-    statistics: Mapping[str, str | Sequence[str]] | None = None,
-    keys: Sequence[Hashable] | Mapping[str, Sequence[Hashable]] | None = None,
-    bounds: Mapping[str, tuple[Real, Real]] | None = None,
-    schema: Schema | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    max_keys: int = 1,
-    key_share: Real = 0.5,
-    other: bool = False,
-    missing: bool = False,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[StatisticsTable]:
+@takes(GroupBy)
+def group_by(data: object, by: str | Sequence[str], **options: Unpack[GroupByKeywords]) -> Outcome[StatisticsTable]:
     """Private counts and statistics of every group of a table: ``GroupBy(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/keys/grouped.proof.md``), for all groups and
-    statistics together, and for which keys are shown.
 
     Parameters
     ----------
@@ -442,10 +484,6 @@ def group_by(
         A frame, the path of a file, a DuckDB or a Spark table.
     by : str or sequence of str
         The key column, or several.
-    statistics, keys, bounds, schema, epsilon, delta, neighbours, max_keys, key_share, other, missing
-        As in ``GroupBy``.
-    ledger, noise
-        As in ``median``.
 
     Returns
     -------
@@ -461,4 +499,4 @@ def group_by(
     >>> answer["city"], answer.names
     (('Oslo', 'Rome'), ('city', 'count', 'count_error'))
     """
-    return GroupBy._answer(locals())
+    return GroupBy._answer(data, by=by, **options)

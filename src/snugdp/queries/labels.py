@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, Required, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 from snugdp.accounting import gaussian
 from snugdp.certify.distance import DistanceTest, integer_laplace
 from snugdp.core.guarantee import Cost, Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.order_statistics.stable import Stable
 from snugdp.mechanisms.votes import mode as _mode
 from snugdp.mechanisms.votes import vote as _vote
 from snugdp.mechanisms.votes.vote import NoisyMax
-from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace, Noise
+from snugdp.noise import Continuous, Gaussian, Gumbel, Laplace
 from snugdp.numerics.rationals import Real, float_down, float_up, rational
-from snugdp.propose.forecast import Forecast, PassChance, noted
+from snugdp.propose.forecast import Forecast, Note, PassChance, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
 from snugdp.propose.theorem import theorem
-from snugdp.queries.base import Query, Shown, require_delta
+from snugdp.queries.base import Query, ReleaseKeywords, Shown, require_delta
+from snugdp.queries.docstrings import takes
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
@@ -36,18 +37,25 @@ from snugdp.tables.schema.kinds import Category
 Label = TypeVar("Label", bound=Hashable)
 Counts = NDArray[np.int64]
 LawName = Literal["auto", "gumbel", "laplace", "gaussian"]
+_GAPS = Note("missing-entries")
+
+
+class ModeKeywords(ReleaseKeywords, Generic[Label]):
+    """The keyword arguments of ``mode``."""
+
+    categories: Sequence[Label]
+    delta: Real
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mode(Query[Label]):
     """The most frequent of the public ``categories``, exactly, if it leads by a safe margin; otherwise a refusal.
-
-    Ties go to the category listed first. Rows in no category are ignored.
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/mode.proof.md``).
 
     Parameters
     ----------
     categories : sequence
-        All values that count; public.
+        All values that count; public. Ties go to the one listed first; rows with other values are ignored.
     epsilon : Real
         Privacy budget.
     delta : Real
@@ -81,12 +89,13 @@ class Mode(Query[Label]):
         relation = self._budget.neighbours.relation
         return Stable(_mode.winner, lambda tally: _mode.distance(tally, relation), 0, self._budget, Fraction(1, 2))
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
+    @cached_property
+    def _plan(self) -> Plan:
         mechanism = self._mechanism
         lead = (mechanism.safe_distance() + 1) * _vote.step(self._budget.neighbours.relation)
         forecast = Forecast(chances=(PassChance(0.95, "mode-leads", {"rows": lead}),))
-        return Plan("Mode", theorem("mode/1"), mechanism.steps(), forecast=forecast, budget=self._budget)
+        plan = Plan("Mode", theorem("mode/1"), mechanism.steps(), forecast=forecast, budget=self._budget)
+        return plan.with_notes(_GAPS)
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Label]:
         tally = Secret(self._names.counts(data))
@@ -94,9 +103,23 @@ class Mode(Query[Label]):
         return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, context)
 
 
+class VoteKeywords(ReleaseKeywords, Generic[Label], total=False):
+    """The keyword arguments of ``vote``."""
+
+    candidates: Required[Sequence[Label]]
+    delta: Real
+    law: LawName
+    noise_epsilon: Real | None
+    test_share: Real
+
+
 @dataclass(frozen=True, kw_only=True)
 class Vote(Query[Label]):
     """The winner among public ``candidates`` after noise on every count: report noisy max.
+
+        Rows with other labels, or without one, are ignored.
+
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/vote.proof.md``).
 
     Parameters
     ----------
@@ -153,8 +176,8 @@ class Vote(Query[Label]):
     def _names(self) -> Names:
         return public_names(self.candidates, "candidates")
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
+    @property
+    def _plan(self) -> Plan:
         return self._prepared[2]
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Label]:
@@ -172,7 +195,7 @@ class Vote(Query[Label]):
         law, cost = self._plain()
         forecast = noted("lead-wins", rows=_usual_lead(law, len(self.candidates)))
         plan = Plan("Vote", theorem("vote/1"), (_release(law, cost),), forecast=forecast, budget=self._budget)
-        return NoisyMax(law), None, plan
+        return NoisyMax(law), None, plan.with_notes(_GAPS)
 
     def _plain(self) -> tuple[Continuous, Cost]:
         """The least noise that the budget affords on all data."""
@@ -214,7 +237,8 @@ class Vote(Query[Label]):
         )
         forecast = Forecast(chances=(PassChance(0.95, "lead", {"rows": lead}),))
         proved = theorem("vote-tested/1")
-        return NoisyMax(law), test, Plan("Vote", proved, steps, {"noise_epsilon": proposal}, forecast, self._budget)
+        plan = Plan("Vote", proved, steps, {"noise_epsilon": proposal}, forecast, self._budget)
+        return NoisyMax(law), test, plan.with_notes(_GAPS)
 
 
 def _release(law: Continuous, cost: Cost) -> Step:
@@ -246,38 +270,12 @@ def public_names(labels: Sequence[Hashable], name: str) -> Names:
 
 def listed(values: Sequence[Label] | Category | None) -> Sequence[Any] | None:
     """The values that somebody listed, or a schema did: a copy, for a list may change later."""
-    return values.values if isinstance(values, Category) else copy(values)
+    return values.levels if isinstance(values, Category) else copy(values)
 
 
-def mode(
-    data: object,
-    *,
-    categories: Sequence[Label],
-    epsilon: Real,
-    delta: Real,
-    neighbours: Neighbours | str = "add_remove",
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Label]:
+@takes(Mode)
+def mode(data: object, **options: Unpack[ModeKeywords[Label]]) -> Outcome[Label]:
     """The most frequent category, exactly, or a refusal: ``Mode(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/mode.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like
-        The column.
-    categories : sequence
-        All values that count; public. Ties go to the one listed first; rows with other values are ignored.
-    epsilon, delta, neighbours
-        As in ``Mode``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
 
     Examples
     --------
@@ -286,39 +284,12 @@ def mode(
     >>> snugdp.mode(answers, categories=["yes", "no"], epsilon=1, delta=1e-6).value
     'yes'
     """
-    return Mode[Label]._answer(locals())
+    return Mode[Label]._answer(data, **options)
 
 
-def vote(
-    data: object,
-    *,
-    candidates: Sequence[Label],
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    law: LawName = "auto",
-    noise_epsilon: Real | None = None,
-    test_share: Real = 0.5,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Label]:
+@takes(Vote)
+def vote(data: object, **options: Unpack[VoteKeywords[Label]]) -> Outcome[Label]:
     """The winner after noise on every count: ``Vote(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/votes/vote.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like
-        The column.
-    candidates, epsilon, delta, neighbours, law, noise_epsilon, test_share
-        As in ``Vote``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
 
     Examples
     --------
@@ -326,4 +297,4 @@ def vote(
     >>> snugdp.vote(["cat"] * 80 + ["dog"] * 10, candidates=["cat", "dog", "fox"], epsilon=2).value
     'cat'
     """
-    return Vote[Label]._answer(locals())
+    return Vote[Label]._answer(data, **options)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Unpack
 
-from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.statistics.quantile_table import Drawn, QuantileTableDraw
-from snugdp.noise import Noise
-from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import Note
 from snugdp.propose.theorem import theorem
-from snugdp.queries.ranks import RankQuery, usual_ranks
+from snugdp.queries.docstrings import takes
+from snugdp.queries.ranks import RankKeywords, RankQuery, usual_ranks
 from snugdp.queries.statistics.histogram import HistogramCounts
 
 MAX_BINS = 1000
+
+
+class QuantileTableKeywords(RankKeywords, total=False):
+    """The keyword arguments of ``quantile_table``."""
+
+    bins: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +32,12 @@ class QuantileTable(RankQuery[HistogramCounts]):
     For columns of which only wide bounds are known: a histogram with public edges would have nearly all rows in one
     cell. Equal edges are shown once, so that there may be fewer parts than ``bins``.
 
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/quantile_table.proof.md``).
+
     Parameters
     ----------
-    epsilon, delta, bounds, column, neighbours, step, missing
-        As in ``quantile_table``.
     bins : int, default=10
-        Into how many parts, from 2 to 1,000.
+        Into how many parts of about equal size the column is cut, from 2 to 1,000.
 
     Examples
     --------
@@ -59,43 +65,22 @@ class QuantileTable(RankQuery[HistogramCounts]):
         ranks = Note("ranks-off", {"ranks": usual_ranks(made.edges.scale)})
         return ranks, Note("group-count", {"error": made.counts.errors[0]})
 
+    @property
+    def _rows_needed(self) -> int:
+        return self._mechanism.edges.rows_needed
+
+    def _drawn_points(self, drawn: Drawn) -> Iterable[int]:
+        return drawn[0][1:-1]
+
     def _show(self, drawn: Drawn) -> HistogramCounts:
         edges, counts = drawn
         cells = tuple(pairwise(map(self._grid.number, edges)))
         return HistogramCounts(cells, tuple(counts), self._mechanism.counts.errors[0])
 
 
-def quantile_table(
-    data: object,
-    *,
-    bins: int = 10,
-    bounds: tuple[Real, Real] | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    column: str | None = None,
-    neighbours: Neighbours | str = "add_remove",
-    step: Real = 0,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[HistogramCounts]:
+@takes(QuantileTable)
+def quantile_table(data: object, **options: Unpack[QuantileTableKeywords]) -> Outcome[HistogramCounts]:
     """A histogram of a column with private edges: ``QuantileTable(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/quantile_table.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column, or the table that has the ``column``.
-    bins : int, default=10
-        Into how many parts of about equal size the column is cut.
-    bounds, epsilon, delta, column, neighbours, step, missing, ledger, noise
-        As in ``quantiles``.
-
-    Returns
-    -------
-    Outcome
-        Its value is a ``HistogramCounts``.
 
     Examples
     --------
@@ -105,4 +90,4 @@ def quantile_table(
     >>> 27_000 < table.cells[1][0] < 29_000
     True
     """
-    return QuantileTable._answer(locals())
+    return QuantileTable._answer(data, **options)

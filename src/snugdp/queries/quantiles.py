@@ -11,20 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
 from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.order_statistics.rank_draw import RankTarget
 from snugdp.mechanisms.order_statistics.several import SeveralQuantiles
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.propose.theorem import theorem
-from snugdp.queries.ranks import RankQuery, SingleRank, usual_ranks
+from snugdp.queries.docstrings import takes
+from snugdp.queries.ranks import RankKeywords, RankQuery, SingleRank, usual_ranks
 from snugdp.queries.robust import RobustQuery, TestedMedian, TestedQuantile
 from snugdp.release.context import ReleaseContext
 
@@ -34,19 +34,36 @@ _METHODS = ("auto", "exponential", "test")
 _QUARTILES = (Fraction(1, 4), Fraction(3, 4))
 
 
+class MiddleRankKeywords(RankKeywords, total=False):
+    """The keyword arguments of ``median`` and ``quantile``."""
+
+    method: Method
+    beta: Real | None
+    rows: int | None
+    test_share: Real
+
+
 @dataclass(frozen=True, kw_only=True)
 class MiddleRank(SingleRank):
     """A point that is drawn by its rank, or a row that is proposed, tested and released with noise.
 
     Parameters
     ----------
-    epsilon, delta, bounds, column, neighbours, step, missing
-        As in ``median``.
+    delta : Real, default=0
+        Failure probability, which a test needs. A draw by rank does not spend it.
     method : {"auto", "exponential", "test"}
-        How: "exponential" draws a point by its rank; "test" proposes, tests and releases. "auto": "test" where a
-        ``beta`` is given, else "exponential".
-    beta, rows, test_share
-        Of "test" alone, as in ``median``.
+        "exponential": draw a point of a public grid by its rank; pure, without a proposal, never refused. "test":
+        propose how far one row may move the answer, test that, and release with noise or refuse. "auto": "test" where
+        a ``beta`` is given, else "exponential".
+    beta : Real, optional
+        The proposal of a test: how far one row may move the answer. By default it is derived from public quantities.
+    rows : int, optional
+        For a test, the number of rows ("replace"), or a public guess of it ("add_remove").
+    test_share : Real, default=0.5
+        The share of epsilon that pays for a test.
+    missing : Real, optional
+        What missing and invalid entries count as. Without it they are left out; only a test between neighbours that
+        replace a row counts them as the lower bound, because it needs the public number of rows. The plan says so.
     """
 
     method: Method = "auto"
@@ -67,9 +84,9 @@ class MiddleRank(SingleRank):
         elif self.column is not None:
             raise ValueError('method="test" takes the column by itself, as in table["age"], without column=')
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
-        return super().plan() if self._tested is None else self._tested.plan()
+    @property
+    def _plan(self) -> Plan:
+        return super()._plan if self._tested is None else self._tested.plan()
 
     @cached_property
     def _tested(self) -> RobustQuery | None:
@@ -88,7 +105,7 @@ class MiddleRank(SingleRank):
         return {name: getattr(self, name) for name in given}
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[float]:
-        return super()._release(data, context) if self._tested is None else self._tested._release(data, context)
+        return super()._release(data, context) if self._tested is None else self._tested._answered(data, context)
 
     def _count_rows(self, rows: int) -> None:
         super()._count_rows(rows)
@@ -105,10 +122,9 @@ class MiddleRank(SingleRank):
 class Median(MiddleRank):
     """A median of a column, with a plan before the release.
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, column, neighbours, method, beta, rows, step, test_share, missing
-        As in ``median``.
+    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``). By a test, (epsilon,
+    delta)-DP (``order_statistics/median.proof.md``; for replace ``order_statistics/quantile.proof.md``), whether it
+    ends in a release or in a refusal.
 
     Examples
     --------
@@ -134,12 +150,15 @@ class Median(MiddleRank):
 class Quantile(MiddleRank):
     """A quantile of a column, with a plan before the release.
 
+    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``). By a test, (epsilon,
+    delta)-DP when neighbours replace one row (``order_statistics/quantile.proof.md``).
+
     Parameters
     ----------
-    epsilon, delta, bounds, column, neighbours, method, beta, rows, step, test_share, missing
-        As in ``quantile``.
     q : Real
-        Which quantile, between 0 and 1.
+        Which quantile, between 0 and 1. For the ends themselves there are ``minimum`` and ``maximum``.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours; a test is proved for "replace" alone.
 
     Examples
     --------
@@ -171,10 +190,13 @@ class Quantile(MiddleRank):
 class Quantiles(RankQuery[tuple[float, ...]]):
     """Several quantiles of a column, paid for together, with a plan before the release.
 
+    Guarantee: epsilon-DP for the chosen neighbours, or (epsilon, delta)-DP where a delta is given and leaves less noise
+    (``order_statistics/several.proof.md``).
+
     Parameters
     ----------
-    epsilon, delta, bounds, column, neighbours, step, missing
-        As in ``quantiles``.
+    delta : Real, default=0
+        Failure probability: with many quantiles it leaves less noise. The plan says whether it is spent.
     q : sequence of Real
         Which quantiles, each between 0 and 1.
 
@@ -208,6 +230,10 @@ class Quantiles(RankQuery[tuple[float, ...]]):
     def _notes(self) -> tuple[Note, ...]:
         return (Note("ranks-off", {"ranks": usual_ranks(self._mechanism.scale)}),)
 
+    @property
+    def _rows_needed(self) -> int:
+        return self._mechanism.rows_needed
+
     def _show(self, drawn: tuple[int, ...]) -> tuple[float, ...]:
         found = dict(zip(sorted(set(self._wanted)), drawn, strict=True))
         return tuple(self._grid.number(found[q]) for q in self._wanted)
@@ -217,10 +243,8 @@ class Quantiles(RankQuery[tuple[float, ...]]):
 class InterquartileRange(RankQuery[float]):
     """The distance of the quartiles of a column, with a plan before the release.
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, column, neighbours, step, missing
-        As in ``interquartile_range``.
+    Guarantee: epsilon-DP for the chosen neighbours, or (epsilon, delta)-DP where a delta is given and leaves less noise
+    (``order_statistics/several.proof.md``).
 
     Examples
     --------
@@ -239,8 +263,12 @@ class InterquartileRange(RankQuery[float]):
     def _notes(self) -> tuple[Note, ...]:
         return (Note("ranks-off", {"ranks": usual_ranks(self._mechanism.scale)}),)
 
+    @property
+    def _rows_needed(self) -> int:
+        return self._mechanism.rows_needed
+
     def _show(self, drawn: tuple[int, ...]) -> float:
-        return float((drawn[1] - drawn[0]) * self._grid.unit)
+        return self._grid.distance(*drawn)
 
 
 def inner_quantile(q: Real) -> Fraction:
@@ -253,68 +281,10 @@ def inner_quantile(q: Real) -> Fraction:
     return found
 
 
-def median(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    method: Method = "auto",
-    beta: Real | None = None,
-    rows: int | None = None,
-    step: Real = 0,
-    test_share: Real = 0.5,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
+@takes(Median)
+def median(data: object, **options: Unpack[MiddleRankKeywords]) -> Outcome[float]:
     """The private median of one column: ``Median(...).release(data)``.
 
-    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``). By a test, (epsilon,
-    delta)-DP (``order_statistics/median.proof.md``; for replace ``order_statistics/quantile.proof.md``), whether it
-    ends in a release or in a refusal.
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column; with ``column``, a table: a frame, the path of files, a database table or a Spark table.
-    bounds : (Real, Real)
-        Public bounds on the values of the column; required. Values beyond them count as the bound.
-    column : str, optional
-        The name of the column, if the data are a table.
-    epsilon : Real
-        Privacy budget.
-    delta : Real, default=0
-        Failure probability, which a test needs. A draw by rank does not spend it.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
-    method : {"auto", "exponential", "test"}
-        "exponential": draw a point of a public grid by its rank; pure, without a proposal, never refused. "test":
-        propose how far one row may move the answer, test that, and release with noise or refuse. "auto": "test" where
-        a ``beta`` is given, else "exponential".
-    beta : Real, optional
-        The proposal of a test: how far one row may move the answer. By default it is derived from public quantities.
-    rows : int, optional
-        For a test, the number of rows ("replace"), or a public guess of it ("add_remove").
-    step : Real, default=0
-        The public spacing of the values, such as 1 for whole years; answers are then multiples of it.
-    test_share : Real, default=0.5
-        The share of epsilon that pays for a test.
-    missing : Real, optional
-        What missing and invalid entries count as. Without it they are left out; a test counts them as the lower bound.
-    ledger : Ledger, MemoryLedger, str or path, optional
-        The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
-        outcome still states its ``cost``.
-    noise : Noise, optional
-        A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
-
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value; after a test perhaps ``Refused``; ``NotPrivate`` after a rehearsal.
 
     Examples
     --------
@@ -323,48 +293,12 @@ def median(
     >>> 38 <= snugdp.median(ages, bounds=(0, 120), step=1, epsilon=1).value <= 41
     True
     """
-    return Median._answer(locals())
+    return Median._answer(data, **options)
 
 
-def quantile(
-    data: object,
-    q: Real,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    method: Method = "auto",
-    beta: Real | None = None,
-    rows: int | None = None,
-    step: Real = 0,
-    test_share: Real = 0.5,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
+@takes(Quantile)
+def quantile(data: object, q: Real, **options: Unpack[MiddleRankKeywords]) -> Outcome[float]:
     """The private q-quantile of one column: ``Quantile(...).release(data)``.
-
-    Guarantee: epsilon-DP for the chosen neighbours (``order_statistics/rank_draw.proof.md``). By a test, (epsilon,
-    delta)-DP when neighbours replace one row (``order_statistics/quantile.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column; with ``column``, a table.
-    q : Real
-        Which quantile, between 0 and 1. For the ends themselves there are ``minimum`` and ``maximum``.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours; a test is proved for "replace" alone.
-    bounds, column, epsilon, delta, method, beta, rows, step, test_share, missing, ledger, noise
-        As in ``median``.
-
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value; after a test perhaps ``Refused``; ``NotPrivate`` after a rehearsal.
 
     Examples
     --------
@@ -373,39 +307,12 @@ def quantile(
     >>> 52 <= snugdp.quantile(waits, 0.9, bounds=(0, 60), step=1, epsilon=1).value <= 55
     True
     """
-    return Quantile._answer(locals())
+    return Quantile._answer(data, q=q, **options)
 
 
-def quantiles(
-    data: object,
-    q: Sequence[Real],
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    step: Real = 0,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[tuple[float, ...]]:
+@takes(Quantiles)
+def quantiles(data: object, q: Sequence[Real], **options: Unpack[RankKeywords]) -> Outcome[tuple[float, ...]]:
     """Several private quantiles of one column: ``Quantiles(...).release(data)``.
-
-    Guarantee: epsilon-DP for the chosen neighbours, or (epsilon, delta)-DP where a delta is given and leaves less noise
-    (``order_statistics/several.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column; with ``column``, a table.
-    q : sequence of Real
-        Which quantiles, each between 0 and 1.
-    delta : Real, default=0
-        Failure probability: with many quantiles it leaves less noise. The plan says whether it is spent.
-    bounds, column, epsilon, neighbours, step, missing, ledger, noise
-        As in ``median``; there is no test, and nothing is refused.
-
 
     Returns
     -------
@@ -420,39 +327,12 @@ def quantiles(
     >>> 12 <= low <= 17 and 42 <= high <= 47
     True
     """
-    return Quantiles._answer(locals())
+    return Quantiles._answer(data, q=q, **options)
 
 
-def interquartile_range(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    step: Real = 0,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
+@takes(InterquartileRange)
+def interquartile_range(data: object, **options: Unpack[RankKeywords]) -> Outcome[float]:
     """The private distance of the quartiles of one column: ``InterquartileRange(...).release(data)``.
-
-    Guarantee: epsilon-DP for the chosen neighbours, or (epsilon, delta)-DP where a delta is given and leaves less noise
-    (``order_statistics/several.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column; with ``column``, a table.
-    bounds, column, epsilon, delta, neighbours, step, missing, ledger, noise
-        As in ``quantiles``.
-
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value; ``NotPrivate`` after a rehearsal.
 
     Examples
     --------
@@ -461,4 +341,4 @@ def interquartile_range(
     >>> 27 <= snugdp.interquartile_range(waits, bounds=(0, 60), step=1, epsilon=2).value <= 33
     True
     """
-    return InterquartileRange._answer(locals())
+    return InterquartileRange._answer(data, **options)

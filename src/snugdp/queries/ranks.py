@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.order_statistics.rank_draw import Cells, OneRank, Points, RankDraw, RankTarget
+from snugdp.mechanisms.order_statistics.rank_draw import OFTEN, Cells, OneRank, Points, RankDraw, RankTarget
 from snugdp.mechanisms.order_statistics.several import SeveralQuantiles
 from snugdp.mechanisms.statistics.quantile_table import QuantileTableDraw
 from snugdp.numerics.rationals import Real, rational
@@ -22,15 +23,23 @@ from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import Theorem, theorem
-from snugdp.queries.base import Query, Shown
+from snugdp.queries.base import BoundedKeywords, Query, Shown
+from snugdp.queries.bounds_given import GivenBounds, both_ends, open_ends
 from snugdp.release.context import ReleaseContext
-from snugdp.release.spine import release
+from snugdp.release.spine import release_if_drawn
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
-from snugdp.tables.grid import Grid, StepGrid
+from snugdp.tables.grid import CellRange, Grid, StepGrid
+from snugdp.tables.wide_grid import WideGrid
 
 Seen = TypeVar("Seen")
-OFTEN = 20  # forecasts are for 19 cases in 20
+
+
+class RankKeywords(BoundedKeywords, total=False):
+    """The keyword arguments of functions that draw by ranks."""
+
+    step: Real
+    missing: Real | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +50,9 @@ class RankQuery(Query[Seen]):
     ----------
     epsilon, delta : Real
         The privacy budget.
-    bounds : (Real, Real)
-        Public bounds on the values of the column; required. Values beyond them count as the bound.
+    bounds : (Real, Real), FoundNumber or "private"
+        Public bounds on the values of the column; values beyond them count as the bound. Either may be None. By default
+        there are none: answers lie between -2**59 and 2**59, and with too few rows there is a refusal.
     column : str, optional
         The name of the column, if the data are a table: a frame, files, a database or Spark, read in one pass.
     neighbours : {"add_remove", "replace"}
@@ -55,7 +65,7 @@ class RankQuery(Query[Seen]):
 
     epsilon: Real
     delta: Real = 0
-    bounds: tuple[Real, Real] | None = None
+    bounds: GivenBounds = "private"
     column: str | None = None
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
     step: Real = 0
@@ -70,25 +80,28 @@ class RankQuery(Query[Seen]):
         self._missing_cell  # noqa: B018  what is wrong is said here, before any data are seen
         self.plan()
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
-        return self._plan
-
     @cached_property
     def _plan(self) -> Plan:
-        forecast = Forecast(chances=(PassChance(1.0, "always"),), notes=self._notes())
-        return Plan(self.name, self.theorem, self._mechanism.steps(), self._proposal(), forecast, self._budget)
+        bounded = not any(self._grid.beyond)
+        chance = PassChance(1.0, "always") if bounded else PassChance(0.95, "rows-around", {"rows": self._rows_needed})
+        notes = self._notes() if bounded else (Note("no-bounds-needed"), *self._notes())
+        forecast = Forecast(chances=(chance,), notes=notes)
+        plan = Plan(self.name, self.theorem, self._mechanism.steps(), self._proposal(), forecast, self._budget)
+        return plan.with_notes(missing_note(self.missing))
 
     @cached_property
-    def _grid(self) -> Grid | StepGrid:
-        spacing = rational(self.step, "step")
+    def _grid(self) -> CellRange:
+        spacing, ends = rational(self.step, "step"), open_ends(self.bounds)
         if spacing < 0:
             raise ValueError("step must not be negative")
-        return StepGrid.between(self.bounds, spacing) if spacing else Grid.between(self.bounds)
+        if ends is not None:
+            return StepGrid.over(ends, spacing) if spacing else WideGrid.over(ends)
+        bounds = both_ends(self.bounds)
+        return StepGrid.between(bounds, spacing) if spacing else Grid.between(bounds)
 
     @cached_property
     def _points(self) -> Points:
-        return Points(self._grid.lower, self._grid.upper)
+        return Points.of(self._grid)
 
     @cached_property
     def _missing_cell(self) -> int | None:
@@ -107,15 +120,28 @@ class RankQuery(Query[Seen]):
         """What was chosen in public, for the plan."""
         return {}
 
+    @property
+    @abstractmethod
+    def _rows_needed(self) -> int:
+        """With so many rows a draw is hardly ever lost beyond an open end."""
+
     @abstractmethod
     def _show(self, drawn: Any) -> Seen:
         """What was drawn, in the user's units."""
+
+    def _drawn_points(self, drawn: Any) -> Iterable[int]:
+        """The points among what was drawn."""
+        return drawn  # type: ignore[no-any-return]
+
+    def _shown(self, drawn: Any) -> Seen | None:
+        """The same; nothing where a point stands for no answer."""
+        return self._show(drawn) if all(map(self._points.is_answer, self._drawn_points(drawn))) else None
 
     def _column(self, data: object) -> str | None:
         return super()._column(data) if self.column is None else self.column
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
-        return release(self.plan(), Shown(self._mechanism, self._show), self._cells(data), context)
+        return release_if_drawn(self.plan(), Shown(self._mechanism, self._shown), self._cells(data), context)
 
     def _count_rows(self, rows: int) -> None:
         """Refuse a public number of rows."""
@@ -152,8 +178,22 @@ class SingleRank(RankQuery[float]):
     def _notes(self) -> tuple[Note, ...]:
         return (_ranks(self._mechanism.point),)
 
+    @property
+    def _rows_needed(self) -> int:
+        return self._mechanism.point.rows_needed()
+
+    def _drawn_points(self, drawn: int) -> Iterable[int]:
+        return (drawn,)
+
     def _show(self, drawn: int) -> float:
         return self._grid.number(drawn)
+
+
+def missing_note(value: Real | None) -> Note:
+    """What is done with missing entries: they count as a public value, or are left out."""
+    return (
+        Note("missing-entries") if value is None else Note("missing-as", {"value": float(rational(value, "missing"))})
+    )
 
 
 def usual_ranks(scale: float) -> int:

@@ -7,32 +7,39 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.order_statistics import median as _median
 from snugdp.mechanisms.order_statistics import quantile as _quantile
 from snugdp.mechanisms.order_statistics import trimmed_mean as _trimmed
 from snugdp.mechanisms.order_statistics.stable import Bounded, Stable, usual_error
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.propose.theorem import Theorem, theorem
-from snugdp.queries.base import Query, Shown, require_delta
+from snugdp.queries.base import Query, ReleaseKeywords, Shown, require_delta
+from snugdp.queries.bounds_given import GivenBounds, both_ends, open_ends
+from snugdp.queries.docstrings import takes
+from snugdp.queries.ranks import missing_note
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
-from snugdp.tables.grid import Grid
+from snugdp.tables.found import FoundNumber
+from snugdp.tables.grid import Ends, Grid
+from snugdp.tables.passes.statistics import ALONE
+
+if TYPE_CHECKING:
+    from snugdp.tables.sources import Source
 
 Cells = NDArray[np.int64]
 _BOUNDED = theorem("discrete-laplace/1")
@@ -68,7 +75,7 @@ class RobustQuery(Query[float]):
 
     epsilon: Real
     delta: Real = 0
-    bounds: tuple[Real, Real] | None = None
+    bounds: GivenBounds = "private"
     neighbours: Neighbours | str = Neighbours.REPLACE
     beta: Real | None = None
     rows: int | None = None
@@ -81,43 +88,88 @@ class RobustQuery(Query[float]):
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.REPLACE,)
 
     def __post_init__(self) -> None:
-        budget, grid = self._budget, self._grid  # a bad parameter is refused here, before any data are seen
+        budget = self._budget  # a bad parameter is refused here, before any data are seen
         share_of(self.test_share)
         object.__setattr__(self, "rows", whole_rows(self.rows))
         for name, value in (("beta", self.beta), ("step", self.step)):
             if value is not None and rational(value, name) < 0:
                 raise ValueError(f"{name} must not be negative")
-        if self.missing is not None:
-            grid.nearest(self.missing, "missing")
+        if not self._open:
+            self._missing_cell  # noqa: B018  # a value beyond the bounds is refused
+        elif self.missing is not None:
+            rational(self.missing, "missing")
         if self.rows is not None or budget.neighbours is Neighbours.ADD_REMOVE:
-            self._prepare(self.rows)
+            self.plan()
+        elif not self._open:
+            self._grid  # noqa: B018
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
+    @property
+    def _open(self) -> Mapping[str, Ends]:
+        ends = open_ends(self.bounds)
+        return {} if ends is None else {ALONE: ends}
+
+    def _with_found(self, found: Mapping[str, FoundNumber], rows: int | None, epsilon: Fraction) -> Self:
+        asked = replace(self, bounds=found[ALONE], missing=None, epsilon=epsilon)
+        if self.missing is None:
+            return asked
+        grid = asked._grid
+        return replace(asked, missing=grid.number(rational(self.missing, "missing") / grid.unit))
+
+    def _opened(self, data: object) -> tuple[Source, object]:
+        from snugdp.queries.search import opened_column  # for those who leave bounds to be found
+
+        return opened_column(data, None)
+
+    def _answered(self, data: object, context: ReleaseContext) -> Outcome[float]:
+        if not self._open:
+            return super()._answered(data, context)
+        values = numbers(data)
+        asked = replace(self, rows=self._checked_rows(len(values)))
+        assert asked._search is not None
+        return asked._search.release(values, context)
+
+    @property
+    def _plan(self) -> Plan:
         if self.rows is None and self._budget.neighbours is Neighbours.REPLACE:
             raise ValueError("give rows=..., the number of rows: it is public when neighbours replace a row")
         return self._prepare(self.rows).plan
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[float]:
-        missing = self._grid.lower if self.missing is None else self._grid.nearest(self.missing, "missing")
-        cells = self._grid.integers(numbers(data), missing)
+        cells = self._grid.cells(numbers(data), self._missing_cell)
         cells.sort()
-        rows = len(cells) if self._budget.neighbours is Neighbours.REPLACE else self.rows
+        (mechanism, plan, divisor), grid = self._prepare(self._checked_rows(len(cells))), self._grid
+        shown = Shown(mechanism, lambda drawn: grid.number(Fraction(drawn, divisor)))
+        if isinstance(mechanism, Bounded):
+            return release(plan, shown, Secret(cells), context)
+        return release_or_refuse(plan, mechanism.test(), shown, Secret(cells), context)
+
+    def _checked_rows(self, length: int) -> int | None:
+        """The number of rows, if it is public; otherwise a guess, or nothing."""
+        rows = length if self._budget.neighbours is Neighbours.REPLACE else self.rows
         if rows is not None and rows < 1:
             raise ValueError("the column is empty, and its length is public when neighbours replace a row")
         if rows != self.rows is not None:
             raise ValueError(
                 "rows differs from the length of the column, which is public when neighbours replace a row"
             )
-        (mechanism, plan, divisor), grid = self._prepare(rows), self._grid
-        shown = Shown(mechanism, lambda drawn: grid.number(Fraction(drawn, divisor)))
-        if isinstance(mechanism, Bounded):
-            return release(plan, shown, Secret(cells), context)
-        return release_or_refuse(plan, mechanism.test(), shown, Secret(cells), context)
+        return rows
 
     @cached_property
     def _grid(self) -> Grid:
-        return Grid.between(self.bounds)
+        return Grid.between(both_ends(self.bounds))
+
+    @cached_property
+    def _missing_cell(self) -> int | None:
+        """What missing entries count as; nothing where they are left out, which only add/remove allows."""
+        if self.missing is not None:
+            return self._grid.nearest(self.missing, "missing")
+        return None if self._budget.neighbours is Neighbours.ADD_REMOVE else self._grid.lower
+
+    @property
+    def _gaps(self) -> Note:
+        if self.missing is None and self._missing_cell is not None:
+            return Note("missing-as-lower", {"value": self._grid.number(Fraction(self._missing_cell))})
+        return missing_note(self.missing)
 
     @cached_property
     def _last_prepared(self) -> dict[int | None, Prepared]:
@@ -151,7 +203,7 @@ class RobustQuery(Query[float]):
             proposal = {"beta": float(summary.largest * scale)}
             forecast = self._forecast(usual_error(bounded.scale * scale))
             plan = Plan(self.name, _BOUNDED, bounded.steps(), proposal, forecast, self._budget)
-            return Prepared(bounded, plan, summary.divisor)
+            return Prepared(bounded, plan.with_notes(self._gaps), summary.divisor)
         require_delta(self._budget)
         stable = Stable(
             summary.value,
@@ -167,7 +219,7 @@ class RobustQuery(Query[float]):
         )
         proposal = {"beta": float(beta * scale)}
         plan = Plan(self.name, self._theorem, stable.steps(), proposal, forecast, self._budget)
-        return Prepared(stable, plan, summary.divisor)
+        return Prepared(stable, plan.with_notes(self._gaps), summary.divisor)
 
     def _forecast(self, error: float, *more: PassChance | Note) -> Forecast:
         """What the noise does to the answer, and a warning when it drowns it."""
@@ -237,6 +289,19 @@ class TestedQuantile(RobustQuery):
         return _rank_summary(self._grid, max(1, math.ceil(rational(self.q, "q") * (rows or 1))))
 
 
+class TrimmedMeanKeywords(ReleaseKeywords, total=False):
+    """The keyword arguments of ``trimmed_mean``."""
+
+    delta: Real
+    bounds: GivenBounds
+    trim: Real
+    beta: Real | None
+    rows: int | None
+    step: Real
+    test_share: Real
+    missing: Real | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrimmedMean(RobustQuery):
     """The mean without the floor(trim n) smallest and largest rows, with a plan before the release.
@@ -244,14 +309,17 @@ class TrimmedMean(RobustQuery):
     Without ``beta`` it uses the sensitivity that holds for all data, never refuses and spends no delta; propose a
     smaller ``beta`` when the bounds are loose.
 
+    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``order_statistics/trimmed_mean.proof.md``).
+
     Parameters
     ----------
-    epsilon, delta, bounds, beta, rows, step, test_share, missing
-        As in ``trimmed_mean``.
     neighbours : {"replace"}
-        The only relation with a proof.
+        Which data sets count as neighbours; the only relation with a proof.
     trim : Real, default=0.1
         The share of rows to drop at each end.
+    beta : Real, optional
+        The proposal: how far one row may move the answer. Without it the sensitivity that holds for all data is used,
+        and nothing is refused.
 
     Examples
     --------
@@ -292,44 +360,9 @@ def _rank_summary(grid: Grid, rank: int) -> Summary:
     )
 
 
-def trimmed_mean(
-    data: object,
-    *,
-    trim: Real = 0.1,
-    bounds: tuple[Real, Real] | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "replace",
-    beta: Real | None = None,
-    rows: int | None = None,
-    step: Real = 0,
-    test_share: Real = 0.5,
-    missing: Real | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[float]:
+@takes(TrimmedMean)
+def trimmed_mean(data: object, **options: Unpack[TrimmedMeanKeywords]) -> Outcome[float]:
     """The private trimmed mean of one column: ``TrimmedMean(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP when neighbours replace one row (``order_statistics/trimmed_mean.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like
-        The column.
-    trim : Real, default=0.1
-        The share of rows to drop at each end.
-    neighbours : {"replace"}
-        Which data sets count as neighbours.
-    beta : Real, optional
-        The proposal: how far one row may move the answer. Without it the sensitivity that holds for all data is used,
-        and nothing is refused.
-    bounds, epsilon, delta, rows, step, test_share, missing, ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        ``Released`` with the value, or ``Refused``; ``NotPrivate`` after a rehearsal.
 
     Examples
     --------
@@ -337,4 +370,4 @@ def trimmed_mean(
     >>> 4 < snugdp.trimmed_mean([5.0] * 1000, bounds=(0, 10), epsilon=5).value < 6
     True
     """
-    return TrimmedMean._answer(locals())
+    return TrimmedMean._answer(data, **options)

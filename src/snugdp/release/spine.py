@@ -71,6 +71,21 @@ def release(
     return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
 
 
+def release_if_drawn(
+    plan: Plan, mechanism: Mechanism[Data, Output | None], data: Secret[Data], context: ReleaseContext
+) -> Outcome[Output]:
+    """What is private on all data alike, and may draw that there is no answer: None stands for a refusal.
+
+    Guarantee: the plan's cost, which is the mechanism's own (``spine.proof.md``, Theorem A0).
+    """
+
+    def walk(noise: Noise, _: object) -> StoredOutcome:
+        drawn = mechanism.draw(data, noise)  # 4. release
+        return StoredOutcome(refused=drawn is None, value=drawn)
+
+    return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+
+
 def release_or_refuse(
     plan: Plan, test: PrivateTest[Data], mechanism: Mechanism[Data, Output], data: Secret[Data], context: ReleaseContext
 ) -> Outcome[Output]:

@@ -54,13 +54,47 @@ def in_two_stages(
     Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
     """
 
+    def stored(found: Found, outcome: Outcome[Output]) -> StoredOutcome:
+        return StoredOutcome(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
+
+    return context.pay(plan, _walk(first, second, data, limit, stored))  # 1. pay; 2. its outcome, if there is one
+
+
+def find_and_release(
+    plan: Plan,
+    first: Certifier[Data, Found | None],
+    second: Callable[[Secret[Data], Found, ReleaseContext], Outcome[Output]],
+    data: Secret[Data],
+    context: ReleaseContext,
+    *,
+    limit: Cost,
+    certificate: Callable[[Found], object],
+) -> Outcome[Output]:
+    """As ``in_two_stages``: the outcome is that of the second, and what the first one found is its certificate.
+
+    Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
+    """
+
+    def stored(found: Found, outcome: Outcome[Output]) -> StoredOutcome:
+        return StoredOutcome(refused=False, value=outcome.value, certificate=certificate(found))
+
+    return context.pay(plan, _walk(first, second, data, limit, stored))
+
+
+def _walk(
+    first: Certifier[Data, Found | None],
+    second: Callable[[Secret[Data], Found, ReleaseContext], Outcome[Output]],
+    data: Secret[Data],
+    limit: Cost,
+    stored: Callable[[Found, Outcome[Output]], StoredOutcome],
+) -> Callable[[Noise, Receipt | None], StoredOutcome]:
+    """Both stages. ``stored``: what is kept of them, a function of what both have released."""
+
     def walk(noise: Noise, receipt: Receipt | None) -> StoredOutcome:
         found = first.certify(data, noise)  # 3. first stage
         if found is None:
             return StoredOutcome(refused=True)
         outcome = second(data, found, Advance(noise, limit, receipt))  # 4. second stage
-        if outcome.refused or outcome.value is None:
-            return StoredOutcome(refused=True)
-        return StoredOutcome(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
+        return StoredOutcome(refused=True) if outcome.refused or outcome.value is None else stored(found, outcome)
 
-    return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+    return walk

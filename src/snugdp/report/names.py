@@ -12,6 +12,7 @@ PUBLIC = {
     "gap": "votes by which the plurality is believed to lead",
     "loss": "loss",
     "mean_runs": "runs on average",
+    "missing": "missing cells",
     "multi_class": "more than two classes",
     "n_components": "components asked for",
     "n_features_to_select": "columns to choose",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from snugdp.core.outcome import Unit
@@ -32,6 +33,15 @@ STEPS = {
     "clipped-sum": "where to clip, drawn in private; then the sum of clipped numbers, with {law} noise",
     "clipped-moments": "where to clip, drawn in private; then {times} sums of clipped numbers, {law} noise on each",
     "two-edges": "two of {edges} edges, {law} noise of scale {scale} on each",
+    "grid": "where {times} columns lie, to a factor of 2, {law} noise of {scale} on each count",
+    "grid-and-levels": "where {times} columns of numbers lie, to a factor of 2, and levels of {categories} categories "
+    "whose counts reach {threshold}, {law} noise of {scale} on each count",
+    "zoom": "how {times} columns spread in the ranges found, {law} noise of {scale} on each count",
+    "known-bounds": "bounds and values that are known already: nothing is looked at",
+    "closer-zoom": "the same for narrow columns more closely, {law} noise",
+    "column-grid": "where the column lies, to a factor of 2, {law} noise of {scale} on each count",
+    "column-zoom": "how it spreads in the range found, {law} noise of {scale} on each count",
+    "closer-column-zoom": "the same more closely if it is narrow, {law} noise",
     "smallest-eigenvalue": "smallest eigenvalue of X'X + {law} noise of {scale}, less {margin}: a lower bound",
     "log-residual": "log(B_y + B |theta|) + {law} noise: an upper bound on residuals",
     "ridge-solution": "add {law} noise to the ridge solution",
@@ -44,6 +54,7 @@ STEPS = {
     "mean-target": "mean of the targets, with {law} noise",
     "mean-target-size": "mean size of the targets, with {law} noise",
     "mean-residual-size": "mean size of the residuals of the pilot, with {law} noise",
+    "cell-sorts": "whether {times} columns hold numbers, dates or text, {law} noise of {scale} on each count",
     "row-norms": "histogram of norms, {law} noise of {scale} in a bin",
     "row-sums": "sums of scaled rows, {law} noise of {scale} in each",
     "row-sum": "sum of the rows, {law} noise of {scale} in every entry",
@@ -97,6 +108,9 @@ _COUNTED = {"gradient", "objective"}  # where it is worth saying how many there 
 
 CONDITIONS = {
     "always": "never refused",
+    "bounds-found": "if about {rows} rows of a column lie within one doubling (say from 50 to 100), so that its bounds "
+    "are found",
+    "rows-around": "if there are about {rows} rows or more",
     "mode-leads": "if the mode leads by at least {rows} rows",
     "lead": "if the lead is at least {rows} rows",
     "rows-to-change": "if at least {rows} rows would have to change before one row could move the answer by more than "
@@ -107,6 +121,8 @@ CONDITIONS = {
     "leads-of-all-sizes": "if leads of all sizes are equally likely (give gap= or proxy= if you know better)",
 }
 
+_CENTRED = "counts as the middle of its bounds, or as none of the listed values"
+_FOUND = "counts as the centre of its column, or as none of its levels"
 NOTES = {
     "scaled-noise": "in scaled units, with {rows} rows spread evenly: noise of {noise} in a coefficient",
     "scaled-noise-at-most": "in scaled units: noise of a coefficient below {noise}, far below with many rows",
@@ -155,6 +171,13 @@ NOTES = {
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
     "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
     "rows-needed": "and the next edge inwards would leave more than that share outside; this needs {rows} rows or more",
+    "bounds-are-sought": "no bounds are given: they are found in private, for a part of the budget, and released with "
+    "the answer. Below about 1,000 rows public bounds are worth having",
+    "no-bounds-needed": "no bounds are given, and none are needed: answers lie between -2^59 and 2^59",
+    "rows-to-find": "a column is found if about {rows} rows lie within one doubling (say 50 to 100); one that is not "
+    "found is left out, and without its target a fit is refused",
+    "column-found": "a column is found if about {rows} rows lie within one doubling (say 50 to 100), and a level if "
+    "more rows have it than its threshold says",
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",
     "groups-listed": "all {groups} listed groups, also empty ones",
     "group-count": "a count is off by less than {error} in 19 of 20 cases",
@@ -166,7 +189,28 @@ NOTES = {
     "no-test-needed": "no test is needed: this sigma is private enough on all votes",
     "plain-is-as-good": "no test: with such leads plain noise promises at least as many right labels",
     "plain-is-cheaper": "no test: plain noise is cheaper than the smooth test on such votes",
+    "missing-target": "rows without a target (no number, or none of the classes) are left out",
+    "missing-zero": "a missing entry of a row counts as 0",
+    "missing-centre": f"a missing cell {_CENTRED}",
+    "missing-centre-in": f"a missing cell in {{columns}} {_CENTRED}",
+    "missing-drop": "rows with a missing cell are left out",
+    "missing-drop-in": "rows with a missing cell in {columns} are left out",
+    "missing-indicator": f"a missing cell {_CENTRED}, and is told by an entry of its own",
+    "missing-indicator-in": f"a missing cell in {{columns}} {_CENTRED}, and is told by an entry of its own",
+    "missing-found": f"a missing cell {_FOUND}",
+    "missing-found-in": f"a missing cell in {{columns}} {_FOUND}",
+    "missing-found-indicator": f"a missing cell {_FOUND}, and is told by an entry of its own",
+    "missing-found-indicator-in": f"a missing cell in {{columns}} {_FOUND}, and is told by an entry of its own",
+    "missing-number": "once there is a centre, a missing number counts as the centre",
+    "missing-entries": "missing entries are left out",
+    "missing-as": "a missing entry counts as {value}",
+    "missing-as-lower": "a missing entry counts as {value}, the lower bound: a test of this relation needs the public "
+    "number of rows. missing=... chooses another value",
+    "missing-counted": "missing entries are counted apart",
+    "missing-keys": "rows without a key, and missing entries, are left out",
+    "missing-keys-kept": "rows without a key are a group of their own; missing entries are left out",
 }
+_ABOUT_GAPS = "missing-"  # how the codes of notes begin that say what is done with missing cells
 _FORMATS: Mapping[tuple[str, str], str] = {
     ("best-tried", "quantile"): ".1%",
     ("too-many-runs", "probability"): ".1g",
@@ -180,6 +224,7 @@ _FORMATS: Mapping[tuple[str, str], str] = {
 }
 _ERRORS = {
     ErrorOf.PREDICTION: "the prediction error",
+    ErrorOf.STANDARDISED: "the prediction error, in standard deviations of the target",
     ErrorOf.LINEAR: "the error of the linear function",
     ErrorOf.CHOSEN: "the prediction error, once columns are chosen",
 }
@@ -195,7 +240,10 @@ def plan_text(plan: Plan) -> str:
         epsilon, delta = printed_up(plan.budget.epsilon), printed_up(plan.budget.delta)
         lines += [("that is", f"epsilon {epsilon} at delta {delta}")]
     lines += [("unit", "one teacher, with all its votes")] if plan.unit is Unit.TEACHER else []
-    lines += [*(("expect", line) for line in forecast_lines(plan.forecast)), ("theorem", plan.theorem.id)]
+    gaps = tuple(note for note in plan.forecast.notes if note.code.startswith(_ABOUT_GAPS))
+    rest = replace(plan.forecast, notes=tuple(note for note in plan.forecast.notes if note not in gaps))
+    lines += [("expect", line) for line in forecast_lines(rest)]
+    lines += [*(("missing", note_words(note)) for note in gaps), ("theorem", plan.theorem.id)]
     width = max(7, *(len(name) for name, _ in lines))
     return "\n".join([f"Plan: {plan.title}", *(f"  {name:<{width}}  {words}" for name, words in lines)])
 

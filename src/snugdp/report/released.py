@@ -19,6 +19,7 @@ from snugdp.queries.statistics.histogram import HistogramCounts
 from snugdp.queries.table import StatisticsTable
 from snugdp.report.curves import bar, interval
 from snugdp.report.words import apart, near, number
+from snugdp.tables.schema.contrasts import no_level
 
 INTERVAL = "without noise, 19 of 20"
 USUAL = 1.96  # deviations of Gaussian noise in 19 of 20 cases
@@ -241,10 +242,9 @@ def _about(deviation: float, tied: bool) -> str:
 
 
 def _tied(model: Any) -> frozenset[str]:
-    """The columns of categories, which add up to the intercept: together they can be off by more than a forecast."""
+    """Entries for rows in none of the levels: where there are hardly any they can be off by more than a forecast."""
     columns = {} if getattr(model, "schema", None) is None else model.schema.columns
-    kinds = {name: column.values for name, column in columns.items() if hasattr(column, "values")}
-    return frozenset(f"{name}={value}" for name, values in kinds.items() for value in values)
+    return frozenset(no_level(name) for name, column in columns.items() if hasattr(column, "values"))
 
 
 def _chosen(model: Any, names: Sequence[str]) -> list[str]:
@@ -313,9 +313,8 @@ def _left_note(left: int, with_noise: bool, forecast: bool, tied: bool) -> str:
         said.append("The size of the noise depends on the rows, and the released numbers do not reveal it.")
     if tied:
         said.append(
-            "The columns of a category add up to the intercept: all of them can be off together, by far more than the "
-            "forecast, while the intercept is off in the other direction. Their differences are as accurate as other "
-            "coefficients."
+            "Levels are compared with the reference level, which is not listed. Rows in none of them are often few: "
+            "then what is said of them can be off by far more than the forecast, and means little."
         )
     return " ".join([*said, *([_left_out(left, " against their noise" if with_noise else "")] if left else [])])
 
@@ -354,7 +353,7 @@ def _components(model: Any) -> tuple[ReportTable, ...]:
     ]
     shares = ", ".join(f"{100 * float(ratio):.3g} %" for ratio in model.explained_variance_ratio_[:MAX_TABLES])
     counted = "as publicly known" if model.rows is not None else "with noise"
-    unit = "in which the bounds of every number are -1 and 1" if getattr(model, "schema", None) is not None else "of X"
+    unit = "in which the bounds of every number are -1 and 1" if _scaled(model) else "of X"
     note = (
         f"Shares of the whole variance: {shares}; the bars show them. The eigenvalues of the rows all lie in the "
         f"intervals in 19 of 20 cases. Units: those {unit.replace('-', '−')}. Number of rows, {counted}: "
@@ -369,6 +368,11 @@ def _components(model: Any) -> tuple[ReportTable, ...]:
         )
         made.append(ReportTable(f"Component {index + 1}: the weight of every column", loads, _left_out(left)))
     return (*made, *_more(len(model.components_)))
+
+
+def _scaled(model: Any) -> bool:
+    """Whether columns are scaled by their own bounds, given or found."""
+    return getattr(model, "schema", None) is not None or hasattr(model, "bounds_")
 
 
 def _labels(labels: Any, answered: Any, classes: Sequence[Any], note: str) -> ReportTable:

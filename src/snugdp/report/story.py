@@ -20,6 +20,8 @@ from snugdp.report.names import of_public, of_released
 from snugdp.report.plan_text import forecast_lines, step_label, step_words
 from snugdp.report.released import ReportTable, facts, table_of, tables_of
 from snugdp.report.words import Protected, at_most, number
+from snugdp.tables.found import FoundBounds
+from snugdp.tables.found_lines import FoundLine, lines
 
 if TYPE_CHECKING:
     from snugdp.estimators.forecast import Outlook
@@ -68,6 +70,8 @@ class Story:
     receipt: Receipt | None
     details: tuple[tuple[str, str], ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
+    found: tuple[FoundLine, ...] = ()  # what was found about columns in private
+    left_out: tuple[tuple[str, str], ...] = ()  # columns that were not used, and why
     outlook: Outlook | None = None
     selected: bool = False  # the best of several runs
     software: str = f"snugdp {__version__}"
@@ -119,7 +123,8 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     if entry is None:
         raise TypeError(f"a report is made of {', '.join(BY_NAME)}, of a model file, or of an outcome")
     check_is_fitted(model)
-    schema = getattr(model, "schema", None)
+    schema, found = getattr(model, "schema", None), getattr(model, "bounds_", None)
+    schema = found.declared if schema is None and found is not None else schema
     target = None if schema is None else schema.target
     promise, cost, plan = model.guarantee_, model.cost_, model.plan_
     budget = model._budget() if promise is None else promise.budget
@@ -127,6 +132,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     certificate = facts(getattr(model, "certificate_", None), of_released)
     beside = facts(getattr(model, "details_", None), of_released)
     outlook = _outlook(model, getattr(model, "rows", None) if rows is None else rows)
+    expected = outlook.asked.noise if outlook is not None and _units_are_known(model) else None
     return Story(
         title=title or (entry.title if target is None else f"{entry.title} of {target}"),
         thing="the outcome" if not model.released_ else "this model",
@@ -140,11 +146,13 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
         what=plan.title,
         **_planned(plan, budget.delta),
         outlook=outlook,
-        tables=tables_of(model, None if outlook is None else outlook.asked.noise) if model.released_ else (),
+        tables=tables_of(model, expected) if model.released_ else (),
         details=tuple(pair for pair in beside if pair not in certificate) if model.released_ else (),
         certificate=certificate if model.released_ else (),
         public=_known(given),
         columns=_columns(schema),
+        found=() if found is None else lines(found, getattr(model, "feature_names_in_", ())),
+        left_out=tuple(getattr(model, "left_out_", {}).items()),
         receipt=model.receipt_,
         selected=_selected(plan),
     )
@@ -244,7 +252,9 @@ def _alone(cost: Cost, delta: Fraction) -> float | Fraction | None:
 
 def _known(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What was public, without what is said elsewhere or was left open."""
-    shown = {name: value for name, value in given.items() if value is not None and name not in _HIDDEN}
+    left_out = {name for name, value in given.items() if value is None or isinstance(value, FoundBounds)}
+    left_out |= {"bounds"} if str(given.get("bounds")) == "private" else set()
+    shown = {name: value for name, value in given.items() if name not in (*_HIDDEN, *left_out)}
     as_words = {name: ("yes" if value else "no") if isinstance(value, bool) else value for name, value in shown.items()}
     return facts(as_words, of_public)
 
@@ -277,6 +287,11 @@ def _outlook(model: Any, rows: int | None) -> Outlook | None:
         return None
 
 
+def _units_are_known(model: Any) -> bool:
+    """Whether its forecast is in the user's units: not if the units of columns were found in the fit itself."""
+    return not hasattr(model, "bounds_") or not isinstance(model.bounds, str)
+
+
 def _columns(schema: Any) -> tuple[tuple[str, str], ...]:
     if schema is None:
         return ()
@@ -284,6 +299,10 @@ def _columns(schema: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _bounds(column: Any) -> str:
+    if getattr(column, "is_open", False):
+        return "found in private"
+    if hasattr(column, "parts"):
+        return f"{column.lower} to {column.upper}"
     if hasattr(column, "lower"):
         return f"{number(float(column.lower), 6)} to {number(float(column.upper), 6)}"
     if hasattr(column, "values"):

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.serial.registry import identity, resolve, suits
+from snugdp.serial.registry import LATER, entries_of, identity, resolve, suits
 
 VERSION = 2  # of stored outcomes; version 1 had Python paths for ids
 _EXACT = 2**53  # whole numbers that every reader of JSON gets right
@@ -136,7 +136,7 @@ def _write(value: Any, readable: bool = False) -> Any:
         raise TypeError("a type without an id is not stored")
     if isinstance(value, Enum):
         return {"enum": [own, value.name]}
-    return {"record": [own, {field.name: _write(getattr(value, field.name), readable) for field in fields(value)}]}
+    return {"record": [own, {name: _write(part, readable) for name, part in entries_of(value).items()}]}
 
 
 def _read(given: Any) -> Any:
@@ -235,7 +235,9 @@ def _to_enum(held: list[str]) -> Any:
 def _to_record(held: list[Any]) -> Any:
     kind, given = resolve(held[0]), {name: _read(value) for name, value in held[1].items()}
     told = kind.__dataclass_params__.init  # otherwise its __init__ is written by hand and takes what it likes
-    made = kind(**{field.name: given[field.name] for field in fields(kind) if field.init or not told})
+    absent = set(LATER.get(identity(kind) or "", ())) - given.keys()
+    names = [field.name for field in fields(kind) if (field.init or not told) and field.name not in absent]
+    made = kind(**{name: given[name] for name in names})
     again = _write(made)["record"][1]
     if not suits(made) or (again != held[1] and again != {name: _write(value) for name, value in given.items()}):
         raise ValueError("a record must come out as it was written")

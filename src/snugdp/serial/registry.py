@@ -3,7 +3,9 @@
 The compatibility promise:
 
 * An id means one class with one set of fields for ever. A class may move and be renamed; its id stays. A change of its
-  fields, or of what they mean, is a new id (``fit/2``), and the old id stays readable beside it.
+  fields, or of what they mean, is a new id (``fit/2``), and the old id stays readable beside it. Only a field
+  whose default means what was done before may come later (``LATER``): while it has it, nothing is written of it, in
+  files and keys alike.
 * Whatever a version has written is read by every later one with the same major number: outcomes in a ledger bit by
   bit, and models so that they predict the same. A version that drops a form refuses it in one sentence that says which
   version to use. Nothing is ever guessed, charged twice under one key, or drawn again.
@@ -56,11 +58,17 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "scale/1": ("mechanisms.objective.robust:Scale", "mechanisms.objective:Scale"),
     "sizes/1": ("mechanisms.objective.adaptive:Sizes", "mechanisms.adaptive:Sizes"),
     "spread/1": ("mechanisms.objective.scale:Spread", "mechanisms.spread:Spread"),
+    "found-bounds/1": ("tables.found:FoundBounds", ""),
+    "found-number/1": ("tables.found:FoundNumber", ""),
+    "found-levels/1": ("tables.found:FoundLevels", ""),
+    "found-flag/1": ("tables.found:Flag", ""),
     # what is asked for
     "schema/1": ("tables.schema.schema:Schema", "data.schema:Schema"),
     "number/1": ("tables.schema.kinds:Number", "data.kinds:Number"),
     "category/1": ("tables.schema.kinds:Category", "data.kinds:Category"),
     "boolean/1": ("tables.schema.kinds:Boolean", "data.kinds:Boolean"),
+    "date/1": ("tables.schema.kinds:Date", ""),
+    "undeclared/1": ("tables.schema.kinds:Undeclared", ""),
     "logistic-loss/1": ("tables.losses.losses:Logistic", "data.losses:Logistic"),
     "huber-loss/1": ("tables.losses.losses:Huber", "data.losses:Huber"),
     "pseudo-huber-loss/1": ("tables.losses.losses:PseudoHuber", "data.losses:PseudoHuber"),
@@ -105,6 +113,12 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "chance/1": ("propose.forecast:PassChance", ""),
     "note/1": ("propose.forecast:Note", ""),
 }  # fmt: skip
+LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
+    "category/1": {"reference": None},
+    "schema/1": {"missing": "centre"},
+    "count/1": {"missing": False},
+    "describe/1": {"bounds": None},
+}
 FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items() if former}
 _IDS = {f"snugdp.{home}": own for own, (home, _) in TYPES.items()}
 _LOOSE: dict[Any, type] = {float: numbers.Real, int: numbers.Integral, NoneType: NoneType}
@@ -133,6 +147,18 @@ def resolve(name: str) -> Any:
     module, _, own = TYPES[FORMER.get(name, name)][0].partition(":")
     kind: Any = getattr(importlib.import_module(f"snugdp.{module}"), own)
     return kind
+
+
+def entries_of(record: Any) -> dict[str, Any]:
+    """What a record holds, by the names of its fields; a field that came later only if it has not its default.
+
+    >>> from snugdp import Number, Schema
+    >>> "missing" in entries_of(Schema({"age": Number(0, 120)}))
+    False
+    """
+    later = LATER.get(identity(type(record)) or "", {})
+    found = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: value for name, value in found.items() if not (name in later and value == later[name])}
 
 
 def suits(record: Any) -> bool:

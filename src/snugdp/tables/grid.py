@@ -6,12 +6,14 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.numerics.rationals import Real, rational
+
+Ends: TypeAlias = tuple[Real | None, Real | None]  # of a column: None where an end is not public
 
 _BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
 _MIN_CELLS = 1 << 10  # cells between the bounds
@@ -20,10 +22,18 @@ _TOO_CLOSE = "the bounds are too close together for their size: subtract a publi
 
 
 class CellRange(ABC):
-    """Whole numbers ``lower..upper``, the cells between public bounds, each of the size ``unit``."""
+    """Whole numbers ``lower..upper``, the cells between public bounds, each of the size ``unit``.
+
+    ``beyond``: so many cells at the lower and the upper end, of a grid that is open there, hold no answer.
+    """
 
     lower: int
     upper: int
+    beyond: tuple[int, int] = (0, 0)
+
+    @abstractmethod
+    def cells(self, values: NDArray[np.floating[Any]], missing: int | None) -> NDArray[np.int64]:
+        """Row by row the nearest cell; what is not a number becomes ``missing``, or is left out without it."""
 
     @property
     @abstractmethod
@@ -45,6 +55,10 @@ class CellRange(ABC):
     def number(self, cells: int | Fraction) -> float:
         """Back to the user's units, clipped to the bounds."""
         return float(min(max(Fraction(cells), Fraction(self.lower)), Fraction(self.upper)) * self.unit)
+
+    def distance(self, low: int, high: int) -> float:
+        """Between two cells, in the user's units."""
+        return float((high - low) * self.unit)
 
 
 @dataclass(frozen=True)
@@ -106,7 +120,7 @@ class Grid(CellRange):
 
     def cells(self, values: NDArray[np.floating[Any]], missing: int | None) -> NDArray[np.int64]:
         """As ``integers``; without ``missing``, what is not a number is left out."""
-        return self.integers(values, missing) if missing is not None else self.integers(_known(values), self.lower)
+        return self.integers(values, missing) if missing is not None else self.integers(known(values), self.lower)
 
 
 @dataclass(frozen=True)
@@ -116,6 +130,7 @@ class StepGrid(CellRange):
     step: Fraction
     lower: int
     upper: int
+    beyond: tuple[int, int] = (0, 0)
 
     @property
     def unit(self) -> Fraction:
@@ -123,11 +138,26 @@ class StepGrid(CellRange):
         return self.step
 
     @classmethod
+    def over(cls, ends: Ends, step: Real) -> StepGrid:
+        """The grid where an end or both are not public: it reaches 2**52 steps from 0, and answers half as far.
+
+        >>> StepGrid.over((0, None), 1).beyond == (0, 2**51)
+        True
+        """
+        unit, (low, high) = rational(step, "step"), ends
+        most = unit * (1 << _BITS)
+        if any(abs(rational(end, "a bound")) > most / 4 for end in ends if end is not None):
+            raise ValueError("a bound without the other one must be below 2**50 steps in size; give both")
+        grid = cls.between((-most if low is None else low, most if high is None else high), unit)
+        far = 1 << (_BITS - 1)
+        return cls(unit, grid.lower, grid.upper, (far if low is None else 0, far if high is None else 0))
+
+    @classmethod
     def between(cls, bounds: tuple[Real, Real] | None, step: Real) -> StepGrid:
         """The grid for public bounds and a public spacing of the values.
 
         >>> StepGrid.between((0, 120), 1)
-        StepGrid(step=Fraction(1, 1), lower=0, upper=120)
+        StepGrid(step=Fraction(1, 1), lower=0, upper=120, beyond=(0, 0))
         """
         (low, high), unit = check_bounds(bounds), rational(step, "step")
         if unit <= 0:
@@ -145,13 +175,13 @@ class StepGrid(CellRange):
         Without ``missing`` it is left out.
         """
         with np.errstate(all="ignore"):  # a warning would depend on private values
-            known = _known(values) if missing is None else values
-            scaled = np.rint(known.astype(np.float64, copy=False) / float(self.unit))  # not in single precision
+            kept = known(values) if missing is None else values
+            scaled = np.rint(kept.astype(np.float64, copy=False) / float(self.unit))  # not in single precision
             np.copyto(scaled, float(self.lower if missing is None else missing), where=np.isnan(scaled))
             return np.fmin(np.fmax(scaled, self.lower), self.upper).astype(np.int64)
 
 
-def _known(values: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+def known(values: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     """Those that are numbers."""
     there = ~np.isnan(values)
     return values if there.all() else values[there]

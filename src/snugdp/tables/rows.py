@@ -73,7 +73,10 @@ class Rows(PrivateState):
 
 
 class Images(PrivateState):
-    """Blocks of rows; all of them if ``complete``, otherwise as many as there was room for. Private."""
+    """Blocks of rows; all of them if ``complete``, otherwise as many as there was room for. Private.
+
+    ``count``: of all rows that the layout does not leave out.
+    """
 
     __slots__ = ("blocks", "complete", "count", "size")
 
@@ -122,11 +125,10 @@ class ImagePass(MappedRows):
 
     def fold(self, state: Images, frame: nw.DataFrame[Any]) -> Images:
         """Keep the rows of a frame."""
-        state.count += len(frame)
-        if state.complete:
-            for X, y in self.schema.blocks(frame):
-                for V, w in self.row_map.blocks(X, y):
-                    state.keep(V.astype(self._type), w.astype(self._type), self.share)
+        for X, y in self.schema.blocks(frame):
+            state.count += len(X)
+            for V, w in self.row_map.blocks(X, y) if state.complete else ():
+                state.keep(V.astype(self._type), w.astype(self._type), self.share)
         return state
 
     def merge(self, one: Images, other: Images) -> Images:

@@ -14,6 +14,7 @@ from snugdp_studies.audit.cases import (
     framework,
     glm,
     linear,
+    looks,
     pate,
     pca,
     queries,
@@ -36,6 +37,7 @@ MODULES: dict[str, Any] = {  # by group, those whose cases are made quickly firs
     "queries": queries,
     "statistics": statistics,
     "description": description,
+    "looks": looks,
     "pca": pca,
     "pate": pate,
     "sparse": sparse,
@@ -44,7 +46,7 @@ MODULES: dict[str, Any] = {  # by group, those whose cases are made quickly firs
     "linear": linear,
 }
 GROUPS = tuple(MODULES)
-_STEADY = frozenset({"pca", "sparse", "glm", "linear"})  # walks of some ten milliseconds
+_STEADY = frozenset({"looks", "pca", "sparse", "glm", "linear"})  # walks of some ten milliseconds
 SLOW = frozenset(  # of some fifty and more
     {
         "bounds",
@@ -54,6 +56,9 @@ SLOW = frozenset(  # of some fifty and more
         "linear: objective, two stages",
         "linear: posterior",
         "linear: adaops",
+        "linear: auto, bounds found",
+        "linear: adassp, bounds found",
+        "linear: adassp, bounds and levels found",
         "logistic: auto",
         "logistic: output",
         "logistic: output, one ridge, round",
@@ -61,6 +66,9 @@ SLOW = frozenset(  # of some fifty and more
         "logistic: softmax, auto",
         "logistic: one against the rest",
         "logistic: one against the rest, auto",
+        "logistic: auto, bounds found",
+        "logistic: softmax, bounds found",
+        "poisson: auto, bounds found",
         "poisson: output",
         "pca: projector",
         "pca: projector, as many as stand out",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from snugdp_studies.cli.pate import pate
 from snugdp_studies.cli.shared import Delta, Epsilons, Json, Repeats, names, numbers, say, table, watched, writable
 
 if TYPE_CHECKING:
+    from snugdp_studies.bench.bounds.contest import Comparison
     from snugdp_studies.bench.pca import Cell
 
 Datasets = Annotated[str | None, typer.Option(help="Names of tables, separated by commas; all if not given.")]
@@ -238,6 +240,50 @@ def classification(
         _run(contest.TASK, (data, _asked(datasets), _asked(methods)), {"variants": variants, **budgets}, jobs, file)
 
 
+def bounds(
+    *,
+    data: Annotated[
+        str, typer.Option(help='A folder of NAME.csv.gz or NAME.csv with the target last, or "synthetic".')
+    ] = "synthetic",
+    datasets: Datasets = None,
+    epsilons: Epsilons = "1",
+    delta: Delta = 1e-6,
+    rows: Annotated[int, typer.Option(min=100, help="Rows of a made-up table.")] = 2000,
+    draws: Annotated[int, typer.Option(min=1, help="Fits of each table.")] = 5,
+    labels: Annotated[bool, typer.Option(help="Tell whether the target is among its largest two fifths.")] = False,
+    file: Json = None,
+) -> None:
+    """Fits that find their bounds in private, beside fits with the true minima and maxima as public bounds.
+
+    Example: snugdp bench bounds --datasets units,heaps --draws 3
+    """
+    from snugdp_studies.bench.bounds import contest, tables
+
+    console = Console()
+    with in_plain_words():
+        known = tables.names(data)
+        if unknown := [name for name in _asked(datasets) or [] if name not in known]:
+            raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(known)}")
+        writable(file)
+        chosen = _asked(datasets) or known
+        setting = contest.Setting(data, chosen, numbers(epsilons), delta, rows, draws, labels)
+        total = len(chosen) * len(setting.epsilons)
+        found = list(watched(console, "Fitting", contest.run(setting), total))
+    say(console, contest.NOTE.format(draws=draws))
+    score = "log-loss" if labels else "R squared"
+    heads = (f"{score}, delta {delta:g}", "rows", "columns", "epsilon", "public", "private", "lost")
+    console.print(table(heads, map(_bounds_row, found)))
+    say(console, contest.GOALS)
+    if file is not None:
+        file.write_text(json.dumps([asdict(each) for each in found], indent=1))
+
+
+def _bounds_row(found: Comparison) -> tuple[str, ...]:
+    scores = (f"{found.middle(name):.4f} ({found.worst(name):.4f})" for name in ("public", "private"))
+    lost = "" if found.loss is None else f"{found.loss:+.1%}"
+    return found.table, f"{found.rows:,}", str(found.columns), f"{found.epsilon:g}", *scores, lost
+
+
 def _run(task: Any, wanted: tuple[Any, ...], settings: dict[str, Any], jobs: int, file: Path | None) -> None:
     from snugdp_studies.bench.contest.run import Plan, Report, run, show
 
@@ -325,5 +371,18 @@ def _summary(console: Console, cells: list[Cell]) -> None:
     say(console, GOALS)
 
 
-for command in (classification, gram, imports, ledger, noise, pate, pca, queries, regression, selection, statistics):
+for command in (
+    bounds,
+    classification,
+    gram,
+    imports,
+    ledger,
+    noise,
+    pate,
+    pca,
+    queries,
+    regression,
+    selection,
+    statistics,
+):
     app.command()(command)

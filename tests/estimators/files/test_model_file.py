@@ -73,6 +73,9 @@ ESTIMATORS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "sparse labels": (snugdp.SparseLogisticRegression(2, classes=["no", "yes"], x_bound=0.5), (X, TWO), NEW),
     "pca": (snugdp.PCA(2, x_norm=1, center="private"), (X,), NEW),
     "pca table": (snugdp.PCA(0.9, schema=schema("y")), (TABLE,), TABLE),
+    "prepare": (snugdp.Prepare(missing="indicator"), (TABLE,), TABLE),
+    "scaler": (snugdp.StandardScaler(), (X,), NEW),
+    "encoder": (snugdp.OneHotEncoder(categories=[["no", "yes"], None]), ([["no", "a"]] * 500,), [["no", "b"]]),
     "pate": (snugdp.PATEClassifier(student=PlainLogistic(), queries=PUBLIC, **PATE), (X, TWO), NEW),
     "pate frame": (snugdp.PATEClassifier(student=Perceptron(), queries=as_rows(PUBLIC), **PATE), (ROWS, TWO), ROWS),
     "pate svc": (snugdp.PATEClassifier(student=LinearSVC(), queries=PUBLIC, **PATE), (X, TWO), NEW),
@@ -118,7 +121,7 @@ def test_what_people_read_is_there() -> None:
     assert whole["schema"]["columns"]["city"] == {"type": "category", "values": ["Rome", "Oslo"]}
     assert whole["schema"]["columns"]["a"]["lower"] == "-1/2"
     assert len(whole["released"]["coef"]["floats"]) == 5
-    assert whole["released"]["coef_names"] == {"tuple": ["a", "city=Rome", "city=Oslo", "member", "count"]}
+    assert whole["released"]["coef_names"] == {"tuple": ["a", "city=Oslo", "city=(none)", "member", "count"]}
     assert whole["parameters"]["epsilon"] == {"ratio": "1/3"}
 
 

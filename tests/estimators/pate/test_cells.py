@@ -13,7 +13,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.sparse import coo_array, csr_array, csr_matrix, issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -30,6 +29,7 @@ from snugdp.estimators.pate.cells import Column
 from snugdp.estimators.pate.rows import Form, fresh, take, usable
 from snugdp.estimators.pate.teachers import Scattered, histograms, vote
 from tests.estimators.pate.test_privacy import TEACHERS, Script, model_of
+from tests.estimators.pate.vandal import Vandal
 
 pytestmark = pytest.mark.usefixtures("plain")
 RNG = np.random.default_rng(8)
@@ -269,32 +269,6 @@ def test_queries_of_other_cells_are_refused(column: Any) -> None:
 
 
 # One teacher and the memory of the others
-
-
-class Vandal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Writes over everything that it is given, and fails if what it is given was written over."""
-
-    def fit(self, X: Any, y: Any) -> Vandal:
-        self.classes_ = np.unique(y)
-        _spoil(X)
-        _spoil(y)
-        return self
-
-    def predict(self, X: Any) -> Any:
-        if (X.to_numpy() if hasattr(X, "iloc") else X.toarray() if issparse(X) else X).astype(float).max() > 100:
-            raise ValueError("written over")
-        _spoil(X)
-        return np.full(X.shape[0], self.classes_[-1])
-
-
-def _spoil(rows: Any) -> None:
-    if hasattr(rows, "iloc"):
-        rows.iloc[:, :] = 12345.0
-        rows["more"] = 5
-    elif issparse(rows):
-        rows.data[:], rows.indices[:] = 12345.0, 0
-    else:
-        rows[:] = 12345
 
 
 KINDS: dict[str, Any] = {

@@ -278,7 +278,7 @@ def test_a_seed_is_a_rehearsal() -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({}, ValueError, "x_norm is needed"),
+        ({"bounds": "public"}, TypeError, "bounds must be"),
         ({"x_norm": 0}, ValueError, "x_norm"),
         ({"x_norm": "wide"}, ValueError, "x_norm"),
         ({"x_norm": 1, "schema": SCHEMA}, ValueError, "leave out x_norm"),

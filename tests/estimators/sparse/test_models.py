@@ -358,3 +358,12 @@ def test_in_a_pipeline_and_a_clone() -> None:
     model = make_pipeline(FunctionTransformer(sp.csr_matrix), line(ledger=ledger)).fit(X, y)
     assert model[-1].support_.tolist() == places.tolist()
     assert clone(model[-1]).ledger is ledger
+
+
+def test_fewer_columns_are_chosen_where_fewer_were_found() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 20_000))
+    table = pl.DataFrame({"a": a, "b": b, "gone": np.full(20_000, np.nan), "y": 2 * a - b})
+    schema = Schema(dict.fromkeys(table.columns, Number()), target="y")
+    model = SparseLinearRegression(3, epsilon=2, schema=schema, noise=Simulation(1)).fit(table)
+    assert sorted(model.selected_names_) == ["a", "b"]

@@ -32,6 +32,7 @@ from snugdp.noise.exact.weighted import Groups, masses
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.value_counts import ValueCounts
+from snugdp.tables.wide_grid import WideGrid
 from tests.effort import often, repeated
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -256,3 +257,63 @@ def test_rank_error_holds_for_all_tables() -> None:
 def test_quantiles_at_the_ends_are_refused(q: Fraction) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         RankTarget.quantile(q)
+
+
+def _law(draw: RankDraw, cells: list[int]) -> dict[int, float]:
+    """The exact law, by its groups."""
+    found = draw.groups(np.array(cells, dtype=np.int64)).whole()
+    masses: dict[int, float] = {}
+    for first, count, level, weight in zip(*found.arrays, strict=True):
+        for point in range(int(first), int(first) + max(int(count), 0)):
+            masses[point] = masses.get(point, 0.0) + 2.0 ** int(weight) * math.exp(-float(draw.rate) * int(level))
+    total = sum(masses.values())
+    return {point: mass / total for point, mass in masses.items()}
+
+
+@pytest.mark.parametrize("base", list(BaseMeasure))
+@pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+def test_open_ends_have_their_weight_and_the_range_stays(base: BaseMeasure, relation: Neighbours) -> None:
+    """All columns of up to three cells: all points once, log-probabilities within the range, and a heavy end."""
+    points = Points(-6, 9, base, beyond=(3, 2))
+    draw = RankDraw(RankTarget.quantile(Fraction(1, 3)), points, Fraction(1), relation)
+    laws = {rows: _law(draw, list(rows)) for n in range(4) for rows in combinations_with_replacement((-6, 0, 4), n)}
+    for rows, law in laws.items():
+        assert set(law) == set(range(-6, 10))
+        for other, theirs in laws.items():
+            near = len(other) == len(rows) + 1 and not (Counter(rows) - Counter(other))
+            changed = len(other) == len(rows) and sum((Counter(rows) - Counter(other)).values()) <= 1
+            if near if relation is Neighbours.ADD_REMOVE else near or changed:
+                moves = [math.log(law[point] / theirs[point]) for point in law]
+                assert max(moves) - min(moves) <= 1 + 1e-12
+                assert min(moves) <= 1e-12
+                assert max(moves) >= -1e-12
+    empty = laws[()]
+    inner = sum(mass for point, mass in empty.items() if points.is_answer(point))
+    assert inner < 1 / 16
+    assert [point for point in range(-6, 10) if points.is_answer(point)] == list(range(-3, 8))
+    whole = sum(
+        2.0 ** int(w) * int(c) for _, c, _, w in zip(*draw.groups(np.array([], dtype=np.int64)).arrays, strict=True)
+    )
+    assert whole <= points.mass
+
+
+def test_parts_keep_what_is_left_of_an_open_end() -> None:
+    points = Points(0, 99, beyond=(10, 20))
+    assert points.up_to(50).beyond == (10, 0)
+    assert points.from_on(50).beyond == (0, 20)
+    assert points.up_to(85).beyond == (10, 6)
+    assert points.from_on(85).beyond == (0, 15)
+    assert points.up_to(4).beyond == (5, 0)
+    assert points.from_on(4).beyond == (6, 20)
+    for part in (points.up_to(85), points.from_on(4)):
+        assert all(part.is_answer(point) == points.is_answer(point) for point in range(part.lower, part.upper + 1))
+
+
+def test_so_many_rows_hold_an_answer() -> None:
+    grid = WideGrid()
+    rng = np.random.default_rng(4)
+    for target in (RankTarget.quantile(Fraction(1, 2)), RankTarget.quantile(Fraction(9, 10)), RankTarget.from_top(60)):
+        draw = RankDraw(target, Points.of(grid), Fraction(1), Neighbours.ADD_REMOVE)
+        rows = grid.cells(rng.normal(50, 10, draw.rows_needed()), None)
+        drawn = [draw.draw(Secret(rows), Simulation(seed).at("release")) for seed in range(60)]
+        assert sum(not draw.points.is_answer(point) for point in drawn) <= 8

@@ -199,6 +199,45 @@ def test_decimals_are_rounded_alike_by_every_backend() -> None:
         assert numbers(column).tolist() == [float(cent) for cent in cents]
 
 
+@given(st.lists(st.decimals(-(10**20), 10**20, places=4), max_size=6), st.integers(4, 18))
+def test_decimals_are_the_nearest_floats_in_every_container(cells: list[Decimal], scale: int) -> None:
+    rows, nearest = [*cells, None], [*map(float, cells)]
+    for column in (
+        rows,
+        pd.Series(objects(rows), dtype=object),
+        pa.array(rows, pa.decimal128(38, scale)),
+        pl.Series(rows, dtype=pl.Decimal(38, scale)),
+        pd.Series(pa.array(rows, pa.decimal128(38, scale)), dtype=pd.ArrowDtype(pa.decimal128(38, scale))),
+    ):
+        found = quiet(numbers, column).tolist()
+        assert found[:-1] == nearest
+        assert found[-1] != found[-1]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=6), st.lists(st.integers(0, 2**64 - 1), max_size=6))
+def test_large_whole_numbers_are_the_nearest_floats_in_every_container(signed: list[int], unsigned: list[int]) -> None:
+    for rows, kind in ((signed, "int64"), (unsigned, "uint64")):
+        nearest = [float(row) for row in rows]
+        assert quiet(numbers, rows).tolist() == nearest
+        assert quiet(numbers, np.array(rows, kind)).tolist() == nearest
+        assert quiet(numbers, [str(row) for row in rows]).tolist() == nearest
+        for column in (
+            pd.Series(rows, dtype=kind.replace("i", "I").replace("u", "U")),
+            pl.Series(rows, dtype=pl.Int64 if kind == "int64" else pl.UInt64),
+            pa.array(rows, kind),
+            pd.Series(rows, dtype=f"{kind}[pyarrow]"),
+        ):
+            assert quiet(numbers, column).tolist() == nearest
+
+
+def test_whole_numbers_beyond_all_floats_are_infinite() -> None:
+    for rows in ([10**400, 1], [-(10**400), 1], [2**53 + 1, 10**400]):
+        assert quiet(numbers, rows).tolist() == [one.number(row) for row in rows]
+    assert numbers([10**400, -(10**400), 2**53 + 1, 2**64 + 2**11 + 1]).tolist() == [
+        np.inf, -np.inf, 2.0**53, 2.0**64 + 2**12,
+    ]  # fmt: skip
+
+
 def test_numbers_of_a_declared_type_are_not_copied() -> None:
     plain = np.arange(5.0)
     assert np.shares_memory(numbers(plain), plain)

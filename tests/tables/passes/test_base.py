@@ -100,8 +100,8 @@ def test_the_gram_matrix_is_that_of_the_scaled_rows() -> None:
     state, unit = work.fold(work.empty(), frame(rows)), float(work.row_map.unit) ** 2
     assert np.allclose(np.array(state.gram(), dtype=np.float64) * unit, X.T @ X, atol=1e-5 * len(rows))
     assert np.allclose(np.array(state.cross(), dtype=np.float64) * unit, X.T @ y, atol=1e-5 * len(rows))
-    assert state.gram()[-1][-1] == len(rows) << (2 * work.row_map.bits)  # the intercept is exact
-    assert state.count() == len(rows)
+    assert state.gram()[-1][-1] == len(X) << (2 * work.row_map.bits)  # the intercept is exact
+    assert state.count() == len(X) == len(rows) - rows["y"].is_nan().sum() - rows["y"].null_count()
 
 
 def test_norm_shortens_the_features_and_leaves_the_intercept() -> None:

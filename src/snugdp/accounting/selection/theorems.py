@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from flint import arb
@@ -87,20 +88,22 @@ class Certificate:
         return mean if rho is None else mean * self.chords.stick(balls.exp(balls.ball(epsilon)) / rho)
 
     @cached_property
-    def _shares(self) -> list[arb]:
-        return [self.plan.law.share(z, self.k) for z in self.z]
+    def _cells(self) -> list[tuple[arb, int, arb, arb]]:
+        """Of every cell its upper end, the line there, how far the end is above that line's d, and the weight."""
+        d, start = self.chords.d, self.plan.start.tolist()[: len(self.rho)]
+        share = [self.plan.law.share(z, self.k) for z in self.z]
+        weights = [share[1], *(after - before for before, after in pairwise(share[1:]))]
+        return [(z, line, z - d[line], w) for z, line, w in zip(self.z, start, weights, strict=False)]
 
     def c2(self, epsilon: Fraction) -> arb:
         """The upper sum over the cells."""
-        top, share, start = balls.exp(balls.ball(epsilon)), self._shares, self.plan.start.tolist()
-        total, alpha, stick, before = arb(0), None, arb(1), None
-        for i in range(len(self.rho) - 1, -1, -1):
-            if self.rho[i] is not before or alpha is None:
-                before = self.rho[i]
-                alpha = None if before is None else top / before
+        top, total, alpha, stick, before = balls.exp(balls.ball(epsilon)), arb(0), None, arb(1), None
+        for rho, (z, line, above, weight) in zip(reversed(self.rho), reversed(self._cells), strict=True):
+            if rho is not before or alpha is None:
+                before = rho
+                alpha = None if rho is None else top / rho
                 stick = arb(1) if alpha is None else self.chords.stick(alpha)  # line 3
-            weight = share[i + 1] - share[i] if i else share[1]
-            total += self.chords.bound(alpha, stick, self.z[i], start[i]) * weight  # line 4
+            total += self.chords.bound(alpha, stick, z, line, above) * weight  # line 4
         mean: arb = self.plan.law.mean_in(self.k)
         return mean * total
 

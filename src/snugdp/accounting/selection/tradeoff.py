@@ -230,6 +230,8 @@ class Chords:
         self.d = [*(1 - (1 - y) / x for x, y in zip(a, r, strict=True)), *d]
         self.slope = [*a, *(1 / x for x in b), arb(0)]
         self.offset = [*r, *(1 - (1 - y) / x for x, y in zip(b, d, strict=True)), arb(1)]
+        ends = pairwise(zip([arb(0), *self.alpha], [arb(1), *self.d], strict=True))
+        self._chords = [(a, d, b - a, e - d) for (a, d), (b, e) in ends]  # left end, width, rise
 
     def stick(self, alpha: arb) -> arb:
         """A bound on H_alpha: the chord between two lines around alpha; beyond the last, that one."""
@@ -242,19 +244,23 @@ class Chords:
             left -= 1
         if right == len(self.alpha):
             return self.d[left] if left >= 0 else arb(1)
+        if left + 1 == right:
+            a, d, width, rise = self._chords[right]
+            return d + (alpha - a) / width * rise
         a, d = (self.alpha[left], self.d[left]) if left >= 0 else (arb(0), arb(1))
         part = (alpha - a) / (self.alpha[right] - a)
         return d + part * (self.d[right] - d)
 
-    def bound(self, alpha: arb | None, stick: arb, x: arb, line: int) -> arb:
-        """A bound on max over s <= x of s - alpha L(s), from the profile, from one line, and x itself."""
+    def bound(self, alpha: arb | None, stick: arb, x: arb, line: int, above: arb) -> arb:
+        """A bound on max over s <= x of s - alpha L(s), from the profile, from one line, and x itself.
+
+        ``above``: x less the d of that line.
+        """
         if alpha is None:
             return x
         least = stick.min(x)
-        if alpha <= self.alpha[line]:
-            part = alpha / self.alpha[line]
-            least = least.min(x - part * (x - self.d[line]))
-        return least
+        corner = self.alpha[line]
+        return least.min(x - alpha / corner * above) if alpha <= corner else least
 
 
 # --- curves from what is known of a run: a cost, two finite laws, or the polygon itself ---

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from snugdp.cli import models
-from snugdp.cli.options import Data, ModelOut, Rows, SchemaFile
+from snugdp.cli.options import Data, ModelOut, OptionalSchema, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 
@@ -13,7 +13,7 @@ from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 def fit(
     model: models.Which,
     data: Data,
-    schema: SchemaFile,
+    schema: OptionalSchema = None,
     *,
     options: models.ModelOptions,
     rows: Rows = None,
@@ -22,26 +22,59 @@ def fit(
 ) -> None:
     """Fit a model: plan, pay, test, release or refuse.
 
+    Without a schema the columns are taken by their declared types and names, and their bounds are found in private.
     The plan is printed first; at a terminal you are asked before anything is charged.
 
-    Example: snugdp fit linear people.parquet people.toml --target income --epsilon 1 --ledger people.ledger -o model.json
-    """  # noqa: E501  one line to copy
+    Example: snugdp fit linear people.parquet --target income --epsilon 1 --ledger people.ledger -o model.json
+    """
     from snugdp.cli import reading
 
-    estimator = options.estimator(model, schema, rows)
+    known = options.described(model, data if schema is None else schema)
+    estimator = options.estimator(model, known.schema, rows)
     plan = models.plan_of(estimator, rows)
     source = reading.opened(data, models.columns_of(estimator))
     estimator.set_params(ledger=choices.agreed(plan)).fit(source)
-    words, shown, table = None, {}, None
+    if known.left_out:
+        estimator.left_out_ = dict(known.left_out)
+    words, shown, tables = None, {}, ()
     if choices.as_json:
         from snugdp.estimators.files.model_file import as_dict
 
         shown = {"model": as_dict(estimator)}
     elif estimator.released_:
-        table = _table(estimator)
-        words = f"Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
+        tables = (*_found(estimator), _table(estimator))
+        words = f"{_not_found(estimator)}Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
     choices.tell(
-        estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, estimator, rows=rows, table=table)
+        estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, estimator, rows=rows, tables=tables)
+    )
+
+
+def _found(model: Any) -> tuple[Any, ...]:
+    """What was found about the columns, if their bounds were not known."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from snugdp.tables.found_lines import lines
+
+    if not hasattr(model, "bounds_"):
+        return ()
+    table = Table("column", "holds", "lies in", "centre, scale", "missing", "", title="Found in private")
+    for line in lines(model.bounds_, model.feature_names_in_):
+        middle = f"{line.centre} ± {line.scale}" if line.centre else ""
+        cells = (line.column, line.holds, line.lies, middle, line.missing, line.flag)
+        table.add_row(*map(Text, cells))
+    return (table,)
+
+
+def _not_found(model: Any) -> str:
+    """A sentence about every column that noise hides."""
+    from snugdp.tables.found_lines import not_found
+
+    hidden = not_found(model.bounds_, model.feature_names_in_) if hasattr(model, "bounds_") else ()
+    return "".join(
+        f'Column "{name}" was not found, and is left out: noise hides it. More epsilon, or its bounds or '
+        "values in a schema, would bring it in.\n"
+        for name in hidden
     )
 
 

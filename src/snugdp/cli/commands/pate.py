@@ -195,7 +195,7 @@ def _columns(file: Path, target: str | None) -> tuple[dict[str, Column], tuple[s
             f'column "{texts[0]}" is a category, but teachers take numbers: leave it out of the schema, or make it one '
             "column of 0 and 1 for each value"
         )
-    return features, (name, answer), [False, True] if isinstance(answer, Boolean) else list(answer.values)
+    return features, (name, answer), [False, True] if isinstance(answer, Boolean) else list(answer.levels)
 
 
 def _votes(file: Path, multiline: bool) -> Any:

@@ -10,7 +10,7 @@ import typer
 
 from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.options import AsJson, LedgerAt, SchemaFile, spelt_out
+from snugdp.cli.options import AsJson, Described, LedgerAt, spelt_out
 from snugdp.cli.terminal import bars
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MAX_NAMED = 12
 @spelt_out
 def plan(
     model: models.Which,
-    schema: SchemaFile,
+    schema: Described,
     *,
     rows: Annotated[int, typer.Option(min=1, help="A public guess of the number of rows.", show_default=False)],
     options: models.ModelOptions,
@@ -32,11 +32,12 @@ def plan(
 ) -> None:
     """Show what a fit would cost, its noise, and its expected error by epsilon and rows. Nothing is spent.
 
-    Example: snugdp plan linear people.toml --target income --epsilon 1 --delta 1e-7 --rows 10000
+    Example: snugdp plan linear people.parquet --target income --epsilon 1 --delta 1e-7 --rows 10000
     """
     with in_plain_words():
         models.in_range(options.epsilon, options.delta)
-        estimator = options.estimator(model, schema, None if model is models.Model.PCA else rows)
+        known = options.described(model, schema).schema
+        estimator = options.estimator(model, known, None if model is models.Model.PCA else rows)
         planned = models.plan_of(estimator, rows)
         outlook = _outlook(estimator, rows)
         book = models.opened(ledger)

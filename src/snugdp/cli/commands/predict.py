@@ -64,7 +64,8 @@ def _question(model: Any, probabilities: bool) -> str:
     from snugdp.estimators.base import refused
 
     if not model.released_:
-        refused(type(model).__name__, getattr(model, "_without_test", "auto"))
+        looked = bool(getattr(model, "_looks", False))
+        refused(type(model).__name__, getattr(model, "_without_test", "auto"), looked=looked)
     if not probabilities:
         return "predict" if hasattr(model, "predict") else "transform"
     if not hasattr(model, "predict_proba"):

@@ -53,13 +53,19 @@ def select(
 ) -> None:
     """Try many proposals privately and keep the best on public rows, for one price.
 
-    The number of runs stays hidden. Without --grid, a ridge from 1 to 1000 is chosen.
+    The number of runs stays hidden. Without --grid, a ridge from 1 to 1000 is chosen. The schema needs bounds or values
+    of all columns: a selection does not find them.
 
     Example: snugdp select linear people.parquet people.toml --target income --epsilon 2 --validation public.parquet
     """
     from snugdp.cli import reading
 
     layout = models.schema_of(schema, target)
+    if not layout.complete:
+        raise ValueError(
+            f"{schema} leaves {', '.join(layout.open_columns)} to be found in private, and a selection cannot do that: "
+            "declare their bounds or values. 'snugdp fit' finds them"
+        )
     source = reading.opened(data, layout.columns)
     public = reading.frame(reading.opened(validation, layout.columns), layout.columns)
     if public.is_empty():

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released, Unit
-from snugdp.estimators.base import Promise
+from snugdp.estimators.base import LATER, Promise, told
 from snugdp.estimators.files.former import upgraded
 from snugdp.estimators.files.steps import agrees, steps_from, steps_to
 from snugdp.estimators.registry import BY_ID, BY_NAME, LEFT_OUT, EstimatorEntry, entry_of
@@ -180,7 +180,8 @@ def _made(file: Any) -> Any:
     _check_fields(given)
     cls = entry.load()
     expected = {key for key in cls().get_params(deep=False) if key not in LEFT_OUT}
-    if not isinstance(given["parameters"], dict) or given["parameters"].keys() != expected:
+    named = given["parameters"].keys() if isinstance(given["parameters"], dict) else set()
+    if not expected - LATER.keys() <= named <= expected:
         raise ValueError(f"parameters must be {', '.join(sorted(expected))}")
     parameters = {key: decode(tree) for key, tree in given["parameters"].items()}
     if given["schema"] is not None:
@@ -325,18 +326,28 @@ def _take_released(model: Any, given: dict[str, Any], entry: EstimatorEntry) -> 
     extras = given.keys() - {name.rstrip("_") for name in found} - {"exact"}
     if found.keys() != shown.keys():
         raise ValueError("what is shown of the release is not what its exact outcome has")
+    former = _every_level(model, shown.get("coef_names_"))
     for name, value in shown.items():
-        if not _alike(value, found[name]):
+        if not _alike(value, former.get(name, found[name])):
             raise ValueError(f'"{name.rstrip("_")}" is not what the exact outcome gives: the file was changed')
         if name in _FINITE and not np.isfinite(value).all():
             raise ValueError(f'"{name.rstrip("_")}" holds what is not a finite number')
-        setattr(model, name, value)
+        setattr(model, name, found[name] if name in former else value)
     model._take_extras({name: decode(given[name]) for name in extras})
+
+
+def _every_level(model: Any, names: Any) -> dict[str, Any]:
+    """What a file shows that was written before levels were compared with a reference; nothing of others."""
+    if names == getattr(model, "coef_names_", None) or not hasattr(model, "_every_level"):
+        return {}
+    former: dict[str, Any] = model._every_level()
+    return former if former["coef_names_"] == names else {}
 
 
 def _parameters_of(model: Any) -> dict[str, Any]:
     """The public arguments of the constructor that a file keeps."""
-    found = {name: _plain(value) for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
+    given = model.get_params(deep=False).items()
+    found = {name: _plain(value) for name, value in given if name not in LEFT_OUT and told(name, value)}
     if not isinstance(found.get("classes"), list | tuple | np.ndarray | None):  # such as a column of a table
         found["classes"] = model.classes_.tolist()
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from snugdp.core.guarantee import Budget
@@ -9,6 +10,7 @@ from snugdp.estimators.methods.linear import Recipe
 from snugdp.mechanisms.linear.base import Design, Method
 from snugdp.mechanisms.objective.adaptive import AdaptiveGLM, recommended
 from snugdp.mechanisms.objective.glm import GLMObjective, Losses
+from snugdp.mechanisms.objective.standardised import StandardisedGLM
 from snugdp.mechanisms.output.glm import OutputGLM
 from snugdp.tables.losses.losses import Logistic, Softmax
 
@@ -23,6 +25,12 @@ def _auto(design: Design, budget: Budget, *, losses: Losses, rows: int | None = 
     return AdaptiveGLM(design, budget, losses=losses)
 
 
+def _auto_after(
+    design: Design, budget: Budget, *, losses: Losses, beside: Fraction, found_rows: float
+) -> StandardisedGLM:
+    return StandardisedGLM(design, budget, losses=losses, beside=beside, rows=found_rows)
+
+
 def _output(design: Design, budget: Budget, *, losses: Losses, **proposals: Any) -> Method:
     first = losses[0]
     if isinstance(first, Softmax) or len(losses) > 1:
@@ -31,7 +39,7 @@ def _output(design: Design, budget: Budget, *, losses: Losses, **proposals: Any)
 
 
 GLM_METHODS: dict[str, Recipe] = {
-    "auto": Recipe(_auto, rows=False),
+    "auto": Recipe(_auto, rows=False, after=_auto_after),
     "objective": Recipe(GLMObjective, ("ridge", "composable"), rows=False),
     "output": Recipe(_output, ("ridge", "shape", "test_share"), rows=False, lists=("ridge",)),
 }

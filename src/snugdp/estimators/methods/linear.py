@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +30,8 @@ class Recipe:
     ``proposals``: what may be proposed. ``fixed``: proposals that make the method what its name says. ``rows``: whether
     a public guess of the number of rows is needed (None: it is of no use). ``validation``: whether public rows are.
     ``lists``: proposals of which the method takes a list, to choose from released numbers, without a selection.
+    ``after``: the maker for rows that were standardised by released numbers, with ``beside``, mu squared of these, and
+    ``found_rows``, their number as released; without one, the method gets what they leave of the budget.
     """
 
     maker: str | Callable[..., Method]
@@ -37,6 +40,7 @@ class Recipe:
     rows: bool | None = None
     validation: bool = False
     lists: tuple[str, ...] = ()
+    after: Callable[..., Method] | None = None
 
     def listed(self, proposals: Mapping[str, Any], validation: object) -> tuple[str, ...]:
         """The proposals that a selection has to choose from: lists that the method makes nothing of by itself."""
@@ -61,8 +65,14 @@ class Recipe:
         return loaded
 
 
+def _adaptive_after(design: Design, budget: Budget, *, beside: Fraction, found_rows: float) -> Method:
+    from snugdp.mechanisms.objective.adaptive import Adaptive
+
+    return Adaptive(design, budget, beside)
+
+
 METHODS: dict[str, Recipe] = {
-    "auto": Recipe("objective.adaptive:Adaptive"),
+    "auto": Recipe("objective.adaptive:Adaptive", after=_adaptive_after),
     "objective": Recipe("objective.robust:ObjectivePerturbation", ("rule", "loss", "tau", "ridge", "general")),
     "sufficient": Recipe(
         "linear.sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True, lists=("ridge",)

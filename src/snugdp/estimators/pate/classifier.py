@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from snugdp.core.guarantee import Budget
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome, Unit
 from snugdp.estimators.base import AbsentLedger, NotReleased
 from snugdp.estimators.inputs import eager, numbered
@@ -26,6 +26,7 @@ from snugdp.estimators.labels import declared
 from snugdp.estimators.pate.rows import Form, fresh, read, size, take
 from snugdp.estimators.pate.student import coefficients_of, take_coefficients
 from snugdp.estimators.pate.teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
+from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.ledger import BudgetExceededError
 from snugdp.ledger.question import Question, column_name
@@ -33,6 +34,7 @@ from snugdp.numerics.rationals import Real
 from snugdp.pate import face
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
+from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Plan, whole_rows
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
@@ -159,6 +161,9 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise ValueError("give n_queries=..., the number of public queries, or queries")
         return self._proposal(self._budget(), count, len(self._declared())).plan
 
+    def _price(self, width: int) -> Cost:
+        return self.plan().cost
+
     def fit(self, X: Any, y: Any = None, groups: Any = None, queries: Any = None) -> PATEClassifier:
         """Train the teachers, pay, test, release or refuse, train the student.
 
@@ -169,6 +174,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
+        warn_of_pipeline()
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None: give the labels of X")
         budget, teachers = self._budget(), self._teachers()
@@ -272,7 +278,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
                 raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
             raise
         # A row changes the votes of one teacher, so hiding a teacher hides a row: Theorem 1.
-        return replace(proposal, plan=replace(proposal.plan, theorem=THEOREM, unit=Unit.ROW))
+        plan = replace(proposal.plan, theorem=THEOREM, unit=Unit.ROW).with_notes(Note("missing-target"))
+        return replace(proposal, plan=plan)
 
     def _affordable(self, plan: Plan, context: ReleaseContext) -> None:
         """Teachers take long: a ledger that is known to refuse is asked before they are trained."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +15,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Forecaster, NotReleased, require_rows
+from snugdp.estimators.base import Forecaster, NotReleased, missing_notes, require_rows
 from snugdp.estimators.inputs import InputTable
+from snugdp.estimators.open_schema import OpenSchemaFit
+from snugdp.estimators.open_tables import declared_points, open_points
 from snugdp.estimators.pca.scree import scree
 from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
+from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import FOCUS, AnalyzeGauss, Crossing
 from snugdp.mechanisms.components.projector import Dual, Projector
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
-from snugdp.propose.forecast import ErrorOf, FitForecast
+from snugdp.propose.forecast import ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import matrix
+from snugdp.tables.found import FoundBounds
 from snugdp.tables.layouts.arrays import ArraySource
-from snugdp.tables.layouts.points import centred
+from snugdp.tables.layouts.points import centred, unlabelled
+from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.passes.scatter import Scatter
 from snugdp.tables.rows import Rows
@@ -74,7 +79,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         tested projector of the paper, corrected; "dual" uses Analyze Gauss as its own test of the gap; "gauss" is
         Analyze Gauss.
     schema : Schema, optional
-        Public bounds and values of the columns of a table, instead of ``x_norm``.
+        Public bounds and values of the columns of a table, instead of ``x_norm``. What it leaves open is found in
+        private.
+    bounds : FoundBounds or "private", default="private"
+        As in ``LinearRegression``.
     x_norm : Real, optional
         Public bound on the Euclidean norm of a row, measured from the centre; longer rows are shortened to it.
     center : {"bounds", "private"} or sequence
@@ -133,6 +141,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     _: KW_ONLY
     method: str = "auto"
     schema: Schema | None = None
+    bounds: FoundBounds | str = "private"
     x_norm: Real | None = None
     center: Any = "bounds"
     focus: str = "subspace"
@@ -143,23 +152,32 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
         ``n_features``: of an array; a schema knows.
         """
+        if self._is_open:
+            names = () if self.schema is not None else self._array_names(n_features)
+            opened = self._open(declared_points(names) if self.schema is None else unlabelled(self.schema))
+            return self._told(opened, opened.expected)
         bounds = self._bounds()
-        return self._make(bounds.layout(self._array_names(n_features)), bounds, self._budget()).plan()
+        names = () if bounds.schema is not None else self._array_names(n_features)
+        layout = bounds.layout(names)
+        return self._told(self._make(layout, bounds, self._budget()), layout)
 
     def fit(self, X: Any, y: Any = None) -> PCA:
         """Pay and release. What is public is checked before anything is charged; ``y`` is ignored.
 
-        X: rows of an array or list, or a pandas, polars or pyarrow table; or, with a schema, also the path of a table,
-        a query or a Spark table.
+        X: rows of an array, a scipy sparse matrix or a list, or a pandas, polars or pyarrow table; or, with a schema,
+        also the path of a table, a query or a Spark table.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
+        warn_of_pipeline()
+        if self._is_open:
+            return self._fit_open(X)
         budget, bounds = self._budget(), self._bounds()
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         table = read(X, bounds)
         require_rows(context.noise, table.is_empty)
         method = self._make(table.layout, bounds, budget)
-        plan = method.plan()
+        plan = self._told(method, table.layout)
         data = Scatter(Rows(table.data, table.layout, progress=self.progress), bounds.moves)
         with one_blas_thread():
             if not isinstance(table.data, ArraySource):
@@ -168,6 +186,52 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
             self._name_features(table)
             outcome = method.fit(Secret(data), context.with_question(lambda: self._question(table.layout.features)))
         return self._keep(outcome, plan, budget, table.layout)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether there are bounds to be found."""
+        if isinstance(self.bounds, FoundBounds):
+            return False
+        if self.bounds != "private":
+            raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
+        return self.x_norm is None if self.schema is None else not getattr(self.schema, "complete", True)
+
+    def _open(self, declared: Schema) -> OpenSchemaFit:
+        """Looks at these columns, and the components."""
+        self._check_choices()
+        if not isinstance(self.center, str):
+            raise TypeError('center must be "bounds" or "private" where bounds are found in private')
+
+        def make(schema: Schema, budget: Budget) -> ComponentsMethod:
+            bounds = PointBounds(schema, None, self.center)
+            return self._make(bounds.layout(()), bounds, budget)
+
+        def run(method: Any, data: Secret[OpenedTable], schema: Schema, context: ReleaseContext) -> Outcome[Components]:
+            bounds = PointBounds(schema, None, self.center)
+            rows = data.map(lambda table: Scatter(table.rows(bounds.layout(())), bounds.moves))
+            return cast(Outcome[Components], method.fit(rows, context))
+
+        return OpenSchemaFit(declared, self._budget(), make, run)
+
+    def _fit_open(self, X: Any) -> PCA:
+        """As ``fit``, with bounds that are found in private."""
+        budget, table = self._budget(), open_points(X, self.schema)
+        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
+        opened, data = self._open(table.declared), OpenedTable(table.source, progress=self.progress)
+        plan, names = self._told(opened, opened.expected), list(table.declared.columns)
+        with one_blas_thread():
+            opened.read(data)  # a table that cannot be read is found before the charge
+            self._forget()
+            self._name(table.named, names)
+            self.left_out_ = dict(table.left_out)
+            asked = context.with_question(lambda: self._question(names, declared=table.declared))
+            outcome = opened.fit(Secret(data), asked)
+        return self._keep(outcome, plan, budget, None)
+
+    @staticmethod
+    def _told(method: Any, layout: Layout) -> Plan:
+        plan: Plan = method.plan()
+        return plan.with_notes(*missing_notes(layout), Note("missing-number"))
 
     def transform(self, X: Any) -> Any:
         """The coordinates of every row along the components. As private as the rows: the noise is in the components."""
@@ -199,12 +263,16 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
             raise NotReleased("the fit of this PCA failed and was paid for; why is private. Fit again")
 
     def _bounds(self) -> PointBounds:
+        self._check_choices()
+        schema = self.bounds.schema if isinstance(self.bounds, FoundBounds) and self.schema is None else self.schema
+        return PointBounds(schema, self.x_norm, self.center)
+
+    def _check_choices(self) -> None:
         self._check_progress()
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}")
         if not isinstance(self.focus, str) or self.focus not in FOCUS:
             raise ValueError(f"focus must be one of {', '.join(FOCUS)}")
-        return PointBounds(self.schema, self.x_norm, self.center)
 
     def _make(self, layout: Layout, bounds: PointBounds, budget: Budget) -> ComponentsMethod:
         return METHODS[self.method](self._task(layout, bounds, budget), self.focus)
@@ -215,8 +283,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
     def _forecaster(self, n_features: int | None) -> Forecaster:
         """The share of the largest possible variance that noise alone would reach."""
-        bounds = self._bounds()
-        task = self._task(bounds.layout(self._array_names(n_features)), bounds, self._budget())
+        if self._is_open:
+            names = () if self.schema is not None else self._array_names(n_features)
+            opened = self._open(declared_points(names) if self.schema is None else unlabelled(self.schema))
+            bounds, budget = PointBounds(opened.expected, None, self.center), opened.left
+        else:
+            bounds, budget, names = self._bounds(), self._budget(), self._array_names(n_features)
+        task = self._task(bounds.layout(names), bounds, budget)
         deviation = 1 / math.sqrt(task.shares[2] * task.mu_squared(Fraction(0)))
 
         def at(rows: int, epsilon: float) -> FitForecast:
@@ -228,11 +301,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def _name_features(self, table: InputTable) -> None:
         self._name(table.named, list(table.layout.columns))
 
-    def _keep(self, outcome: Outcome[Components], plan: Plan, budget: Budget, layout: Layout) -> PCA:
+    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout | None) -> PCA:
+        """``layout``: as it was before the fit; None where its bounds were found."""
         self._record(outcome, plan, budget)
         self.certificate_ = outcome.certificate
         released = outcome.value
-        if released is not None:
+        if released is not None and layout is None:
+            self.bounds_, released = released
+            layout = PointBounds(self.bounds_.schema, None, self.center).layout(())
+        if released is not None and layout is not None:
             shift = getattr(layout, "shift", ()) if released.start.shift is None else released.start.shift
             self._shift, self._units = shift, Units.of(layout)
             self._layout = centred(layout, shift)
@@ -241,10 +318,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
     def _restore(self, outcome: Outcome[Components], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""
-        layout = self._bounds().layout(names)
-        self._require_features(names, layout.columns)
+        layout = None if self._is_open else self._bounds().layout(names)
+        if layout is not None:
+            self._require_features(names, layout.columns)
         self._keep(outcome, plan, self._budget(), layout)
-        if self.released_ and self.components_.shape != (self.n_components_, len(layout.features)):
+        if self.released_ and self.components_.shape != (self.n_components_, len(self._layout.features)):
             raise ValueError("a released model has components of all features")
 
     def _describe(self, released: Components) -> None:

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.estimators.inputs import MAX_ENTRY, InputTable, eager, numbered
+from snugdp.estimators.open_tables import framed
 from snugdp.numerics.rationals import rational
-from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import Block
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource, Shift, centred, unlabelled
 from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS
 from snugdp.tables.schema.scaling import part_of_norm
 from snugdp.tables.schema.schema import Layout, Schema
+from snugdp.tables.sources.sparse import read_matrix
 
 Floats = NDArray[np.float64]
 
@@ -106,7 +107,7 @@ class Units:
         if isinstance(layout, MatrixSchema):
             face = float(rational(layout.x_norm, "x_norm"))
         else:
-            face = 1 / part_of_norm(len(layout.columns))
+            face = 1 / part_of_norm(layout.parts if isinstance(layout, Schema) else len(layout.columns))
         return cls(-offsets / scale, scale, face)
 
     def mean(self, shift: Shift) -> Floats:
@@ -125,7 +126,7 @@ def read(X: Any, bounds: PointBounds) -> InputTable:
     if bounds.schema is not None:
         return InputTable(X if frame is None else frame, bounds.layout(()))
     if frame is None:
-        rows = matrix(X)
+        rows = read_matrix(X)
         layout = bounds.layout(numbered(rows.shape[1]))
         assert isinstance(layout, MatrixSchema)
         return InputTable(MatrixSource(rows, layout), layout, rows[:0])
@@ -141,11 +142,14 @@ def faces(X: Any, layout: Layout, units: Units) -> Floats:
 def _blocks(X: Any, layout: Layout) -> Iterator[Floats]:
     frame: Any = eager(X)
     if isinstance(layout, Schema):
-        if frame is None:
+        if frame is None and tuple(layout.columns) != numbered(len(layout.columns)):
             raise TypeError("give X as a pandas, polars or pyarrow table with the columns of the schema")
+        if frame is None:  # bounds were found on an array
+            frame = framed(X, list(layout.columns))
+        layout = layout.for_prediction
     else:
         names = list(layout.features)
-        rows = matrix(X) if frame is None else frame
+        rows: Any = read_matrix(X) if frame is None else frame
         if rows.shape[1] != len(names):
             raise ValueError(f"X has {rows.shape[1]} features, but PCA is expecting {len(names)} features as input")
         frame = Block(rows, None) if frame is None else frame.rename(dict(zip(frame.columns, names, strict=True)))

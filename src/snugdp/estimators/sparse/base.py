@@ -15,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Forecaster, fit_forecast, in_users_units, refused, require_rows, with_fits
+from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_rows, with_fits
+from snugdp.estimators.coefficients import deviations
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
+from snugdp.estimators.open_schema import OpenSchemaFit
+from snugdp.estimators.open_tables import OpenTarget, open_input
+from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
 from snugdp.mechanisms.linear.base import Design, Fit, Method
-from snugdp.mechanisms.support.peeling import Support
 from snugdp.mechanisms.support.sparse import Chooser, SparseMethod, beside, noisy_scores, noisy_support, voted_support
 from snugdp.numerics.rationals import Real, rational
 from snugdp.numerics.threads import one_blas_thread
@@ -28,8 +31,12 @@ from snugdp.propose.forecast import ErrorOf, FitForecast
 from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.candidates import Candidates
+from snugdp.tables.found import FoundBounds
 from snugdp.tables.layouts.boxes import Box, EntrySchema
+from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
+from snugdp.tables.schema.schema import Schema
 
 SELECTIONS = ("gumbel", "gaussian", "votes")
 _SHARE = Fraction(1, 5)
@@ -48,6 +55,7 @@ class SparseModel(PrivateEstimator):
     blocks: int = 100
     method: str = "auto"
     schema: Any = None
+    bounds: FoundBounds | str = "private"
     x_bound: Any = 1
     x_norm: Real | None = None
     row_norm: Real | None = None
@@ -60,13 +68,71 @@ class SparseModel(PrivateEstimator):
 
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
         """
-        bounds, guess = self._bounds(), whole_rows(self.rows if rows is None else rows)
+        guess = whole_rows(self.rows if rows is None else rows)
+        if self._is_open:
+            return self._open_plan(self._open(self.schema), guess)
+        bounds = self._bounds()
         box = bounds.box(self._array_names(n_features))
         return self._told(self._make(box, self._budget()), box, guess)
 
+    @property
+    def _is_open(self) -> bool:
+        """Whether there are bounds to be found."""
+        if isinstance(self.bounds, FoundBounds):
+            return False
+        if self.bounds != "private":
+            raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
+        return isinstance(self.schema, Schema) and not self.schema.complete
+
+    @property
+    def _known(self) -> Any:
+        """The schema, or that of bounds that were found before."""
+        return self.bounds.schema if isinstance(self.bounds, FoundBounds) and self.schema is None else self.schema
+
+    def _open(self, declared: Schema) -> OpenSchemaFit:
+        """Looks at these columns, the choice among them, and the fit."""
+        declared = replace(declared, intercept=declared.intercept and bool(self.fit_intercept))
+
+        def make(schema: Schema, budget: Budget) -> SparseMethod:
+            return self._make(EntrySchema(schema), budget)
+
+        def run(method: Any, data: Secret[OpenedTable], schema: Schema, context: ReleaseContext) -> Outcome[Any]:
+            box, norm = EntrySchema(schema), self._row_norm()
+            chosen = data.map(lambda table: Candidates(box, table=table.source, row_norm=norm, progress=False))
+            outcome: Outcome[Any] = method.fit(chosen, context)
+            return outcome
+
+        return OpenSchemaFit(declared, self._budget(), make, run)
+
+    def _open_plan(self, opened: OpenSchemaFit, rows: int | None) -> Plan:
+        """The plan in standard deviations: units are found with the bounds."""
+        layout = self._first_columns(EntrySchema(opened.expected))
+        return with_fits(opened.plan(), opened.method.method, layout, rows, ErrorOf.STANDARDISED)
+
+    def _fit_open(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
+        """As ``_fitted``, with bounds that are found in private."""
+        budget, schema = self._budget(), self.schema
+        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
+        kind = schema.columns[str(schema.target)]
+        table = open_input(X, OpenTarget(kind, kind, y, schema.target), schema, True)
+        opened, data = self._open(table.declared), OpenedTable(table.source, progress=self.progress)
+        plan = self._open_plan(opened, whole_rows(self.rows))
+        names = [name for name in table.declared.columns if name != table.declared.target]
+        with one_blas_thread():
+            opened.read(data)  # a table that cannot be read is found before the charge
+            self._forget()
+            self._name(table.named, names)
+            self.left_out_ = dict(table.left_out)
+            asked = context.with_question(lambda: self._question(names, named, declared=table.declared, **public))
+            outcome = opened.fit(Secret(data), asked)
+        return self._keep(outcome, plan, budget, None)
+
     def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
         """``named``: the target as it was given; ``public``: parameters as they were read."""
+        warn_of_pipeline()
         self._check_progress()
+        if self._is_open:
+            return self._fit_open(X, y, named, **public)
         budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         table = read(X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
@@ -124,6 +190,10 @@ class SparseModel(PrivateEstimator):
             raise ValueError(f"n_features_to_select must be a whole number of at least 1{most}")
         return size
 
+    def _chosen(self, width: int) -> int:
+        """How many of so many entries are chosen: fewer than asked for where fewer were found."""
+        return min(self._size(), width) if self._is_open else self._size(width)
+
     def _norm(self) -> Real:
         """The bound on the norm of the chosen entries: as asked for, or one that rows seldom reach."""
         if self.x_norm is None:
@@ -149,7 +219,7 @@ class SparseModel(PrivateEstimator):
         if not budget.delta:
             raise ValueError("this estimator has Gaussian noise and needs delta > 0, such as 1e-6")
         width, norm = len(box.names), self._norm()
-        size = self._size(width)
+        size = self._chosen(width)
         chooser = self._chooser(size, budget, box.intercept)
         design = Design(row_map(box.only(tuple(range(size)), norm)))
         method = self._method(design, budget, chooser.cost)
@@ -177,11 +247,17 @@ class SparseModel(PrivateEstimator):
 
     def _first_columns(self, box: Box) -> Any:
         """The layout of as many columns as will be chosen: which ones is not known."""
-        return box.only(tuple(range(self._size())), self._norm())
+        return box.only(tuple(range(self._chosen(len(box.names)))), self._norm())
 
     def _forecaster(self, n_features: int | None) -> Forecaster:
-        box = self._bounds().box(self._array_names(n_features))
-        layout, method = self._first_columns(box), self._make(box, self._budget()).method
+        if self._is_open:
+            opened = self._open(self.schema)
+            box: Box = EntrySchema(opened.expected)
+            sparse = opened.method
+        else:
+            box = self._bounds().box(self._array_names(n_features))
+            sparse = self._make(box, self._budget())
+        layout, method = self._first_columns(box), sparse.method
 
         def at(rows: int, epsilon: float) -> FitForecast:
             expected = fit_forecast(method, layout, rows, epsilon)
@@ -194,13 +270,17 @@ class SparseModel(PrivateEstimator):
     def _name_features(self, table: SparseTable) -> None:
         self._name(table.named, [name for name in table.box.columns if name != table.box.target])
 
-    def _keep(self, outcome: Outcome[tuple[Support, Fit]], plan: Plan, budget: Budget, box: Box) -> Any:
-        self._box = box
+    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, box: Box | None) -> Any:
+        """``box``: as it was before the fit; None where its bounds were found."""
         self._record(outcome, plan, budget)
-        self.certificate_ = outcome.certificate
+        self.certificate_, value = outcome.certificate, outcome.value
+        if box is None and value is not None:
+            self.bounds_, value = value
+            box = EntrySchema(self.bounds_.schema)
+        self._box: Any = box
         self._theta: Any = None
-        if outcome.value is not None:
-            chosen, fit = outcome.value
+        if value is not None and box is not None:
+            chosen, fit = value
             indices = tuple(sorted(chosen.places))
             layout = box.only(indices, self._norm())
             self.support_ = np.array(indices, dtype=np.int64)
@@ -208,19 +288,21 @@ class SparseModel(PrivateEstimator):
             self.selected_names_ = np.array([box.names[index] for index in indices], dtype=object)
             self.coef_names_ = box.names
             self.coef_, self.intercept_ = self._units(layout, fit)
-            self.noise_scale_ = None if fit.noise is None else in_users_units(layout, fit.noise)
+            self.noise_scale_ = None if fit.noise is None else deviations(layout, fit.noise, reference=False)
             self.details_ = {**fit.released, "target_centre": float(chosen.centre)}
             self._theta = fit.theta
         return self
 
     def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""
-        box = self._bounds().box(names)
-        self._require_features(names, box.columns)
+        box = None if self._is_open else self._bounds().box(names)
+        if box is not None:
+            self._require_features(names, box.columns)
         self._keep(outcome, plan, self._budget(), box)
+        box = self._box
         if self.released_:
             indices = self.ranking_.tolist()
-            known = len(set(indices)) == len(indices) == self._size(len(box.names)) and min(indices) >= 0
+            known = len(set(indices)) == len(indices) == self._chosen(len(box.names)) and min(indices) >= 0
             if not known or np.shape(self._theta) != (len(indices) + box.intercept,):
                 raise ValueError("a released model has one coefficient for each column that was chosen")
 
@@ -232,6 +314,5 @@ class SparseModel(PrivateEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.required = self.schema is None
         return tags

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.estimators.labels import declared, labels_of
+from snugdp.estimators.labels import as_numbers, declared, labels_of
 from snugdp.estimators.methods.linear import METHODS, Recipe
 from snugdp.estimators.sparse.base import SparseModel
 from snugdp.estimators.sparse.tables import BoxBounds, require_truth, targets
@@ -20,6 +20,7 @@ from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.output.glm import OutputGLM
 from snugdp.tables.layouts.boxes import Box
 from snugdp.tables.losses.losses import Logistic
+from snugdp.tables.schema.scaling import codes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,8 +28,8 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     """Linear regression with differential privacy on a few of very many columns, which are selected privately.
 
     Public bounds are required: give ``y_bound`` and, unless entries lie in [-1, 1], ``x_bound``; or a ``schema``. X may
-    be a scipy sparse matrix, which is never made dense. Missing and invalid entries count as 0, or as the middle of
-    their bounds.
+    be a scipy sparse matrix, which is never made dense. Rows without a target are left out; missing and invalid
+    entries count as 0, or as a schema says (by default as the middle of their bounds).
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
@@ -52,7 +53,10 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     method : str, default="auto"
         How the line is fitted, as in ``LinearRegression``.
     schema : Schema, optional
-        Public bounds and values of the columns of a table, instead of ``x_bound`` and ``y_bound``.
+        Public bounds and values of the columns of a table, instead of ``x_bound`` and ``y_bound``. What it leaves open
+        is found in private.
+    bounds : FoundBounds or "private", default="private"
+        As in ``LinearRegression``.
     x_bound : Real or sequence, default=1
         Public bound on the entries, b for [-b, b], or one bound for each column. Entries outside are clipped.
     x_norm : Real, optional
@@ -107,10 +111,10 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         """The target of every row. Rows are read as in the fit: clipped to their bounds, shortened to the norm."""
         scaled = self._linear(X)
         middle, half = self._box.target_units
-        return middle + half * scaled
+        return np.asarray(middle + half * scaled)
 
     def _bounds(self) -> BoxBounds:
-        return BoxBounds(self.schema, self.y_bound, self.fit_intercept, self.x_bound)
+        return BoxBounds(self._known, self.y_bound, self.fit_intercept, self.x_bound)
 
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(METHODS)
@@ -151,10 +155,10 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     n_features_to_select, epsilon, delta
         As in ``SparseLinearRegression``.
     classes : sequence, optional
-        The two labels; public. Any other label counts as the first of ``classes_``.
+        The two labels; public. Rows with any other label are left out.
     method : {"auto", "objective", "output"}
         As in ``LogisticRegression``; "output" tests the curvature on the selected columns.
-    selection, selection_share, blocks, schema, x_bound, x_norm, row_norm, fit_intercept, proposals, rows
+    selection, selection_share, blocks, schema, bounds, x_bound, x_norm, row_norm, fit_intercept, proposals, rows
         As in ``SparseLinearRegression``.
     ledger, noise, random_state, progress, neighbours
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
@@ -191,8 +195,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         classes = self._declared()
         signs = None
         if y is not None:
-            second = labels_of(y, classes.tolist()) == 1
-            signs = np.where(second, 1.0, 0.0 if self.schema is not None else -1.0)
+            places = labels_of(y, classes.tolist())
+            signs = codes(places, 2) if self.schema is None else as_numbers(places)
         fitted: SparseLogisticRegression = self._fitted(X, signs, y, classes=classes)
         fitted.classes_ = classes
         return fitted
@@ -231,8 +235,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         return classes
 
     def _bounds(self) -> BoxBounds:
-        require_truth(self.schema)
-        return BoxBounds(self.schema, 1 if self.schema is None else None, self.fit_intercept, self.x_bound)
+        require_truth(self._known)
+        return BoxBounds(self._known, 1 if self._known is None else None, self.fit_intercept, self.x_bound)
 
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(LABEL_METHODS)

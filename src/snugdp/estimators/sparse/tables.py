@@ -6,7 +6,7 @@ What is refused here depends on shapes, names, declared types and parameters alo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -120,8 +120,7 @@ def _restricted(X: Any, box: Box, support: tuple[int, ...], x_norm: Real) -> Ite
     if isinstance(box, EntrySchema):
         if frame is None:
             raise TypeError("give X as a pandas, polars or pyarrow table with the columns of the schema")
-        used = {name: column for name, column in box.columns.items() if name != box.target}
-        blocks = EntrySchema(replace(box.layout, columns=used, target=None)).only(support, x_norm).blocks(frame)
+        blocks = EntrySchema(box.layout.for_prediction).only(support, x_norm).blocks(frame)
         return (rows for rows, _ in blocks)
     if frame is not None:
         names = [frame.columns[place] for place in support]

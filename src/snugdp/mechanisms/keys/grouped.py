@@ -27,6 +27,7 @@ from snugdp.tables.grid import Grid
 from snugdp.tables.passes.groups import ROWS, GroupPass
 from snugdp.tables.passes.keys import Encoded
 from snugdp.tables.passes.together import JointState
+from snugdp.tables.wide_grid import WideGrid
 
 Listed: TypeAlias = tuple[tuple[Encoded, ...], ...]
 THEOREM = theorem("group-by/1")
@@ -41,7 +42,7 @@ class Grouped:
     keys: tuple[tuple[Encoded, ...], ...]
     counts: Floats
     sums: tuple[Floats, ...]
-    ranks: tuple[list[float], ...] = ()
+    ranks: tuple[list[float | None], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class AskedRank:
 
     column: str
     q: Fraction
-    grid: Grid
+    grid: Grid | WideGrid
 
 
 @dataclass(frozen=True)

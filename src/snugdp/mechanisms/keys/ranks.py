@@ -14,6 +14,7 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
+from snugdp.tables.wide_grid import WideGrid
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class GroupRanks:
 
     share: Share
     q: Fraction
-    grid: Grid
+    grid: Grid | WideGrid
     step: str
     keys: int = 1
 
@@ -36,13 +37,13 @@ class GroupRanks:
         times = self.keys * ((2 if self.share.is_pure else 4) if replaced else 1)
         part = self.share.part(Fraction(1, times))
         own = Share(part.epsilon, part.mu_squared, Neighbours.ADD_REMOVE)
-        return RankDraw.paid_by(own, RankTarget.quantile(self.q), Points(self.grid.lower, self.grid.upper))
+        return RankDraw.paid_by(own, RankTarget.quantile(self.q), Points.of(self.grid))
 
-    def draw(self, cells: Secret[list[Cells]], number: int, noise: Noise) -> list[float]:
-        """A quantile for each of a public number of keys."""
+    def draw(self, cells: Secret[list[Cells]], number: int, noise: Noise) -> list[float | None]:
+        """A quantile for each of a public number of keys; None where the draw stands for no answer."""
         source = noise.at(self.step)
         drawn = (self.point.draw(cells.map(itemgetter(place)), source) for place in range(number))
-        return [self.grid.number(cell) for cell in drawn]
+        return [self.grid.number(cell) if self.point.points.is_answer(cell) else None for cell in drawn]
 
     @property
     def ranks(self) -> float:

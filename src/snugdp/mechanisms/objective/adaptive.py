@@ -274,24 +274,29 @@ def _tail(counts: Sequence[float], middles: Sequence[float]) -> float:
 def _glm_parts(
     design: Design, budget: Budget, losses: Losses, beside: Fraction
 ) -> _Parts[MeanRow, RowRadius, ObjectiveRun]:
-    square, stretched = _square(design, budget, losses, beside), stretched_design(design)
+    square, stretched = glm_square(design, budget, losses, beside), stretched_design(design)
     if square <= 0:
         raise nothing_left(beside)
     centre = MeanRow(design, root_below(_CENTRE_SHARE * square)) if design.row_map.constant else None
     radius = RowRadius(root_below(_RADIUS_SHARE * square))
     before = _Parts[MeanRow, RowRadius, ObjectiveRun](centre, radius, ()).before.mu_squared
-    loss, left = losses[0], square - before
-    runs: tuple[ObjectiveRun, ...]
-    if isinstance(loss, Softmax):
-        runs = (softmax_run(stretched, budget, loss, mu_squared=before + beside),)
-    elif len(losses) == 1:
-        runs = (company_run(stretched, budget, loss, root_below(left), before + beside),)
-    else:
-        runs = gaussian_runs(stretched, left, losses)
+    runs = glm_runs(stretched, budget, losses, square - before, before + beside)
     return _Parts(centre, radius, runs).within(budget, beside)
 
 
-def _square(design: Design, budget: Budget, losses: Losses, beside: Fraction) -> Fraction:
+def glm_runs(
+    design: Design, budget: Budget, losses: Losses, square: Fraction, beside: Fraction
+) -> tuple[ObjectiveRun, ...]:
+    """One run, or one for each class, with m squared up to ``square`` beside Gaussian releases."""
+    loss = losses[0]
+    if isinstance(loss, Softmax):
+        return (softmax_run(design, budget, loss, mu_squared=beside),)
+    if len(losses) == 1:
+        return (company_run(design, budget, loss, root_below(square), beside),)
+    return gaussian_runs(design, square, losses)
+
+
+def glm_square(design: Design, budget: Budget, losses: Losses, beside: Fraction) -> Fraction:
     """M squared: what there is for the centre, the radius and the gradients."""
     loss = losses[0]
     if isinstance(loss, Softmax):
@@ -360,7 +365,7 @@ class AdaptiveGLM:
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions, half as long as the bounds allow."""
-        run = self._run(self._parts.runs[0], float(rows))
+        run = for_rows(self._parts.runs[0], float(rows))
         noise = run.noise_for(rows) * 2 * _ROW_NORM
         return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
@@ -379,15 +384,16 @@ class AdaptiveGLM:
         """The runs, on rows around the centre and as long as the radius."""
         centre, stretch = certificate.centre, _ROW_NORM / certificate.radius
         moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, stretch, _ROW_NORM))  # 3
-        runs = [self._run(run, certificate.rows) for run in self._parts.runs]  # 4
+        runs = [for_rows(run, certificate.rows) for run in self._parts.runs]  # 4
         thetas = undo_affine(coefficients_of(runs, moved, noise.at("release")), centre, stretch)  # 5
         released = {**runs[0].released, "radius": certificate.radius, "rows": certificate.rows}
         return fit_of(thetas, released)
 
-    def _run(self, run: ObjectiveRun, rows: float) -> ObjectiveRun:
-        """More ridge where rows are few."""
-        few = _FEW_ROWS_RIDGE * float(run.design.x_squared) * (run.design.entries / float(run.m)) ** 2 / rows
-        return replace(run, ridge=max(run.ridge, Fraction(round(few * 4096), 4096)))
+
+def for_rows(run: R, rows: float) -> R:
+    """The run with more ridge where rows are few; that costs nothing."""
+    few = _FEW_ROWS_RIDGE * float(run.design.x_squared) * (run.design.entries / float(run.m)) ** 2 / rows
+    return replace(run, ridge=max(run.ridge, Fraction(round(few * 4096), 4096)))
 
 
 def recommended(

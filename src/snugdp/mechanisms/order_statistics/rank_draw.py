@@ -17,16 +17,20 @@ from numpy.typing import NDArray
 from snugdp.accounting.bounded_range import range_at
 from snugdp.core.guarantee import Neighbours
 from snugdp.noise import Noise
-from snugdp.noise.exact.weighted import Groups, joined
+from snugdp.noise.exact.weighted import MAX_WEIGHT, Groups, joined
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.grid import CellRange
 from snugdp.tables.passes.value_counts import ValueCounts
 
 Integers: TypeAlias = NDArray[np.int64]
 
 RELEASE = "release"  # step
 MAX_DENOMINATOR = 10**6  # of a quantile: so that all levels are numbers of 64 bits
+_AROUND = 17  # bits
+OFTEN = 20  # forecasts are for 19 cases in 20
+_OUTWEIGHED = 16  # times: points that stand for no answer weigh more than all others
 _REACH = 90  # levels so far behind the best, times the rate, are left to the sampler's second look
 
 
@@ -121,13 +125,36 @@ class BaseMeasure(enum.Enum):
 class Points:
     """The whole numbers from ``lower`` to ``upper``, and their weights before any row is looked at.
 
-    ``anchor``: where the blocks of a dyadic base begin.
+    ``anchor``: where the blocks of a dyadic base begin. ``beyond``: so many points at the lower and at the upper end
+    stand for no answer. They outweigh all others, so that a draw that the rows do not hold ends there.
     """
 
     lower: int
     upper: int
     base: BaseMeasure = BaseMeasure.MIXED
     anchor: int | None = None
+    beyond: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, grid: CellRange) -> Points:
+        """The cells of a grid; those that no answer lies in, of one that is open, stand for none."""
+        return cls(grid.lower, grid.upper, beyond=grid.beyond)
+
+    def is_answer(self, point: int) -> bool:
+        """Whether a point stands for an answer."""
+        return self.lower + self.beyond[0] <= point <= self.upper - self.beyond[1]
+
+    def up_to(self, point: int) -> Points:
+        """Those up to one of them; of those that stand for no answer what is left."""
+        below, above = self.beyond
+        left = min(below, point - self.lower + 1), max(0, point - self.upper + above)
+        return replace(self, upper=point, beyond=left)
+
+    def from_on(self, point: int) -> Points:
+        """Those from one of them on."""
+        below, above = self.beyond
+        left = max(0, self.lower + below - point), min(above, self.upper - point + 1)
+        return replace(self, lower=point, beyond=left)
 
     @property
     def centre(self) -> int:
@@ -148,17 +175,31 @@ class Points:
     @property
     def mass(self) -> int:
         """No less than all weights together; every weight is at least ``2**level_weight``."""
+        return self.base_mass + sum(many << self._end_weight(many) for many in self.beyond if many)
+
+    @property
+    def base_mass(self) -> int:
+        """The same without what ends weigh more."""
         points, blocks = self.upper - self.lower + 1, 2 * (self.last_block + 2)
         uniform = points << self.level_weight if self.base is not BaseMeasure.DYADIC else 0
         return uniform + (blocks << self.last_block if self.base is not BaseMeasure.UNIFORM else 0)
 
+    def _end_weight(self, many: int) -> int:
+        """The exponent of the weight that each of so many points at an end has beside that of the base."""
+        return min((_OUTWEIGHED * self.base_mass // many).bit_length(), MAX_WEIGHT)
+
     def weighted(self, first: Integers, count: Integers, level: Integers) -> Groups:
-        """Groups that follow each other, with the weights of the base, split where these change."""
-        uniform = Groups(first, count, level, np.full(len(first), self.level_weight))
-        if self.base is BaseMeasure.UNIFORM:
-            return uniform
-        split = self._split(first, count, level)
-        return split if self.base is BaseMeasure.DYADIC else joined(uniform, split)
+        """Groups that follow each other, with the weights of the base, split where these change; and of the ends."""
+        found = Groups(first, count, level, np.full(len(first), self.level_weight))
+        if self.base is not BaseMeasure.UNIFORM:
+            split = self._split(first, count, level)
+            found = split if self.base is BaseMeasure.DYADIC else joined(found, split)
+        below, above = self.beyond
+        for start, many in ((self.lower, below), (self.upper - above + 1, above)):
+            if many:
+                begin, end = np.maximum(first, start), np.minimum(first + count, start + many)
+                found = joined(found, Groups(begin, end - begin, level, np.full(len(first), self._end_weight(many))))
+        return found
 
     def _split(self, first: Integers, count: Integers, level: Integers) -> Groups:
         end = int(first[-1] + count[-1])
@@ -207,6 +248,16 @@ class RankDraw:
         """So many ranks the answer is off at most, in this share of all cases (Theorem 2)."""
         weight = math.log(self.points.mass >> self.points.level_weight) - math.log1p(-often)
         return math.ceil(weight / float(self.rate) / self.target.slope)
+
+    def rows_needed(self) -> int:
+        """With so many rows an open end is hardly ever drawn, where an even part of the weight lies around the answer.
+
+        That part is 2**-17 of the weight: say the thousandth part of a doubling.
+        """
+        need = math.log(OFTEN * self.points.mass / (self.points.base_mass >> _AROUND)) / float(self.rate)
+        target = self.target
+        sides = ((need - target.below, target.share), (need + target.above, target.slope - target.share))
+        return max(math.ceil(levels / each) for levels, each in sides if each)
 
 
 @dataclass(frozen=True)

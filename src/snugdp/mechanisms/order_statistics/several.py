@@ -106,6 +106,12 @@ class SeveralQuantiles:
         draws = (self._draw(one, self.points) for one in self._draws())
         return max(float(1 / (draw.rate * draw.target.slope)) for draw in draws)
 
+    @property
+    def rows_needed(self) -> int:
+        """With so many rows hardly any draw is lost beyond an open end."""
+        draws = (self._draw(Halving(0, 1, q), self.points) for q in self.quantiles)
+        return max(draw.rows_needed() for draw in draws)
+
     def draw(self, cells: Secret[Cells], noise: Noise) -> tuple[int, ...]:
         """The points."""
         if len(self.quantiles) <= _FEW:
@@ -137,9 +143,9 @@ class SeveralQuantiles:
             point = self._draw(one, between).draw(rows, noise.at(_step(one.depth)))  # 3
             found.append(point)
             if i < one.place:
-                left[i, one.place - 1] = _part(rows, point, below=True), replace(between, upper=point)  # 4
+                left[i, one.place - 1] = _part(rows, point, below=True), between.up_to(point)  # 4
             if one.place < j:
-                left[one.place + 1, j] = _part(rows, point, below=False), replace(between, lower=point)
+                left[one.place + 1, j] = _part(rows, point, below=False), between.from_on(point)
         return found
 
     @property
@@ -153,7 +159,8 @@ class SeveralQuantiles:
         lower, upper, centre = (
             end >> self._spare << _DIGITS for end in (self.points.lower, self.points.upper, self.points.centre)
         )
-        return replace(self.points, lower=lower, upper=upper + (1 << _DIGITS) - 1, anchor=centre)
+        below, above = (many >> self._spare << _DIGITS for many in self.points.beyond)
+        return replace(self.points, lower=lower, upper=upper + (1 << _DIGITS) - 1, anchor=centre, beyond=(below, above))
 
     def _with_digits(self, cells: Cells, noise: Noise) -> Integers:
         rows = cells if isinstance(cells, np.ndarray) else cells.cells()

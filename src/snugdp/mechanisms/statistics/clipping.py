@@ -40,13 +40,13 @@ def centre_of(grid: Grid) -> int:
     return min(max(0, grid.lower), grid.upper)
 
 
-def candidates(grid: Grid, octaves: int = MAX_OCTAVES) -> tuple[int, ...]:
+def candidates(grid: Grid, octaves: int = MAX_OCTAVES, centre: int | None = None) -> tuple[int, ...]:
     """Distances from the centre in cells, four for every doubling; the last reaches the farther bound.
 
     >>> candidates(Grid(0, -8, 64), 2)
     (16, 20, 24, 28, 32, 40, 48, 56, 64)
     """
-    centre = centre_of(grid)
+    centre = centre_of(grid) if centre is None else centre
     largest = max(grid.upper - centre, centre - grid.lower)
     below = {(largest * quarter) >> (halvings + 2) for halvings in range(1, octaves + 1) for quarter in range(4, 8)}
     return (*sorted(cap for cap in below if 0 < cap < largest), largest)

@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from snugdp.release.spine import Mechanism, release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.statistics import ALONE, Measure, StatisticsPass
+
+if TYPE_CHECKING:
+    from snugdp.tables.sources import Source
 
 Seen = TypeVar("Seen")
 _LEAST_EPSILON = Fraction(1, 10**15)
@@ -41,7 +45,23 @@ class Planned(Protocol):
 
 
 @dataclass(frozen=True)
-class Preparation(Generic[Seen]):
+class OfSums:
+    """A mechanism on what follows from the sums of a measure, such as one of them."""
+
+    mechanism: Planned
+    derive: Callable[[list[int]], list[int]]
+
+    def steps(self) -> tuple[Step, ...]:
+        """Of a plan."""
+        return self.mechanism.steps()
+
+    def draw(self, data: Secret[list[int]], noise: Any) -> Any:
+        """One draw."""
+        return self.mechanism.draw(data.map(self.derive), noise)
+
+
+@dataclass(frozen=True)
+class PreparedStatistic(Generic[Seen]):
     """What a statistic does: what is summed up, what is drawn, how it is shown, and what to expect."""
 
     measure: Measure
@@ -56,6 +76,15 @@ class ColumnStatistic(Query[Seen]):
     """A statistic of one column or several, from exact sums over their rows. It is never refused.
 
     Missing and invalid entries are ignored: they are not in the statistic.
+
+    Parameters
+    ----------
+    epsilon, delta : Real
+        The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
+    column : str, optional
+        The column of a table. Without it, the data are a column.
+    neighbours : {"add_remove", "replace"}
+        Which data sets count as neighbours.
     """
 
     epsilon: Real
@@ -66,11 +95,11 @@ class ColumnStatistic(Query[Seen]):
     def __post_init__(self) -> None:
         if self.column is not None and not isinstance(self.column, str):
             raise TypeError('column must be the name of a column, such as column="income"')
-        self._prepared  # noqa: B018  what is wrong is said here, before any data are seen
+        self.plan()  # what is wrong is said here, before any data are seen
 
     @property
     @abstractmethod
-    def _prepared(self) -> Preparation[Seen]:
+    def _prepared(self) -> PreparedStatistic[Seen]:
         """From public quantities alone, once."""
 
     @property
@@ -81,11 +110,17 @@ class ColumnStatistic(Query[Seen]):
     def _shares(self) -> tuple[Share, ...]:
         return budget_shares(self._budget)
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
+    @cached_property
+    def _plan(self) -> Plan:
         prepared = self._prepared
         title = _spaced(type(self).__name__)
-        return Plan(title, prepared.theorem, prepared.mechanism.steps(), {}, prepared.forecast, self._budget)
+        plan = Plan(title, prepared.theorem, prepared.mechanism.steps(), {}, prepared.forecast, self._budget)
+        return plan.with_notes(*self._gaps)
+
+    @property
+    def _gaps(self) -> tuple[Note, ...]:
+        """What is done with missing entries."""
+        return (Note("missing-entries"),)
 
     def _column(self, data: object) -> str | None:
         return super()._column(data) if self.column is None else self.column
@@ -94,6 +129,11 @@ class ColumnStatistic(Query[Seen]):
         prepared = self._prepared
         mechanism: Mechanism[list[int], Any] = prepared.mechanism
         return release(self.plan(), Shown(mechanism, prepared.show), self._sums(data), context)
+
+    def _opened(self, data: object) -> tuple[Source, object]:
+        from snugdp.queries.search import opened_column  # for those who leave bounds to be found
+
+        return opened_column(data, self.column)
 
     def _sums(self, data: object) -> Secret[list[int]]:
         work = StatisticsPass((self._prepared.measure,))

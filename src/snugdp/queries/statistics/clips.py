@@ -1,8 +1,11 @@
-"""Whether and how the numbers of a column are clipped in private, and what a plan says about it."""
+"""Statistics of numbers that may be clipped in private: whether and how, and what a plan says about it."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, Self, TypeAlias
 
 from snugdp.mechanisms.statistics.clipping import (
     MAX_OCTAVES,
@@ -13,12 +16,79 @@ from snugdp.mechanisms.statistics.clipping import (
     octaves_for,
     rows_needed,
 )
+from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import Note
 from snugdp.propose.share import Share
-from snugdp.tables.grid import Grid
+from snugdp.queries.base import BoundedKeywords
+from snugdp.queries.bounds_given import GivenBounds, both_ends, open_ends
+from snugdp.queries.estimate import Estimate
+from snugdp.queries.statistics.base import ColumnStatistic, row_guess
+from snugdp.tables.found import FoundNumber
+from snugdp.tables.grid import Ends, Grid
 from snugdp.tables.passes.statistics import CappedSums
 
+_FARTHEST = 5  # doublings of the bounds that were found, at most: as many as are told apart
 Clip: TypeAlias = Literal["auto", "private"] | None
+
+
+class ClipKeywords(BoundedKeywords, total=False):
+    """The keyword arguments of functions that ask for such a statistic."""
+
+    clip: Clip
+    rows: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedStatistic(ColumnStatistic[Estimate]):
+    """A statistic of numbers between bounds, clipped closer in private where that pays.
+
+    Parameters
+    ----------
+    bounds : (Real, Real), FoundNumber or "private"
+        Public bounds on the values of the column; either may be None. By default they are found in private, for a
+        part of the budget; what was found is the ``certificate`` of the outcome, and good for other queries at no cost.
+    clip : {"auto", "private"}, optional
+        Where numbers are clipped: in private where there are enough rows for it ("auto"), in private always, or at the
+        bounds alone (None). Clipping in private makes loose bounds cheap, and costs a quarter of the budget.
+    rows : int, optional
+        A public guess of the number of rows: for the forecast, and so that "auto" need not spend anything on counting.
+    """
+
+    bounds: GivenBounds = "private"
+    clip: Clip = "auto"
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
+        object.__setattr__(self, "rows", row_guess(self.rows))
+        super().__post_init__()
+
+    @property
+    def _open(self) -> Mapping[str, Ends]:
+        ends = open_ends(self.bounds)
+        return {} if ends is None else {self._name: ends}
+
+    def _with_found(self, found: Mapping[str, FoundNumber], rows: int | None, epsilon: Fraction) -> Self:
+        return replace(self, bounds=found[self._name], rows=rows if self.rows is None else self.rows, epsilon=epsilon)
+
+    @property
+    def _reach(self) -> tuple[Real, Real]:
+        """The bounds; those that were found are wider where numbers are clipped in private, so that tails are kept."""
+        if not isinstance(self.bounds, FoundNumber) or self.clip is None:
+            return both_ends(self.bounds)
+        return reach_of(self.bounds, self._shares, self.rows)
+
+    def _capped(self, grid: Grid, degree: int = 1) -> CappedSums:
+        """What is summed up so that the column can be clipped: around the middle that was found, or from zero on."""
+        centre = grid.nearest(self.bounds.centre, "the centre") if isinstance(self.bounds, FoundNumber) else None
+        return capped_sums(self._name, grid, degree, centre)
+
+
+def reach_of(found: FoundNumber, shares: Sequence[Share], rows: int | None) -> tuple[float, float]:
+    """Bounds around the centre that was found, as wide as so many rows let a clip be found again in private."""
+    octaves = [_FARTHEST, *(octaves_for(share, rows) for share in shares if rows is not None)]
+    half = (found.upper - found.lower) / 2 * 2 ** min(octaves)
+    return found.centre - half, found.centre + half
 
 
 def check_clip(clip: object) -> None:
@@ -27,9 +97,10 @@ def check_clip(clip: object) -> None:
         raise ValueError('clip must be "auto", "private" or None: at the bounds alone')
 
 
-def capped_sums(column: str, grid: Grid, degree: int = 1) -> CappedSums:
-    """What has to be summed up so that a column can be clipped at any candidate."""
-    return CappedSums(column, grid, centre_of(grid), candidates(grid), degree)
+def capped_sums(column: str, grid: Grid, degree: int = 1, centre: int | None = None) -> CappedSums:
+    """What has to be summed up so that a column can be clipped at any candidate; around a centre, or from zero on."""
+    middle = centre_of(grid) if centre is None else centre
+    return CappedSums(column, grid, middle, candidates(grid, centre=middle), degree)
 
 
 def clip_range(share: Share, measure: CappedSums, clip: Clip, rows: int | None) -> ClipRange:

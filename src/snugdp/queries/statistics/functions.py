@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from typing import Unpack
 
-from snugdp.core.guarantee import Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
-from snugdp.noise import Noise
-from snugdp.numerics.rationals import Real
+from snugdp.core.outcome import Outcome
+from snugdp.queries.docstrings import takes
 from snugdp.queries.estimate import Estimate
-from snugdp.queries.statistics.clips import Clip
-from snugdp.queries.statistics.counts import Count, Sum
-from snugdp.queries.statistics.histogram import Histogram, HistogramCounts
-from snugdp.queries.statistics.moments import Mean, Proportion, StandardDeviation, Variance
-from snugdp.queries.statistics.pairs import Correlation, Covariance
-from snugdp.tables.schema.kinds import Category
+from snugdp.queries.statistics.clips import ClipKeywords
+from snugdp.queries.statistics.counts import Count, CountKeywords, Sum
+from snugdp.queries.statistics.histogram import Histogram, HistogramCounts, HistogramKeywords
+from snugdp.queries.statistics.moments import Mean, Proportion, ProportionKeywords, StandardDeviation, Variance
+from snugdp.queries.statistics.pairs import Correlation, Covariance, PairKeywords
 
 
-def count(
-    data: object,
-    *,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Estimate]:
-    """How many rows there are, or entries in a column: ``Count(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/joint.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        A column, or a table: a frame, the path of a file, DuckDB, Spark.
-    column, epsilon, delta, neighbours
-        As in ``Count``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``Estimate``.
+@takes(Count)
+def count(data: object, **options: Unpack[CountKeywords]) -> Outcome[Estimate]:
+    """How many rows there are, or entries or missing cells in a column: ``Count(...).release(data)``.
 
     Examples
     --------
@@ -51,40 +24,12 @@ def count(
     >>> 900 < float(snugdp.count(range(1000), epsilon=1).value) < 1100
     True
     """
-    return Count._answer(locals())
+    return Count._answer(data, **options)
 
 
-def sum(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    clip: Clip = "auto",
-    rows: int | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Estimate]:
+@takes(Sum)
+def sum(data: object, **options: Unpack[ClipKeywords]) -> Outcome[Estimate]:
     """The private sum of a column: ``Sum(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/joint.proof.md``;
-    where numbers are clipped in private ``clipping.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column, or the table that holds it: a frame, the path of a file, DuckDB, Spark.
-    bounds, column, epsilon, delta, neighbours, clip, rows
-        As in ``Sum``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``Estimate``.
 
     Examples
     --------
@@ -92,40 +37,12 @@ def sum(
     >>> 4500 < float(snugdp.sum([5.0] * 1000, bounds=(0, 10), epsilon=1).value) < 5500
     True
     """
-    return Sum._answer(locals())
+    return Sum._answer(data, **options)
 
 
-def mean(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    clip: Clip = "auto",
-    rows: int | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Estimate]:
+@takes(Mean)
+def mean(data: object, **options: Unpack[ClipKeywords]) -> Outcome[Estimate]:
     """The private mean of a column: ``Mean(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``;
-    where numbers are clipped in private ``clipping.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column, or the table that holds it: a frame, the path of a file, DuckDB, Spark.
-    bounds, column, epsilon, delta, neighbours, clip, rows
-        As in ``Mean``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``Estimate``.
 
     Examples
     --------
@@ -134,40 +51,12 @@ def mean(
     >>> 29 < float(snugdp.mean(ages, bounds=(0, 1000), epsilon=1).value) < 31
     True
     """
-    return Mean._answer(locals())
+    return Mean._answer(data, **options)
 
 
-def variance(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    clip: Clip = "auto",
-    rows: int | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Estimate]:
+@takes(Variance)
+def variance(data: object, **options: Unpack[ClipKeywords]) -> Outcome[Estimate]:
     """The private variance of a column: ``Variance(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``;
-    where numbers are clipped in private ``clipping.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column, or the table that holds it: a frame, the path of a file, DuckDB, Spark.
-    bounds, column, epsilon, delta, neighbours, clip, rows
-        As in ``Variance``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``Estimate``.
 
     Examples
     --------
@@ -176,40 +65,12 @@ def variance(
     >>> 20 < float(snugdp.variance(ages, bounds=(0, 100), epsilon=1).value) < 55
     True
     """
-    return Variance._answer(locals())
+    return Variance._answer(data, **options)
 
 
-def standard_deviation(
-    data: object,
-    *,
-    bounds: tuple[Real, Real] | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    clip: Clip = "auto",
-    rows: int | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Estimate]:
+@takes(StandardDeviation)
+def standard_deviation(data: object, **options: Unpack[ClipKeywords]) -> Outcome[Estimate]:
     """The private standard deviation of a column: ``StandardDeviation(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``;
-    where numbers are clipped in private ``clipping.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column, or the table that holds it: a frame, the path of a file, DuckDB, Spark.
-    bounds, column, epsilon, delta, neighbours, clip, rows
-        As in ``StandardDeviation``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``Estimate``.
 
     Examples
     --------
@@ -218,38 +79,12 @@ def standard_deviation(
     >>> 4 < float(snugdp.standard_deviation(ages, bounds=(0, 100), epsilon=1).value) < 8
     True
     """
-    return StandardDeviation._answer(locals())
+    return StandardDeviation._answer(data, **options)
 
 
-def covariance(
-    data: object,
-    *,
-    bounds: tuple[tuple[Real, Real], tuple[Real, Real]] | None = None,
-    columns: tuple[str, str] | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    rows: int | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Estimate]:
+@takes(Covariance)
+def covariance(data: object, **options: Unpack[PairKeywords]) -> Outcome[Estimate]:
     """The private covariance of two columns: ``Covariance(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``).
-
-    Parameters
-    ----------
-    data : pair of array-likes, or table
-        Two columns of equal length, or the table that holds the ``columns``.
-    bounds, columns, epsilon, delta, neighbours, rows
-        As in ``Covariance``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``Estimate``.
 
     Examples
     --------
@@ -259,38 +94,12 @@ def covariance(
     >>> 150 < float(snugdp.covariance((height, weight), bounds=bounds, epsilon=1).value) < 270
     True
     """
-    return Covariance._answer(locals())
+    return Covariance._answer(data, **options)
 
 
-def correlation(
-    data: object,
-    *,
-    bounds: tuple[tuple[Real, Real], tuple[Real, Real]] | None = None,
-    columns: tuple[str, str] | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    rows: int | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Estimate]:
+@takes(Correlation)
+def correlation(data: object, **options: Unpack[PairKeywords]) -> Outcome[Estimate]:
     """The private correlation of two columns: ``Correlation(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``).
-
-    Parameters
-    ----------
-    data : pair of array-likes, or table
-        Two columns of equal length, or the table that holds the ``columns``.
-    bounds, columns, epsilon, delta, neighbours, rows
-        As in ``Correlation``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``Estimate``.
 
     Examples
     --------
@@ -300,38 +109,12 @@ def correlation(
     >>> float(snugdp.correlation((height, weight), bounds=bounds, epsilon=2).value) > 0.9
     True
     """
-    return Correlation._answer(locals())
+    return Correlation._answer(data, **options)
 
 
-def proportion(
-    data: object,
-    *,
-    values: Sequence[Hashable] | Category | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    rows: int | None = None,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[Estimate]:
+@takes(Proportion)
+def proportion(data: object, **options: Unpack[ProportionKeywords]) -> Outcome[Estimate]:
     """The private share of rows that are true, or have listed values: ``Proportion(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column, or the table that holds it: a frame, the path of a file, DuckDB, Spark.
-    values, column, epsilon, delta, neighbours, rows
-        As in ``Proportion``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``Estimate``.
 
     Examples
     --------
@@ -340,40 +123,12 @@ def proportion(
     >>> 0.28 < float(snugdp.proportion(commute, values=["car"], epsilon=1).value) < 0.38
     True
     """
-    return Proportion._answer(locals())
+    return Proportion._answer(data, **options)
 
 
-def histogram(
-    data: object,
-    *,
-    edges: Sequence[Real] | None = None,
-    bins: int | None = None,
-    bounds: tuple[Real, Real] | None = None,
-    values: Sequence[Hashable] | Category | None = None,
-    column: str | None = None,
-    epsilon: Real,
-    delta: Real = 0,
-    neighbours: Neighbours | str = "add_remove",
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[HistogramCounts]:
+@takes(Histogram)
+def histogram(data: object, **options: Unpack[HistogramKeywords]) -> Outcome[HistogramCounts]:
     """The private number of rows in every cell: ``Histogram(...).release(data)``.
-
-    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/joint.proof.md``).
-
-    Parameters
-    ----------
-    data : array-like or table
-        The column, or the table that holds it: a frame, the path of a file, DuckDB, Spark.
-    edges, bins, bounds, values, column, epsilon, delta, neighbours
-        As in ``Histogram``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is a ``HistogramCounts``.
 
     Examples
     --------
@@ -382,4 +137,4 @@ def histogram(
     >>> 450 < snugdp.histogram(commute, values=["train", "bus", "car"], epsilon=1).value.counts[0] < 550
     True
     """
-    return Histogram._answer(locals())
+    return Histogram._answer(data, **options)

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from snugdp.mechanisms.statistics.joint import JointNoise, cell_noise
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.forecast import Forecast
+from snugdp.propose.forecast import Forecast, Note
 from snugdp.propose.theorem import theorem
+from snugdp.queries.base import BoundedKeywords
+from snugdp.queries.bounds_given import GivenBounds, hull_of, open_ends
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.labels import listed, public_names
-from snugdp.queries.statistics.base import ColumnStatistic, Preparation, best
-from snugdp.tables.grid import check_bounds
+from snugdp.queries.statistics.base import ColumnStatistic, PreparedStatistic, best
+from snugdp.tables.found import FoundNumber
+from snugdp.tables.grid import Ends, check_bounds
 from snugdp.tables.passes.statistics import EdgeCounts, LabelCounts, Measure
 from snugdp.tables.schema.kinds import Category
 
 Cell: TypeAlias = Hashable
 MAX_CELLS = 1_000_000
 _WAYS = (
-    "say which cells there are, without looking at the data: edges=[0, 18, 65, 120], bins=20 with bounds=(0, 120), or "
-    'values=["car", "train"]'
+    "say which cells there are, without looking at the data: edges=[0, 18, 65, 120], bins=20 (with bounds=(0, 120) if "
+    'these are public), or values=["car", "train"]'
 )
 
 
@@ -75,26 +79,30 @@ class HistogramCounts:
         return {cell: count / total for cell, count in zip(self.cells, kept, strict=True)}
 
 
+class HistogramKeywords(BoundedKeywords, total=False):
+    """The keyword arguments of ``histogram``."""
+
+    edges: Sequence[Real] | None
+    bins: int | None
+    values: Sequence[Hashable] | Category | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Histogram(ColumnStatistic[HistogramCounts]):
     """How many rows lie in each of some public cells: between edges, or with each of some listed values.
 
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/joint.proof.md``).
+
     Parameters
     ----------
-    epsilon, delta : Real
-        The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
     edges : sequence of Real, optional
         Public edges of the cells, ascending: numbers from one up to below the next; the last is included.
     bins : int, optional
         So many cells of equal width between the ``bounds``.
-    bounds : (Real, Real), optional
-        With ``bins``: public bounds.
+    bounds : (Real, Real), FoundNumber or "private", optional
+        With ``bins``: public bounds. By default, with ``bins``, they are found in private, for a part of the budget.
     values : sequence or Category, optional
         Listed values, known without the data; others are counted together.
-    column : str, optional
-        The column of a table. Without it, the data are a column.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
 
     Examples
     --------
@@ -107,17 +115,29 @@ class Histogram(ColumnStatistic[HistogramCounts]):
 
     edges: Sequence[Real] | None = None
     bins: int | None = None
-    bounds: tuple[Real, Real] | None = None
+    bounds: GivenBounds = None
     values: Sequence[Hashable] | Category | None = None
 
     def __post_init__(self) -> None:
         if sum(way is not None for way in (self.edges, self.bins, self.values)) != 1:
             raise ValueError(f"one of edges, bins and values is needed: {_WAYS}")
-        if (self.bounds is None) != (self.bins is None):
-            raise ValueError(f"bounds and bins go together: {_WAYS}")
+        if self.bounds is not None and self.bins is None:
+            raise ValueError(f"bounds go with bins: {_WAYS}")
         object.__setattr__(self, "edges", copy(self.edges))  # a list may change later
         object.__setattr__(self, "values", listed(self.values))
         super().__post_init__()
+
+    @property
+    def _gaps(self) -> tuple[Note, ...]:
+        return (Note("missing-counted"),)
+
+    @property
+    def _open(self) -> Mapping[str, Ends]:
+        ends = None if self.bins is None else open_ends(self.bounds)
+        return {} if ends is None else {self._name: ends}
+
+    def _with_found(self, found: Mapping[str, FoundNumber], rows: int | None, epsilon: Fraction) -> Self:
+        return replace(self, bounds=found[self._name], epsilon=epsilon)
 
     @property
     def _listed(self) -> Sequence[Hashable]:
@@ -130,7 +150,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
                 raise TypeError("edges must be a list of numbers, known without the data")
             given = tuple(float(rational(edge, "an edge")) for edge in self.edges)
         else:
-            low, high = check_bounds(self.bounds)
+            low, high = check_bounds(hull_of(self.bounds))
             bins = _cells(self.bins)
             given = tuple(float(low + (high - low) * place / bins) for place in range(bins + 1))
         if not 2 <= len(given) <= MAX_CELLS + 1 or any(a >= b for a, b in pairwise(given)):
@@ -138,7 +158,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
         return given
 
     @cached_property
-    def _prepared(self) -> Preparation[HistogramCounts]:
+    def _prepared(self) -> PreparedStatistic[HistogramCounts]:
         measure: Measure
         if self.values is not None:
             measure = LabelCounts(self._name, public_names(self._listed, "values"))
@@ -146,7 +166,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
             measure = EdgeCounts(self._name, self._edges)
         noise = best_cells(self._shares, measure.size)
         error = noise.errors[0]
-        return Preparation(measure, noise, self._show, theorem("histogram/1"), Forecast(error))
+        return PreparedStatistic(measure, noise, self._show, theorem("histogram/1"), Forecast(error))
 
     def _show(self, drawn: list[int]) -> HistogramCounts:
         error = self._prepared.forecast.answer_error or math.inf

@@ -6,21 +6,26 @@ import math
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, cast
 
 from snugdp.mechanisms.statistics.clipping import ClippedMoments, ClippedRange
 from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMoments
-from snugdp.noise import Noise
-from snugdp.numerics.rationals import Real
-from snugdp.propose.plan import Step
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
+from snugdp.queries.base import ColumnKeywords
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.labels import listed, public_names
-from snugdp.queries.statistics.base import ColumnStatistic, Preparation, best, expected, moment_grid, row_guess
-from snugdp.queries.statistics.clips import Clip, capped_sums, check_clip, clip_notes, clip_range, left_for_release
-from snugdp.secrecy.secret import Secret
+from snugdp.queries.statistics.base import (
+    ColumnStatistic,
+    OfSums,
+    PreparedStatistic,
+    best,
+    expected,
+    moment_grid,
+    row_guess,
+)
+from snugdp.queries.statistics.clips import ClippedStatistic, clip_notes, clip_range, left_for_release
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.statistics import LabelCounts, Measure, PowerSums, TruthCounts
 from snugdp.tables.schema.kinds import Category
@@ -29,41 +34,26 @@ _MANY = 10**9  # rows, where errors are compared: to first order
 _BITS = {1: 36, 2: 24}  # of the grid, by the degree
 
 
+class ProportionKeywords(ColumnKeywords, total=False):
+    """The keyword arguments of ``proportion``."""
+
+    values: Sequence[Hashable] | Category | None
+    rows: int | None
+
+
 @dataclass(frozen=True, kw_only=True)
-class MomentStatistic(ColumnStatistic[Estimate]):
-    """A statistic of numbers between bounds.
+class MomentStatistic(ClippedStatistic):
+    """A statistic of numbers between bounds, from their moments.
 
-    Parameters
-    ----------
-    epsilon, delta : Real
-        The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
-    bounds : (Real, Real)
-        Public bounds on the values of the column; required.
-    column : str, optional
-        The column of a table. Without it, the data are a column.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
-    clip : {"auto", "private"}, optional
-        Where numbers are clipped: in private where there are enough rows for it ("auto"), in private always, or at the
-        bounds alone (None). Clipping in private makes loose bounds cheap, and costs a quarter of the budget.
-    rows : int, optional
-        A public guess of the number of rows: for the forecast, and so that "auto" need not spend anything on counting.
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``;
+    where numbers are clipped in private ``clipping.proof.md``).
     """
-
-    bounds: tuple[Real, Real] | None = None
-    clip: Clip = "auto"
-    rows: int | None = None
 
     degree: ClassVar[int]
 
-    def __post_init__(self) -> None:
-        check_clip(self.clip)
-        object.__setattr__(self, "rows", row_guess(self.rows))
-        super().__post_init__()
-
     @staticmethod
     @abstractmethod
-    def _statistic(moments: NoisyMoments) -> Found:
+    def _statistic(moments: NoisyMoments, /) -> Found:
         """The statistic, in units of the width."""
 
     @abstractmethod
@@ -73,10 +63,10 @@ class MomentStatistic(ColumnStatistic[Estimate]):
     @cached_property
     def _grid(self) -> Grid:
         make = Grid.across if self.degree == 1 else moment_grid
-        return make(self.bounds, _BITS[self.degree])
+        return make(self._reach, _BITS[self.degree])
 
     @cached_property
-    def _prepared(self) -> Preparation[Estimate]:
+    def _prepared(self) -> PreparedStatistic[Estimate]:
         grid, unit = self._grid, float(self._grid.unit)
         share = best(self._shares, lambda share: self._error(share, _MANY))
         if self.clip is None:
@@ -87,8 +77,8 @@ class MomentStatistic(ColumnStatistic[Estimate]):
 
             measure = PowerSums((self._name,), (grid,), self.degree)
             forecast = expected(self.rows, lambda rows: self._error(share, rows))
-            return Preparation(measure, made, show, theorem("moments/1"), forecast)
-        chosen = clip_range(share, capped_sums(self._name, grid, self.degree), self.clip, self.rows)
+            return PreparedStatistic(measure, made, show, theorem("moments/1"), forecast)
+        chosen = clip_range(share, self._capped(grid, self.degree), self.clip, self.rows)
         left = left_for_release(chosen)
         forecast = expected(self.rows, lambda rows: self._error(left, rows), *clip_notes(chosen))
         clipped = ClippedMoments(chosen, self.degree)
@@ -98,7 +88,7 @@ class MomentStatistic(ColumnStatistic[Estimate]):
             found = self._statistic(clipped.moments(clip, sums))
             return self._shown(found, clip.low * unit, (clip.high - clip.low) * unit)
 
-        return Preparation(chosen.measure, clipped, show_clipped, theorem("clipped-mean/1"), forecast)
+        return PreparedStatistic(chosen.measure, clipped, show_clipped, theorem("clipped-mean/1"), forecast)
 
     def _error(self, share: Share, rows: int) -> float:
         """With so many rows that fill their bounds evenly, in the user's units."""
@@ -111,11 +101,6 @@ class MomentStatistic(ColumnStatistic[Estimate]):
 class Mean(MomentStatistic):
     """The mean of a column of numbers.
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, column, neighbours, clip, rows
-        As in ``MomentStatistic``.
-
     Examples
     --------
     >>> import snugdp
@@ -125,10 +110,7 @@ class Mean(MomentStatistic):
     """
 
     degree = 1
-
-    @staticmethod
-    def _statistic(moments: NoisyMoments) -> Found:
-        return moments.mean()
+    _statistic = staticmethod(NoisyMoments.mean)
 
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return mean_of(found, lower, width)
@@ -137,11 +119,6 @@ class Mean(MomentStatistic):
 @dataclass(frozen=True, kw_only=True)
 class Variance(MomentStatistic):
     """The variance of a column of numbers: the mean square of their distances from the mean.
-
-    Parameters
-    ----------
-    epsilon, delta, bounds, column, neighbours, clip, rows
-        As in ``MomentStatistic``.
 
     Examples
     --------
@@ -152,10 +129,7 @@ class Variance(MomentStatistic):
     """
 
     degree = 2
-
-    @staticmethod
-    def _statistic(moments: NoisyMoments) -> Found:
-        return moments.variance()
+    _statistic = staticmethod(NoisyMoments.variance)
 
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return Estimate(found.value * width**2, found.error * width**2, found.count)
@@ -164,11 +138,6 @@ class Variance(MomentStatistic):
 @dataclass(frozen=True, kw_only=True)
 class StandardDeviation(Variance):
     """The standard deviation of a column of numbers: the root of their variance.
-
-    Parameters
-    ----------
-    epsilon, delta, bounds, column, neighbours, clip, rows
-        As in ``MomentStatistic``.
 
     Examples
     --------
@@ -186,16 +155,12 @@ class StandardDeviation(Variance):
 class Proportion(ColumnStatistic[Estimate]):
     """The share of rows that are true, or that have one of the listed values, among those with an entry.
 
+    Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``).
+
     Parameters
     ----------
-    epsilon, delta : Real
-        The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
     values : sequence or Category, optional
         The labels that count, known without the data. Without them, the column holds yes and no.
-    column : str, optional
-        The column of a table. Without it, the data are a column.
-    neighbours : {"add_remove", "replace"}
-        Which data sets count as neighbours.
     rows : int, optional
         A public guess of the number of rows, for the forecast.
 
@@ -216,43 +181,30 @@ class Proportion(ColumnStatistic[Estimate]):
         super().__post_init__()
 
     @cached_property
-    def _prepared(self) -> Preparation[Estimate]:
+    def _prepared(self) -> PreparedStatistic[Estimate]:
         share = best(self._shares, lambda share: self._error(share, _MANY))
         if self.values is None:
             measure: Measure = TruthCounts(self._name)
         else:
             measure = LabelCounts(self._name, public_names(cast(Sequence[Hashable], self.values), "values"))
-        made = ZerosAndOnes(JointMoments(share, (1,)), self.values is None)
+        made = JointMoments(share, (1,))
+        powers = partial(_zeros_and_ones, truth=self.values is None)
         forecast = expected(self.rows, lambda rows: self._error(share, rows))
 
         def show(drawn: list[int]) -> Estimate:
-            found = made.moments.moments(drawn).mean()
+            found = made.moments(drawn).mean()
             return Estimate(found.value, found.error, found.count)
 
-        return Preparation(measure, made, show, theorem("moments/1"), forecast)
+        return PreparedStatistic(measure, OfSums(made, powers), show, theorem("moments/1"), forecast)
 
     @staticmethod
     def _error(share: Share, rows: int) -> float:
         return JointMoments(share, (1,)).even(rows).mean().error
 
 
-@dataclass(frozen=True)
-class ZerosAndOnes:
-    """The moments of zeros and ones, from counts: no, yes and missing; or each listed value, others and missing."""
-
-    moments: JointMoments
-    truth: bool
-
-    def steps(self) -> tuple[Step, ...]:
-        """Of a plan."""
-        return self.moments.steps()
-
-    def draw(self, data: Secret[list[int]], noise: Noise) -> list[int]:
-        """The sums of the polynomials."""
-        return self.moments.draw(data.map(self._powers), noise)
-
-    def _powers(self, counts: list[int]) -> list[int]:
-        return [sum(counts[:-1]), counts[1] if self.truth else sum(counts[:-2])]
+def _zeros_and_ones(counts: list[int], truth: bool) -> list[int]:
+    """The powers of zeros and ones, from counts: no, yes and missing; or each listed value, others and missing."""
+    return [sum(counts[:-1]), counts[1] if truth else sum(counts[:-2])]
 
 
 def mean_of(found: Found, lower: float, width: float) -> Estimate:

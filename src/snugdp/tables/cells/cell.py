@@ -26,6 +26,7 @@ Moment: TypeAlias = tuple[str, int]
 Label: TypeAlias = float | str | Moment
 
 MOMENT = "moment"
+DAY = 86_400_000_000  # microseconds
 _REALS: tuple[Any, ...] = (float, int, np.integer, np.floating, np.bool_, Decimal, Fraction)
 _COMPLEX = (complex, np.complexfloating)
 _WORDS = {"true": 1.0, "false": 0.0}

@@ -35,6 +35,7 @@ _ACCEPTED = "a list, a tuple, a one-dimensional numpy array, or a pandas, polars
 _FLOATS = {id(kind) for kind in (int, float, bool)}  # types by their identity: a class may bring its own hash
 _OPTIONAL = {*_FLOATS, id(type(None))}
 _PLAIN = {*_OPTIONAL, id(str), id(bytes)}
+_MAX_DIGITS, _MAX_SCALE = 2**53, 22  # whole numbers and powers of ten up to here are floats: a ratio is rounded once
 _KINDS = {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "c": "complex numbers", "f": "half precision"}
 
 
@@ -76,6 +77,10 @@ def declared(series: nw.Series[Any]) -> nw.dtypes.DType:
     name = str(getattr(native, "type", None) or native.dtype).lower()
     if name in ("null", "null[pyarrow]"):
         return nw.Object()
+    if name.startswith("date64"):
+        return nw.Date()
+    if name.startswith(("datetime64[", "timestamp[")):  # in a zone that narwhals cannot read, such as America/New_York
+        return nw.Datetime()
     return nw.Float64() if hasattr(native, "sparse") and native.dtype.subtype.kind in "biuf" else nw.Struct({})
 
 
@@ -105,10 +110,10 @@ def numbers(data: object) -> Floats:
     """
     rows = open_column(data)
     if isinstance(rows, list):
-        return _read(rows, lambda: listed_numbers(rows))
+        return images(rows, lambda: listed_numbers(rows))
     if not _readable(rows):
-        raise _refusal("the column must hold numbers", rows)
-    return _read(rows, lambda: _floats(rows) if _is_number(rows) else _by_distinct(rows, one.number, np.nan))
+        raise refusal("the column must hold numbers", rows)
+    return images(rows, lambda: _floats(rows) if _is_number(rows) else _others(rows))
 
 
 def truths(data: object) -> Floats:
@@ -119,13 +124,13 @@ def truths(data: object) -> Floats:
     """
     rows = open_column(data)
     if isinstance(rows, list):
-        return _read(rows, lambda: each(rows, one.truth, np.nan))
+        return images(rows, lambda: each(rows, one.truth, np.nan))
     if not _readable(rows):
-        raise _refusal("the column must hold booleans", rows)
+        raise refusal("the column must hold booleans", rows)
     if _is_number(rows):
-        values = _read(rows, lambda: _floats(rows))
+        values = images(rows, lambda: _floats(rows))
         return np.where((values == 0) | (values == 1), values, np.nan)
-    return _read(rows, lambda: _by_distinct(rows, one.truth, np.nan))
+    return images(rows, lambda: by_distinct(rows, one.truth, np.nan))
 
 
 def groups(data: object) -> Integers:
@@ -152,15 +157,15 @@ def groups(data: object) -> Integers:
         return numbers_of[which]
 
     if isinstance(rows, list) or not _is_number(rows) or _present(rows)[1] is not None:
-        return _read(rows, lambda: each(_listed(rows), numbered, -1))
-    return _read(rows, fast)
+        return images(rows, lambda: each(_listed(rows), numbered, -1))
+    return images(rows, fast)
 
 
 def label_rows(data: object, what: str = "labels") -> Rows:
     """The rows of a column of labels, or an error about its declared type."""
     rows = open_column(data)
     if isinstance(rows, nw.Series) and not labelled(declared(rows)):
-        raise _refusal(f"{what} must be text, numbers, booleans or dates", rows)
+        raise refusal(f"{what} must be text, numbers, booleans or dates", rows)
     if isinstance(rows, np.ndarray) and (rows.dtype.kind in "mMV" or rows.dtype == np.float16):
         kind = type_name(rows)
         raise TypeError(f"{what} must not be an array of {kind}; give a list, a table, or an array of text")
@@ -175,7 +180,7 @@ def label_images(
     ``large``: whether there are labels that are whole numbers which single precision does not hold.
     """
     if isinstance(rows, list) or not _is_number(rows):
-        return _read(rows, lambda: _by_distinct(rows, image, -1))
+        return images(rows, lambda: by_distinct(rows, image, -1))
     if large and _is_single(rows):
         raise TypeError(
             "labels from 2**24 on must not be in single precision: as text they would lose digits. Use doubles"
@@ -186,7 +191,7 @@ def label_images(
         found = of_floats(values)
         return found if present is None else np.where(present, found, -1)
 
-    return _read(rows, fast)
+    return images(rows, fast)
 
 
 def listed_numbers(cells: Sequence[Any]) -> Floats:
@@ -206,13 +211,13 @@ def each(cells: Sequence[Any], image: Callable[[Any], Any], missing: float) -> N
     types = set(map(id, map(type, cells)))
     if not types <= _PLAIN:
         return np.fromiter(map(image, cells), kind, len(cells))
-    images: dict[Any, Any]
+    known: dict[Any, Any]
     if len(types) == 1:
-        images = {cell: image(cell) for cell in dict.fromkeys(cells)}
-        return np.fromiter(map(images.__getitem__, cells), kind, len(cells))
+        known = {cell: image(cell) for cell in dict.fromkeys(cells)}
+        return np.fromiter(map(known.__getitem__, cells), kind, len(cells))
     keys = list(zip(map(type, cells), cells, strict=True))  # 1, 1.0 and True are equal, but not as text
-    images = {key: image(key[1]) for key in dict.fromkeys(keys)}
-    return np.fromiter(map(images.__getitem__, keys), kind, len(keys))
+    known = {key: image(key[1]) for key in dict.fromkeys(keys)}
+    return np.fromiter(map(known.__getitem__, keys), kind, len(keys))
 
 
 def cells_of(series: nw.Series[Any]) -> list[Any]:
@@ -244,7 +249,7 @@ def type_name(rows: Declared) -> str:
     return _KINDS.get(rows.dtype.kind, "records")
 
 
-def _refusal(wanted: str, rows: Declared) -> TypeError:
+def refusal(wanted: str, rows: Declared) -> TypeError:
     """An error about a declared type."""
     kind, text = type_name(rows), isinstance(rows, np.ndarray) and rows.dtype.kind in "US"
     advice = "numpy makes text of all cells if one is: give a list, or a table" if text else "convert it first"
@@ -273,6 +278,28 @@ def _floats(rows: Declared) -> Floats:
     return found
 
 
+def _others(rows: Declared) -> Floats:
+    """Numbers that numpy has no type for: decimals, wide whole numbers, and text."""
+    if isinstance(rows, nw.Series) and rows.dtype == nw.Decimal:
+        return _decimals(rows.to_polars())
+    return by_distinct(rows, one.number, np.nan)
+
+
+def _decimals(rows: pl.Series) -> Floats:
+    """The nearest floats: of short decimals by one division of exact floats, of all others one by one."""
+    import polars as pl
+
+    scale = int(getattr(rows.dtype, "scale", _MAX_SCALE + 1))
+    digits = rows.to_physical().cast(pl.Int64, strict=False)  # of 38 at most
+    whole = digits.fill_null(0).to_numpy()
+    known = digits.is_not_null().to_numpy() & (np.abs(whole) <= _MAX_DIGITS) & (scale <= _MAX_SCALE)
+    found: Floats = np.where(known, whole / float(10**scale), np.nan)
+    left = rows.is_not_null().to_numpy() & ~known
+    if left.any():
+        found[left] = each(rows.filter(pl.Series(left)).to_list(), one.number, np.nan)
+    return found
+
+
 def _present(rows: Declared) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Numbers, and which rows have one if not all do. No cast of a backend: pyarrow's raises beyond 2**53."""
     if isinstance(rows, np.ndarray):
@@ -287,7 +314,7 @@ def _present(rows: Declared) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     return filled, ~missing if missing.any() else None
 
 
-def _by_distinct(rows: Rows, image: Callable[[Any], Any], missing: float) -> NDArray[Any]:
+def by_distinct(rows: Rows, image: Callable[[Any], Any], missing: float) -> NDArray[Any]:
     """The images of cells that are not numbers of a declared type."""
     native: Any = rows.to_native() if isinstance(rows, nw.Series) and rows.dtype == nw.String else None
     if nw.dependencies.is_polars_series(native):
@@ -313,10 +340,10 @@ def _distinct(rows: pl.Series, image: Callable[[Any], Any], missing: float) -> N
 
     kind: Any = pl.Float64 if isinstance(missing, float) else pl.Int64
     values = rows.unique().drop_nulls()
-    images = pl.Series([image(cell) for cell in values.to_list()], dtype=kind)
+    known = pl.Series([image(cell) for cell in values.to_list()], dtype=kind)
     if not len(values):
         return np.asarray(pl.repeat(missing, len(rows), dtype=kind, eager=True).to_numpy())
-    return np.asarray(rows.replace_strict(values, images, default=missing, return_dtype=kind).to_numpy())
+    return np.asarray(rows.replace_strict(values, known, default=missing, return_dtype=kind).to_numpy())
 
 
 def _listed(rows: Rows) -> list[Any]:
@@ -325,11 +352,11 @@ def _listed(rows: Rows) -> list[Any]:
     return cells_of(rows) if isinstance(rows, nw.Series) else one.sequence(rows) or []
 
 
-def _read(rows: Rows, read: Callable[[], NDArray[Image]]) -> NDArray[Image]:
+def images(rows: Rows, read: Callable[[], NDArray[Image]]) -> NDArray[Image]:
     """The images, or an error about the declared type alone."""
     with muted():
-        worked, images = attempt(read)
-    if not worked or images is None:
+        worked, found = attempt(read)
+    if not worked or found is None:
         kind = "objects" if isinstance(rows, list) else type_name(rows)
         raise TypeError(f"a column of type {kind} could not be read; convert it to floats or text first")
-    return images
+    return found

@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.private_state import PrivateState
-from snugdp.tables.cells import matrix, numbers
+from snugdp.tables.cells import numbers
 from snugdp.tables.cells.rows import is_sparse
 from snugdp.tables.schema.kinds import Column, DType, Number, type_name
-from snugdp.tables.schema.scaling import Affine, Floats, floats, scale_for
+from snugdp.tables.schema.scaling import Affine, Floats, floats, not_numbers, present, scale_for
 from snugdp.tables.schema.schema import Coefficients, Layout
 from snugdp.tables.sources.base import Batch, Frame, UndividedSource, step
+from snugdp.tables.sources.sparse import SparseBlock, read_matrix
 
 MAX_BLOCK_CELLS = 1 << 20
 _MAX_BOUND = Fraction(10**290)
@@ -134,15 +135,40 @@ class NumberLayout:
 
 
 class Block(PrivateState):
-    """Some rows of a matrix and their targets. Private."""
+    """Some rows of a matrix and their targets. Private.
 
-    __slots__ = ("X", "y")
+    ``places``: of the columns by their names, for passes that read one by one; the target is behind the last.
+    """
 
-    def __init__(self, X: NDArray[Any], y: Floats | None) -> None:
-        self.X, self.y = X, y
+    __slots__ = ("X", "_places", "y")
 
-    def __len__(self) -> int:  # type: ignore[override]  # passes count rows
+    def __init__(
+        self, X: NDArray[Any] | SparseBlock, y: Floats | None, places: Mapping[str, int] | None = None
+    ) -> None:
+        self.X, self.y, self._places = X, y, places or {}
+
+    def __len__(self) -> int:  # type: ignore[override]  # engines look how large it is
         return len(self.X)
+
+    def get_column(self, name: str) -> NDArray[Any]:
+        """One column, or the target."""
+        place = self._places[name]
+        if place < self.X.shape[1]:
+            column: NDArray[Any] = self._dense()[:, place]
+            return column
+        if self.y is None:
+            raise KeyError(name)
+        return self.y
+
+    def with_targets(self) -> Block:
+        """The rows that have a target; all of them where there are no targets."""
+        kept = None if self.y is None else present([not_numbers(self.y)])
+        return self if kept is None or self.y is None else Block(self._dense()[kept], self.y[kept], self._places)
+
+    def _dense(self) -> NDArray[Any]:
+        if not isinstance(self.X, np.ndarray):
+            self.X = self.X[:]  # once for all columns
+        return self.X
 
 
 @dataclass(frozen=True)
@@ -150,8 +176,8 @@ class ArraySchema(NumberLayout):
     """What is public about a matrix: its columns, a bound on the norm of a row, and bounds on the target.
 
     ``x_norm``: rows are divided by it, and longer ones are shortened to norm 1 when statistics are taken. ``y_bound``:
-    b for targets in [-b, b], or (low, high); the target is scaled to [-1, 1]. A missing value counts as 0 in a
-    row and as the middle in a target.
+    b for targets in [-b, b], or (low, high); the target is scaled to [-1, 1]. A missing value in a row counts as 0; a
+    row without a target is left out.
 
     >>> ArraySchema(("x0", "x1"), x_norm=5, y_bound=10).features
     ('x0', 'x1', 'intercept')
@@ -193,12 +219,7 @@ class ArraySchema(NumberLayout):
 
     def blocks(self, frame: Any) -> Iterator[tuple[Floats, Floats | None]]:
         """The scaled rows of a block of a matrix, or of a frame, some at a time; overwritten by the next ones."""
-        raw: NDArray[Any] | list[Floats]
-        if isinstance(frame, Block):
-            raw, y, size = frame.X, frame.y, len(frame.X)
-        else:
-            raw, size = [floats(frame.get_column(name)) for name in self.names], len(frame)
-            y = floats(frame.get_column(self.target)) if self.target in frame.columns else None
+        raw, y, size = _opened(frame, self)
         width = len(self.names)
         rows = min(size, max(1024, MAX_BLOCK_CELLS // (width + 1)))
         buffer = np.empty((rows, width + self.intercept), order="F")  # by column: faster in the row map
@@ -213,12 +234,29 @@ class ArraySchema(NumberLayout):
                     self._scale.write(y[part], aims)
             yield out, None if y is None else aims[0]
 
-    def _write(self, raw: NDArray[Any] | list[Floats], part: slice, out: Floats) -> None:
+    def _write(self, raw: NDArray[Any] | SparseBlock | list[Floats], part: slice, out: Floats) -> None:
         if isinstance(raw, list):
             for place, column in enumerate(raw):
                 np.multiply(column[part], self._factor, out=out[:, place], dtype=np.float64)
         else:
             np.multiply(raw[part], self._factor, out=out, dtype=np.float64)
+
+
+def columns_of(frame: Any, layout: NumberLayout) -> tuple[list[Floats], Floats | None, int]:
+    """The columns, the targets if there are any, and the number of rows; those without a target are left out."""
+    raw, size = [floats(frame.get_column(name)) for name in layout.names], len(frame)
+    if layout.target not in frame.columns:
+        return raw, None, size
+    y = floats(frame.get_column(layout.target))
+    kept = present([not_numbers(y)])
+    return (raw, y, size) if kept is None else ([column[kept] for column in raw], y[kept], int(np.count_nonzero(kept)))
+
+
+def _opened(frame: Any, layout: NumberLayout) -> tuple[NDArray[Any] | SparseBlock | list[Floats], Floats | None, int]:
+    if not isinstance(frame, Block):
+        return columns_of(frame, layout)
+    rows = frame.with_targets()
+    return rows.X, rows.y, len(rows)
 
 
 def one_for_each(theta: ArrayLike, features: tuple[str, ...]) -> Floats:
@@ -235,7 +273,7 @@ def is_bound(value: Real, name: str) -> bool:
 
 
 class ArraySource(UndividedSource):
-    """A matrix and its targets in memory, in blocks of rows that share its memory.
+    """A matrix and its targets in memory, in blocks of rows that share its memory; those of a sparse one are dense.
 
     Guarantee: what is raised depends on shapes and declared types alone; that X and y have different lengths is a
     mistake of the program, and public.
@@ -247,8 +285,9 @@ class ArraySource(UndividedSource):
         self._open(X, vector(y), schema)
 
     def _open(self, X: object, y: Floats | None, schema: NumberLayout) -> None:
-        self._X, self._y = matrix(X), y
+        self._X, self._y = read_matrix(X), y
         self.types = dict.fromkeys(schema.columns, nw.Float64())  # numbers, whatever their width
+        self._places = {name: place for place, name in enumerate(schema.columns)}
         if self._X.shape[1] != len(schema.names):
             raise ValueError(f"the rows have {self._X.shape[1]} entries, but {len(schema.names)} are expected")
         if y is not None:
@@ -263,7 +302,7 @@ class ArraySource(UndividedSource):
         size = step(self._X.shape[1])
         for start in range(0, len(self._X), size):
             part = slice(start, start + size)
-            yield Batch(cast(Frame, Block(self._X[part], None if self._y is None else self._y[part])))
+            yield Batch(cast(Frame, Block(self._X[part], None if self._y is None else self._y[part], self._places)))
 
 
 def same_length(X: Sized, y: Sized) -> None:

@@ -16,8 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
-from snugdp.tables.layouts.arrays import MAX_BLOCK_CELLS, Block, NumberLayout, WrappedLayout, is_bound, one_for_each
-from snugdp.tables.schema.scaling import Affine, Floats, floats, part_of_norm, scale_for
+from snugdp.tables.layouts.arrays import (
+    MAX_BLOCK_CELLS,
+    Block,
+    NumberLayout,
+    WrappedLayout,
+    columns_of,
+    is_bound,
+    one_for_each,
+)
+from snugdp.tables.schema.scaling import Affine, Floats, part_of_norm, scale_for
 from snugdp.tables.schema.schema import Coefficients, Schema
 from snugdp.tables.sources.sparse import SparseBlock
 
@@ -30,7 +38,7 @@ class BoxSchema(NumberLayout):
 
     ``x_bound``: b for entries in [-b, b], or one for every column; other entries are clipped. Entries are divided by
     their bounds, then by ``x_norm``; rows that are longer than 1 are shortened when statistics are taken. ``y_bound``:
-    b, or (low, high). A missing value counts as 0 in a row and as the middle in a target.
+    b, or (low, high). A missing value in a row counts as 0; a row without a target is left out.
 
     >>> BoxSchema(("a", "b", "c"), x_bound=2, y_bound=1).only((2, 0), 1).features
     ('c', 'a', 'intercept')
@@ -102,16 +110,16 @@ class BoxSchema(NumberLayout):
         """The scaled rows of a block of a matrix, dense or sparse, or of a frame, some at a time."""
         width = len(self.names)
         if isinstance(frame, Block | SparseBlock):
+            frame = frame.with_targets()
             y, size = frame.y, len(frame)
         else:
-            columns, size = [floats(frame.get_column(name)) for name in self.names], len(frame)
-            y = floats(frame.get_column(self.target)) if self.target in frame.columns else None
+            columns, y, size = columns_of(frame, self)
         rows = min(_MAX_BLOCK_ROWS, max(256, MAX_BLOCK_CELLS // (width + 1)))
         for start in range(0, size, rows):
             part = slice(start, min(start + rows, size))
             out = np.ones((part.stop - start, width + self.intercept))
             if isinstance(frame, SparseBlock):
-                out[:, :width] = self.scaled(frame.dense(part))
+                out[:, :width] = self.scaled(frame[part])
             elif isinstance(frame, Block):
                 out[:, :width] = self.scaled(frame.X[part])
             else:
@@ -148,8 +156,7 @@ class EntrySchema(WrappedLayout):
 
     @cached_property
     def _factor(self) -> float:
-        parts = len(self.layout.columns) - (self.layout.target is not None)
-        return 1.0 / (part_of_norm(parts) * float(rational(self.x_norm, "x_norm")))
+        return 1.0 / (part_of_norm(self.layout.parts) * float(rational(self.x_norm, "x_norm")))
 
     def only(self, support: tuple[int, ...], x_norm: Real) -> EntrySchema:
         """The same for some of the entries."""

@@ -19,7 +19,7 @@ from snugdp.numerics.rationals import Real
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, WrappedLayout
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.kinds import Column
-from snugdp.tables.schema.scaling import Affine, Scale, Sign
+from snugdp.tables.schema.scaling import Bits, Indicated, OneHot, Scale
 from snugdp.tables.schema.schema import Coefficients, Layout, Schema
 
 Shift: TypeAlias = tuple[float, ...]  # in the units of the scaled rows; () for none
@@ -67,9 +67,10 @@ class MatrixSchema(WrappedLayout):
 
 @dataclass(frozen=True)
 class FromCentre:
-    """A column from a centre: as it is scaled, less the shift of its entries; 0 where a number is missing.
+    """A column from a centre: as it is scaled, less the shift of its entries; 0 where a number or date is missing.
 
-    A category that is missing or not listed has the image of none of the listed ones, less the shift.
+    A category that is missing or not listed has the image of none of the listed ones, less the shift; so has the entry
+    that says whether a cell is missing.
     """
 
     scale: Scale
@@ -84,15 +85,19 @@ class FromCentre:
         """The column as its scale reads it."""
         return self.scale.read(column)
 
+    def missing(self, raw: NDArray[Any]) -> Bits | None:
+        """Which cells are missing; None where none is."""
+        return self.scale.missing(raw)
+
     def write(self, raw: NDArray[Any], out: Floats) -> None:
         """The images of some rows."""
         self.scale.write(raw, out)
         for image, part in zip(out, self.shift, strict=True):
             np.subtract(image, part, out=image)
-        if isinstance(self.scale, Affine):
-            np.copyto(out[0], 0.0, where=np.isnan(raw))
-        elif isinstance(self.scale, Sign):
-            np.copyto(out[0], 0.0, where=(raw != 0) & (raw != 1))
+        own = self.scale.scale if isinstance(self.scale, Indicated) else self.scale
+        gaps = None if isinstance(own, OneHot) else own.missing(raw)
+        if gaps is not None:
+            np.copyto(out[: own.width], 0.0, where=gaps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +136,12 @@ def centred(layout: Layout, shift: Shift) -> Layout:
     if isinstance(layout, MatrixSchema):
         return replace(layout, shift=shift)
     if isinstance(layout, Schema):
-        return CentredSchema(layout.columns, layout.target, layout.intercept, layout.norm, shift)
+        return CentredSchema(layout.columns, layout.target, layout.intercept, layout.norm, layout.missing, shift)
     raise TypeError("rows can be centred under a schema, or as a matrix without a target")
 
 
 class MatrixSource(ArraySource):
-    """A matrix without targets in memory, in blocks of rows that share its memory."""
+    """A matrix without targets in memory, in blocks of rows."""
 
     def __init__(self, X: object, schema: MatrixSchema) -> None:
         self._open(X, None, schema.layout)

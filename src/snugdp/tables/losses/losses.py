@@ -148,7 +148,7 @@ class _LossConstants:
 class OneAgainst(_LossConstants):
     """One class against all others: a loss for labels, where the target is the code of one of several classes.
 
-    The targets of K classes are -1, -1 + 2 / (K - 1), ..., 1; what is missing counts as the class in the middle.
+    The targets of K classes are -1, -1 + 2 / (K - 1), ..., 1.
     """
 
     loss: Logistic | SoftHinge

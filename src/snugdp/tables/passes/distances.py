@@ -172,7 +172,8 @@ class RowSumPass(RowPass[Sums]):
 class NormPass(RowPass[Sums]):
     """Rows by the norm of their features: bin k holds T 2**(-(k+1)/2) <= norm < T 2**(-k/2), T the bound on it.
 
-    Longer rows count in the first bin, shorter ones in the last, so that every row counts once.
+    Longer rows count in the first bin, shorter ones in the last, so that every row counts once. ``fine``: four bins for
+    every halving, not two.
 
     Guarantee: one row moves one count by one (``norms.proof.md``, Theorem 2).
 
@@ -188,6 +189,7 @@ class NormPass(RowPass[Sums]):
     schema: Layout
     bits: int | None = None
     count: int = 24
+    fine: bool = False
 
     def empty(self) -> Sums:
         """Nothing counted yet."""
@@ -196,7 +198,10 @@ class NormPass(RowPass[Sums]):
     @cached_property
     def edges(self) -> tuple[float, ...]:
         """The lower ends of all bins but the last, as squares in cells, from the largest down."""
-        return tuple(math.ldexp(float(self.row_map.norm_squared), -k) for k in range(1, self.count))
+        top = float(self.row_map.norm_squared)
+        if not self.fine:
+            return tuple(math.ldexp(top, -k) for k in range(1, self.count))
+        return tuple(math.ldexp(top * (math.sqrt(0.5) if k % 2 else 1.0), -(k // 2)) for k in range(1, self.count))
 
     def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
         """Count the rows of one block."""

@@ -26,6 +26,7 @@ from snugdp.tables.cells.columns import cells_of
 from snugdp.tables.grid import Grid
 from snugdp.tables.schema.kinds import DType, type_name
 from snugdp.tables.sources.base import Source
+from snugdp.tables.wide_grid import WideGrid
 
 Encoded: TypeAlias = int | str | None
 Key: TypeAlias = int | str | None
@@ -71,13 +72,17 @@ class KeyColumn:
         if self.kind is KeyKind.LISTED and not self.lists:
             places = self.names.indices(column.to_native())
             return pl.Series(np.where(places < 0, len(self.listed), places) if self.other else places)
+        if type(getattr(column.to_native(), "dtype", None)).__name__ == "CategoricalDtype":
+            return _categories(column.to_native())
         series = None if declared(column) == nw.Object else attempt(column.to_polars)[1]
         if self.lists:
             return series if series is not None and _plain_lists(series.dtype) else _lists(cells_of(column))
         if series is not None and series.dtype in (pl.String, pl.Categorical, pl.Enum):
             return series.cast(pl.String)
-        if series is not None and (series.dtype.is_numeric() or series.dtype == pl.Boolean):
-            return series if series.dtype.is_float() else series.cast(pl.Int64, strict=False)
+        if series is not None and series.dtype.is_float():
+            return series
+        if series is not None and (series.dtype.is_integer() or series.dtype == pl.Boolean):
+            return series.cast(pl.Int64, strict=False)  # a decimal would lose its fraction
         return pl.Series([one.text(cell) for cell in cells_of(column)], dtype=pl.String)
 
     def encoded(self, raw: pl.Series) -> pl.Series:
@@ -112,7 +117,7 @@ class CellColumn:
     """A column of numbers as cells of a public grid, beside the keys: for the ranks of its values by key."""
 
     name: str
-    grid: Grid
+    grid: Grid | WideGrid
     lists = False
 
     def raw(self, column: nw.Series[Any]) -> pl.Series:
@@ -130,6 +135,14 @@ class CellColumn:
 
 
 OTHER = "(other)"
+
+
+def _categories(native: Any) -> pl.Series:
+    """Categories of pandas, which may be anything: each is read once, by itself. Other libraries may crash on one."""
+    texts = [one.text(cell) for cell in native.cat.categories.tolist()]
+    known: pl.Series = pl.Series([*texts, None], dtype=pl.String)
+    places = native.cat.codes.to_numpy().astype(np.int64)
+    return known.gather(pl.Series(np.where(places < 0, len(texts), places)))
 
 
 def label(cell: Any) -> str | None:

@@ -113,7 +113,7 @@ class ScorePass(SummingPass[Scores]):
         if isinstance(frame, SparseBlock) and isinstance(self.schema, BoxSchema):
             row, place, V, w = self.stored(self.schema, frame)
             products = np.bincount(place, V * w[row], minlength=state.width)  # 3
-            state.add(products, np.bincount(place, V, minlength=state.width), float(w.sum()), len(frame))
+            state.add(products, np.bincount(place, V, minlength=state.width), float(w.sum()), len(w))
             return state
         for V, w in self.images(frame):
             products, entries = np.dot(np.stack([w, np.ones(len(w))]), V)  # 3
@@ -134,7 +134,8 @@ class ScorePass(SummingPass[Scores]):
             yield V, _whole(y)
 
     def stored(self, schema: BoxSchema, block: SparseBlock) -> tuple[Integers, NDArray[Any], Floats, Floats]:
-        """The numbers stored in a sparse block: their rows, columns and images, and the targets of all rows."""
+        """Of the rows that have a target: the rows, columns and images of what is stored, and the targets."""
+        block = block.with_targets()
         if block.y is None:
             raise ValueError("scores need targets")
         row, places, size = block.rows(), block.indices, len(block)
@@ -168,6 +169,8 @@ def block_sums(
             frame: Any = batch.frame
             if isinstance(frame, SparseBlock) and isinstance(work.schema, BoxSchema):
                 row, place, V, w = work.stored(work.schema, frame)
+                if not len(w):  # all rows of the batch were left out
+                    continue
                 block = lots(len(w), parts)
                 key = block[row] * width + place
                 products += np.bincount(key, V * w[row], minlength=parts * width).astype(np.int64)
@@ -175,6 +178,8 @@ def block_sums(
                 _tally(block, w, targets, counts)
                 continue
             for V, w in work.images(frame):
+                if not len(w):
+                    continue
                 block = lots(len(w), parts)
                 order = np.argsort(block, kind="stable")
                 present, first = np.unique(block[order], return_index=True)

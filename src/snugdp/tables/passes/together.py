@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals as nw
 
 from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
 from snugdp.tables.passes.base import Pass
-from snugdp.tables.schema.schema import Schema
+from snugdp.tables.schema.kinds import DType
 
 _WIDTH = 8  # bytes of a length
+
+
+class Checked(Protocol):
+    """What is public about columns and can be compared with the declared types of a table."""
+
+    def check(self, types: Mapping[str, DType]) -> None:
+        """An error if they do not go together."""
 
 
 class JointState(PrivateState):
@@ -28,7 +36,7 @@ class Together:
     """Passes over the same rows. ``schema``: the columns of all of them, as the table must have them."""
 
     passes: tuple[Pass[Any], ...]
-    schema: Schema | None = None
+    schema: Checked | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:

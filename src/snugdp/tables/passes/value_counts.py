@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
-from snugdp.tables.grid import Grid, StepGrid
+from snugdp.tables.grid import CellRange
 from snugdp.tables.schema.scaling import floats
 from snugdp.tables.schema.schema import Number, Schema
 
@@ -78,6 +78,7 @@ class ColumnCells:
     on that row alone.
 
     >>> import pandas as pd
+    >>> from snugdp.tables.grid import StepGrid
     >>> work = ColumnCells("age", StepGrid.between((0, 120), 1))
     >>> frame = nw.from_native(pd.DataFrame({"age": [30, 31, 30, None]}), eager_only=True)
     >>> work.fold(work.empty(), frame).total().counts
@@ -85,7 +86,7 @@ class ColumnCells:
     """
 
     column: str
-    grid: Grid | StepGrid
+    grid: CellRange
     missing: int | None = None
 
     @property

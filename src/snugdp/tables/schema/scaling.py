@@ -1,17 +1,18 @@
-"""From rows to vectors: every entry is a function of its own row alone, and every row has an image.
+"""From rows to vectors: every row has an image, or is left out, as a function of that row alone.
 
 Columns are read whole and scaled in blocks. All arithmetic is elementwise and correctly
 rounded, so a row's image depends neither on its place nor on its neighbours.
 
 A label as a target is the index of its class among public ones, as a number between -1 and 1. Classes are declared,
-never read from rows: a label that nobody else has would tell that its person is there. What is none of the classes
-counts as the first of them, so a row without a label is kept, and nothing that a label may hold raises or warns.
+never read from rows: a label that nobody else has would tell that its person is there. Rows without a target are left
+out: those whose target is no number, or none of the classes. Nothing that a cell may hold raises or warns.
+Proof: ``scaling.proof.md``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,14 +22,17 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.cells import Names, declared, numbers, truths
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Number
+from snugdp.tables.cells import Names, declared, moments, numbers, truths
+from snugdp.tables.cells.dates import MISSING, days
+from snugdp.tables.schema.calendar import steps, turn
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date
 
 if TYPE_CHECKING:
     from snugdp.tables.schema.schema import Schema
 
 MAX_CLASSES = 1000
 Floats: TypeAlias = NDArray[np.float64]
+Bits: TypeAlias = NDArray[np.bool_]
 _CELLS = 1 << 21  # numbers in a block: long enough that threads do not wait for each other
 
 
@@ -44,6 +48,10 @@ class Affine:
     def read(self, column: nw.Series[Any]) -> Floats:
         """The column as floats."""
         return floats(column)
+
+    def missing(self, raw: NDArray[Any]) -> Bits | None:
+        """Which cells are missing; None where none is."""
+        return not_numbers(raw)
 
     def write(self, raw: NDArray[Any], out: Floats) -> None:
         """The images of some rows."""
@@ -66,6 +74,10 @@ class Sign:
         """The column as 1 and 0; NaN for what is neither."""
         return truths(column.to_native())
 
+    def missing(self, raw: NDArray[Any]) -> Bits | None:
+        """Which cells are missing; None where none is."""
+        return not_numbers(raw)
+
     def write(self, raw: NDArray[Any], out: Floats) -> None:
         """The images of some rows."""
         np.multiply(raw == 1, self.limit, out=out[0])
@@ -84,9 +96,13 @@ class OneHot:
         """One entry for every listed value."""
         return len(self.values)
 
-    def read(self, column: nw.Series[Any]) -> NDArray[np.int64]:
-        """The indices of the rows in the list; -1 for rows that are not in it."""
-        return self._names.indices(column.to_native())
+    def read(self, column: nw.Series[Any] | NDArray[Any]) -> NDArray[np.int64]:
+        """The indices of the rows in the list; behind the last one for other values, -1 for missing cells."""
+        return self._names.places(_native(column))
+
+    def missing(self, raw: NDArray[Any]) -> Bits | None:
+        """Which cells are missing; None where none is."""
+        return raw < 0 if raw.size and raw.min() < 0 else None
 
     @cached_property
     def _names(self) -> Names:
@@ -98,19 +114,89 @@ class OneHot:
             np.multiply(raw == place, self.limit, out=image)
 
 
-Scale: TypeAlias = Affine | Sign | OneHot
+@dataclass(frozen=True)
+class Calendar:
+    """A date: the days as a number, then a sine and a cosine for every part; all 0 where the date is missing.
+
+    Sines come from a table with as many entries as a turn has steps, so that no library computes them for a block.
+    """
+
+    number: Affine
+    parts: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """The days, and two entries for every part."""
+        return 1 + 2 * len(self.parts)
+
+    def read(self, column: nw.Series[Any]) -> NDArray[np.int64]:
+        """The column as microseconds since 1970."""
+        return moments(column.to_native())
+
+    def missing(self, raw: NDArray[Any]) -> Bits | None:
+        """Which cells are missing; None where none is."""
+        return raw == MISSING if raw.size and raw.min() == MISSING else None
+
+    def write(self, raw: NDArray[Any], out: Floats) -> None:
+        """The images of some rows."""
+        self.number.write(days(raw), out[:1])
+        for place, part in enumerate(self.parts):
+            turns = turn(part, self.number.limit)
+            out[1 + 2 * place : 3 + 2 * place] = turns[:, np.where(raw == MISSING, -1, steps(part, raw))]
+
+
+@dataclass(frozen=True)
+class Indicated:
+    """A column and, as its last entry, whether the cell is missing: ``limit`` where it is, else 0.
+
+    Where it is missing all other entries are 0, so the column is no longer than without the last one.
+    """
+
+    scale: Affine | Sign | OneHot | Calendar
+    limit: float
+
+    @property
+    def width(self) -> int:
+        """One entry more than the column has."""
+        return self.scale.width + 1
+
+    def read(self, column: nw.Series[Any]) -> NDArray[Any]:
+        """The column as its scale reads it."""
+        return self.scale.read(column)
+
+    def missing(self, raw: NDArray[Any]) -> Bits | None:
+        """Which cells are missing; None where none is."""
+        return self.scale.missing(raw)
+
+    def write(self, raw: NDArray[Any], out: Floats) -> None:
+        """The images of some rows."""
+        self.scale.write(raw, out[:-1])
+        gaps = self.missing(raw)
+        out[-1] = 0.0 if gaps is None else gaps * self.limit
+
+
+Scale: TypeAlias = Affine | Sign | OneHot | Calendar | Indicated
 
 
 def scale_for(column: Column, parts: int) -> Scale:
     """How a column is scaled when it is one of ``parts`` that share a vector of norm at most 1.
 
+    >>> from snugdp.tables.schema.kinds import Number
     >>> scale_for(Number(0, 10), 4)
     Affine(middle=5.0, factor=0.1, limit=0.5)
     """
     limit = part_of_norm(parts)
-    if isinstance(column, Number):
-        return Affine(float(column.middle), float(Fraction(limit) / column.half), limit)
-    return OneHot(tuple(column.values), limit) if isinstance(column, Category) else Sign(limit)
+    if isinstance(column, Category):
+        return OneHot(column.levels, limit)
+    if isinstance(column, Boolean):
+        return Sign(limit)
+    number = Affine(float(column.middle), float(Fraction(limit) / column.half), limit)
+    return Calendar(number, tuple(column.parts)) if isinstance(column, Date) else number
+
+
+def shares(column: Column) -> int:
+    """How many parts of the norm a column takes: one, and one for every part of a date."""
+    return 1 + len(column.parts) if isinstance(column, Date) else 1
 
 
 def part_of_norm(parts: int) -> float:
@@ -121,22 +207,53 @@ def part_of_norm(parts: int) -> float:
     return root
 
 
+def not_numbers(raw: NDArray[Any]) -> Bits | None:
+    """Which floats are NaN; None where none is, after one look.
+
+    >>> not_numbers(np.array([1.0, np.nan])), not_numbers(np.array([1.0, np.inf]))
+    (array([False,  True]), None)
+    """
+    with np.errstate(all="ignore"):  # a warning would depend on private values
+        return np.isnan(raw) if raw.size and np.isnan(raw.max()) else None
+
+
+def present(gaps: Iterable[Bits | None]) -> Bits | None:
+    """Which rows are missing in none of some columns, each by itself; None for all, so that nothing is copied.
+
+    >>> present([None, np.array([False, True])]), present([None])
+    (array([ True, False]), None)
+    """
+    some = [one for one in gaps if one is not None]
+    return ~np.logical_or.reduce(some) if some else None
+
+
 def blocks(
-    frame: nw.DataFrame[Any], scales: Mapping[str, Scale], constant: bool, target: tuple[str, Scale] | None
+    frame: nw.DataFrame[Any],
+    scales: Mapping[str, Scale],
+    constant: bool,
+    target: tuple[str, Scale] | None,
+    needed: Collection[str] = (),
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """The vectors of some rows at a time, column by column in memory, and their targets.
 
-    A block is overwritten by the next one.
+    Rows without a target, or without a cell in one of the ``needed`` columns, are left out. A block is overwritten by
+    the next one.
     """
     raw = [scale.read(frame.get_column(name)) for name, scale in scales.items()]
     aim = target[1].read(frame.get_column(target[0])) if target else None
+    gaps = [scale.missing(column) for (name, scale), column in zip(scales.items(), raw, strict=True) if name in needed]
+    gaps += [target[1].missing(aim)] if target and aim is not None else []
+    count, kept = len(frame), present(gaps)
+    if kept is not None:
+        raw, aim = [column[kept] for column in raw], None if aim is None else aim[kept]
+        count = int(np.count_nonzero(kept))
     entries = sum(scale.width for scale in scales.values()) + constant
     step = max(1024, _CELLS // max(entries, 1))
-    buffer, answers = np.empty((entries, min(step, len(frame)))), np.empty((1, min(step, len(frame))))
+    buffer, answers = np.empty((entries, min(step, count))), np.empty((1, min(step, count)))
     buffer[entries - constant :] = 1.0
     with np.errstate(all="ignore"):  # a warning would depend on private values
-        for start in range(0, len(frame), step):
-            rows = slice(start, min(start + step, len(frame)))
+        for start in range(0, count, step):
+            rows = slice(start, min(start + step, count))
             size, at = rows.stop - start, 0
             for scale, column in zip(scales.values(), raw, strict=True):
                 scale.write(column[rows], buffer[at : at + scale.width, :size])
@@ -146,8 +263,10 @@ def blocks(
             yield buffer[:, :size].T, answers[0, :size] if target else None
 
 
-def floats(column: nw.Series[Any]) -> Floats:
-    """The column as floats, row by row; what is not a number is NaN."""
+def floats(column: nw.Series[Any] | NDArray[Any]) -> Floats:
+    """The column as floats, row by row; what is not a number is NaN. That of a matrix is an array already."""
+    if isinstance(column, np.ndarray):
+        return column if column.dtype.kind == "f" else column.astype(np.float64)
     if declared(column) in (nw.Float64, nw.Float32):  # no copy where the container has none of its own kind of missing
         array = column.to_numpy()
         if array.dtype.kind == "f":
@@ -155,14 +274,24 @@ def floats(column: nw.Series[Any]) -> Floats:
     return numbers(column.to_native())
 
 
+def _native(column: nw.Series[Any] | NDArray[Any]) -> Any:
+    """The column as its container has it; that of a matrix is an array already."""
+    return column if isinstance(column, np.ndarray) else column.to_native()
+
+
+def day_numbers(column: nw.Series[Any]) -> Floats:
+    """The column as days since 1970, row by row; what is no date is NaN."""
+    return days(moments(column.to_native()))
+
+
 @dataclass(frozen=True)
 class Coded(OneHot):
-    """A category as one number: -1 for the first value and for what is not listed, 1 for the last, even steps between.
+    """A category as one number: -1 for the first value, 1 for the last, even steps between; NaN for none of them.
 
     >>> out = np.empty((1, 4))
     >>> Coded(("a", "b", "c"), 1.0).write(np.array([0, 1, 2, -1]), out)
     >>> out.tolist()
-    [[-1.0, 0.0, 1.0, -1.0]]
+    [[-1.0, 0.0, 1.0, nan]]
     """
 
     @property
@@ -170,31 +299,40 @@ class Coded(OneHot):
         """One."""
         return 1
 
+    def read(self, column: nw.Series[Any] | NDArray[Any]) -> NDArray[np.int64]:
+        """The indices of the rows in the list; -1 for rows that are not in it, which have no target."""
+        return self._names.indices(_native(column))
+
     def write(self, raw: NDArray[Any], out: Floats) -> None:
         """The images of some rows."""
         out[0] = codes(raw, len(self.values))
 
 
 def codes(places: NDArray[Any], classes: int) -> Floats:
-    """The targets of labels, from their places among the classes; -1 is the place of what is none of them.
+    """The targets of labels, from their places among the classes; -1, none of them, has no target.
 
     >>> codes(np.array([0, 1, -1]), 2).tolist()
-    [-1.0, 1.0, -1.0]
+    [-1.0, 1.0, nan]
     """
-    return np.asarray(np.maximum(places, 0) * (2.0 / (classes - 1)) - 1.0, dtype=np.float64)
+    image: Floats = np.asarray(places * (2.0 / (classes - 1)) - 1.0, dtype=np.float64)
+    if image.size and places.min() < 0:
+        image[places < 0] = np.nan
+    return image
 
 
 def target_scale(column: Column) -> Scale:
     """How a target becomes one number between -1 and 1."""
-    return Coded(tuple(column.values), 1.0) if isinstance(column, Category) else scale_for(column, 1)
+    return Coded(column.levels, 1.0) if isinstance(column, Category) else scale_for(column, 1)
 
 
 def check_target(name: str, column: Column) -> None:
     """Refuse a target from which nothing can be learned."""
-    if isinstance(column, Category) and not 2 <= len(column.values) <= MAX_CLASSES:
+    if isinstance(column, Date):
+        raise TypeError(f'the target "{name}" must be a Number, a Boolean or a Category, not a Date')
+    if isinstance(column, Category) and not (column.is_open or 2 <= len(column.levels) <= MAX_CLASSES):
         raise TypeError(
             f'the target "{name}" must be a Number, a Boolean or 2 to {MAX_CLASSES} listed values, not a Category of '
-            f"{len(column.values)}"
+            f"{len(column.levels)}"
         )
 
 
@@ -209,7 +347,7 @@ def classes_in(schema: Schema) -> tuple[Hashable, ...]:
     if isinstance(column, Boolean):
         return (False, True)
     if isinstance(column, Category):
-        return tuple(column.values)
+        return column.levels
     raise TypeError(
         "the target of the schema must be a Boolean or a Category: its values are the classes, which must be known "
         'without the data. Say Schema({..., "plan": Category(["basic", "premium"])}, target="plan")'

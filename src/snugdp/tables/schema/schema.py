@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,10 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.cells import declared, inferred
+from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema import scaling, toml
-from snugdp.tables.schema.kinds import Boolean, Category, Column, DType, Number, described, type_name
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, described, type_name
 
-__all__ = ["Boolean", "Category", "Coefficients", "Column", "Layout", "Number", "Schema"]
+__all__ = ["Boolean", "Category", "Coefficients", "Column", "Date", "Layout", "Number", "Schema"]
 _BITS = 52
 
 
@@ -27,7 +29,8 @@ _BITS = 52
 class Coefficients:
     """A linear function in the user's units: ``intercept + sum of value * entry``.
 
-    A number enters as it is, a boolean as 0 or 1, and ``colour=red`` as 1 where the colour is red.
+    A number enters as it is, a boolean as 0 or 1, and ``colour=red`` as 1 where the colour is red. A number that is
+    missing enters as the middle of its bounds, and ``age is missing`` as 1 where the age is missing.
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ class Layout(Protocol):
         """Compare the names and declared types of a table with what is expected."""
 
     def blocks(self, frame: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
-        """The scaled vectors and targets of some rows, part by part. No value raises or warns."""
+        """The scaled vectors and targets of rows that have a target, part by part. No value raises or warns."""
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of scaled vectors in the user's units."""
@@ -88,15 +91,19 @@ class Layout(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """Public bounds and values for every column that is used; they must come from outside the data.
+    """What is public about every column that is used; bounds and values must come from outside the data.
 
     A row becomes a vector of norm at most 1: each of the k columns is scaled to [-1, 1] by its bounds, or to one entry
-    of 0 or 1 for every listed value, and divided by the square root of k. Missing entries become 0: the middle of the
-    bounds, or no category. The target is scaled to [-1, 1]; for a category see ``tables.schema.scaling``.
+    of 0 or 1 for every listed value, and divided by the square root of k. A part of a date, such as its month, counts
+    as one more column. The target is scaled to [-1, 1]; for a category see ``tables.schema.scaling``. Rows without a
+    target (no number, or none of the listed values) are left out of a fit; how many, nobody learns.
+
+    A schema is *open* where bounds or values are left out, as in ``Number()``: a fit finds them in private. Until then
+    its rows have no vectors.
 
     Parameters
     ----------
-    columns : mapping of str to Number, Category or Boolean
+    columns : mapping of str to Number, Category, Boolean or Date
         The columns by name.
     target : str, optional
         The column to predict.
@@ -104,17 +111,25 @@ class Schema:
         Whether a constant 1 is the last entry of every vector.
     norm : Real, default=1
         At most 1; longer rows are shortened to it, exactly, when statistics are taken.
+    missing : {"centre", "drop", "indicator"} or mapping, default="centre"
+        What a missing cell does, for all columns or by name; the target is not among them. "centre": it counts as the
+        middle of the bounds, or as none of the listed values. "drop": the row is left out of a fit; a prediction
+        centres it. "indicator": as "centre", and an entry ``age is missing`` is 1 there. What is not one of the listed
+        values is not missing.
 
     Examples
     --------
     >>> Schema({"age": Number(0, 120), "city": Category(["Rome", "Oslo"])}).features
     ('age', 'city=Rome', 'city=Oslo', 'intercept')
+    >>> Schema({"age": Number(0, 120), "member": Boolean()}, missing={"age": "indicator"}).features
+    ('age', 'age is missing', 'member', 'intercept')
     """
 
     columns: Mapping[str, Column]
     target: str | None = None
     intercept: bool = True
     norm: Real = 1
+    missing: gaps.Policies = "centre"
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -123,13 +138,14 @@ class Schema:
         for name, column in self.columns.items():
             if not isinstance(name, str):
                 raise TypeError("the name of a column must be text")
-            if not isinstance(column, Number | Category | Boolean):
-                raise TypeError(f'column "{name}" must be a Number, a Category or a Boolean')
+            if not isinstance(column, Number | Category | Boolean | Date):
+                raise TypeError(f'column "{name}" must be a Number, a Category, a Boolean or a Date')
         if not isinstance(self.intercept, bool):
             raise TypeError("intercept must be True or False")
         if not 0 < rational(self.norm, "norm") <= 1:
             raise ValueError("norm must be greater than 0 and at most 1, the norm that scaling by the bounds gives")
         self._check_target()
+        object.__setattr__(self, "missing", gaps.checked(self.missing, self.columns, self.target))
         self._check_features()
 
     def _check_target(self) -> None:
@@ -142,8 +158,9 @@ class Schema:
     def _check_features(self) -> None:
         if not self._used:
             raise ValueError("a schema needs at least one column besides the target")
-        names = self.features
-        doubled = sorted({name for name in names if names.count(name) > 1})
+        names = [entry for name in self._used for entry in self._entries_of(name)]
+        names += ["intercept"] if self.intercept else []
+        doubled = sorted(name for name, count in Counter(names).items() if count > 1)
         if doubled:
             raise ValueError(f'two entries of the vector would be called "{doubled[0]}": rename a column')
 
@@ -156,29 +173,69 @@ class Schema:
     @property
     def _key(self) -> tuple[object, ...]:
         """The order of the columns matters: it is the order of the entries."""
-        return tuple(self.columns.items()), self.target, self.intercept, rational(self.norm, "norm")
+        policies = tuple(gaps.policy_of(self.missing, name) for name in self._used)
+        return tuple(self.columns.items()), self.target, self.intercept, rational(self.norm, "norm"), policies
 
     @property
     def _used(self) -> dict[str, Column]:
         return {name: column for name, column in self.columns.items() if name != self.target}
 
     @property
+    def open_columns(self) -> tuple[str, ...]:
+        """The columns, the target included, whose bounds or values are not declared: a fit finds them in private.
+
+        >>> Schema({"age": Number(0, 120), "city": Category(), "income": Number(lower=0)}).open_columns
+        ('city', 'income')
+        """
+        return tuple(name for name, column in self.columns.items() if column.is_open)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the bounds or values of all columns are declared."""
+        return not self.open_columns
+
+    def _require_complete(self) -> None:
+        if names := self.open_columns:
+            raise ValueError(
+                f"the schema does not say the bounds or values of {_listed(names)}: declare them, as in Number(0, 120) "
+                'or Category(["Rome", "Oslo"]), or use a model that finds them in private'
+            )
+
+    @property
+    def parts(self) -> int:
+        """How many parts of a vector share its norm: the columns but for the target, and the parts of dates."""
+        return sum(scaling.shares(column) for column in self._used.values())
+
+    @property
     def _scales(self) -> dict[str, scaling.Scale]:
         """How every column but the target is scaled."""
-        return {name: scaling.scale_for(column, len(self._used)) for name, column in self._used.items()}
+        parts = self.parts
+        return {name: self._scale(name, scaling.scale_for(column, parts), parts) for name, column in self._used.items()}
+
+    def _scale(self, name: str, scale: Any, parts: int) -> scaling.Scale:
+        return scaling.Indicated(scale, scaling.part_of_norm(parts)) if self._indicated(name) else scale
+
+    def _indicated(self, name: str) -> bool:
+        return gaps.policy_of(self.missing, name) == "indicator"
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the entries of a vector, in order; the constant comes last."""
+        """The names of the entries of a vector, in order; the constant comes last. An open schema has none yet."""
         return (*self._entries, "intercept") if self.intercept else self._entries
 
     @property
     def _entries(self) -> tuple[str, ...]:
-        return tuple(
-            entry
-            for name, column in self._used.items()
-            for entry in ([f"{name}={v}" for v in column.values] if isinstance(column, Category) else [name])
-        )
+        self._require_complete()
+        return tuple(entry for name in self._used for entry in self._entries_of(name))
+
+    def _entries_of(self, name: str) -> tuple[str, ...]:
+        own = tuple(entry_names(name, self.columns[name]))
+        return (*own, gaps.entry_name(name)) if self._indicated(name) else own
+
+    @property
+    def for_prediction(self) -> Schema:
+        """The schema of rows to predict: they have no target, and none of them is left out."""
+        return replace(self, columns=self._used, target=None, missing=gaps.kept(self.missing))
 
     @property
     def feature_bound(self) -> Fraction:
@@ -197,21 +254,21 @@ class Schema:
     @property
     def target_units(self) -> tuple[float, float]:
         """The middle of the target, and how many of its units a scaled target of 1 is."""
-        return _units(self.columns[self.target]) if self.target is not None else (0.0, 1.0)
+        if self.target is None:
+            return 0.0, 1.0
+        self._require_complete()
+        return _units(self.columns[self.target])[0]
 
     def check(self, types: Mapping[str, DType]) -> None:
-        """Compare the names and declared types of a table with the schema; both are public."""
+        """Compare the names and declared types of a table with the schema; both are public. It may be open."""
         for name, column in self.columns.items():
             if name not in types:
                 raise ValueError(f'the table has no column "{name}"; it has {_listed(types)}')
-            if not column.fits(types[name]):
-                raise TypeError(
-                    f'column "{name}" is of type {type_name(types[name])}, but the schema says that it holds '
-                    f"{described(column)}; change the schema, or convert the column"
-                )
+            if wrong := mismatches({name: column}, types):
+                raise TypeError(wrong[0])
 
     def vectors(self, frame: nw.DataFrame[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """The vectors of all rows, one row each, and the scaled targets (or none). No value raises or warns.
+        """The vectors of rows, one row each, and the scaled targets (or none). No value raises or warns.
 
         >>> import pandas as pd
         >>> table = nw.from_native(pd.DataFrame({"age": [30.0, 500.0, None]}), eager_only=True)
@@ -226,13 +283,17 @@ class Schema:
             if aim is not None and answers is not None:
                 aim[at : at + len(block)] = answers
             at += len(block)
-        return out, aim
+        return out[:at], None if aim is None else aim[:at]
 
     def blocks(self, frame: nw.DataFrame[Any]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
         """As ``vectors``, some rows at a time: column-major, in the cache, overwritten by the next block."""
-        self.check({name: inferred(declared(frame.get_column(name))) for name in frame.columns if name in self.columns})
+        self._require_complete()
+        if hasattr(frame, "columns"):  # those of a matrix are numbers, which was checked when it was opened
+            known = [name for name in frame.columns if name in self.columns]
+            self.check({name: inferred(declared(frame.get_column(name))) for name in known})
         target = (self.target, scaling.target_scale(self.columns[self.target])) if self.target is not None else None
-        return scaling.blocks(frame, self._scales, self.intercept, target)
+        needed = [name for name in self._used if gaps.policy_of(self.missing, name) == "drop"]
+        return scaling.blocks(frame, self._scales, self.intercept, target, needed)
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:
         """A linear function of vectors (one coefficient for every name in ``features``) in the user's units.
@@ -244,14 +305,18 @@ class Schema:
         given = np.asarray(theta, dtype=np.float64)
         if given.shape != (len(self.features),):
             raise ValueError(f"theta must have {len(self.features)} entries, one for each of the features")
-        used = self._used
         middle, half = self.target_units
-        part = scaling.part_of_norm(len(used))
-        units = [u for c in used.values() for u in [_units(c)] * (len(c.values) if isinstance(c, Category) else 1)]
+        part = scaling.part_of_norm(self.parts)
+        units = [unit for name in self._used for unit in self._units_of(name)]
         middles, halves = np.array(units).T
         values = half * part * given[: len(units)] / halves
         constant = half * given[-1] if self.intercept else 0.0
         return Coefficients(self._entries, values, float(middle + constant - values @ middles))
+
+    def _units_of(self, name: str) -> list[tuple[float, float]]:
+        """Middle and half width of every entry of a column."""
+        own = _units(self.columns[name])
+        return [*own, (0.0, 1.0)] if self._indicated(name) else own
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Schema:
@@ -262,7 +327,7 @@ class Schema:
 
     def to_toml(self) -> str:
         """The schema as text that ``from_toml`` reads."""
-        return toml.write(self.columns, self.target, self.intercept, self.norm)
+        return toml.write(self.columns, self.target, self.intercept, self.norm, self.missing)
 
     @classmethod
     def from_json(cls, given: Any) -> Schema:
@@ -284,11 +349,38 @@ class Schema:
         return tomllib.loads(self.to_toml())
 
 
-def _units(column: Column) -> tuple[float, float]:
-    """Middle and half width in the user's units: a boolean is 0 or 1, a category is an entry of 0 or 1."""
-    if isinstance(column, Number):
-        return float(column.middle), float(column.half)
-    return (0.5, 0.5) if isinstance(column, Boolean) else (0.0, 1.0)
+def mismatches(columns: Mapping[str, Column], types: Mapping[str, DType]) -> list[str]:
+    """What is wrong with the declared types of a table, for all columns that it has.
+
+    >>> mismatches({"age": Number(), "city": Category()}, {"age": nw.Date(), "city": nw.String()})[0]
+    'column "age" is of type Date, but the schema says that it holds numbers; change the schema, or convert the column'
+    """
+    return [
+        f'column "{name}" is of type {type_name(types[name])}, but the schema says that it holds {described(column)}; '
+        "change the schema, or convert the column"
+        for name, column in columns.items()
+        if name in types and not column.fits(types[name])
+    ]
+
+
+def _units(column: Column) -> list[tuple[float, float]]:
+    """Middle and half width of every entry in the user's units: a boolean is 0 or 1, a category has entries of 0 or 1,
+    and a part of a date has a sine and a cosine.
+    """
+    if isinstance(column, Category):
+        return [(0.0, 1.0)] * len(column.levels)
+    if isinstance(column, Boolean):
+        return [(0.5, 0.5)]
+    turns = [(0.0, 1.0)] * (2 * len(column.parts)) if isinstance(column, Date) else []
+    return [(float(column.middle), float(column.half)), *turns]
+
+
+def entry_names(name: str, column: Column) -> list[str]:
+    """What the entries of a column are called, as far as they are declared."""
+    if isinstance(column, Category):
+        return [f"{name}={value}" for value in column.values or ()]
+    turns = column.parts if isinstance(column, Date) else ()
+    return [name, *(f"{name}.{part}.{wave}" for part in turns for wave in ("sin", "cos"))]
 
 
 def _listed(names: Mapping[str, object] | Sequence[str]) -> str:

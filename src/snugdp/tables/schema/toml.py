@@ -1,54 +1,86 @@
-"""A schema as a TOML file: read, write, and a template to fill in."""
+"""A schema as a TOML file: read, write, and one with comments to begin with."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
-
 from snugdp.numerics.rationals import Real, rational
-from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Boolean, Category, Column, DType, Number
+from snugdp.tables.schema import missing as gaps
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Undeclared
 
-_TOP_LEVEL_KEYS = ("target", "intercept", "norm", "columns")
-_KEYS = {"number": ("lower", "upper"), "category": ("values",), "boolean": ()}
+_TOP_LEVEL_KEYS = ("target", "intercept", "norm", "missing", "columns")
+_KEYS = {
+    "number": ("lower", "upper"),
+    "category": ("values", "reference"),
+    "boolean": (),
+    "date": ("lower", "upper", "parts"),
+    "any": (),
+}
+_KINDS: dict[str, type[Column]] = {
+    "number": Number, "category": Category, "boolean": Boolean, "date": Date, "any": Undeclared,
+}  # fmt: skip
+_TYPES = '"number", "category", "boolean", "date" or "any"'
 _TABLE = re.compile(r"^\s*\[\s*columns\s*\.\s*(.+?)\s*\]\s*(#.*)?$")
 _BLANK = re.compile(r"^\s*(type|lower|upper)\s*=\s*(#.*)?$")
 
 
 def read(source: str | Path) -> tuple[str, dict[str, Any]]:
-    """What to call the schema in errors, and its parts: columns, target, intercept, norm."""
+    """What to call the schema in errors, and its parts: columns, target, intercept, norm, missing."""
+    where, parts, problems = inspected(source)
+    if problems:
+        raise type(problems[0])(f"{where}: {problems[0]}")
+    return where, parts
+
+
+def inspected(source: str | Path) -> tuple[str, dict[str, Any], list[Exception]]:
+    """What to call the schema, the parts that can be made, and everything that is wrong with the others."""
     where, text = _text(source)
     try:
-        table = tomllib.loads(text)
+        return where, *_parts(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        blank = _blank_line(text)
-        if blank is None:
-            raise ValueError(f"{where} is not valid TOML: {error}") from None
-        raise ValueError(f"{where}: {blank}") from None
-    with named(where):
-        return where, parts_of(table)
+        blanks = _blank_lines(text)
+        return where, {}, [ValueError(blank) for blank in blanks or [f"it is not valid TOML: {error}"]]
 
 
 def parts_of(table: Any) -> dict[str, Any]:
     """The parts of a schema, from the keys of its TOML form."""
+    parts, problems = _parts(table)
+    if problems:
+        raise problems[0]
+    return parts
+
+
+def _parts(table: Any) -> tuple[dict[str, Any], list[Exception]]:
     if not isinstance(table, dict):
-        raise TypeError("it must have keys, such as columns")
-    unknown = [key for key in table if key not in _TOP_LEVEL_KEYS]
-    if unknown:
-        raise ValueError(f'unknown key "{unknown[0]}"; known are {", ".join(_TOP_LEVEL_KEYS)}')
-    columns = table.get("columns")
+        return {}, [TypeError("it must have keys, such as columns")]
+    known = ", ".join(_TOP_LEVEL_KEYS)
+    problems: list[Exception] = [
+        ValueError(f'unknown key "{key}"; known are {known}') for key in table if key not in _TOP_LEVEL_KEYS
+    ]
+    columns, made = table.get("columns"), {}
     if not isinstance(columns, dict) or not columns:
-        raise ValueError("it has no columns; describe each one in a section such as [columns.age]")
+        problems.append(ValueError("it has no columns; describe each one in a section such as [columns.age]"))
+        columns = {}
     if not isinstance(table.get("target", ""), str):
-        raise TypeError("target must be the name of a column")
-    return {**table, "columns": {name: _column(name, keys) for name, keys in columns.items()}}
+        problems.append(TypeError("target must be the name of a column"))
+    for name, keys in columns.items():
+        try:
+            made[name] = _column(name, keys)
+        except (TypeError, ValueError) as problem:
+            problems.append(problem)
+    parts = {**{key: table[key] for key in _TOP_LEVEL_KEYS if key in table}, "columns": made}
+    policies = {name: columns[name]["missing"] for name in made if "missing" in columns[name]}
+    if policies:  # of single columns, beside that of all others
+        others = {name: table.get("missing", "centre") for name in columns if name != table.get("target")}
+        parts["missing"] = others | policies
+    return parts, problems
 
 
 @contextmanager
@@ -60,24 +92,30 @@ def named(where: str) -> Iterator[None]:
         raise type(error)(f"{where}: {error}") from None
 
 
-def write(columns: Mapping[str, Column], target: str | None, intercept: bool, norm: Real) -> str:
+def write(
+    columns: Mapping[str, Column], target: str | None, intercept: bool, norm: Real, missing: gaps.Policies = "centre"
+) -> str:
     """The text of a schema."""
     lines = [f"target = {_string(target)}"] if target is not None else []
     lines += [f"intercept = {str(intercept).lower()}", f"norm = {_number(norm)}"]
+    one_by_one = missing if isinstance(missing, Mapping) else {}
+    lines += [f"missing = {_string(missing)}"] if isinstance(missing, str) and missing != "centre" else []
     for name, column in columns.items():
-        lines += ["", section(name)]
-        if isinstance(column, Number):
-            lines += ['type = "number"', *bound_lines(column.lower, column.upper)]
-        elif isinstance(column, Category):
-            lines += ['type = "category"', f"values = [{', '.join(_value(value) for value in column.values)}]"]
-        else:
-            lines += ['type = "boolean"']
+        lines += ["", section(name), *column_lines(column)]
+        lines += [f"missing = {_string(one_by_one[name])}"] if name in one_by_one else []
     return "\n".join(lines) + "\n"
 
 
-def bound_lines(lower: Real, upper: Real) -> list[str]:
-    """The lines that give a number its bounds."""
-    return [f"lower = {_number(lower)}", f"upper = {_number(upper)}"]
+def column_lines(column: Column) -> list[str]:
+    """The lines of a column's section. What is open is left out.
+
+    >>> column_lines(Number(lower=0)), column_lines(Date("2020-01-01"))
+    (['type = "number"', 'lower = 0'], ['type = "date"', 'lower = "2020-01-01"'])
+    """
+    kind = next(kind for kind, made in _KINDS.items() if type(column) is made)
+    held = {key: getattr(column, key) for key in _KEYS[kind]}
+    write = _number if kind == "number" else _written
+    return [f'type = "{kind}"', *(f"{key} = {write(value)}" for key, value in held.items() if value not in (None, ()))]
 
 
 def section(name: str) -> str:
@@ -85,51 +123,39 @@ def section(name: str) -> str:
     return f"[columns.{_key(name)}]"
 
 
-def template(types: Mapping[str, DType]) -> str:
-    """A schema to fill in, from names and declared types alone.
+def template(columns: Mapping[str, Column], target: str | None, left_out: Mapping[str, str]) -> str:
+    """A schema with comments, to be used as it is or filled in; ``left_out`` says why other columns are not in it.
 
-    >>> print(template({"age": nw.Float64(), "member": nw.Boolean()}))  # doctest: +ELLIPSIS
+    >>> print(template({"age": Number(), "member": Boolean()}, "age", {}))  # doctest: +ELLIPSIS
     # What is public about the table...
     """
     lines = [
-        "# What is public about the table. Fill in bounds and values from outside the data; delete what is not used.",
-        "# Bounds: what is known without these data (an age lies between 0 and 120), or a private estimate from",
-        "# 'snugdp bounds FILE --column NAME', which spends budget. Never the minimum and maximum of the data.",
+        "# What is public about the table. It can be used as it is: bounds and values that are not declared are found",
+        "# in private by a fit, for a part of its budget. Declare what is known without these data (an age lies",
+        "# between 0 and 120), never what was read off them. Delete the sections of columns that are not to be used.",
         "",
-        '# target = "name of the column to be predicted"',
+        f"target = {_string(target)}" if target is not None else '# target = "name of the column to be predicted"',
         "intercept = true",
         "norm = 1  # smaller: long rows are shortened to this norm",
     ]
-    for name, dtype in types.items():
-        lines += ["", *_section(name, dtype)]
+    for name, column in columns.items():
+        lines += ["", section(name), *column_lines(column), *(f"# {hint}" for hint in _HINTS[type(column)])]
+    if left_out:
+        lines += ["", "# Left out:"]
+    lines += [f"# {_string(name)}: {reason}" for name, reason in left_out.items()]
     return "\n".join(lines) + "\n"
 
 
-def _section(name: str, dtype: DType) -> list[str]:
-    if dtype == nw.Boolean:
-        return [section(name), 'type = "boolean"']
-    if dtype.is_numeric():
-        return [
-            section(name),
-            'type = "number"',
-            "lower =   # fill in: the smallest value that counts, from public knowledge or from 'snugdp bounds'",
-            "upper =   # fill in: the largest value that counts",
-        ]
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return [
-            section(name),
-            'type = "category"',
-            "values = []  # fill in: the values that count, from outside the data; other rows are in no category",
-        ]
-    if dtype in (nw.Object, nw.Unknown):
-        return [
-            section(name),
-            'type =   # fill in: "number" (with lower and upper), "category" (with values) or "boolean"',
-            "# lower =",
-            "# upper =",
-            "# values = []",
-        ]
-    return [f"# The column {_string(name)} is of type {dtype}: convert it to numbers or text to use it."]
+_HINTS: dict[type[Column], tuple[str, ...]] = {
+    Number: ("lower = 0", "upper = 120"),
+    Category: ('values = ["red", "blue"]', 'reference = "red"'),
+    Boolean: (),
+    Date: ("lower = 2020-01-01", "upper = 2030-01-01", 'parts = ["month", "weekday", "hour"]'),
+    Undeclared: (
+        "the file declares no type for this column: what it holds is found in private, or write",
+        '"number", "category", "boolean" or "date"',
+    ),
+}
 
 
 def _text(source: str | Path) -> tuple[str, str]:
@@ -150,35 +176,29 @@ def _column(name: str, keys: object) -> Column:
         raise TypeError(f'{at} must be a section with a type, such as type = "number"')
     kind = keys.get("type")
     if not isinstance(kind, str) or kind not in _KEYS:
-        raise ValueError(f'{at}.type must be "number", "category" or "boolean"')
-    unknown = [key for key in keys if key not in ("type", *_KEYS[kind])]
+        raise ValueError(f"{at}.type must be {_TYPES}")
+    unknown = [key for key in keys if key not in ("type", *_KEYS[kind], "missing")]
     if unknown:
-        known = ", ".join(("type", *_KEYS[kind]))
+        known = ", ".join(("type", *_KEYS[kind], "missing"))
         raise ValueError(f'{at}: unknown key "{unknown[0]}"; known for type "{kind}" are {known}')
-    missing = [key for key in _KEYS[kind] if key not in keys]
-    if missing and kind == "number":
-        raise ValueError(f"{at}: the {missing[0]} bound is missing. {HOW_TO_GET_BOUNDS}")
     with named(at):
-        return _made(kind, keys)
+        return _KINDS[kind](**{key: value for key, value in keys.items() if key in _KEYS[kind]})
 
 
-def _made(kind: str, keys: Mapping[str, Any]) -> Column:
-    if kind == "number":
-        return Number(keys["lower"], keys["upper"])
-    return Category(keys.get("values", [])) if kind == "category" else Boolean()
-
-
-def _blank_line(text: str) -> str | None:
-    """What to say about the first line that was left to fill in."""
-    column = "?"
+def _blank_lines(text: str) -> list[str]:
+    """What to say about lines that were left to fill in."""
+    column, found = "?", []
     for line in text.splitlines():
         if heading := _TABLE.match(line):
             column = heading[1]
         elif blank := _BLANK.match(line):
-            if blank[1] == "type":
-                return f'columns.{column}.type is missing: write "number", "category" or "boolean"'
-            return f"columns.{column}: the {blank[1]} bound is missing. {HOW_TO_GET_BOUNDS}"
-    return None
+            found.append(
+                f"columns.{column}.type is missing: write {_TYPES}"
+                if blank[1] == "type"
+                else f"columns.{column}: the {blank[1]} bound is missing. Delete the line to have it found in private, "
+                "or write down what is known without these data; the minimum and maximum of the data are private"
+            )
+    return found
 
 
 def _key(name: str) -> str:
@@ -196,7 +216,9 @@ def _number(value: Real) -> str:
     return str(exact) if exact.denominator == 1 else _string(str(exact))
 
 
-def _value(value: Hashable) -> str:
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return _string(value) if isinstance(value, str) else _number(value)  # type: ignore[arg-type]
+    return _string(value) if isinstance(value, str) else _number(value)

@@ -28,6 +28,10 @@ class FrameSource(UndividedSource):
         self.floats_for_missing = frame.implementation.is_pandas_like()
         self.types = {name: declared(frame.get_column(name)) for name in names}
 
+    def is_empty(self) -> bool:
+        """Whether there are no rows. Private, except in a rehearsal."""
+        return not len(self._frame)
+
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Slices; the columns are chosen slice by slice, so that no container copies the whole table."""
         explain = "a column of the table cannot be read: convert it to numbers or text"

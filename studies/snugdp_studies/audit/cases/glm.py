@@ -27,6 +27,7 @@ def cases() -> Iterator[Case[tables.Table]]:
 
 _LOGISTIC: dict[str, dict[str, Any]] = {
     "auto": {"classes": TWO},
+    "auto, bounds found": {"classes": TWO, "x_norm": None},
     "objective": {"classes": TWO, "method": "objective", "fit_intercept": False},
     "objective, composable": {"classes": TWO, "method": "objective", "proposals": {"composable": True}},
     "output": {"classes": TWO, "method": "output", "fit_intercept": False},
@@ -41,9 +42,11 @@ _LOGISTIC: dict[str, dict[str, Any]] = {
     "softmax, auto": {"classes": THREE},
     "one against the rest": {"classes": THREE, "method": "objective", "multi_class": "ovr", "fit_intercept": False},
     "one against the rest, auto": {"classes": THREE, "multi_class": "ovr"},
+    "softmax, bounds found": {"classes": THREE, "x_norm": None},
 }
 _COUNTS: dict[str, dict[str, Any]] = {
     "auto": {},
+    "auto, bounds found": {"x_norm": None},
     "objective": {"method": "objective", "fit_intercept": False},
     "output": {"method": "output", "proposals": {"ridge": 20.0}, "fit_intercept": False},
 }

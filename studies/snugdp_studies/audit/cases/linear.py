@@ -8,7 +8,7 @@ import numpy as np
 
 from snugdp.audit.finding import Case
 from snugdp.estimators.linear import LinearRegression
-from snugdp.tables.schema.schema import Number, Schema
+from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from snugdp_studies.audit.cases import tables
 from snugdp_studies.audit.cases.fitting import fitting
 
@@ -109,6 +109,60 @@ def _with_gaps() -> Case[tuple[Any]]:
     )
 
 
+def _without_bounds(method: str) -> Case[Any]:
+    """Bounds that are found and a line on them, as one release. Many parts, none of them at its worst."""
+    many = tables.spread_out(400, 2)
+    rows = [([1.0, 0.0], 1.0), ([1e300, -1e300], 1e300), ([np.nan, np.inf], 0.5), ([0.5, np.nan], np.nan)]
+    few: tables.Table = np.ones((6, 2)), [2.0] * 6
+    return fitting(
+        f"linear: {method}, bounds found",
+        LinearRegression,
+        {"epsilon": EPSILON, "delta": DELTA, "method": method},
+        n_features=2,
+        group="linear",
+        worst=lambda: [(tables.more(few, *rows[0]), few)] + [(tables.more(many, *row), many) for row in rows],
+        random=partial(tables.with_targets, d=2, target=tables.number, odd=tables.odd_number, least=1, most=150),
+        tight=False,
+        parts=method not in _ATOMS,
+    )
+
+
+def _without_bounds_of_kinds() -> Case[tuple[Any]]:
+    """A table with numbers, a category and a boolean, of which cells are missing; nothing is known of its columns."""
+    import polars
+
+    kinds = {"a": polars.Float64, "y": polars.Float64, "z": polars.Float64, "city": polars.String, "b": polars.Boolean}
+    columns: dict[str, Any] = {**{name: Number() for name in "ayz"}, "city": Category(), "b": Boolean()}
+    schema = Schema(columns, target="y", missing="indicator")
+
+    def frame(rows: list[Any]) -> tuple[Any]:
+        return (polars.DataFrame(rows, schema=kinds, orient="row"),)
+
+    def row(generator: tables.Generator) -> tuple[Any, ...]:
+        a, z = tables.one_of(generator, (None, *generator.normal(3, 1, 3).tolist())), float(generator.normal(0, 9))
+        return a, z + (a or 0.0), z, tables.one_of(generator, ("Oslo", "Rome", None)), bool(generator.random() < 0.5)
+
+    def odd(generator: tables.Generator) -> tuple[Any, ...]:
+        numbers = (tables.one_of(generator, (None, *tables.ODD)) for _ in "ayz")
+        return *numbers, tables.one_of(generator, ("", "nobody", None)), tables.one_of(generator, (True, None))
+
+    def random(generator: tables.Generator) -> tuple[tuple[Any], tuple[Any]]:
+        first, second = tables.near(generator, row, odd, relation="add_remove", least=1, most=150)
+        return frame(first), frame(second)
+
+    table = [row(np.random.default_rng(k)) for k in range(300)]
+    extremes = [(3.0, 5.0, 2.0, "Rome", True), (1e300, -1e300, 0.0, "new", None), (None,) * 5]
+    return fitting(
+        "linear: adassp, bounds and levels found",
+        LinearRegression,
+        {"epsilon": EPSILON, "delta": DELTA, "method": "adassp", "schema": schema},
+        group="linear",
+        worst=lambda: [(frame([*rows, extreme]), frame(rows)) for rows in (table[:9], table) for extreme in extremes],
+        random=random,
+        tight=False,
+    )
+
+
 def pairs(width: int, *, intercept: bool = False) -> list[tuple[tables.Table, tables.Table]]:
     """A row at its bounds beside ordinary ones, beside rows of 0, against or across others, and far beyond them."""
     ordinary = tables.spread_out(30, width)
@@ -144,5 +198,8 @@ def _flat(nothing: tables.Table, width: int, *, intercept: bool) -> tables.Table
 MAKERS: dict[str, Callable[[], Case[Any]]] = {
     **{f"linear: {name}": partial(_case, name, *form) for name, form in _FORMS.items()},
     "linear: adassp, a table with gaps": _with_gaps,
+    "linear: auto, bounds found": partial(_without_bounds, "auto"),
+    "linear: adassp, bounds found": partial(_without_bounds, "adassp"),
+    "linear: adassp, bounds and levels found": _without_bounds_of_kinds,
 }
 """Each case by itself: some take seconds to plan."""

@@ -125,6 +125,8 @@ def _drawn() -> Iterator[Case[Rows]]:
         ("median: drawn", snugdp.Median(**budget, **added), ([0, 1], [0])),
         ("median: drawn, replace", snugdp.Median(**budget, **replaced), ([1, 0], [1, 3])),
         ("median: drawn, of whole numbers", snugdp.Median(step=1, missing=0, **budget, **added), ([0, 1], [0])),
+        ("median: drawn, no bounds", snugdp.Median(epsilon=EPSILON, **added), ([0, 1], [0])),
+        ("median: drawn, no bounds, replace", snugdp.Median(step=1, epsilon=EPSILON, **replaced), ([1, 0], [1, 3])),
         ("quantile: drawn", snugdp.Quantile(q=0.75, **budget, **added), ([0, 0, 1, 3], [0, 0, 1])),
         ("quantile: drawn, replace", snugdp.Quantile(q=0.75, **budget, **replaced), ([0, 0, 1, 0], [0, 0, 1, 3])),
         ("minimum", snugdp.Minimum(beyond=2, **budget, **added), ([0, 1, 0], [0, 1])),

@@ -74,6 +74,7 @@ def _of_one(tag: str, given: dict[str, Any]) -> Iterator[Case[Rows]]:
     ):
         yield _case(f"{name}{tag}", make(**whole, **given), spread, random, _short(function, given, **whole))
     yield from _clipped(tag, given, ends)
+    yield from _without_bounds(tag, given)
     yield _proportion(tag, given)
 
 
@@ -94,6 +95,18 @@ def _clipped(tag: str, given: dict[str, Any], ends: list[Pair]) -> Iterator[Case
             tight=False,  # many parts, none at its worst
             parts=not given["delta"],  # a draw that is paid with a Gaussian part
         )
+
+
+def _without_bounds(tag: str, given: dict[str, Any]) -> Iterator[Case[Rows]]:
+    """Looks, then the statistic: on tables large enough that something is found, and on small ones."""
+    made: dict[str, Any] = {"mean": snugdp.Mean(**given)}
+    if (given["neighbours"] == "replace") is bool(given["delta"]):
+        made |= {"histogram": snugdp.Histogram(bins=4, **given), "sum": snugdp.Sum(clip=None, **given)}
+    many: Rows = [1.0] * 500 + [3.5] * 300
+    pairs = [_changed(many, given, 1.0, 3.5), _changed(many, given, 1e30, 1.0), _changed(many, given, None, 1.0)]
+    for name, query in made.items():
+        claims: dict[str, Any] = {"tight": False, "parts": False}  # what follows depends on what was found
+        yield _case(f"{name}, no bounds{tag}", query, pairs, _numbers(given), **claims)
 
 
 def _proportion(tag: str, given: dict[str, Any]) -> Case[Rows]:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.audit.equality import equal
+from snugdp.estimators.labels import labels_of
+from snugdp.tables.layouts.arrays import vector
 
 Row = TypeVar("Row")
 Generator: TypeAlias = np.random.Generator
@@ -113,11 +115,14 @@ def more(rows: Table, entries: Sequence[float], target: Any, times: int = 1) -> 
     return np.vstack([X, np.tile(np.array(entries, dtype=np.float64), (times, 1))]), [*y, *[target] * times]
 
 
-def apart(first: Table, second: Table) -> int:
-    """The place of the row that one of the tables has more: the first where they differ."""
+def apart(first: Table, second: Table, classes: Sequence[Any] | None = None) -> int:
+    """The place of the row that one of the tables has more, the first where they differ, among rows with a target."""
     rows = zip(*first, strict=True), zip(*second, strict=True)
     same = (np.array_equal(x, z, equal_nan=True) and equal(y, u) for (x, y), (z, u) in zip(*rows, strict=False))
-    return next((place for place, equal in enumerate(same) if not equal), min(len(first[1]), len(second[1])))
+    place = next((place for place, equal in enumerate(same) if not equal), min(len(first[1]), len(second[1])))
+    before = list(first[1][:place])
+    known = ~np.isnan(vector(before)) if classes is None else labels_of(before, list(classes)) >= 0
+    return int(np.count_nonzero(known))
 
 
 def without(rows: Table, place: int) -> Table:

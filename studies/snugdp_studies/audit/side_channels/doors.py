@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from snugdp.audit.equality import equal
 from snugdp.audit.finding import Finding
@@ -210,7 +211,7 @@ class Container:
 
 def containers(folder: Path) -> list[Container]:
     """All containers of the libraries that are installed, and files in a folder."""
-    found = _sequences()
+    found = [*_sequences(), *_sparse()]
     if find_spec("pandas") is not None:
         found += _pandas()
     if find_spec("pyarrow") is not None:
@@ -226,6 +227,8 @@ def held(data: Any, row: int, column: int) -> Any:
         if column == len(NAMES) and data.y is not None:
             return held(data.y, row, 0)
         data = data.X
+    if issparse(data):
+        data = data.toarray()
     if isinstance(data, str):
         import polars
 
@@ -266,6 +269,23 @@ def _sequences() -> list[Container]:
         Container(name, partial(_split, X, y), y, anything=name not in ("numpy", "masked array"))
         for name, (X, y) in makers.items()
     ]
+
+
+def _sparse() -> list[Container]:
+    """Matrices by rows; the second holds every cell as itself and 0, last columns first."""
+
+    def plain(rows: Grid) -> Any:
+        return csr_array(np.array(rows))
+
+    def doubled(rows: Grid) -> Any:
+        cells = plain(rows).toarray()
+        height, width = cells.shape
+        places = np.tile(np.repeat(np.arange(width)[::-1], 2), height)
+        data = np.stack([cells[:, ::-1], np.zeros_like(cells)], axis=2).ravel()
+        return csr_array((data, places, np.arange(height + 1) * 2 * width), shape=cells.shape)
+
+    makers = {"sparse": plain, "sparse, cells stored twice": doubled}
+    return [Container(name, partial(_split, X, np.array)) for name, X in makers.items()]
 
 
 def _split(X: Callable[[Grid], Any], y: Callable[[Cells], Any], grid: Grid) -> Given:

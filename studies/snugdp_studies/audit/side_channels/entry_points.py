@@ -31,7 +31,6 @@ from snugdp_studies.audit.side_channels.canaries import ROWS, canaries, columns,
 from snugdp_studies.audit.side_channels.inputs import NAMES, TARGET, Given, inputs, object_array
 
 _DATA = ("data", "votes", "X")  # what a public function calls private rows
-_FEATURES = dict.fromkeys(NAMES, Number(-2, 2))
 _BUDGET = Budget(1, "1e-6")
 
 
@@ -101,13 +100,13 @@ def rehearsed() -> dict[str, Any]:
 
 
 OWN: dict[str, dict[str, Any]] = {
-    "LinearRegression": {"method": "adassp"},
-    "LogisticRegression": {"method": "objective"},
-    "PoissonRegression": {"method": "objective"},
-    "GLM": {"loss": PseudoHuber(1), "method": "objective", "classes": None},
-    "SparseLinearRegression": {"method": "adassp", "x_norm": None},
-    "SparseLogisticRegression": {"method": "objective", "x_norm": None},
-    "PCA": {"method": "gauss"},
+    "LinearRegression": {"bounds": "private", "method": "adassp"},
+    "LogisticRegression": {"bounds": "private", "method": "objective"},
+    "PoissonRegression": {"bounds": "private", "method": "objective"},
+    "GLM": {"bounds": "private", "loss": PseudoHuber(1), "method": "objective", "classes": None},
+    "SparseLinearRegression": {"bounds": "private", "method": "adassp", "x_norm": None},
+    "SparseLogisticRegression": {"bounds": "private", "method": "objective", "x_norm": None},
+    "PCA": {"bounds": "private", "method": "gauss"},
     "PATEClassifier": {
         "teacher": GaussianNB(),
         "student": DummyClassifier(),
@@ -115,6 +114,9 @@ OWN: dict[str, dict[str, Any]] = {
         "queries": [[0.0, 0.5], [0.5, -0.5], [-1.0, 1.0]],
         "test": "none",
     },
+    "Prepare": {"bounds": None, "schema": Schema(dict.fromkeys(NAMES, Number()))},
+    "StandardScaler": {"bounds": None},
+    "OneHotEncoder": {"bounds": None, "categories": None, "schema": Schema(dict.fromkeys(NAMES, Category([0, 1])))},
     "label": {"form": "queries", "sigma": 40, "test": "none"},
     "median": {"beta": None},
     "quantile": {"beta": None},
@@ -127,10 +129,17 @@ OWN: dict[str, dict[str, Any]] = {
 }
 """What only one entry point needs, or needs otherwise."""
 
+KINDS: dict[str, Any] = {"OneHotEncoder": Category([0, 1])}
+"""The features in the schema of an entry point that takes no ``Number(-2, 2)``."""
+
 TARGETS: dict[str, Any] = {"LogisticRegression": Category([0, 1]), "SparseLogisticRegression": Boolean()}
 """The target in the schema of an entry point that takes no ``Number(0, 2)``."""
 
-ROWLESS: dict[str, str] = {"load": "reads a file of what was released", "save": "writes what was released"}
+ROWLESS: dict[str, str] = {
+    "load": "reads a file of what was released",
+    "save": "writes what was released",
+    "check_pipeline": "looks at the types of steps",
+}
 """Public functions that never see a row, and why."""
 HANDED_ON: dict[str, str] = dict.fromkeys(
     ("from_distance", "from_statistics", "from_upper_bound", "calibrated"),
@@ -235,7 +244,11 @@ def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoin
 
     known = inspect.signature(function).parameters
     public = default == "replace" or "votes" in known
-    yield EntryPoint(name, "column", release(given), public, _without(given, release))
+    finds = known["bounds"].default == "private" if "bounds" in known else False
+    yield EntryPoint(name, "column", release(given), public, _without(given, release, ("bounds",) if finds else ()))
+    if finds:
+        open_ = {key: value for key, value in given.items() if key != "bounds"}
+        yield EntryPoint(f"{name} (no bounds)", "column", release(open_), public)
     if default == "add_remove" and short in ("median", "mode", "vote", "mean", "histogram"):
         yield EntryPoint(f"{name} (replace)", "column", release({**given, "neighbours": "replace"}), True)
     if "method" in known and "beta" in known:
@@ -266,13 +279,15 @@ def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoi
     def fit(given: dict[str, Any]) -> Callable[[Any], Any]:
         return _fit(name, thing, given, how)
 
-    yield EntryPoint(name, "table", fit(given), without=_without(given, fit))
+    known, finds = inspect.signature(thing).parameters, given.get("bounds") == "private"
+    yield EntryPoint(name, "table", fit(given), without=_without(given, fit, ("bounds", "x_norm") if finds else ()))
+    if finds:
+        yield EntryPoint(f"{name} (no bounds)", "table", _fit_without_bounds(name, thing, given, how))
     methods = BY_NAME[name].all_methods() if full and name in BY_NAME else {}
     for method, recipe in methods.items():
         if method != given["method"]:
             guess = {"rows": 100} if getattr(recipe, "rows", None) else {}
             yield EntryPoint(f"{name}: {method}", "table", fit({**given, **guess, "method": method}))
-    known = inspect.signature(thing).parameters
     if full and "selection_share" in known:
         yield EntryPoint(f"{name}: votes", "table", fit({**given, "selection": "votes", "blocks": 2}))
         norm = {"selection": "gaussian", "row_norm": 2}
@@ -281,7 +296,8 @@ def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoi
 
 def _fit(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[Any], Any]:
     known = inspect.signature(thing).parameters
-    schema = Schema({**_FEATURES, TARGET: TARGETS.get(name, Number(0, 2))}, target=TARGET)
+    features = dict.fromkeys(NAMES, KINDS.get(name, Number(-2, 2)))
+    schema = Schema({**features, TARGET: TARGETS.get(name, Number(0, 2))}, target=TARGET)
     bounds = ("x_norm", "y_bound", "classes") if "schema" in known else ()
     described = {**{key: value for key, value in given.items() if key not in bounds}, "schema": schema}
     asks = "groups" in inspect.signature(thing.fit).parameters
@@ -296,6 +312,26 @@ def _fit(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[An
     return release
 
 
+def _fit_without_bounds(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[Any], Any]:
+    """A fit of arrays and frames of which nothing is known, or of tables whose schema is open."""
+    known = inspect.signature(thing).parameters
+    norms = ("bounds", "x_norm", "y_bound") if "x_norm" in given else ("bounds",)
+    free = {key: value for key, value in given.items() if key not in norms}
+    if given["method"] == "objective":
+        free["method"] = "auto"  # quicker beside looks
+    target = TARGETS.get(name, Number(0, 2) if "y_max" in given else Number())
+    schema = Schema({**dict.fromkeys(NAMES, Number()), TARGET: target}, target=TARGET)
+    described = {**{key: value for key, value in free.items() if key not in ("classes", "y_bound")}, "schema": schema}
+
+    def release(data: Given) -> Any:
+        if data.described:
+            return thing(**described, **_taken(how, known)).fit(data.X)
+        y = data.y if data.y is not None else np.ones(len(data.X)) if hasattr(data.X, "__len__") else None
+        return thing(**free, **_taken(how, known)).fit(data.X, y)
+
+    return release
+
+
 def _queries(X: Any) -> Any:
     """Public rows of the kind that X is: a table of the same library with the same columns, or those of ``OWN``."""
     frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
@@ -305,10 +341,16 @@ def _queries(X: Any) -> Any:
     return nw.from_dict(rows, backend=frame.implementation).to_native()
 
 
-def _without(given: dict[str, Any], release: Callable[[dict[str, Any]], Callable[[Any], Any]]) -> dict[str, Any]:
-    """The same entry point with one of the required parameters left out."""
+def _without(
+    given: dict[str, Any],
+    release: Callable[[dict[str, Any]], Callable[[Any], Any]],
+    optional: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """The same entry point with one of the required parameters left out, but for those that are ``optional`` there."""
     return {
-        name: release({key: value for key, value in given.items() if key != name}) for name in REQUIRED if name in given
+        name: release({key: value for key, value in given.items() if key != name})
+        for name in REQUIRED
+        if name in given and name not in optional
     }
 
 
@@ -469,10 +511,18 @@ def demanded(one: EntryPoint, what: str) -> Finding:
     return Finding("B", one.name, f"without {what} nothing is released", said, passed, detail)
 
 
+_NEAR_THE_ROWS = {
+    f"{name} (no bounds)" for name in ("median", "quantile", "quantiles", "quantile_table", "minimum", "maximum")
+}
+"""Without bounds a quantile of a column in which most cells are a canary is about that number: that is the release."""
+
+
 def kept(names: Iterable[str] | None = None) -> list[Finding]:
     """Canaries for every estimator and query of ``snugdp.__all__``."""
     found = []
     for one in entry_points(names=None if names is None else set(names)):
+        if one.name in _NEAR_THE_ROWS:
+            continue
         data = columns(40 if one.rows_are_public else ROWS) if one.takes == "column" else tables()
         found.append(canaries(one.name, one.release, data))
     return found

@@ -29,6 +29,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("tables/engines.py", "rich"): "shows how many bytes of a file were read: its size can be listed anyway",
     ("estimators/pate/teachers.py", "stderr"): "asks whether there is a terminal",
     ("estimators/pate/teachers.py", "rich"): "counts teachers, whose number is public",
+    ("estimators/pipelines.py", "warn"): "names steps of a pipeline by their names and types, which are public",
 }
 """(file, what is used): why it may be."""
 

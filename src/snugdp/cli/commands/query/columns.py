@@ -31,7 +31,6 @@ Method = Annotated[
         "latter with --beta."
     ),
 ]
-Beyond = Annotated[int | None, typer.Option(help="About how many rows are to lie beyond the answer.")]
 Replaced = Annotated[str, typer.Option("--neighbours", help='Must be "replace", the only relation with a proof.')]
 
 
@@ -45,16 +44,6 @@ class ColumnOptions(OptionGroup):
     schema: Annotated[
         Path | None, typer.Option("--schema", help="A schema that describes the column, a TOML file.")
     ] = None
-
-    def _declared(self) -> Column | None:
-        from snugdp.tables.schema.schema import Schema
-
-        if self.schema is None:
-            return None
-        columns = Schema.from_toml(self.schema).columns
-        if self.column not in columns:
-            raise ValueError(f'{self.schema} has no column "{self.column}"; it has {", ".join(columns)}')
-        return columns[self.column]
 
     def _tell(self, choices: ReleaseOptions, name: str, outcome: Any, plan: Plan, public: dict[str, Any]) -> None:
         value = outcome.value
@@ -73,33 +62,27 @@ def _several(value: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedOptions(ColumnOptions):
-    """A column of numbers between public bounds."""
+    """A column of numbers, between public bounds or not."""
 
-    lower: Annotated[str | None, typer.Option(help="Public lower bound of the column, known without the data.")] = None
-    upper: Annotated[str | None, typer.Option(help="Public upper bound of the column.")] = None
+    lower: Annotated[
+        str | None, typer.Option(help="Public lower bound of the column, if there is one, known without the data.")
+    ] = None
+    upper: Annotated[str | None, typer.Option(help="Public upper bound of the column, if there is one.")] = None
 
     def _number(self) -> tuple[bool, Number]:
-        """Whether a schema declares the column, and the bounds: of the options, or of the schema."""
+        """Whether a schema declares the column, and the bounds: of the options, of the schema, or none."""
+        from snugdp.cli import reading
         from snugdp.tables.schema.kinds import Number
 
-        declared = self._declared()
-        if declared is not None and not isinstance(declared, Number):
-            raise TypeError(f'the schema says that column "{self.column}" is not a number: ask for its mode or a vote')
-        low = self.lower if self.lower is not None or declared is None else declared.lower
-        high = self.upper if self.upper is not None or declared is None else declared.upper
-        if low is None or high is None:
-            raise ValueError(
-                "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
-                "them privately"
-            )
-        return declared is not None, Number(low, high)
+        ends = reading.bounds(self.schema, self.column, self.lower, self.upper)
+        return self.schema is not None, Number(*ends)
 
     def _source(self, declared: bool, kinds: dict[str, Column]) -> Source:
         from snugdp.cli import reading
 
         return reading.opened(self.data if declared else reading.of_numbers(self.data, [self.column]), kinds)
 
-    def draw(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **given: Any) -> None:
+    def draw(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], given: dict[str, Any]) -> None:
         """Release what is drawn by ranks: one pass over the file."""
         declared, kind = self._number()
         query = make(bounds=(kind.lower, kind.upper), column=self.column, epsilon=self.epsilon, **given)
@@ -110,7 +93,28 @@ class BoundedOptions(ColumnOptions):
 
 
 def _between(kind: Number) -> str:
-    return f"{float(kind.lower):,.10g} to {float(kind.upper):,.10g}"
+    from snugdp.cli.reading import bounds_text
+
+    return bounds_text((kind.lower, kind.upper))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnOptions(BoundedOptions):
+    """A column of numbers, of which points are drawn by their ranks."""
+
+    step: Step = "0"
+    neighbours: Relation = "add_remove"
+
+    def release(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **more: Any) -> None:
+        """Release them."""
+        self.draw(choices, name, make, {**more, "step": self.step, "neighbours": self.neighbours})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndOptions(DrawnOptions):
+    """A column of numbers, of which an end is drawn."""
+
+    beyond: Annotated[int | None, typer.Option(help="About how many rows are to lie beyond the answer.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,21 +124,13 @@ class NumberOptions(BoundedOptions):
     beta: Annotated[str | None, typer.Option(help="The proposal: how far one row may move the answer.")] = None
     rows: Rows = None
 
-    def by_group(self, choices: ReleaseOptions, name: str, groups: GroupOptions, step: str, **budget: Any) -> None:
-        """Release a number of every group: by ranks."""
-        if self.beta is not None or step != "0":
-            raise ValueError("answers by group are drawn by rank on the finest grid: leave out --beta and --step")
-        _, kind = self._number()
-        bounds = {self.column: (kind.lower, kind.upper)}
-        groups.release(choices, self.data, {self.column: [name]}, bounds, self.schema, epsilon=self.epsilon, **budget)
-
     def release(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **more: Any) -> None:
         """Release a number: of a draw by ranks, or of a test, which reads the column whole."""
         from snugdp.cli import reading
         from snugdp.core.guarantee import Neighbours
 
         if "method" in more and (more["method"], self.beta) in (("auto", None), ("exponential", None)):
-            self.draw(choices, name, make, **more)
+            self.draw(choices, name, make, more)
             return
         given = {"epsilon": self.epsilon, "beta": self.beta, **more}
         (declared, kind), rows = self._number(), self.rows
@@ -152,6 +148,37 @@ class NumberOptions(BoundedOptions):
         values = reading.frame(source, kinds)[self.column] if values is None else values
         outcome = query.release(values, ledger=account)
         self._tell(choices, name, outcome, plan, {"bounds": _between(kind), **given, "rows": rows})
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiddleOptions(NumberOptions):
+    """A column of numbers, of which a quantile is drawn by its rank, or tested; or one of every group is drawn."""
+
+    method: Method = "auto"
+    delta: Delta = "1e-6"
+    step: Step = "0"
+    neighbours: Relation = "add_remove"
+
+    def ask(
+        self,
+        choices: ReleaseOptions,
+        name: str,
+        make: Callable[..., Any],
+        groups: GroupOptions,
+        statistic: str,
+        **q: str,
+    ) -> None:
+        """Release it; ``statistic``: its name where it is asked of every group."""
+        budget = {"delta": self.delta, "neighbours": self.neighbours}
+        if not groups.wanted:
+            self.release(choices, name, make, **q, method=self.method, step=self.step, **budget)
+            return
+        if self.beta is not None or self.step != "0":
+            raise ValueError("answers by group are drawn by rank on the finest grid: leave out --beta and --step")
+        _, kind = self._number()
+        asked: dict[str, Any] = {self.column: [statistic]}
+        bounds: dict[str, Any] = {self.column: (kind.lower, kind.upper)}
+        groups.release(choices, self.data, asked, bounds, self.schema, epsilon=self.epsilon, **budget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,14 +200,14 @@ class LabelOptions(ColumnOptions):
             source = open_source(self.data)
             kind = reading.listed(self.column, [value.strip() for value in self.values.split(",")], source)
         else:
-            declared = self._declared()
+            declared = reading.declared(self.schema, self.column)
             kind = Category([False, True]) if isinstance(declared, Boolean) else declared  # type: ignore[assignment]
-            if not isinstance(kind, Category):
+            if not isinstance(kind, Category) or kind.is_open:
                 raise ValueError("the values are needed: give --values, or a --schema that lists them")
         kinds: dict[str, Column] = {self.column: kind}
-        query = make(epsilon=self.epsilon, **{labels: kind.values}, **more)
+        query = make(epsilon=self.epsilon, **{labels: kind.levels}, **more)
         source = reading.opened(self.data if source is None else source, kinds)
-        public, plan = {"values": list(kind.values)}, query.plan()
+        public, plan = {"values": list(kind.levels)}, query.plan()
         account = choices.agreed(plan)
         outcome = query.release(reading.frame(source, kinds)[self.column], ledger=account)
         self._tell(choices, name, outcome, plan, public)
@@ -188,123 +215,86 @@ class LabelOptions(ColumnOptions):
 
 @app.command()
 @releasing
-def median(
-    asked: NumberOptions,
-    *,
-    method: Method = "auto",
-    delta: Delta = "1e-6",
-    step: Step = "0",
-    neighbours: Relation = "add_remove",
-    groups: GroupOptions,
-    choices: ReleaseOptions,
-) -> None:
-    """The median of a column of numbers. Without --beta it is never refused and spends no delta.
+def median(asked: MiddleOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
+    """The median of a column of numbers. Without --beta it spends no delta; it is refused with too few rows.
 
-    Example: snugdp query median people.parquet -c age --lower 0 --upper 120 --step 1 --epsilon 0.5
+    Example: snugdp query median people.parquet -c age --step 1 --epsilon 0.5
     """
     from snugdp.queries.quantiles import Median
 
-    if groups.wanted:
-        asked.by_group(choices, "median", groups, step, delta=delta, neighbours=neighbours)
-        return
-    asked.release(choices, "median", Median, method=method, delta=delta, step=step, neighbours=neighbours)
+    asked.ask(choices, "median", Median, groups, "median")
 
 
 @app.command()
 @releasing
 def quantile(
-    asked: NumberOptions,
+    asked: MiddleOptions,
     *,
     q: Annotated[str, typer.Option("--q", help="Which quantile, such as 0.9.", show_default=False)],
-    method: Method = "auto",
-    delta: Delta = "1e-6",
-    step: Step = "0",
-    neighbours: Relation = "add_remove",
     groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
-    """A quantile of a column of numbers. Without --beta it is never refused and spends no delta.
+    """A quantile of a column of numbers. Without --beta it spends no delta; it is refused with too few rows.
 
-    Example: snugdp query quantile people.parquet -c income --q 0.9 --lower 0 --upper 500000 --epsilon 0.5
+    Example: snugdp query quantile people.parquet -c income --q 0.9 --epsilon 0.5
     """
     from snugdp.queries.quantiles import Quantile
 
-    if groups.wanted:
-        asked.by_group(choices, f"quantile_{q}", groups, step, delta=delta, neighbours=neighbours)
-        return
-    asked.release(choices, "quantile", Quantile, q=q, method=method, delta=delta, step=step, neighbours=neighbours)
+    asked.ask(choices, "quantile", Quantile, groups, f"quantile_{q}", q=q)
 
 
 @app.command()
 @releasing
 def quantiles(
-    asked: BoundedOptions,
+    asked: DrawnOptions,
     *,
     q: Annotated[list[str], typer.Option("--q", help="A quantile, such as 0.25; repeat for more.")],
     delta: Delta = "0",
-    step: Step = "0",
-    neighbours: Relation = "add_remove",
     choices: ReleaseOptions,
 ) -> None:
-    """Several quantiles of a column of numbers, paid for together. Nothing is refused.
+    """Several quantiles of a column of numbers, paid for together.
 
     Example: snugdp query quantiles people.parquet -c age --q 0.25 --q 0.5 --q 0.75 --schema people.toml --epsilon 1
     """
     from snugdp.queries.quantiles import Quantiles
 
-    asked.draw(choices, "quantiles", Quantiles, q=q, delta=delta, step=step, neighbours=neighbours)
+    asked.release(choices, "quantiles", Quantiles, q=q, delta=delta)
 
 
 @app.command("interquartile-range")
 @releasing
-def interquartile_range(
-    asked: BoundedOptions, *, step: Step = "0", neighbours: Relation = "add_remove", choices: ReleaseOptions
-) -> None:
-    """The distance of the quartiles of a column of numbers. Nothing is refused.
+def interquartile_range(asked: DrawnOptions, *, choices: ReleaseOptions) -> None:
+    """The distance of the quartiles of a column of numbers.
 
-    Example: snugdp query interquartile-range people.parquet -c income --lower 0 --upper 500000 --epsilon 0.5
+    Example: snugdp query interquartile-range people.parquet -c income --epsilon 0.5
     """
     from snugdp.queries.quantiles import InterquartileRange
 
-    asked.draw(choices, "interquartile-range", InterquartileRange, step=step, neighbours=neighbours)
+    asked.release(choices, "interquartile-range", InterquartileRange)
 
 
 @app.command()
 @releasing
-def minimum(
-    asked: BoundedOptions,
-    *,
-    beyond: Beyond = None,
-    step: Step = "0",
-    neighbours: Relation = "add_remove",
-    choices: ReleaseOptions,
-) -> None:
-    """A lower end of a column of numbers, below which only a few rows lie. Nothing is refused.
+def minimum(asked: EndOptions, *, choices: ReleaseOptions) -> None:
+    """A lower end of a column of numbers, below which only a few rows lie.
 
     Example: snugdp query minimum people.parquet -c age --lower 0 --upper 120 --step 1 --epsilon 0.5
     """
     from snugdp.queries.extremes import Minimum
 
-    asked.draw(choices, "minimum", Minimum, beyond=beyond, step=step, neighbours=neighbours)
+    asked.release(choices, "minimum", Minimum, beyond=asked.beyond)
 
 
 @app.command()
 @releasing
-def maximum(
-    asked: BoundedOptions,
-    *,
-    beyond: Beyond = None,
-    step: Step = "0",
-    neighbours: Relation = "add_remove",
-    choices: ReleaseOptions,
-) -> None:
-    """An upper end of a column of numbers, above which only a few rows lie. Nothing is refused.
+def maximum(asked: EndOptions, *, choices: ReleaseOptions) -> None:
+    """An upper end of a column of numbers, above which only a few rows lie.
 
     Example: snugdp query maximum people.parquet -c age --lower 0 --upper 120 --step 1 --epsilon 0.5
     """
     from snugdp.queries.extremes import Maximum
 
-    asked.draw(choices, "maximum", Maximum, beyond=beyond, step=step, neighbours=neighbours)
+    asked.release(choices, "maximum", Maximum, beyond=asked.beyond)
 
 
 @app.command("trimmed-mean")

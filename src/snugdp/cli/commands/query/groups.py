@@ -50,7 +50,7 @@ class GroupOptions(OptionGroup):
         choices: ReleaseOptions,
         data: Any,
         statistics: Mapping[str, Sequence[str]],
-        bounds: Mapping[str, tuple[Real, Real]],
+        bounds: Mapping[str, tuple[Real | None, Real | None]],
         schema: Path | None,
         **budget: Any,
     ) -> None:
@@ -73,8 +73,8 @@ class GroupOptions(OptionGroup):
             schema=described,
             **budget,
         )
-        query.check(source)
         plan = query.plan()
+        query.check(source)
         outcome = query.release(source, ledger=choices.agreed(plan))
         table = outcome.value
         if table is not None:
@@ -98,7 +98,7 @@ class GroupOptions(OptionGroup):
                 if len(self.by or ()) > 1:
                     raise ValueError("with several key columns, say whose keys they are: --keys city=Oslo,Rome")
                 name, values = (self.by or [""])[0], given
-            found[name] = listed(name, [value.strip() for value in values.split(",")], source).values
+            found[name] = listed(name, [value.strip() for value in values.split(",")], source).levels
         return found or None
 
     def _write(self, table: StatisticsTable) -> None:
@@ -130,7 +130,7 @@ def group_by(
 ) -> None:
     """Count the rows of every group, and release statistics of its columns. Keys that few rows have are not shown.
 
-    Example: snugdp query group-by people.parquet --by city -s income=mean --bounds income=0,1e6 --epsilon 1
+    Example: snugdp query group-by people.parquet --by city -s income=mean --epsilon 1
     """
     pairs = dict(map(_named, bounds or ()))
     if any(len(pair) != 2 for pair in pairs.values()):

@@ -14,14 +14,15 @@ from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
-    from snugdp.tables.schema.kinds import Column
     from snugdp.tables.sources import Source
 
 SchemaOption = Annotated[
     Path | None, typer.Option("--schema", help="A schema that describes the columns, a TOML file.")
 ]
-Lower = Annotated[str | None, typer.Option(help="Public lower bound of the column, known without the data.")]
-Upper = Annotated[str | None, typer.Option(help="Public upper bound of the column.")]
+Lower = Annotated[
+    str | None, typer.Option(help="Public lower bound of the column, known without the data; else it is found.")
+]
+Upper = Annotated[str | None, typer.Option(help="Public upper bound of the column; else it is found.")]
 Values = Annotated[str | None, typer.Option(help="Listed values, separated by commas; by default those of the schema.")]
 OneColumn = Annotated[str, typer.Option("--column", "-c", help="The column.", show_default=False)]
 ClipWord = Annotated[str, typer.Option(help='Where to clip numbers in private: "auto", "private" (always) or "none".')]
@@ -42,32 +43,11 @@ class StatisticOptions(OptionGroup):
         """As queries are given it."""
         return {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
 
-    def declared(self, column: str) -> Column | None:
-        """What the schema says of a column; nothing without a schema."""
-        from snugdp.tables.schema.schema import Schema
-
-        if self.schema is None:
-            return None
-        columns = Schema.from_toml(self.schema).columns
-        if column not in columns:
-            raise ValueError(f'{self.schema} has no column "{column}"; it has {", ".join(columns)}')
-        return columns[column]
-
     def bounds(self, column: str, lower: str | None, upper: str | None) -> tuple[Any, Any]:
-        """The bounds of a column of numbers, as given or as the schema has them."""
-        from snugdp.tables.schema.kinds import Number
+        """The bounds of a column of numbers, as given or as the schema has them; None for an end that neither has."""
+        from snugdp.cli import reading
 
-        kind = self.declared(column)
-        if kind is not None and not isinstance(kind, Number):
-            raise TypeError(f'the schema says that column "{column}" is not a number')
-        low = lower if lower is not None or kind is None else kind.lower
-        high = upper if upper is not None or kind is None else kind.upper
-        if low is None or high is None:
-            raise ValueError(
-                "bounds are needed: give --lower and --upper, or a --schema that has them; 'snugdp bounds' estimates "
-                "them privately"
-            )
-        return low, high
+        return reading.bounds(self.schema, column, lower, upper)
 
     def labels(self, column: str, values: str | None, source: Source) -> list[Any] | None:
         """The listed values of a column, as given or as the schema has them; nothing for booleans, or for neither."""
@@ -75,9 +55,9 @@ class StatisticOptions(OptionGroup):
         from snugdp.tables.schema.kinds import Category
 
         if values is not None:
-            return list(reading.listed(column, [value.strip() for value in values.split(",")], source).values)
-        kind = self.declared(column)
-        return list(kind.values) if isinstance(kind, Category) else None
+            return list(reading.listed(column, [value.strip() for value in values.split(",")], source).levels)
+        kind = reading.declared(self.schema, column)
+        return list(kind.levels) if isinstance(kind, Category) and not kind.is_open else None
 
     def release(self, choices: ReleaseOptions, name: str, of: str, query: Any, public: Mapping[str, Any]) -> None:
         """Plan, pay, release, tell."""
@@ -108,6 +88,12 @@ def _told(value: Any) -> tuple[str, dict[str, Any]]:
     return f"{value.value:,.6g}, with noise below {value.error:,.3g} in 19 of 20 cases", shown
 
 
+def _between(ends: tuple[Any, Any]) -> str:
+    from snugdp.cli.reading import bounds_text
+
+    return bounds_text(ends)
+
+
 def _cell(cell: Any) -> str:
     return f"{cell[0]:,.6g} to {cell[1]:,.6g}" if isinstance(cell, tuple) else str(cell)
 
@@ -129,7 +115,7 @@ def _labels(file: object, column: str) -> Source:
 
 @dataclass(frozen=True, kw_only=True)
 class MomentOptions(StatisticOptions):
-    """A column of numbers between bounds."""
+    """A column of numbers, whose bounds are given or found."""
 
     column: OneColumn
     lower: Lower = None
@@ -147,13 +133,13 @@ class MomentOptions(StatisticOptions):
         clip = None if self.clip == "none" else self.clip
         query = make(column=self.column, bounds=(low, high), clip=clip, rows=self.rows, **self.budget)
         _numbers(self.data, [self.column])
-        bounds = f"{float(low):,.10g} to {float(high):,.10g}"
+        bounds = _between((low, high))
         self.release(choices, name, self.column, query, {"bounds": bounds, "clip": self.clip, "rows": self.rows})
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairOptions(StatisticOptions):
-    """Two columns of numbers between bounds."""
+    """Two columns of numbers, whose bounds are given or found."""
 
     column: Annotated[list[str], typer.Option("--column", "-c", help="A column; give it twice.")]
     lower: Annotated[list[str] | None, typer.Option(help="Public lower bounds, in the order of the columns.")] = None
@@ -167,12 +153,12 @@ class PairOptions(StatisticOptions):
         nothing: list[str | None] = [None, None]
         lower, upper = ([*ends] if ends else nothing for ends in (self.lower, self.upper))
         if len(lower) != 2 or len(upper) != 2:
-            raise ValueError("bounds are needed for both columns: --lower 100 --upper 250 --lower 0 --upper 200")
+            raise ValueError("bounds are given for both columns or none: --lower 100 --upper 250 --lower 0 --upper 200")
         ends = zip(self.column, lower, upper, strict=True)
         bounds = tuple(self.bounds(one, low, high) for one, low, high in ends)
         query = make(columns=tuple(self.column), bounds=bounds, rows=self.rows, **self.budget)
         _numbers(self.data, self.column)
-        written = ", ".join(f"{float(low):,.10g} to {float(high):,.10g}" for low, high in bounds)
+        written = ", ".join(map(_between, bounds))
         self.release(choices, name, " and ".join(self.column), query, {"bounds": written, "rows": self.rows})
 
 
@@ -183,31 +169,32 @@ def count(
     column: Annotated[
         str | None, typer.Option("--column", "-c", help="Count the rows that have an entry in this column.")
     ] = None,
+    missing: Annotated[bool, typer.Option("--missing", help="Count the missing cells of the column.")] = False,
     groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
-    """The number of rows, or of entries in a column.
+    """The number of rows, or of entries or missing cells in a column.
 
     Example: snugdp query count people.parquet --epsilon 0.1 --ledger people.ledger
     """
     from snugdp.queries.statistics.counts import Count
 
     if groups.wanted:
-        if column is not None:
+        if column is not None or missing:
             raise ValueError("the rows of groups are counted, not the entries of a column: leave out --column")
         groups.release(choices, asked.data, {}, {}, asked.schema, **asked.budget)
         return
-    query = Count(column=column, **asked.budget)
+    query = Count(column=column, missing=missing, **asked.budget)
     if column is not None:
         _labels(asked.data, column)
-    asked.release(choices, "count", column or "", query, {})
+    asked.release(choices, "count", column or "", query, {"missing": True} if missing else {})
 
 
 @releasing
 def total(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
     """The sum of a column of numbers.
 
-    Example: snugdp query sum people.parquet -c income --lower 0 --upper 1000000 --epsilon 0.5 --ledger people.ledger
+    Example: snugdp query sum people.parquet -c income --lower 0 --epsilon 0.5 --ledger people.ledger
     """
     from snugdp.queries.statistics.counts import Sum
 
@@ -218,7 +205,7 @@ def total(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions
 def mean(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
     """The mean of a column of numbers.
 
-    Example: snugdp query mean people.parquet -c income --lower 0 --upper 1000000 --epsilon 0.5 --ledger people.ledger
+    Example: snugdp query mean people.parquet -c income --epsilon 0.5 --ledger people.ledger
 
     By group: snugdp query mean people.parquet -c income --schema people.toml --by city --epsilon 1 --delta 1e-6
     """
@@ -231,7 +218,7 @@ def mean(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions)
 def variance(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
     """The variance of a column of numbers.
 
-    Example: snugdp query variance people.parquet -c age --schema people.toml --epsilon 0.5
+    Example: snugdp query variance people.parquet -c age --epsilon 0.5
     """
     from snugdp.queries.statistics.moments import Variance
 
@@ -304,7 +291,10 @@ def histogram(
     *,
     column: OneColumn,
     edges: Annotated[str | None, typer.Option(help="Public edges, separated by commas, such as 0,18,65,120.")] = None,
-    bins: Annotated[int | None, typer.Option(min=1, help="So many cells of equal width between the bounds.")] = None,
+    bins: Annotated[
+        int | None,
+        typer.Option(min=1, help="So many cells of equal width between the bounds, which are given or found."),
+    ] = None,
     lower: Lower = None,
     upper: Upper = None,
     values: Values = None,
@@ -345,17 +335,16 @@ def quantile_table(
     step: Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")] = "0",
     choices: ReleaseOptions,
 ) -> None:
-    """A histogram whose edges are found in private: for columns of which only wide bounds are known.
+    """A histogram whose edges are found in private: for columns without bounds, or with wide ones.
 
-    Example: snugdp query quantile-table people.parquet -c income --lower 0 --upper 1e7 --bins 5 --epsilon 1
+    Example: snugdp query quantile-table people.parquet -c income --bins 5 --epsilon 1
     """
     from snugdp.queries.quantile_table import QuantileTable
 
     low, high = asked.bounds(column, lower, upper)
     query = QuantileTable(column=column, bins=bins, bounds=(low, high), step=step, **asked.budget)
     _numbers(asked.data, [column])
-    bounds = f"{float(low):,.10g} to {float(high):,.10g}"
-    asked.release(choices, "quantile-table", column, query, {"bounds": bounds, "bins": bins})
+    asked.release(choices, "quantile-table", column, query, {"bounds": _between((low, high)), "bins": bins})
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {

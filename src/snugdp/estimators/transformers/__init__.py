@@ -1,0 +1,1 @@
+"""Columns made ready in private: transformers that pay for what they learn."""

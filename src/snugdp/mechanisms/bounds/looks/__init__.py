@@ -1,0 +1,1 @@
+"""Bounds, centre, scale and levels of columns from noisy histograms."""

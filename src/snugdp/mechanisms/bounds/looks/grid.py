@@ -1,0 +1,213 @@
+"""Which cells of noisy histograms are occupied, and from where to where the doublings of a column reach.
+
+Public from beginning to end: noisy counts come in. All columns are decided at once, one row of counts for each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property
+from statistics import NormalDist
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.tables.passes.looks import BINS, FAR, HIGHEST, LOWEST, NEAR
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Hulls: TypeAlias = tuple[Integers, Integers]  # the first and the last cell of each column; -1 where nothing was found
+
+ASTRAY = 0.05  # how often, at most, an empty set counts as occupied in one of the columns of a look
+_GROWTH = 2.0  # deviations: from so many on a hull grows into the next cells
+_SURER, _STRETCH = 1.5, 2.0**8  # deviations more, for cells that make a hull reach so many times further
+_TAIL = 2.5  # deviations: from so many on some of the next bins are the tail of a hull
+_CLEAR = 3.0  # deviations: fewer rows than so many may be noise alone
+_NOTHING = -1
+
+
+@dataclass(frozen=True)
+class CellSets:
+    """Sets of neighbouring cells that are tested: windows of some lengths; mirrored, both sides of a middle as well.
+
+    >>> len(CellSets(163, (1, 2, 4), mirror=True)), len(CellSets(32, (1, 2, 4, 8)))
+    (724, 117)
+    """
+
+    cells: int
+    lengths: tuple[int, ...]
+    mirror: bool = False
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @cached_property
+    def members(self) -> Floats:
+        """One row for each set: 1 for its cells and 0 for the others."""
+        return np.concatenate([*map(self._windows, self.lengths), *map(self._pairs, self.lengths)])
+
+    def _windows(self, length: int) -> Floats:
+        return sum((np.eye(self.cells - length + 1, self.cells, shift) for shift in range(length)), np.zeros(1))
+
+    def _pairs(self, length: int) -> Floats:
+        """Windows on the upper side of the middle, and the same below it."""
+        beyond = self.cells // 2 + 1
+        if not self.mirror:
+            return np.empty((0, self.cells))
+        above = np.zeros((self.cells - beyond - length + 1, self.cells))
+        above[:, beyond:] = CellSets(self.cells - beyond, (length,)).members
+        both: Floats = above + above[:, ::-1]
+        return both
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """How many cells are in each set."""
+        sizes: Floats = self.members.sum(axis=1)
+        return sizes
+
+    @cached_property
+    def _within(self) -> NDArray[np.float32]:
+        """Whether one set is a part of another, and not all of it."""
+        common = self.members @ self.members.T
+        within: NDArray[np.bool_] = (common == self.sizes[:, None]) & (common < self.sizes)
+        return within.astype(np.float32)
+
+    def threshold(self, columns: int, astray: float = ASTRAY) -> float:
+        """So many deviations no empty set of any of the columns exceeds, but for a chance of ``astray``."""
+        return -NormalDist().inv_cdf(astray / (len(self) * columns))
+
+    def hulls(self, counts: Floats, sigma: Floats | float, threshold: Floats | float) -> Hulls:
+        """For every column, from the first to the last cell of the least sets that are occupied; then they grow.
+
+        ``sigma``: the deviation of the noise, of all columns or of each. ``threshold``: of all sets or of each.
+        """
+        high = counts @ self.members.T > np.reshape(sigma, (-1, 1)) * (threshold * np.sqrt(self.sizes))
+        least = high & (high.astype(np.float32) @ self._within == 0)
+        seen = least.astype(np.float32) @ self.members.astype(np.float32) > 0
+        found, last = seen.any(axis=1), self.cells - 1
+        first, final = np.argmax(seen, axis=1), last - np.argmax(seen[:, ::-1], axis=1)
+        first, final = last - grown(counts[:, ::-1], last - first, sigma), grown(counts, final, sigma)
+        return np.where(found, first, _NOTHING), np.where(found, final, _NOTHING)
+
+
+def grown(counts: Floats, last: Integers, sigma: Floats | float) -> Integers:
+    """The last cell of every hull after it has grown upwards, one cell at a time.
+
+    It grows while the next cell, or the next two together, exceed two deviations.
+    """
+    two = np.pad(counts[:, :-1] + counts[:, 1:], ((0, 0), (0, 1)), constant_values=-math.inf)
+    least = _GROWTH * np.reshape(sigma, (-1, 1))
+    stops = (counts <= least) & (two <= math.sqrt(2) * least)
+    stops &= np.arange(counts.shape[1]) > last[:, None]
+    stops = np.pad(stops, ((0, 0), (0, 1)), constant_values=True)
+    grown_to: Integers = np.argmax(stops, axis=1) - 1
+    return grown_to
+
+
+def with_tails(counts: Floats, hulls: Hulls, sigma: Floats | float) -> Hulls:
+    """Hulls that reach as far as thin tails do: into bins that together hold more than noise.
+
+    A heap of rows in one bin with the others spread thinly over many is no narrow column.
+
+    >>> counts = np.array([[900.0, *[35.0] * 20, *[0.0] * 11]])
+    >>> [int(end[0]) for end in with_tails(counts, (np.array([0]), np.array([0])), 20.0)]
+    [0, 18]
+    """
+    first, last = hulls
+    top = counts.shape[1] - 1
+    lower, upper = top - _tail(counts[:, ::-1], top - first, sigma), _tail(counts, last, sigma)
+    return np.where(first < 0, first, lower), np.where(first < 0, last, upper)
+
+
+def _tail(counts: Floats, last: Integers, sigma: Floats | float) -> Integers:
+    """The last bin of every hull, moved upwards while some of the next bins together hold more than noise."""
+    cells, least = counts.shape[1], _TAIL * np.broadcast_to(sigma, last.shape)
+    moved = last.copy()
+    for at in range(cells - 1):
+        sums = np.cumsum(counts[:, at + 1 :], axis=1)
+        clear = (sums > least[:, None] * np.sqrt(np.arange(1, cells - at))).any(axis=1)
+        moved = np.where((moved == at) & clear, at + 1, moved)
+    return moved
+
+
+@cache
+def doubling_sets() -> CellSets:
+    """The sets of the first look: a column around zero is seen on both sides together."""
+    return CellSets(FAR + 1, (1, 2, 4), mirror=True)
+
+
+@cache
+def bin_sets() -> CellSets:
+    """The sets of a zoom."""
+    return CellSets(BINS, (1, 2, 4, 8))
+
+
+def _edges() -> Floats:
+    powers = 2.0 ** np.arange(LOWEST, HIGHEST + 1)
+    return np.concatenate([[-powers[-1]], -powers[::-1], powers, [powers[-1]]])
+
+
+EDGES = _edges()  # cell i reaches from edge i to edge i + 1; of the outermost cells only the inner edge is known
+
+
+def ends(hulls: Hulls) -> tuple[Floats, Floats]:
+    """From where to where the cells of hulls reach; -1 and 1, which says nothing, for those that were not found.
+
+    Where the cell around 0 is the first or last of several, the hull ends at 0.
+
+    >>> lower, upper = ends((np.array([81, 102, 81, -1]), np.array([81, 103, 102, -1])))
+    >>> lower.tolist(), upper.tolist()
+    ([-9.5367431640625e-07, 1.0, 0.0, -1.0], [9.5367431640625e-07, 4.0, 2.0, 1.0])
+    """
+    first, last = hulls
+    several = first < last
+    lower = np.where(several & (first == NEAR), 0.0, EDGES[first])
+    upper = np.where(several & (last == NEAR), 0.0, EDGES[last + 1])
+    return np.where(first < 0, -1.0, lower), np.where(first < 0, 1.0, upper)
+
+
+def guarded(sets: CellSets, counts: Floats, sigma: Floats | float, threshold: Floats | float) -> Hulls:
+    """The hulls of doublings; one that a doubtful far cell stretches beyond all measure is that of surer cells alone.
+
+    Noise in one empty cell far out would be enough to lose a column: who reaches that far has to stand out more.
+    """
+    hulls, sure = sets.hulls(counts, sigma, threshold), sets.hulls(counts, sigma, threshold + _SURER)
+    alone = (sure[0] == NEAR) & (sure[1] == NEAR)
+    reach, near = (np.maximum(*map(np.abs, ends(one))) for one in (hulls, sure))
+    stretched = (sure[0] >= 0) & ~alone & (reach > _STRETCH * near)
+    return np.where(stretched, sure[0], hulls[0]), np.where(stretched, sure[1], hulls[1])
+
+
+def opened(hull: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Ends that are apart: an outermost cell alone is taken for one more doubling."""
+    lower, upper = hull
+    alone = lower == upper
+    far = np.where(alone, 2.0 * lower, lower)
+    return np.minimum(far, upper), np.where(alone, np.maximum(far, upper), upper)
+
+
+def possible(counts: Floats, first: Integers, last: Integers) -> Floats:
+    """The counts without those of cells that public bounds leave empty: there is noise alone."""
+    place = np.arange(counts.shape[1])
+    return np.where((place >= first[:, None]) & (place <= last[:, None]), counts, 0.0)
+
+
+def rows_of_hulls(counts: Floats, missing: Floats, hulls: Hulls) -> float:
+    """About how many rows there are: in the hull of a column or without a number, in the median of the columns.
+
+    Where no hull was found, as many as are without a number somewhere.
+    """
+    first, last = hulls
+    found = first >= 0
+    if not found.any():
+        return float(max(missing, default=0.0))
+    held = possible(counts[found], first[found], last[found]).sum(axis=1)
+    return float(np.median(held + missing[found]))
+
+
+def share_missing(missing: Floats | int, rows: float, sigma: Floats | float) -> Floats:
+    """The share of rows without a value; 0 where the count may be noise alone."""
+    count = np.asarray(missing, dtype=np.float64)
+    return np.where(count > _CLEAR * sigma, count / np.maximum(count, max(rows, 1.0)), 0.0)

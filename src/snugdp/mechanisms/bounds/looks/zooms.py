@@ -1,0 +1,141 @@
+"""What a zoom tells: the range in which a column lies, its centre and its scale.
+
+Public from beginning to end: noisy counts come in. All columns are read at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.mechanisms.bounds.looks.grid import bin_sets, with_tails
+from snugdp.tables.passes.looks import BINS
+
+Floats: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+_NARROW = 2  # bins: a column in no more of them is looked at more closely
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """A lower and an upper end for each of several columns."""
+
+    lower: Floats
+    upper: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """Half-way between the ends."""
+        return self.lower + (self.upper - self.lower) / 2
+
+    def widened(self, by: Floats) -> Ranges:
+        """With both ends moved outwards."""
+        return Ranges(self.lower - by, self.upper + by)
+
+    def doubled(self) -> Ranges:
+        """Twice as wide, around the same middle."""
+        return self.widened((self.upper - self.lower) / 2)
+
+    def cut(self, to: Ranges) -> Ranges:
+        """Without what is beyond public ends, of which some are infinite; next to an end if nothing else is left."""
+        lower, upper = np.maximum(self.lower, to.lower), np.minimum(self.upper, to.upper)
+        beyond = lower >= upper
+        above, below = beyond & np.isfinite(to.lower), beyond & ~np.isfinite(to.lower)
+        reach = np.maximum(np.abs(np.where(above, lower, upper)), 1.0)
+        return Ranges(np.where(below, upper - reach, lower), np.where(above, lower + reach, upper))
+
+    def at(self, columns: Flags) -> Ranges:
+        """Of some of the columns."""
+        return Ranges(self.lower[columns], self.upper[columns])
+
+    def nearest(self, points: Floats) -> Floats:
+        """The points that lie in the ranges, and are nearest to these."""
+        return np.clip(points, self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Columns as a look left them: where they lie, bounds to clip at, centre, scale; empty talk if not ``found``.
+
+    ``narrow``: columns in one or two bins, which a zoom over ``next`` resolves.
+    """
+
+    found: Flags
+    hull: Ranges
+    bounds: Ranges
+    centre: Floats
+    scale: Floats
+    narrow: Flags
+    next: Ranges
+
+    @classmethod
+    def of_doublings(cls, hull: Ranges) -> Self:
+        """What the first look tells of columns that were found: all of them are zoomed, as doublings are coarse."""
+        width, every = hull.upper - hull.lower, np.ones(len(hull.lower), dtype=bool)
+        return cls(every, hull, hull.doubled(), hull.middle, width / 4, every, hull.doubled())
+
+    @classmethod
+    def of_bins(
+        cls, counts: Floats, ranges: Ranges, sigma: Floats | float, threshold: Floats | float, tails: bool = True
+    ) -> Self:
+        """What the noisy counts of a zoom tell. The centre stays near the middle of bins that hold hardly any rows."""
+        hulls = bin_sets().hulls(counts, sigma, threshold)
+        first, last = with_tails(counts, hulls, sigma) if tails else hulls
+        width, half = (ranges.upper - ranges.lower) / BINS, (last + 1 - first) / 2
+        hull = Ranges(ranges.lower + first * width, ranges.lower + (last + 1) * width)
+        place = np.arange(BINS)
+        held = np.where((place >= first[:, None]) & (place <= last[:, None]), counts, 0.0)
+        rows = np.maximum(held.sum(axis=1), sigma)
+        away = place - (first + last)[:, None] / 2  # bins from the middle of the hull
+        off = np.clip((held * away).sum(axis=1) / rows, -half, half)
+        square = np.maximum((held * (away - off[:, None]) ** 2).sum(axis=1) / rows, 0.0) + 1 / 12
+        scale = width * np.sqrt(np.minimum(square, half**2))
+        found, centre = first >= 0, hull.nearest(hull.middle + off * width)
+        narrow = found & (2 * half <= _NARROW)
+        return cls(found, hull, hull.doubled(), centre, scale, narrow, hull.widened(width))
+
+    def cut(self, to: Ranges) -> Reading:
+        """Without what is beyond public ends."""
+        bounds = self.bounds.cut(to)
+        centre = bounds.nearest(self.centre)
+        return replace(self, hull=self.hull.cut(to), bounds=bounds, centre=centre, next=self.next.cut(to))
+
+    def at(self, columns: Flags) -> Reading:
+        """Of some of the columns."""
+        return Reading(
+            self.found[columns],
+            self.hull.at(columns),
+            self.bounds.at(columns),
+            self.centre[columns],
+            self.scale[columns],
+            self.narrow[columns],
+            self.next.at(columns),
+        )
+
+    def closer(self, columns: Flags, zoom: Reading) -> Reading:
+        """With what a zoom at these columns found; where it found nothing, what was known before is left."""
+        better = columns.copy()
+        better[columns] = zoom.found
+        seen = zoom.at(zoom.found)
+
+        def put(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+            both = old.copy()
+            both[better] = new
+            return both
+
+        def put_ends(old: Ranges, new: Ranges) -> Ranges:
+            return Ranges(put(old.lower, new.lower), put(old.upper, new.upper))
+
+        return Reading(
+            self.found,
+            put_ends(self.hull, seen.hull),
+            put_ends(self.bounds, seen.bounds),
+            put(self.centre, seen.centre),
+            put(self.scale, seen.scale),
+            put(np.zeros_like(self.narrow), seen.narrow),
+            put_ends(self.next, seen.next),
+        )

@@ -1,0 +1,352 @@
+"""Bounds, centres, scales and levels of columns, and the length of their rows, found in private before a fit.
+
+What is looked at follows from what is declared; what it costs does not depend on what is found.
+Proof: ``preparation.proof.md``; the numbers in the comments are those of its algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from snugdp.accounting import gaussian
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.bounds.lengths import BINS, RowLengths, longest
+from snugdp.mechanisms.bounds.looks.looks import Looks
+from snugdp.mechanisms.bounds.sorts import CellSorts
+from snugdp.noise import Noise
+from snugdp.propose.forecast import Note
+from snugdp.propose.plan import Plan, Step
+from snugdp.propose.theorem import theorem
+from snugdp.release.context import ReleaseContext
+from snugdp.release.stages import in_two_stages
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.found import Flag, FoundBounds, FoundColumn, FoundLevels, FoundNumber
+from snugdp.tables.layouts.standardised import StandardisedLayout
+from snugdp.tables.opened import OpenedTable
+from snugdp.tables.passes.distances import NormPass
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Undeclared
+from snugdp.tables.schema.scaling import day_numbers
+from snugdp.tables.schema.schema import Schema
+
+THEOREM = theorem("found-bounds/1")
+Output = TypeVar("Output")
+
+# Chosen on made-up tables and on public ones that no benchmark uses: docs/benchmarks.md.
+_LOOKS_SHARE, _LENGTH_SHARE = Fraction(24, 100), Fraction(1, 100)  # of M squared
+_GLM_LENGTH_SHARE = Fraction(3, 100)  # the same for labels and counts
+_SORTS_SHARE = Fraction(2, 100)  # of M squared, where columns have no declared type
+_LEVELS_SHARE = Fraction(1, 20)  # of delta, where there are levels to be found
+_LONG, _HALF = 0.1, 0.5  # the share of rows that is shortened: of a line, of other models
+_DOUBT, _FAR = 60.0, 3.0  # predictions: half a hull further out for so many deviations a row; at most so many
+_NOTHING_TO_LEARN = (Flag.NOT_FOUND, Flag.CONSTANT)  # of a target
+_DEVIATIONS = 3  # from the centre, for labels and counts
+_USUAL = FoundNumber(-1.25, 1.25, 0.0, 1.0)  # in a plan: a number in standard deviations
+_MOST_ENTRIES = 1 << 13  # of a row: up to here its grid, and with it every cost, is the same for any number of them
+_MOST_LEVELS = 1 << 10  # of all categories together: with more a fit takes minutes
+
+
+@dataclass(frozen=True)
+class TablePreparation:
+    """What is looked at before a fit. ``declared``: what is public about the columns.
+
+    ``constant``, ``joint``: as in the layout. ``standardised``: whether rows are read in that layout, and their lengths
+    looked at too. ``alone``: nothing follows, so that the looks have all of the budget.
+
+    Guarantee: ``cost``, whatever is found (``preparation.proof.md``, Theorem 1). Add/remove neighbours, and where no
+    lengths are looked at also replaced ones.
+    """
+
+    declared: Schema
+    budget: Budget
+    constant: bool = True
+    joint: bool = True
+    standardised: bool = True
+    alone: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.budget.delta:
+            raise ValueError("to find bounds in private takes Gaussian noise: give delta > 0, such as 1e-6")
+        if self.standardised and self.budget.neighbours is not Neighbours.ADD_REMOVE:
+            raise ValueError('this is proved for neighbours="add_remove" only: give the budget that relation')
+        if self.standardised and self.most_levels < 0:
+            raise ValueError(
+                f"the rows would have more than {_MOST_ENTRIES:,} entries: leave out columns, list fewer values, or "
+                'leave out missing="indicator"'
+            )
+
+    @cached_property
+    def most_levels(self) -> int:
+        """So many levels are used at most, of all categories together: the most frequent ones. Others are "other"."""
+        columns = self.declared.columns
+        open_levels = {name: FoundLevels((), (), missing=1.0) for name, kind in columns.items() if _is_open_list(kind)}
+        numbers = {name: replace(_USUAL, missing=1.0) for name in self.declared.open_columns if name not in open_levels}
+        most = FoundBounds(self.declared, {**known_columns(self.declared), **numbers, **open_levels}, 1.0, 1.0)
+        return min(_MOST_LEVELS, _MOST_ENTRIES - len(self.layout(most).features))
+
+    @property
+    def _square(self) -> Fraction:
+        """M squared: of the largest Gaussian release for which half of delta is enough; if nothing follows, all of it
+        but for levels.
+        """
+        left = self.budget.delta - self._failure if self.alone else self.budget.delta / 2
+        return Fraction(gaussian.mu(self.budget.epsilon, left)) ** 2
+
+    @property
+    def _shares(self) -> tuple[Fraction, Fraction]:
+        """The parts of M squared for the sorts of cells, and for looks."""
+        if not self.alone:
+            return _SORTS_SHARE, _LOOKS_SHARE
+        first = _SORTS_SHARE / (_SORTS_SHARE + _LOOKS_SHARE) if self._undeclared else Fraction(0)
+        return first, 1 - first
+
+    @property
+    def _undeclared(self) -> tuple[str, ...]:
+        return tuple(name for name, kind in self.declared.columns.items() if isinstance(kind, Undeclared))
+
+    @cached_property
+    def sorts(self) -> CellSorts | None:
+        """At columns without a declared type."""
+        names = self._undeclared
+        return CellSorts(names, self._shares[0] * self._square, self.budget.neighbours) if names else None
+
+    @cached_property
+    def looks(self) -> Looks:
+        """At the columns of which something is to be found, as far as it is known what they hold."""
+        return self._looks_at(self.declared)
+
+    def _looks_at(self, declared: Schema) -> Looks:
+        columns, names = declared.columns, declared.open_columns
+        levels = tuple(name for name in names if _is_open_list(columns[name]))
+        numbers = tuple(name for name in names if name not in levels)
+        return Looks(
+            numbers,
+            levels,
+            self._shares[1] * self._square,
+            self._failure if levels else Fraction(0),
+            self.budget.neighbours,
+            known={name: ends for name in numbers if (ends := _public_ends(columns[name])) != (None, None)},
+            readers={name: day_numbers for name in numbers if isinstance(columns[name], Date)},
+            heavy=declared.target if declared.target in numbers else None,
+        )
+
+    @property
+    def _failure(self) -> Fraction:
+        """The delta of levels that are to be found, and of those that a column may turn out to have."""
+        return _LEVELS_SHARE * self.budget.delta
+
+    @cached_property
+    def lengths(self) -> RowLengths | None:
+        """Of standardised rows."""
+        if not self.standardised:
+            return None
+        return RowLengths(
+            self._square * (_LENGTH_SHARE if self.joint else _GLM_LENGTH_SHARE), _LONG if self.joint else _HALF
+        )
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What all looks cost."""
+        steps = self.steps()
+        return sum((step.cost for step in steps[1:]), steps[0].cost)
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of a plan."""
+        first = () if self.sorts is None else (self.sorts.step,)
+        return (*first, *self._look_steps(), *(() if self.lengths is None else (self.lengths.step,)))
+
+    def _look_steps(self) -> tuple[Step, ...]:
+        if not self.declared.open_columns:
+            return ()
+        grid, *zooms = self.looks.steps()
+        if self.sorts is not None and not self.looks.categories:  # there may be levels all the same
+            grid = replace(grid, cost=grid.cost + Cost(delta=self._failure, neighbours=self.budget.neighbours))
+        return (grid, *zooms)
+
+    def read(self, table: OpenedTable) -> None:
+        """Make the first pass over a table now, before anything is charged."""
+        if self.declared.open_columns:
+            table.read(self.looks.first if self.sorts is None else self.sorts.work)
+
+    def _settled(self, data: Secret[OpenedTable], noise: Noise) -> Schema:
+        """The schema with what columns without a declared type hold; numbers, where that cannot be told."""
+        if self.sorts is None:
+            return self.declared
+        told = {name: kind or Number() for name, kind in self.sorts.draw(data, noise).items()}
+        return replace(self.declared, columns={**self.declared.columns, **told})
+
+    def certify(self, data: Secret[OpenedTable], noise: Noise) -> FoundBounds | None:
+        """What was found; nothing if the target was not, or if there is nothing to learn from."""
+        declared = self._settled(data, noise)  # 0
+        looks = self._looks_at(declared) if declared.open_columns else None
+        seen, rows = ({}, 1.0) if looks is None else looks.draw(data, noise)  # 1
+        kept = {**known_columns(declared), **most_frequent(seen, max(self.most_levels, 0))}
+        found = FoundBounds(declared, kept, max(rows, 1.0), 1.0)
+        target = found.columns.get(str(declared.target))
+        if target is not None and target.flag in _NOTHING_TO_LEARN:  # 2
+            return None
+        answers = _answers(looks, str(declared.target), target, found.rows)
+        found = replace(found, columns=self._clipped(found), answers=answers)
+        if self.lengths is None:
+            return found if self.alone or _any_feature(found) else None
+        if not (features := len(self.layout(found).features)):
+            return None
+        entries = max(features - (self.constant and not self.joint), 1)
+        wide = self.layout(replace(found, radius=longest(entries)))
+        counts = data.map(lambda table: table.state(NormPass(wide, None, BINS, fine=True)).values())  # 3
+        radius, number = self.lengths.draw(counts, entries, noise)  # 4
+        return replace(found, radius=radius, rows=number)
+
+    def _clipped(self, found: FoundBounds) -> dict[str, FoundColumn]:
+        """The features with bounds for this kind of model: further out for a line, nearer for others."""
+        if not self.standardised:
+            return dict(found.columns)
+        clip = _further if self.joint else _nearer
+        return {
+            name: clip(column, found.declared.columns[name])
+            if isinstance(column, FoundNumber) and column.hull is not None and name != found.declared.target
+            else column
+            for name, column in found.columns.items()
+        }
+
+    @property
+    def rows_needed(self) -> int:
+        """With so many rows in one doubling a column is found in most cases."""
+        return self.looks.rows_needed if self.declared.open_columns else 0
+
+    def layout(self, found: FoundBounds) -> StandardisedLayout:
+        """How rows are read by what was found."""
+        return StandardisedLayout(found, self.constant, self.joint)
+
+    def expected(self) -> FoundBounds:
+        """What stands in a plan for what will be found: numbers in standard deviations, a level for every category."""
+        declared, columns = self.declared, self.declared.columns
+        usual = {name: _usual(columns[name]) for name in declared.open_columns}
+        return with_usual_radius(FoundBounds(declared, {**known_columns(declared), **usual}, 1.0, 1.0), self.constant)
+
+
+@dataclass(frozen=True)
+class PreparedRelease(Generic[Output]):
+    """Look, then do what is planned on rows read by what was found, as one release.
+
+    ``second``: the plan of what follows. ``then(data, found, context)``: what follows, a release of its own, paid from
+    the context that it is given: no part of it may cost more than was planned.
+
+    Guarantee: ``plan().cost``, which fits the budget (``preparation.proof.md``, Theorem 2). Add/remove neighbours.
+    """
+
+    preparation: TablePreparation
+    second: Plan
+    then: Callable[[Secret[OpenedTable], FoundBounds, ReleaseContext], Outcome[Output]]
+
+    def __post_init__(self) -> None:
+        if not self.plan().cost.fits(self.preparation.budget):
+            raise ValueError("the looks and the fit do not fit into the budget together: give a larger epsilon")
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        second, needed = self.second, Note("rows-to-find", {"rows": self.preparation.rows_needed})
+        return Plan(
+            second.title,
+            THEOREM,
+            (*self.preparation.steps(), *second.steps),
+            second.proposal,
+            replace(second.forecast, notes=(*second.forecast.notes, needed)),
+            self.preparation.budget,
+        )
+
+    def fit(self, data: Secret[OpenedTable], context: ReleaseContext) -> Outcome[tuple[FoundBounds, Output]]:
+        """Pay, look, and go on with what was found."""
+        return in_two_stages(self.plan(), self.preparation, self.then, data, context, limit=self.second.cost)
+
+
+def _answers(looks: Looks | None, name: str, target: FoundColumn | None, rows: float) -> tuple[float, float] | None:
+    """Where predictions may lie: where the target was seen, and further out the fewer rows there are."""
+    if not isinstance(target, FoundNumber):
+        return None
+    if target.hull is None or looks is None:
+        return target.lower, target.upper
+    deviation = float(looks.sigmas(1, looks.numbers)[looks.numbers.index(name)])
+    low, high = target.hull
+    beyond = min(_DOUBT * deviation / rows, _FAR) * (high - low) / 2
+    return low - beyond, high + beyond
+
+
+def _further(column: FoundNumber, kind: Column) -> FoundNumber:
+    """A hull on each side of the hull: rows that were not seen still count, as far as public ends allow."""
+    assert column.hull is not None
+    (low, high), (least, most) = column.hull, _public_ends(kind)
+    lower, upper = low - (high - low), high + (high - low)
+    return replace(
+        column,
+        lower=min(column.centre, lower if least is None else max(lower, least)),
+        upper=max(column.centre, upper if most is None else min(upper, most)),
+    )
+
+
+def _nearer(column: FoundNumber, _: Column) -> FoundNumber:
+    """No more than a few deviations from the centre: a rare far entry would be most of the length of its row."""
+    reach = _DEVIATIONS * column.scale
+    lower, upper = max(column.lower, column.centre - reach), min(column.upper, column.centre + reach)
+    return replace(column, lower=lower, upper=upper)
+
+
+def _any_feature(found: FoundBounds) -> bool:
+    """Whether a column besides the target is left."""
+    others = [name for name in found.declared.columns if name != found.declared.target]
+    return any(name not in found.columns or found[name].flag is not Flag.NOT_FOUND for name in others)
+
+
+def most_frequent(seen: Mapping[str, FoundColumn], most: int) -> dict[str, FoundColumn]:
+    """So many levels at most, of all columns together: those with the largest shares, the first ones among equals.
+
+    >>> most_frequent({"city": FoundLevels(("Bonn", "Oslo", "Rome"), (0.2, 0.3, 0.4))}, 2)["city"].values
+    ('Oslo', 'Rome')
+    """
+    levels = {name: column for name, column in seen.items() if isinstance(column, FoundLevels)}
+    places = [(name, place) for name, column in levels.items() for place in range(len(column.values))]
+    kept = set(sorted(places, key=lambda at: -levels[at[0]].shares[at[1]])[:most])
+    return {
+        **seen,
+        **{name: column.at([(name, k) in kept for k in range(len(column.values))]) for name, column in levels.items()},
+    }
+
+
+def with_usual_radius(found: FoundBounds, constant: bool = True) -> FoundBounds:
+    """The same with the length that rows of standardised entries usually have."""
+    return replace(found, radius=max(1.0, len(StandardisedLayout(found, constant).features) ** 0.5))
+
+
+def known_columns(declared: Schema) -> dict[str, FoundColumn]:
+    """What is public about columns: a number by its bounds, as if spread evenly; a category by its values."""
+    columns = declared.columns.items()
+    return {name: _known(kind) for name, kind in columns if not (isinstance(kind, Boolean) or kind.is_open)}
+
+
+def _public_ends(kind: Column) -> tuple[float | None, float | None]:
+    """The declared ends of a number."""
+    if not isinstance(kind, Number | Date):
+        return None, None
+    lower, upper = kind.end("lower"), kind.end("upper")
+    return None if lower is None else float(lower), None if upper is None else float(upper)
+
+
+def _known(kind: Column) -> FoundColumn:
+    if isinstance(kind, Category):
+        values = kind.levels
+        return FoundLevels(values, (1 / len(values),) * len(values), Flag.PUBLIC)
+    assert isinstance(kind, Number | Date)
+    middle, half = float(kind.middle), float(kind.half)
+    return FoundNumber(middle - half, middle + half, middle, half / 3, Flag.PUBLIC)
+
+
+def _is_open_list(kind: Column) -> bool:
+    return isinstance(kind, Category) and kind.is_open
+
+
+def _usual(kind: Column) -> FoundColumn:
+    return FoundLevels(("…",), (0.5,)) if isinstance(kind, Category) else _USUAL

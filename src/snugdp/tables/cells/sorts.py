@@ -1,0 +1,38 @@
+"""Of what sort each cell of a column is: missing, a number, a date or text. Every cell is judged by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from snugdp.tables.cells.columns import Integers, declared, numbers
+from snugdp.tables.cells.dates import MISSING, moments
+from snugdp.tables.cells.names import Names
+
+SORTS = ("missing", "number", "date", "text")
+_NOBODY = Names(["\x00"])  # tells labels from missing cells; no label is needed
+
+
+def sorts(data: object) -> Integers:
+    """The place of every cell of a column without a declared type among ``SORTS``.
+
+    Text that spells a number, true or false counts as a number, and what spells a number and a date too.
+
+    >>> [SORTS[place] for place in sorts(["1", "2024-03-01", "Rome", "", None, True])]
+    ['number', 'date', 'text', 'missing', 'missing', 'number']
+    """
+    if _is_dates(data):
+        return np.where(moments(data) == MISSING, 0, 2)
+    found = (~np.isnan(numbers(data))).astype(np.int64)
+    if not found.all():  # only a question of time: those that are numbers already stay what they are
+        found = np.where((found == 0) & (moments(data) != MISSING), 2, found)
+        found = np.where((found == 0) & (_NOBODY.places(data) >= 0), 3, found)
+    return found
+
+
+def _is_dates(data: object) -> bool:
+    """Whether a column is declared as dates or times: none of its cells is a number or text."""
+    column: Any = nw.from_native(data, series_only=True, pass_through=True)
+    return isinstance(column, nw.Series) and declared(column) in (nw.Date, nw.Datetime)

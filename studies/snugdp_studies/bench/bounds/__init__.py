@@ -1,0 +1,1 @@
+"""Fits without bounds beside fits with the true minima and maxima as public bounds."""

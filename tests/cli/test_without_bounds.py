@@ -1,0 +1,137 @@
+"""From a raw table to a model with nothing filled in by hand: plan, fit, predict, report."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import snugdp
+from tests.cli.people import run
+
+ROWS = 6000
+FIT = ("--epsilon", 2, "--delta", 1e-6, "--yes")
+
+
+def orders(rows: int = ROWS) -> pl.DataFrame:
+    """Mixed types, gaps, an identifier, free text, and a column that few rows share."""
+    rng = np.random.default_rng(3)
+    city, items = rng.choice(["Rome", "Oslo", "Bern"], rows), rng.poisson(3, rows)
+    paid = rng.random(rows) < 0.5 + 0.4 * (city == "Oslo")
+    amount = 20 + 8 * items + 10 * (city == "Oslo") + rng.normal(0, 5, rows)
+    day = pl.Series(np.datetime64("2024-01-01") + rng.integers(0, 700, rows))
+    gap = rng.random((3, rows)) < 0.05
+    return pl.DataFrame({
+        "order_id": np.arange(rows), "day": day, "city": pl.Series(city).set(pl.Series(gap[0]), None),
+        "items": items, "paid": paid, "customer": [f"c{n}" for n in rng.integers(0, rows, rows)],
+        "comment": [f"note {n}" for n in range(rows)], "amount": pl.Series(amount).set(pl.Series(gap[1]), None),
+    })  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    orders().write_parquet("orders.parquet")
+    orders().write_csv("orders.csv")
+    return tmp_path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_three_commands(ending: str, folder: Path) -> None:
+    table = f"orders.{ending}"
+    run("ledger", "create", "l", "--dataset", "orders", "--epsilon", 3, "--delta", 1e-5)
+    plan = run("plan", "linear", table, "--target", "amount", "--epsilon", 2, "--rows", ROWS)
+    assert "a column is found if about" in plan.output
+    assert 'Column "order_id" is left out: its name stands for an identifier' in plan.stderr
+    out = ("-o", "m.json", "--report", "r.html")
+    said = run("fit", "linear", table, "--target", "amount", *FIT, "--ledger", "l", *out, env={"COLUMNS": "160"})
+    assert 'Column "comment" is left out: its name stands for free text' in said.stderr
+    assert 'Column "customer" was not found, and is left out' in said.output
+    for words in ("Found in private", "numbers, the target", "not found: left out", "city=Oslo", "city=(none)"):
+        assert words in said.output
+    assert "city=Bern" not in said.output  # the reference
+    model = snugdp.load("m.json")
+    assert set(model.left_out_) == {"order_id", "comment"}
+    assert dict(zip(model.coef_names_, model.coef_, strict=True))["items"] == pytest.approx(8, abs=1.5)
+    page = (folder / "r.html").read_text()
+    for words in ("What was found about the columns", "bounds=model.bounds_", "Columns that were not used", "order_id"):
+        assert words in page
+    assert "not found: left out" in page
+    run("report", "m.json", "-o", "again.html")
+    for other in ("orders.csv", "orders.parquet"):
+        run("predict", "m.json", other, "-o", "p.csv")
+        assert np.allclose(pl.read_csv("p.csv")["prediction"], model.predict(orders().select(model.feature_names_in_)))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("logistic", "orders.csv", "--target", "paid", "--classes", "false,true"),
+        ("logistic", "orders.csv", "--target", "city", "--classes", "Bern,Oslo,Rome"),
+        ("poisson", "orders.csv", "--target", "items", "--y-max", "20"),
+        ("sparse", "orders.parquet", "--target", "amount", "--features", "3"),
+        ("sparse", "orders.csv", "--target", "amount"),
+        ("sparse", "orders.csv", "--target", "paid", "--classes", "false,true"),
+        ("pca", "orders.csv", "--components", "2"),
+        ("pca", "orders.parquet"),
+    ],
+    ids=" ".join,
+)
+def test_every_model_works_without_a_schema(words: tuple[str, ...]) -> None:
+    run("plan", *words, "--rows", ROWS, *FIT[:4])
+    assert "Found in private" in run("fit", *words, *FIT, "-o", "m.json", "--report", "r.html").output
+    assert len(run("predict", "m.json", words[1]).stdout.splitlines()) == ROWS + 1
+
+
+def test_a_boolean_column_knows_its_classes() -> None:
+    run("fit", "logistic", "orders.parquet", "--target", "paid", *FIT, "-o", "m.json")
+    assert snugdp.load("m.json").classes_.tolist() == [False, True]
+    said = run("fit", "logistic", "orders.csv", "--target", "paid", *FIT, code=1)
+    assert "give --classes" in said.stderr
+
+
+@pytest.mark.parametrize("how", ["centre", "drop", "indicator"])
+def test_missing_cells(how: str) -> None:
+    said = run("fit", "linear", "orders.parquet", "--target", "amount", "--missing", how, *FIT, "-o", "m.json")
+    told = {"centre": "counts as the centre", "drop": "rows with a missing cell are left out", "indicator": "told by"}
+    assert told[how] in said.output
+    assert ("city is missing" in snugdp.load("m.json").coef_names_) == (how == "indicator")
+    run("fit", "linear", "orders.parquet", "--target", "amount", "--missing", "mean", *FIT, code=2)
+
+
+def test_one_object_for_machines_says_what_was_found() -> None:
+    said = run("fit", "linear", "orders.parquet", "--target", "amount", *FIT, "--json")
+    whole = json.loads(said.stdout)["model"]
+    assert "found-bounds/1" in json.dumps(whole["released"]["exact"])
+    assert "comment" in json.dumps(whole["released"]["left_out"])
+
+
+def test_a_target_that_is_not_found_says_what_to_do() -> None:
+    orders(300).write_parquet("few.parquet")
+    said = run("fit", "linear", "few.parquet", "--target", "amount", "--epsilon", 0.1, "--yes", code=3)
+    assert "the target was not found" in said.stderr
+    assert "Declare the bounds of the target in a schema" in said.stderr
+
+
+def test_a_selection_needs_bounds() -> None:
+    run("schema", "init", "orders.parquet", "--target", "amount", "-o", "o.toml")
+    said = run("select", "linear", "orders.parquet", "o.toml", "--validation", "orders.csv", "--epsilon", 1, code=1)
+    assert "a selection cannot do that: declare their bounds or values" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("linear",), "give --target"),
+        (("linear", "--target", "amount", "--classes", "a,b"), "logistic and sparse"),
+        (("linear", "--target", "amount", "--y-max", "3"), "for poisson"),
+        (("sparse", "--target", "city", "--classes", "Oslo,Rome"), "no and yes"),
+        (("poisson", "--target", "items"), "give --y-max"),
+        (("linear", "--target", "nobody"), 'no column "nobody"'),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_is_wrong_is_said_before_the_charge(words: tuple[str, ...], says: str) -> None:
+    kind, *options = words
+    assert says in run("fit", kind, "orders.parquet", *options, *FIT, code=1).stderr

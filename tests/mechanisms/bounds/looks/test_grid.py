@@ -1,0 +1,127 @@
+"""Which cells are occupied: against brute force over all sets, and as often right as Lemma 3 says."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snugdp.mechanisms.bounds.looks import grid
+
+PHI = NormalDist().cdf
+
+
+def all_sets(cells: int, lengths: tuple[int, ...], mirror: bool) -> list[frozenset[int]]:
+    windows = [frozenset(range(i, i + length)) for length in lengths for i in range(cells - length + 1)]
+    middle = cells // 2
+    pairs = [
+        frozenset(middle + sign * k for k in range(j, j + length) for sign in (-1, 1))
+        for length in lengths
+        for j in range(1, middle - length + 2)
+    ]
+    return windows + (pairs if mirror else [])
+
+
+def hull_by_hand(counts: list[float], sets: list[frozenset[int]], sigma: float, z: float) -> tuple[int, int]:
+    high = [one for one in sets if sum(counts[i] for i in one) > z * sigma * math.sqrt(len(one))]
+    least = [one for one in high if not any(other < one for other in high)]
+    if not least:
+        return -1, -1
+    low, top = min(map(min, least)), max(map(max, least))
+
+    def grows(near: int, far: int) -> bool:
+        if not 0 <= near < len(counts):
+            return False
+        two = counts[near] + counts[far] if 0 <= far < len(counts) else -math.inf
+        return counts[near] > 2 * sigma or two > 2 * math.sqrt(2) * sigma
+
+    while grows(low - 1, low - 2):
+        low -= 1
+    while grows(top + 1, top + 2):
+        top += 1
+    return low, top
+
+
+@pytest.mark.parametrize(("cells", "lengths", "mirror"), [(163, (1, 2, 4), True), (32, (1, 2, 4, 8), False)])
+def test_hulls_are_those_of_brute_force(cells: int, lengths: tuple[int, ...], mirror: bool) -> None:
+    generator = np.random.default_rng(4)
+    sets, made = all_sets(cells, lengths, mirror), grid.CellSets(cells, lengths, mirror)
+    assert len(set(sets)) == len(made)
+    counts = generator.normal(0, 10, (60, cells)).round()
+    counts[5:] += generator.poisson(30, (55, cells)) * (generator.random((55, cells)) < 0.06)
+    for row in counts[5:]:
+        start = int(generator.integers(cells - 5))
+        row[start : start + 5] += generator.integers(0, 40)
+        row[[cells // 2 - 1, cells // 2 + 1]] += generator.integers(0, 45)
+    first, last = made.hulls(counts, 10.0, 4.0)
+    for row, found in zip(counts.tolist(), zip(first.tolist(), last.tolist(), strict=True), strict=True):
+        assert found == hull_by_hand(row, sets, 10.0, 4.0)
+    assert (first == -1).any()
+    assert (first >= 0).sum() > 30
+
+
+def test_empty_cells_are_hardly_ever_occupied() -> None:
+    """Lemma 3: in no column with probability .95. The union bound is nearly sharp for single cells alone."""
+    generator, columns, looks = np.random.default_rng(5), 11, 1500
+    sets = grid.doubling_sets()
+    counts = np.rint(generator.normal(0, 45, (looks * columns, sets.cells)))
+    first, _ = sets.hulls(counts, 45.0, sets.threshold(columns))
+    astray = (first.reshape(looks, columns) >= 0).any(axis=1).mean()
+    assert 0.01 < astray < 0.05
+
+
+def test_an_occupied_cell_is_seen_as_often_as_promised() -> None:
+    """Lemma 3: (z + t) sigma rows in a cell are seen with probability Phi(t) at least."""
+    generator, sets = np.random.default_rng(6), grid.doubling_sets()
+    z = sets.threshold(11)
+    for t in (-1.0, 0.0, 1.0, 2.0):
+        counts = np.rint(generator.normal(0, 20, (3000, sets.cells)))
+        counts[:, 102] += math.ceil((z + t) * 20)
+        first, last = sets.hulls(counts, 20.0, z)
+        seen = ((first <= 102) & (last >= 102)).mean()
+        assert seen > PHI(t) - 4 * math.sqrt(PHI(t) * PHI(-t) / 3000)
+
+
+def test_hulls_do_not_run_away() -> None:
+    """One step into empty cells on a side with probability at most 2 Phi(-2), two steps far less."""
+    counts = np.rint(np.random.default_rng(7).normal(0, 50, (20_000, 40)))
+    counts[:, 20] = 1e6
+    steps = grid.grown(counts, np.full(20_000, 20), 50.0) - 20
+    assert 0.030 < (steps > 0).mean() < 2 * PHI(-2)
+    assert (steps > 1).mean() < 0.012
+
+
+def test_both_sides_of_zero_are_seen_together() -> None:
+    """So many rows on both sides of zero are seen that neither side would be seen with alone."""
+    sets, sigma = grid.doubling_sets(), 10.0
+    z = sets.threshold(11)
+    counts = np.zeros((2, sets.cells))
+    counts[0, [61, 101]] = 0.8 * z * sigma
+    counts[1, 61] = 0.8 * z * sigma
+    first, last = sets.hulls(counts, sigma, z)
+    assert (first.tolist(), last.tolist()) == ([61, -1], [101, -1])
+
+
+def test_ends_of_hulls() -> None:
+    first, last = np.array([102, 81, 70, 81, 60, 0, 162, -1]), np.array([102, 81, 81, 85, 102, 0, 162, -1])
+    lower, upper = grid.ends((first, last))
+    near, far = 2.0**-20, 2.0**60
+    assert lower.tolist() == [1.0, -near, -(2.0**-9), 0.0, -2.0, -far, far, -1.0]
+    assert upper.tolist() == [2.0, near, 0.0, 2.0**-16, 2.0, -far, far, 1.0]
+    lower, upper = grid.opened((lower, upper))
+    assert (lower < upper).all()
+    assert (lower[5], upper[5], lower[6], upper[6]) == (-2 * far, -far, far, 2 * far)
+    assert all(a <= b for a, b in pairwise(grid.EDGES.tolist()))
+
+
+def test_about_how_many_rows_there_are() -> None:
+    counts, missing = np.full((3, 163), 1000.0), np.array([50.0, 10.0, 99.0])
+    hulls: Any = (np.array([3, 5, -1]), np.array([4, 6, -1]))
+    assert grid.rows_of_hulls(counts, missing, hulls) == 2030.0
+    nothing = (np.full(3, -1), np.full(3, -1))
+    assert grid.rows_of_hulls(counts, missing, nothing) == 99.0
+    assert grid.share_missing(np.array([29.0, 31.0, 400.0]), 310.0, 10.0).tolist() == [0.0, 0.1, 1.0]

@@ -1,0 +1,63 @@
+"""What a zoom tells: as it is written, for whatever counts there are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from snugdp.mechanisms.bounds.looks.grid import bin_sets
+from snugdp.mechanisms.bounds.looks.zooms import Ranges, Reading
+from tests.mechanisms.bounds.looks.test_grid import all_sets, hull_by_hand
+
+SETS = all_sets(32, (1, 2, 4, 8), False)
+
+
+def test_readings_are_those_of_the_formulas() -> None:
+    generator = np.random.default_rng(8)
+    counts = generator.normal(0, 10, (200, 32)).round()
+    centres, spreads = generator.uniform(0, 31, (180, 1)), generator.choice([0.2, 1, 4], (180, 1))
+    heights = generator.integers(50, 900, (180, 1))
+    counts[20:] += np.round(heights * np.exp(-(((np.arange(32) - centres) / spreads) ** 2)))
+    lower = generator.normal(0, 1e3, 200)
+    upper = lower + generator.lognormal(0, 5, 200)
+    z = bin_sets().threshold(11)
+    reading = Reading.of_bins(counts, Ranges(lower, upper), 10.0, z, tails=False)
+    for i, row in enumerate(counts.tolist()):
+        first, last = hull_by_hand(row, SETS, 10.0, z)
+        assert reading.found[i] == (first >= 0)
+        if first < 0:
+            continue
+        w = (upper[i] - lower[i]) / 32
+        low, high = lower[i] + first * w, lower[i] + (last + 1) * w
+        held = {lower[i] + (j + 0.5) * w: row[j] for j in range(first, last + 1)}
+        total = max(sum(held.values()), 10.0)
+        centre = min(max(sum(n * x for x, n in held.items()) / total, low), high)
+        square = max(0.0, sum(n * (x - centre) ** 2 for x, n in held.items()) / total) + w * w / 12
+        expected = (low + high) / 2 - (high - low), (low + high) / 2 + (high - low), centre
+        found = reading.bounds.lower[i], reading.bounds.upper[i], reading.centre[i]
+        assert np.allclose(found, expected, rtol=1e-9, atol=1e-9 * abs(lower[i]))
+        assert math.isclose(reading.scale[i], min(math.sqrt(square), (high - low) / 2), rel_tol=1e-6)
+        assert reading.narrow[i] == (last - first < 2)
+        assert np.allclose((reading.next.lower[i], reading.next.upper[i]), (low - w, high + w))
+
+
+def test_a_closer_look_replaces_what_it_found_and_nothing_else() -> None:
+    before = Reading.of_doublings(Ranges(np.array([0.0, 4.0, 8.0]), np.array([2.0, 8.0, 16.0])))
+    asked = np.array([True, False, True])
+    counts = np.zeros((2, 32))
+    counts[1, 7] = 1000.0
+    zoom = Reading.of_bins(counts, before.next.at(asked), 10.0, 4.0)
+    after = before.closer(asked, zoom)
+    assert after.bounds.lower[:2].tolist() == before.bounds.lower[:2].tolist()
+    assert (after.centre[2], after.narrow.tolist()) == (zoom.centre[1], [False, False, True])
+    assert after.scale[2] == zoom.scale[1] < before.scale[2]
+
+
+def test_ranges_next_to_public_ends() -> None:
+    inf = math.inf
+    ranges = Ranges(np.array([0.0, 0.0, 0.0, 5.0, 0.0]), np.array([4.0, 4.0, 4.0, 6.0, 4.0]))
+    limits = Ranges(np.array([-inf, 1.0, 1e290, -inf, -inf]), np.array([inf, inf, inf, -3.0, 0.25]))
+    cut = ranges.cut(limits)
+    assert cut.lower.tolist() == [0.0, 1.0, 1e290, -6.0, 0.0]
+    assert cut.upper.tolist() == [4.0, 4.0, 2e290, -3.0, 0.25]

@@ -1,0 +1,225 @@
+"""Bounds found before a fit: what they cost, exactly, and that a fit on them costs what was planned."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import snugdp.mechanisms.bounds.preparation as preparation_module
+from snugdp import (
+    GLM,
+    Boolean,
+    Budget,
+    Category,
+    Cost,
+    Date,
+    LinearRegression,
+    LogisticRegression,
+    Number,
+    PoissonRegression,
+    Schema,
+    Simulation,
+)
+from snugdp.estimators.open_fit import OpenFit
+from snugdp.ledger.limits import within
+from snugdp.mechanisms.bounds.preparation import TablePreparation, known_columns, most_frequent
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
+from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber, SoftHinge
+from snugdp.tables.opened import OpenedTable
+from snugdp.tables.sources import open_source
+from tests.mechanisms.scripted import Scripted
+
+BUDGET = Budget(1, 1e-6)
+COLUMNS: dict[str, Any] = {
+    "a": Number(),
+    "c": Category(),
+    "d": Date(parts=["weekday"]),
+    "b": Boolean(),
+    "e": Category(),
+    "y": Number(),
+}
+SCHEMA = Schema(COLUMNS, target="y", missing="indicator")
+
+
+def with_target(target: Any) -> Schema:
+    return replace(SCHEMA, columns={**COLUMNS, "y": target})
+
+
+LABELS, CLASSES, COUNTS = with_target(Boolean()), with_target(Category(["u", "v", "w"])), with_target(Number(0, 20))
+LINEAR = ["auto", "objective", "sufficient", "adassp", "posterior", "ops_balanced", "adaops", "output", "descent"]
+MODELS: dict[str, Any] = {
+    **{f"linear {name}": (LinearRegression, SCHEMA, {"method": name}) for name in LINEAR},
+    **{f"labels {name}": (LogisticRegression, LABELS, {"method": name}) for name in ("auto", "objective", "output")},
+    **{f"classes {name}": (LogisticRegression, CLASSES, {"method": name}) for name in ("auto", "objective")},
+    "one against the others": (LogisticRegression, CLASSES, {"multi_class": "ovr"}),
+    **{f"counts {name}": (PoissonRegression, COUNTS, {"method": name}) for name in ("auto", "objective", "output")},
+    **{type(loss).__name__: (GLM, SCHEMA, {"loss": loss}) for loss in (PseudoHuber(0.2), LogCosh(0.2), Huber(0.2))},
+    "soft hinge": (GLM, CLASSES, {"loss": SoftHinge(0.5)}),
+}
+OUTCOMES = [(0, 0.0, 1.0, 1e-9), (1, 0.1, 50.0, 3.0), (40, 0.9, 1e7, 1e9), (900, 0.2, 3e3, 2.0)]
+
+
+def found_of(declared: Schema, levels: int, missing: float, rows: float, radius: float) -> FoundBounds:
+    """What looks may find: so many levels, cells that are missing or not, any rows and any radius."""
+    columns = known_columns(declared)
+    for name in declared.open_columns:
+        if isinstance(declared.columns[name], Category):
+            shares = (1 / max(levels, 1),) * levels
+            columns[name] = FoundLevels(tuple(range(levels)), shares, missing=missing)
+        else:
+            columns[name] = FoundNumber(-2, 3, 0.5, 1.0, Flag.FOUND, missing)
+    return FoundBounds(declared, columns, rows, radius)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_what_is_found_does_not_change_the_cost(name: str, intercept: bool) -> None:
+    """Else the second stage would be stopped, and the whole be a refusal."""
+    estimator, schema, options = MODELS[name]
+    rows = 1000 if options.get("method") in ("ops_balanced", "descent") else None
+    model = estimator(epsilon=1, delta=1e-6, schema=schema, fit_intercept=intercept, rows=rows, **options)
+    fit = OpenFit.planned(model, None)
+    planned = fit.method.plan()
+    assert fit.plan(100).cost.fits(BUDGET)
+    bounds = set()
+    for outcome in OUTCOMES:
+        found = found_of(fit.declared, *outcome)
+        method: Any = fit._make(OpenFit.layout_of(found, fit.response, intercept), found.rows)
+        assert method.plan().cost == planned.cost
+        assert within(method.plan().cost, planned.cost)
+        bounds.add((method.design.x_squared, method.design.y_bound, method.design.unit))
+    assert len(bounds) == 1
+
+
+def opened(columns: Any) -> Secret[OpenedTable]:
+    return Secret(OpenedTable(open_source(pd.DataFrame(columns)), progress=False))
+
+
+def table(rows: int, seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(3, 2, rows)
+    x[::9] = np.nan
+    return {"x": x, "z": rng.exponential(50, rows), "y": 2 * x + rng.normal(size=rows)}
+
+
+HOSTILE = [
+    {"x": math.nan, "z": math.nan, "y": math.nan},
+    {"x": 1e300, "z": -math.inf, "y": 5.0},
+    {"x": 3.0, "z": 60.0, "y": math.nan},
+    {"x": 3.1, "z": 40.0, "y": 6.0},
+    {"x": -0.0, "z": 5e-324, "y": -1e300},
+]
+
+
+@pytest.mark.parametrize("row", HOSTILE, ids=str)
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("missing", ["centre", "drop", "indicator"])
+def test_the_exact_cost_of_one_row(row: dict[str, float], joint: bool, missing: Any) -> None:
+    """Whatever was released, the vectors that got noise are no further apart than the plan says."""
+    declared = Schema({"x": Number(), "z": Number(), "y": Number()}, target="y", missing=missing)
+    preparation = TablePreparation(declared, BUDGET, True, joint)
+    without = table(3000)
+    more = {name: np.append(values, row[name]) for name, values in without.items()}
+    for seed in (1, 2):
+        one = Scripted(seed=seed)
+        found = preparation.certify(opened(without), one)
+        other = Scripted(answers=one.said)
+        assert preparation.certify(opened(more), other) == found
+        assert len(one.seen) == len(other.seen) >= 3
+        assert one.distance_squared(other) <= preparation.cost.mu_squared
+    assert found is not None
+    assert found["y"].flag is not Flag.NOT_FOUND
+
+
+@pytest.mark.parametrize("categories", [0, 2])
+def test_what_the_looks_cost(categories: int) -> None:
+    columns: dict[str, Any] = {"x": Number(), "y": Number(), **{f"c{k}": Category() for k in range(categories)}}
+    preparation = TablePreparation(Schema(columns, target="y"), BUDGET)
+    cost = sum((step.cost for step in preparation.steps()), Cost())
+    assert cost == preparation.cost
+    assert preparation.cost.mu_squared < Fraction(3, 10) * preparation._square
+    assert preparation.cost.delta == (BUDGET.delta / 20 if categories else 0)
+    assert preparation.rows_needed > 50
+
+
+def test_a_target_that_is_not_found_ends_it() -> None:
+    declared = Schema({"x": Number(), "z": Number(), "y": Number()}, target="y")
+    noise = Scripted(seed=1)
+    assert TablePreparation(declared, BUDGET).certify(opened(table(2)), noise) is None
+    assert len(noise.seen) <= 4  # the lengths are not looked at
+
+
+def test_a_table_of_booleans_has_nothing_to_be_found_but_its_lengths() -> None:
+    declared = Schema({"b": Boolean(), "y": Number(0, 1)}, target="y")
+    preparation = TablePreparation(declared, BUDGET)
+    assert [step.id for step in preparation.steps()] == ["length"]
+    data = opened({"b": [True, False] * 500, "y": [1.0, 0.0] * 500})
+    found = preparation.certify(data, Simulation(1))
+    assert found is not None
+    assert found.rows == pytest.approx(1000, abs=300)
+    assert found.radius == pytest.approx(math.sqrt(2), rel=0.2)
+
+
+@pytest.mark.parametrize(("constant", "joint", "left"), [(True, True, True), (True, False, True), (False, True, False)])
+def test_with_no_entry_there_is_nothing_to_learn_from(constant: bool, joint: bool, left: bool) -> None:
+    """A constant is enough for a fit."""
+    declared = Schema({"name": Category(), "y": Number(0, 1)}, target="y", intercept=constant)
+    data = opened({"name": [f"person {k}" for k in range(900)], "y": [0.5] * 900})
+    found = TablePreparation(declared, BUDGET, constant, joint).certify(data, Simulation(1))
+    assert (found is not None) is left
+    if found is not None:
+        assert found["name"] == FoundLevels((), (), Flag.NOT_FOUND, 0.0)
+
+
+def test_the_most_frequent_levels_are_kept() -> None:
+    seen: dict[str, Any] = {
+        "city": FoundLevels(("a", "b", "c"), (0.1, 0.4, 0.2), missing=0.1),
+        "age": FoundNumber(0, 1, 0.5, 1),
+        "shop": FoundLevels((1, 2), (0.2, 0.9)),
+    }
+    kept = most_frequent(seen, 3)
+    assert kept["city"] == FoundLevels(("b", "c"), (0.4, 0.2), missing=0.1)
+    assert kept["shop"] == FoundLevels((2,), (0.9,))
+    assert kept["age"] == seen["age"]
+    assert list(kept) == list(seen)
+    assert most_frequent(seen, 5) == seen
+    assert all(not column.values for column in most_frequent(seen, 0).values() if isinstance(column, FoundLevels))
+
+
+def test_levels_beyond_the_cap_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation_module, "_MOST_LEVELS", 3)
+    cities = [name for name, count in zip("abcde", (900, 3000, 2000, 500, 1500), strict=True) for _ in range(count)]
+    frame = pd.DataFrame({"city": cities, "y": np.linspace(0, 1, len(cities))})
+    schema = Schema({"city": Category(), "y": Number(0, 1)}, target="y")
+    model = LinearRegression(epsilon=1, delta=1e-6, schema=schema, noise=Simulation(1)).fit(frame)
+    city = model.bounds_["city"]
+    assert isinstance(city, FoundLevels)
+    assert city.values == ("b", "c", "e")
+    assert model.coef_names_ == ("city=c", "city=e", "city=(none)")  # relative to b
+
+
+def test_entries_are_counted_in_public() -> None:
+    """Whatever is found, a row has no more entries than its grid can hold."""
+    wide = {f"x{k}": Number() for k in range(5000)}
+    preparation = TablePreparation(Schema({**wide, "c": Category(), "y": Number()}, target="y"), BUDGET)
+    assert preparation.most_levels == 1024
+    with pytest.raises(ValueError, match='leave out missing="indicator"'):
+        TablePreparation(Schema({**wide, "c": Category(), "y": Number()}, target="y", missing="indicator"), BUDGET)
+    wider = {f"x{k}": Number() for k in range(8000)}
+    rest = TablePreparation(Schema({**wider, "c": Category(), "y": Number()}, target="y"), BUDGET).most_levels
+    assert rest == 8192 - 8001
+    most = found_of(Schema({**wider, "c": Category(), "y": Number()}, target="y"), rest, 0.0, 1.0, 1.0)
+    assert len(TablePreparation(most.declared, BUDGET).layout(most).features) == 8192
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"), [(Budget(1, 0), "delta > 0"), (Budget(1, 1e-6, "replace"), "add_remove")]
+)
+def test_budgets_that_no_theorem_speaks_of(budget: Budget, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TablePreparation(Schema({"x": Number(), "y": Number()}, target="y"), budget)

@@ -1,0 +1,103 @@
+"""Labels and counts on standardised rows: what a run costs does not depend on what was found."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from snugdp import Budget, Cost, Simulation
+from snugdp.mechanisms.bounds.preparation import known_columns
+from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.objective.adaptive import for_rows
+from snugdp.mechanisms.objective.standardised import StandardisedGLM
+from snugdp.release.context import ReleaseContext
+from snugdp.secrecy.secret import PrivateComputationError, Secret
+from snugdp.tables.found import FoundBounds, FoundNumber
+from snugdp.tables.layouts.arrays import ArraySource
+from snugdp.tables.layouts.boxes import BoxSchema
+from snugdp.tables.layouts.standardised import StandardisedLayout
+from snugdp.tables.losses.losses import Huber, Logistic, OneAgainst, PseudoHuber, Softmax, TamedPoisson
+from snugdp.tables.passes.base import row_map
+from snugdp.tables.rowmap import RowMap
+from snugdp.tables.rows import Rows
+from snugdp.tables.schema.schema import Category, Number, Schema
+
+BUDGET, BESIDE = Budget(1, 1e-6), Fraction(1, 100)
+LOSSES = {
+    "logistic": (Logistic(),),
+    "softmax": (Softmax(3),),
+    "one against the others": tuple(OneAgainst(Logistic(), k, 3) for k in range(3)),
+    "counts": (TamedPoisson(20, 10),),
+    "numbers": (PseudoHuber(0.2),),
+}
+
+
+def design(entries: int, constant: bool = True) -> Design:
+    return Design(RowMap(entries, 2, 1, None, constant))
+
+
+@pytest.mark.parametrize("losses", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("constant", [True, False])
+def test_the_cost_depends_on_the_budget_alone(losses: tuple[Logistic], constant: bool) -> None:
+    methods = [
+        StandardisedGLM(design(entries, constant), BUDGET, losses=losses, beside=BESIDE, rows=rows)
+        for entries, rows in [(2, 1.0), (9, 1e6), (8000, 30.0)]
+    ]
+    first, *others = [method.plan().cost for method in methods]
+    assert all(cost == first for cost in others)
+    assert (first + Cost(mu_squared=BESIDE)).fits(BUDGET)
+    assert len({run.m for method in methods for run in method.runs}) == 1
+    assert len({run.ridge for method in methods for run in method.runs}) == 1
+
+
+def test_a_larger_ridge_for_few_rows_costs_the_same() -> None:
+    few = StandardisedGLM(design(50), BUDGET, losses=(Logistic(),), beside=BESIDE, rows=1.0)
+    assert few.plan() == replace(few, rows=1e9).plan()
+    (run,) = few.runs
+    assert for_rows(run, 1e9) == run
+    assert for_rows(run, 1.0).ridge > run.ridge
+    assert (for_rows(run, 1.0).cost + Cost(mu_squared=BESIDE)).fits(BUDGET)
+
+
+@pytest.mark.parametrize("beside", [Fraction(1), Fraction(1, 10)])
+def test_nothing_is_left_beside_too_much(beside: Fraction) -> None:
+    with pytest.raises(ValueError, match="too small"):
+        StandardisedGLM(design(2), BUDGET, losses=(Logistic(),), beside=beside)
+
+
+def test_what_no_theorem_speaks_of_is_refused() -> None:
+    with pytest.raises(ValueError, match="GLMObjective"):
+        StandardisedGLM(design(2), BUDGET, losses=(Huber(0.1),), beside=BESIDE)
+    for budget in (Budget(1, 0), Budget(1, 1e-6, "replace")):
+        with pytest.raises(ValueError, match=r"delta|add_remove"):
+            StandardisedGLM(design(2), budget, losses=(Logistic(),), beside=BESIDE)
+
+
+def layout_of(radius: float) -> StandardisedLayout:
+    declared = Schema({"a": Number(), "b": Number(), "y": Category([0, 1])}, target="y")
+    columns = {**known_columns(declared), **dict.fromkeys("ab", FoundNumber(-4, 4, 0, 1.0))}
+    return StandardisedLayout(FoundBounds(declared, columns, 1.0, radius), constant=True, joint=False)
+
+
+def rows_of(n: int) -> Secret[Rows]:
+    X = np.random.default_rng(1).normal(size=(n, 2))
+    source = ArraySource(X, (X[:, 0] > 0) * 1.0, BoxSchema(("a", "b"), 1, 1, target_name="y"))
+    return Secret(Rows(source, layout_of(2.0)))
+
+
+def test_it_learns_and_checks_the_design() -> None:
+    method = StandardisedGLM(design(3), BUDGET, losses=(Logistic(),), beside=BESIDE, rows=20_000.0)
+    outcome = method.fit(rows_of(20_000), ReleaseContext(Simulation(1)))
+    assert outcome.value is not None
+    a, b, constant = outcome.value.theta
+    assert a > 2
+    assert abs(b) + abs(constant) < 0.5
+    other = StandardisedGLM(design(4), BUDGET, losses=(Logistic(),), beside=BESIDE)
+    with pytest.raises(PrivateComputationError):
+        other.fit(rows_of(10), ReleaseContext(Simulation(1)))
+
+
+def test_the_layout_has_the_planned_design() -> None:
+    for radius in (1e-9, 1.0, 1e9):
+        assert Design(row_map(layout_of(radius))) == design(3)
