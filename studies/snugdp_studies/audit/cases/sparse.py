@@ -54,7 +54,7 @@ def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[tables.Tabl
         random=partial(tables.with_targets, d=ENTRIES, target=target, odd=odd, least=1, most=50, ordered=voted),
         tight=form.get("selection") == "gaussian",
         parts=form.get("selection") == "gaussian",
-        apart=partial(tables.apart, classes=form.get("classes")) if voted else None,
+        apart=partial(tables.apart_with_targets, classes=form.get("classes")) if voted else None,
     )
 
 

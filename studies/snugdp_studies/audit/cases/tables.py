@@ -115,12 +115,16 @@ def more(rows: Table, entries: Sequence[float], target: Any, times: int = 1) -> 
     return np.vstack([X, np.tile(np.array(entries, dtype=np.float64), (times, 1))]), [*y, *[target] * times]
 
 
-def apart(first: Table, second: Table, classes: Sequence[Any] | None = None) -> int:
-    """The place of the row that one of the tables has more, the first where they differ, among rows with a target."""
+def apart(first: Table, second: Table) -> int:
+    """The index of the row that one of the tables has more: the first where they differ."""
     rows = zip(*first, strict=True), zip(*second, strict=True)
     same = (np.array_equal(x, z, equal_nan=True) and equal(y, u) for (x, y), (z, u) in zip(*rows, strict=False))
-    place = next((place for place, equal in enumerate(same) if not equal), min(len(first[1]), len(second[1])))
-    before = list(first[1][:place])
+    return next((place for place, equal in enumerate(same) if not equal), min(len(first[1]), len(second[1])))
+
+
+def apart_with_targets(first: Table, second: Table, classes: Sequence[Any] | None = None) -> int:
+    """The same index among rows with a target, for mechanisms that drop the others before they scatter rows."""
+    before = list(first[1][: apart(first, second)])
     known = ~np.isnan(vector(before)) if classes is None else labels_of(before, list(classes)) >= 0
     return int(np.count_nonzero(known))
 
