@@ -72,9 +72,7 @@ def _masses(ends: Floats) -> Floats:
     return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
 
 
-def in_the_plane(
-    family: str, person: Person, m: float, kappa: float, line: Floats = _WIDE
-) -> tuple[Floats, Floats]:
+def in_the_plane(family: str, person: Person, m: float, kappa: float, line: Floats = _WIDE) -> tuple[Floats, Floats]:
     """Masses of squares with and without the person, by the densities in their middles."""
     t = np.stack(np.meshgrid(line, line, indexing="ij"))
     moved = t.copy()

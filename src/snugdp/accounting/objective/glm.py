@@ -40,7 +40,7 @@ def calibrate(
     the whole is proved to be (epsilon, delta)-DP.
 
     >>> round(calibrate(1, "1e-6"), 9), round(calibrate(1, "1e-6", kappa="1.2"), 5)
-    (0.236704381, 0.23509)
+    (0.236704381, 0.23578)
     """
     level, goal, rest = positive(epsilon, "epsilon"), probability(delta, "delta"), nonnegative(mu, "mu") ** 2
     affordable = [gaussian.mu(level, goal if kind in CONSTANT_SIGN else goal / 2 ** _count(runs))]
@@ -85,7 +85,7 @@ def largest_kappa(
     """About the largest kappa at which one run and a Gaussian part are proved to be (epsilon, delta)-DP; 0 if none is.
 
     >>> round(float(largest_kappa(Fraction(1), Fraction(1, 10**6), Fraction(1, 18))), 2)
-    1.12
+    1.23
     """
 
     def fits(kappa: Fraction) -> bool:

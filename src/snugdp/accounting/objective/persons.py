@@ -42,7 +42,7 @@ class PersonLoss:
     changes its sign; with the families ``logistic`` and ``linear`` there is then a curve.
 
     Guarantee: ``atom``, with a probability ``failure`` of no guarantee, is the cost of the run for any number of rows a
-    person, whatever they hold, if their weights add up to at most W (persons.proof.md, Theorems 3 to 6).
+    person, whatever they hold, if their weights add up to at most W (persons.proof.md, Theorems 3 to 5).
 
     >>> loss = PersonLoss("class_t", False, Fraction(1, 20), Fraction(6, 10))
     >>> float(loss.critical_loss), len(loss.atom.add), len(loss.atom.remove) > 100
@@ -91,12 +91,9 @@ class PersonLoss:
     def at_zero(self) -> Fraction:
         """A delta at epsilon 0, in both directions: m phi(0), or 2 G_m(0) where the slope may change its sign."""
 
-        def value() -> arb:
-            if self.constant_sign:
-                return (balls.ball(self.m_squared) / (2 * arb.pi())).sqrt()
-            return 2 * delta_ball(self.m_squared, Fraction(0))
-
-        return min(Fraction(1), balls.rational_above(value))
+        if self.constant_sign:
+            return balls.rational_above(lambda: (balls.ball(self.m_squared) / (2 * arb.pi())).sqrt())
+        return min(Fraction(1), balls.rational_above(lambda: 2 * delta_ball(self.m_squared, Fraction(0))))
 
 
 @lru_cache(maxsize=256)
