@@ -1,4 +1,4 @@
-"""Exact laws of objective perturbation with and without a person: a table that is its ridge, or one that bends it too."""
+"""Exact laws of objective perturbation with and without a person, written from the definition alone."""
 
 import math
 from dataclasses import dataclass
@@ -69,7 +69,8 @@ def on_a_line(family: str, person: Person, m: float, kappa: float, held: Floats)
 
 def _masses(ends: Floats) -> Floats:
     low, high = ends[:-1], ends[1:]
-    return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    found: Floats = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    return found
 
 
 def in_the_plane(family: str, person: Person, m: float, kappa: float, line: Floats = _WIDE) -> tuple[Floats, Floats]:

@@ -6,8 +6,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from snugdp.accounting import composition, gaussian
@@ -85,40 +83,42 @@ def test_a_row_at_its_knee_reaches_twice_the_gaussian_bound(m: float, kappa: flo
     assert found[0] > 0.98
 
 
-def solved(growth: Growth, loss: float) -> float:
-    """The supremum over all solutions of c' = -J/phi(c), by a solver of order 8: no path of the library."""
+def solved(growth: Growth, loss: float, steps: int = 400) -> float:
+    """The supremum over all solutions of c' = -J/phi(c), by Runge and Kutta's method: none of the library's paths."""
 
-    def end(start: float) -> float:
-        def slope(_: float, c: Floats) -> Floats:
-            return -growth.speeds(c)
+    def speed(c: Floats) -> Floats:
+        return np.minimum(growth.speeds(np.maximum(c, -4.0)), 400.0)
 
-        found = solve_ivp(slope, (0.0, 1.0), [start], method="DOP853", rtol=1e-11, atol=1e-13)
-        return float(found.y[0, -1])
-
-    def lost(start: float) -> float:
-        return -float(ndtr(-end(start)) - math.exp(loss) * ndtr(-start))
-
-    starts = np.linspace(-2.0, 12.0, 57)
-    best = starts[int(np.argmin([lost(start) for start in starts]))]
-    return -float(minimize_scalar(lost, bounds=(best - 0.3, best + 0.3), method="bounded", options={"xatol": 1e-9}).fun)
+    middle, width, h = 5.0, 7.0, 1 / steps
+    for _ in range(4):
+        starts = np.linspace(middle - width, middle + width, 101)
+        c = starts
+        for _ in range(steps):
+            first = speed(c)
+            second = speed(c - h / 2 * first)
+            third = speed(c - h / 2 * second)
+            c = c - h / 6 * (first + 2 * second + 2 * third + speed(c - h * third))
+        lost = ndtr(-c) - math.exp(loss) * ndtr(-starts)
+        middle, width = starts[int(lost.argmax())], width / 25
+    return float(lost.max())
 
 
 @pytest.mark.parametrize(
     ("family", "m", "kappa", "loss"),
     [
         ("class_t", 0.237, 0.9, 1.068),
-        ("class_t", 0.8, 2.5, 4.0),
+        ("class_t", 0.6, 1.7, 2.5),
         ("logistic", 0.124, 0.357, 0.372),
         ("linear", 0.3, 0.8, 0.82),
-        ("bounded", 0.3, 0.1, 1.0),
+        ("bounded", 0.3, 0.7, 0.72),
     ],
 )
 def test_the_bound_on_a_removal_is_that_of_the_worst_path(family: Family, m: float, kappa: float, loss: float) -> None:
     growth = Growth(family, Fraction(m) ** 2, Fraction(kappa))
-    (delta,) = removal_deltas(growth, [Fraction(loss)], 1024 if loss > 2 else 512)
+    (delta,) = removal_deltas(growth, [Fraction(loss)], int(256 * (1 + loss)))
     assert delta is not None
     truth, found = solved(growth, loss), float(delta.upper())
-    assert truth * (1 - 1e-9) <= found <= truth * (1 + 1e-6) * (1 + 1e-9) + (4e-6 * truth if loss > 2 else 0)
+    assert truth * (1 - 1e-8) <= found <= truth * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -127,9 +127,10 @@ def test_any_path_gives_a_bound(family: Family) -> None:
     growth = Growth(family, Fraction(1, 16), Fraction(1, 2))
     random = np.random.default_rng(5)
     for _ in range(5):
-        bound = bound_along(growth, random.uniform(-3, 8, 16))
+        bound = bound_along(growth, random.uniform(0, 8, 16))
         (sharp,) = removal_deltas(growth, [bound.loss], 64)
-        assert sharp is not None and float(sharp.mid()) <= float(bound.delta.mid()) * (1 + 1e-3)
+        assert sharp is not None
+        assert float(sharp.mid()) <= float(bound.delta.mid()) * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -179,7 +180,12 @@ def test_a_gaussian_cost_of_persons_holds_for_exact_laws(kind: str, ratio: float
         assert np.all(hockey(*laws[::-1], losses) <= most)
 
 
-@pytest.mark.parametrize("kind", ["class_t", "logistic", "class_c", "tamed_poisson", "sign_changing", "constant_sign"])
+SLOW_KINDS = [
+    pytest.param(kind, marks=pytest.mark.slow) for kind in ("tamed_poisson", "sign_changing", "constant_sign")
+]
+
+
+@pytest.mark.parametrize("kind", ["class_t", "logistic", "class_c", *SLOW_KINDS])
 def test_a_calibrated_run_of_persons_fits(kind: str) -> None:
     epsilon, delta, mu_squared = Fraction(1), Fraction(1, 10**6), Fraction(1, 400)
     kappa = Fraction(1, 20)
@@ -187,7 +193,7 @@ def test_a_calibrated_run_of_persons_fits(kind: str) -> None:
     assert m > 0.1
     run = RunCost(Fraction(m) ** 2, kappa, kind, unit="person")  # type: ignore[arg-type]
     assert within(epsilon, delta, [run], mu_squared)
-    more = glm.largest_kappa(epsilon, delta, Fraction(m) ** 2 * Fraction(9, 10), kind, mu_squared, unit="person")  # type: ignore[arg-type]
+    more = glm.largest_kappa(epsilon, delta, Fraction(m) ** 2 * Fraction(9, 10), kind, mu_squared, unit="person")
     assert more > kappa
     again = RunCost(Fraction(m) ** 2 * Fraction(9, 10), more, kind, unit="person")  # type: ignore[arg-type]
     assert within(epsilon, delta, [again], mu_squared)

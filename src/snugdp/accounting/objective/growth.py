@@ -72,6 +72,17 @@ class Growth:
         start, coefficients = _PIECES[self.family][-1]
         return start * self.kappa + self.m_squared / 2 if start and not coefficients[0] else None
 
+    @property
+    def known_from(self) -> Fraction:
+        """From this loss on a bound on the delta of a removal has a closed form."""
+        return self.kappa + self.m_squared / 2 if self.critical_loss is None else self.critical_loss
+
+    def known(self, loss: Fraction) -> arb:
+        """That bound: the delta of a Gaussian release; with bounded curvature only, of one that loses kappa before."""
+        lost = self.kappa if self.critical_loss is None else Fraction(0)
+        with balls.precision(_BITS):
+            return balls.exp(balls.ball(lost)) * delta_ball(self.m_squared, loss - lost)
+
     def rate(self, tau: fmpq) -> fmpq:
         """The largest loss rate at the deviate t = kappa tau/m, exactly."""
         constant, slope, square = _PIECES[self.family][self._place(tau)][1]
@@ -246,16 +257,14 @@ def removal_deltas(growth: Growth, losses: Sequence[Fraction], cells: int = CELL
     >>> [f"{float(delta.mid()):.3g}" for delta in removal_deltas(growth, [Fraction(1), Fraction(2)])]
     ['3.86e-07', '1.23e-20']
     """
-    critical = growth.critical_loss
-    below = [loss for loss in losses if critical is None or loss < critical]
-    starts = growth.starts(np.array([float(loss) for loss in below]), cells)
+    known = growth.known_from
+    starts = growth.starts(np.array([float(loss) for loss in losses if loss < known]), cells)
     paths = iter(growth.deviates(starts, cells))
     found: list[arb | None] = []
-    with balls.precision(_BITS):
-        for loss in losses:
-            if critical is not None and loss >= critical:
-                found.append(delta_ball(growth.m_squared, loss))
-                continue
-            bound = bound_along(growth, next(paths))
-            found.append(bound.delta if bound.loss <= loss else None)
+    for loss in losses:
+        if loss >= known:
+            found.append(growth.known(loss))
+            continue
+        bound = bound_along(growth, next(paths))
+        found.append(bound.delta if bound.loss <= loss else None)
     return found

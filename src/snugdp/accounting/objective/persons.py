@@ -90,7 +90,6 @@ class PersonLoss:
     @property
     def at_zero(self) -> Fraction:
         """A delta at epsilon 0, in both directions: m phi(0), or 2 G_m(0) where the slope may change its sign."""
-
         if self.constant_sign:
             return balls.rational_above(lambda: (balls.ball(self.m_squared) / (2 * arb.pi())).sqrt())
         return min(Fraction(1), balls.rational_above(lambda: 2 * delta_ball(self.m_squared, Fraction(0))))
@@ -170,7 +169,7 @@ def _deltas(growth: Growth, losses: list[Fraction], most: Fraction) -> list[tupl
     """Losses and upper bounds on the delta of a removal there, at most ``most``."""
     if not losses:
         return []
-    largest = losses[-1] if growth.critical_loss is None else min(losses[-1], growth.critical_loss)
+    largest = min(losses[-1], growth.known_from)
     cells = min(max(math.ceil(_CELLS_PER_LOSS * largest), _MIN_CELLS), _MAX_CELLS)
     deltas = removal_deltas(growth, losses, cells)
     return [
