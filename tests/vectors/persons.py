@@ -55,7 +55,6 @@ def _tradeoff(loss: str, m: float, kappa: float, alpha: float) -> float:
 
 def _profile(loss: str, m: float, kappa: float, e: float) -> float:
     (delta,) = removal_deltas(_growth(loss, m, kappa), [exact(e)], _CELLS)
-    assert delta is not None
     return float(delta.mid())
 
 
@@ -130,8 +129,7 @@ def _pair(
     if direction == "add" or not run.person:
         return {"exact": truth, "bound": NotBelow(bound, above=0.01)}  # a line, where the curve bends
     (delta,) = removal_deltas(run.person.growth, [exact(e)], _CELLS)
-    most = float(run.person.at_zero)
-    return {"exact": truth, "bound": most if delta is None else min(most, float(delta.mid()))}
+    return {"exact": truth, "bound": min(float(run.person.at_zero), float(delta.mid()))}
 
 
 def _weights(rows: list[int], k: int, rho: float) -> dict[str, Any]:

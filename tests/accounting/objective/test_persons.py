@@ -116,7 +116,6 @@ def solved(growth: Growth, loss: float, steps: int = 400) -> float:
 def test_the_bound_on_a_removal_is_that_of_the_worst_path(family: Family, m: float, kappa: float, loss: float) -> None:
     growth = Growth(family, Fraction(m) ** 2, Fraction(kappa))
     (delta,) = removal_deltas(growth, [Fraction(loss)], int(256 * (1 + loss)))
-    assert delta is not None
     truth, found = solved(growth, loss), float(delta.upper())
     assert truth * (1 - 1e-8) <= found <= truth * (1 + 1e-6)
 
@@ -129,7 +128,6 @@ def test_any_path_gives_a_bound(family: Family) -> None:
     for _ in range(5):
         bound = bound_along(growth, random.uniform(0, 8, 16))
         (sharp,) = removal_deltas(growth, [bound.loss], 64)
-        assert sharp is not None
         assert float(sharp.mid()) <= float(bound.delta.mid()) * (1 + 1e-3)
 
 
@@ -155,9 +153,7 @@ def test_an_atom_is_close_to_the_integral_of_its_curve() -> None:
     loss = loss_of("class_t", 0.206, 0.55)
     z = np.linspace(-8.0, 8.0, 321)
     losses = [Fraction(1 - 0.062 * float(t) - 0.062**2 / 2) for t in z]
-    deltas = np.array(
-        [float(delta.mid()) if delta is not None else 0.2 for delta in removal_deltas(loss.growth, losses, 32)]
-    )
+    deltas = np.array([float(delta.mid()) for delta in removal_deltas(loss.growth, losses, 32)])
     integral = float(np.sum(deltas * np.exp(-(z**2) / 2)) * (z[1] - z[0]) / math.sqrt(2 * math.pi))
     remove = composition.Atom(loss.atom.remove, loss.atom.remove)
     found = composition.delta(mu_squared=Fraction("0.062") ** 2, atoms=(remove,), epsilon=Fraction(1))
@@ -235,3 +231,48 @@ def test_what_is_not_proved_is_refused() -> None:
         _ = RunCost(Fraction(1, 100), Fraction(1, 10), "class_t", unit="person").gaussian_squared
     with pytest.raises(ValueError, match="must be greater than 0"):
         Growth("class_t", Fraction(0), Fraction(1))
+
+
+@pytest.mark.parametrize("family", ["logistic", "linear"])
+def test_at_zero_a_person_may_tell_more_than_a_gaussian_release(family: Family) -> None:
+    """The bound on the total variation is m phi(0), in both directions, also where kappa is small beside m."""
+    m = 1.2
+    loss, zero = loss_of(family, m, 1.3), np.array([0.0])
+    most = m / math.sqrt(2 * math.pi)
+    assert most > gaussian_delta(m, 0.0) * 1.04
+    assert allowed(loss.atom.add, zero)[0] >= most * (1 - 1e-12)
+    assert allowed(loss.atom.remove, zero)[0] >= most * (1 - 1e-12)
+    between = np.linspace(0.0, m**2 / 2, 9)
+    root = np.sqrt(2 * between)
+    curve = 0.5 + (m - root) / math.sqrt(2 * math.pi) - np.exp(between) * ndtr(-root)
+    assert np.all(curve <= allowed(loss.atom.add, between) * (1 + 1e-9))
+
+
+def test_rows_at_their_knee_tell_twice_as_much_at_zero() -> None:
+    m, kappa = 0.2, 6.0
+    loss = loss_of("class_t", m, kappa)
+    person = Person(np.array([0.5, 0.5]), np.ones(2), np.zeros(2), np.zeros(2))
+    laws = on_a_line("class_t", person, m, kappa, np.ones(8000))
+    losses = np.array([0.0, -0.05, -0.5, 0.05])
+    assert_within(loss, *laws, losses, 1e-13)
+    assert hockey(*laws, losses)[0] > 1.5 * gaussian_delta(m, 0.0)
+
+
+def test_what_cannot_be_followed_is_refused() -> None:
+    for m, kappa in ((80.0, 1.0), (0.2, 1000.0)):
+        with pytest.raises(ValueError, match="larger ridge, or more noise"):
+            _ = loss_of("class_t", m, kappa).atom
+
+
+def test_bounded_curvature_is_paid_for_where_the_slope_is_largest() -> None:
+    """Huber's loss bends right before its slope is largest: a table that lets theta move only there."""
+    m, kappa = 0.05, 0.5
+    loss, losses = loss_of("bounded", m, kappa), np.array([0.3, 0.45, 0.52])
+    person = Person(np.array([0.5, 0.5]), np.ones(2), np.zeros(2), np.ones(2))
+    best = np.zeros(3)
+    for knee in np.linspace(0.0, 4.0, 21):
+        held = (np.abs(np.linspace(-12, 12, 8000) + knee) < m / kappa).astype(float)
+        laws = on_a_line("bounded", person, m, kappa, held)
+        assert_within(loss, *laws, losses, 1e-13)
+        best = np.maximum(best, hockey(*laws, losses))
+    assert np.all(best > [100 * gaussian_delta(m, e) for e in losses])

@@ -230,6 +230,13 @@ class LinearBound:
     loss: Fraction
     delta: arb
 
+    def at(self, loss: Fraction) -> arb:
+        """A delta at another loss: the same at larger ones; at smaller ones by a line in exp(loss) to 1 at 0."""
+        if loss >= self.loss:
+            return self.delta
+        with balls.precision(_BITS):
+            return 1 - (1 - self.delta) * balls.exp(balls.ball(loss - self.loss))
+
 
 def bound_along(growth: Growth, deviates: Floats) -> LinearBound:
     """The bound by tangents of J at these deviates, one after the other for equal times, whatever they are (line 1)."""
@@ -248,8 +255,8 @@ def _float(value: fmpq) -> float:
     return int(value.p) / int(value.q)
 
 
-def removal_deltas(growth: Growth, losses: Sequence[Fraction], cells: int = CELLS) -> list[arb | None]:
-    """Upper bounds on the delta of a removal at each of these losses (line 2); None where none was found.
+def removal_deltas(growth: Growth, losses: Sequence[Fraction], cells: int = CELLS) -> list[arb]:
+    """Upper bounds on the delta of a removal at each of these losses, which are at least 0 (line 2).
 
     Guarantee: persons.proof.md, Theorem 2. From the critical loss on it is the delta of a Gaussian release.
 
@@ -260,11 +267,4 @@ def removal_deltas(growth: Growth, losses: Sequence[Fraction], cells: int = CELL
     known = growth.known_from
     starts = growth.starts(np.array([float(loss) for loss in losses if loss < known]), cells)
     paths = iter(growth.deviates(starts, cells))
-    found: list[arb | None] = []
-    for loss in losses:
-        if loss >= known:
-            found.append(growth.known(loss))
-            continue
-        bound = bound_along(growth, next(paths))
-        found.append(bound.delta if bound.loss <= loss else None)
-    return found
+    return [growth.known(loss) if loss >= known else bound_along(growth, next(paths)).at(loss) for loss in losses]

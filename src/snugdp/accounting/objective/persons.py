@@ -126,9 +126,9 @@ def _lower_half(m_squared: Fraction) -> arb:
 
 def _levels(loss: PersonLoss) -> tuple[Branch, ...]:
     """Constants that lie above the deltas of a removal at every epsilon, but for TAIL (Theorem 3)."""
-    growth, start = loss.growth, loss.at_zero
-    found = _deltas(growth, _level_losses(growth), start)
-    if not found or found[-1][1] > TAIL:
+    levels = [Fraction(0), *_level_losses(loss.growth)]
+    (_, start), *found = _deltas(loss.growth, levels, loss.at_zero)
+    if found[-1][1] > TAIL:
         raise ValueError("m and kappa are out of range for persons: use a larger ridge, or more noise")
     points = curves.hull(start, found)
     with balls.precision(_BITS):
@@ -155,7 +155,7 @@ def _level_losses(growth: Growth) -> list[Fraction]:
     late = np.interp(-(MAX_DEVIATE + _BEYOND), -deviates, times) - 1
     highest = growth.rates(growth.deviates(np.array([late]), 64)).mean()
     first, last = max(1, math.ceil(_lowest(growth) / step)), math.ceil(highest / step) + 1
-    if last - first > _MAX_LEVELS:
+    if last - first > _MAX_LEVELS or highest > curves.MAX_LOSS:
         raise ValueError("m and kappa are out of range for persons: use a larger ridge, or more noise")
     return [step * level for level in range(first, last + 1)]
 
@@ -172,10 +172,7 @@ def _deltas(growth: Growth, losses: list[Fraction], most: Fraction) -> list[tupl
     largest = min(losses[-1], growth.known_from)
     cells = min(max(math.ceil(_CELLS_PER_LOSS * largest), _MIN_CELLS), _MAX_CELLS)
     deltas = removal_deltas(growth, losses, cells)
-    return [
-        (loss, most if delta is None else min(most, curves.rounded_up(delta)))
-        for loss, delta in zip(losses, deltas, strict=True)
-    ]
+    return [(loss, min(most, curves.rounded_up(delta))) for loss, delta in zip(losses, deltas, strict=True)]
 
 
 def guess_kappa(loss: PersonLoss, epsilon: float, delta: float, mu: float) -> float:
