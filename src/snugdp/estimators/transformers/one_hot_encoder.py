@@ -31,10 +31,8 @@ class OneHotEncoder(PrivateTransformer):
 
     Parameters
     ----------
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit; above 0.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit; 1 and 1e-6 by default, both above 0.
     categories : "auto" or list
         "auto" finds the levels of all columns; a list has the public levels of every column, None for one whose levels
         are to be found.

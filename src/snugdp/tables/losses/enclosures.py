@@ -24,16 +24,7 @@ def float_error(loss: Loss) -> Fraction:
 
     Guarantee: for an argument that was rounded once (``tables/passes/gradient.proof.md``, Lemma 2).
     """
-    loss = _plain(loss)
-    if isinstance(loss, SoftHinge):
-        return _FLOAT_ERROR + 1 / (8 * rational(loss.h, "h"))
-    if isinstance(loss, TamedPoisson):
-        return _COUNT_ERROR
-    if isinstance(loss, LogCosh | PseudoHuber | Huber | Logistic):
-        return _FLOAT_ERROR
-    raise TypeError(
-        "the loss must be one of LogCosh, PseudoHuber, Huber, Logistic, SoftHinge, TamedPoisson, OneAgainst"
-    )
+    return _float_errors(loss)[0]
 
 
 def curvature_error(loss: Loss) -> Fraction:
@@ -41,14 +32,27 @@ def curvature_error(loss: Loss) -> Fraction:
 
     Guarantee: for an argument that was rounded once (``tables/passes/hessian.proof.md``, Lemma 1).
     """
+    error = _float_errors(loss)[1]
+    if error is None:
+        raise TypeError("the second derivative of the loss must be continuous: Logistic, SoftHinge, TamedPoisson, ...")
+    return error
+
+
+def _float_errors(loss: Loss) -> tuple[Fraction, Fraction | None]:
+    """Of the slope, and of the second derivative if it is continuous."""
     loss = _plain(loss)
     if isinstance(loss, SoftHinge):
-        return _CURVATURE_ERROR + 1 / (4 * rational(loss.h, "h"))
+        h = rational(loss.h, "h")
+        return _FLOAT_ERROR + 1 / (8 * h), _CURVATURE_ERROR + 1 / (4 * h)
     if isinstance(loss, TamedPoisson):
-        return _COUNT_CURVATURE_ERROR
+        return _COUNT_ERROR, _COUNT_CURVATURE_ERROR
     if isinstance(loss, LogCosh | PseudoHuber | Logistic):
-        return _CURVATURE_ERROR
-    raise TypeError("the second derivative of the loss must be continuous: Logistic, SoftHinge, TamedPoisson, ...")
+        return _FLOAT_ERROR, _CURVATURE_ERROR
+    if isinstance(loss, Huber):
+        return _FLOAT_ERROR, None
+    raise TypeError(
+        "the loss must be one of LogCosh, PseudoHuber, Huber, Logistic, SoftHinge, TamedPoisson, OneAgainst"
+    )
 
 
 def slope_ball(loss: Loss, exponent: int) -> Callable[[int], arb]:
