@@ -25,8 +25,6 @@ from snugdp.tables.schema.kinds import Boolean, Column, Date, DType, Number
 from snugdp.tables.schema.scaling import Bits, DateScale, Floats, Indicated, OneHot, Scale, Sign
 from snugdp.tables.schema.schema import Coefficients, entry_names
 
-PROOF = "tables/layouts/standardised.proof.md#theorem-1"
-
 _ROOT = math.sqrt(2)  # the size of a sine whose square is 1 in the mean
 _GLM_NORM = 2  # the longest row, in units of the constant
 _REACH = 4  # half the width of what a scaled target can say, in parts of the distance from its centre to a bound

@@ -11,9 +11,6 @@ from snugdp.numerics.balls import ball
 from snugdp.numerics.rationals import rational
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, OneAgainst, PseudoHuber, SoftHinge, TamedPoisson
 
-PROOF = "tables/passes/gradient.proof.md#lemma-2"
-CURVATURE_PROOF = "tables/passes/hessian.proof.md#lemma-1"
-
 _FLOAT_ERROR, _COUNT_ERROR = Fraction(3), Fraction(8)
 _CURVATURE_ERROR, _COUNT_CURVATURE_ERROR = Fraction(8), Fraction(12)
 _ONE = arb(1)

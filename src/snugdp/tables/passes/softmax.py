@@ -22,8 +22,6 @@ from snugdp.tables.passes.gradient import PointGradient, enclosed, limb_bits
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
-PROOF = "tables/passes/softmax.proof.md#theorem-1"
-
 _MAX_ARGUMENT = 10**6  # level 0 is for points at most so far out, in units of the loss
 
 
