@@ -118,7 +118,7 @@ class FoundBounds(EqualByKey):
             raise ValueError("the number of rows and the radius are above 0")
         absent = [name for name, kind in self.declared.columns.items() if not self._knows(name, kind)]
         if absent:
-            raise ValueError(f'the bounds do not speak of the column "{absent[0]}"')
+            raise ValueError(f'the bounds do not cover the column "{absent[0]}"')
 
     def _knows(self, name: str, kind: Column) -> bool:
         """A number or a date by its bounds, a category by its levels; there is nothing to know of a boolean."""

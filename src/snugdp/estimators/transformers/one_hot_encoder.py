@@ -69,7 +69,9 @@ class OneHotEncoder(PrivateTransformer):
                 raise ValueError('categories must be "auto", or a list with the levels of every column')
             return Category()
         if place >= len(self.categories):
-            raise ValueError(f"categories must have the levels of every column; it has those of {len(self.categories)}")
+            raise ValueError(
+                f"categories must list the levels of every column; it lists those of {len(self.categories)}"
+            )
         listed = self.categories[place]
         return Category() if listed is None else Category(np.asarray(listed).tolist())
 
@@ -78,9 +80,9 @@ class OneHotEncoder(PrivateTransformer):
             raise TypeError("OneHotEncoder is for categories: snugdp.Prepare takes columns of all kinds")
         if not isinstance(self.categories, str):
             if self._schema is not None:
-                raise ValueError("the schema, or the bounds found before, have the levels: leave out categories")
+                raise ValueError("the schema, or the bounds found before, list the levels: leave out categories")
             if len(self.categories) != len(schema.columns):
-                raise ValueError("categories must have the levels of every column, and of no other")
+                raise ValueError("categories must list the levels of every column, and no more")
         return super()._declared(schema)
 
     _usual = False  # its entries are 0 for levels that are not known

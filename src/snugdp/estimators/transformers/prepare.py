@@ -40,7 +40,7 @@ class Prepare(PrivateTransformer):
     bounds : "private" or FoundBounds
         "private" finds them; those of an earlier fit, ``bounds_``, cost nothing.
     missing : {"centre", "indicator"} or mapping of str to one of them, optional
-        What becomes of missing cells, for all columns or by column; "indicator" adds an entry that tells. By default as
+        What becomes of missing cells, for all columns or by column; "indicator" adds an entry for it. By default as
         the schema says, or "centre". "drop" is for models.
     ledger, noise, random_state, progress, neighbours
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**

@@ -70,7 +70,7 @@ class TablePreparation:
 
     def __post_init__(self) -> None:
         if not self.budget.delta:
-            raise ValueError("to find bounds in private takes Gaussian noise: give delta > 0, such as 1e-6")
+            raise ValueError("finding bounds in private takes Gaussian noise: give delta > 0, such as 1e-6")
         if self.standardised and self.budget.neighbours is not Neighbours.ADD_REMOVE:
             raise ValueError('this is proved for neighbours="add_remove" only: give the budget that relation')
         if self.standardised and self.most_levels < 0:
