@@ -18,7 +18,7 @@ from snugdp.accounting.objective import glm
 from snugdp.accounting.objective.growth import Family, Growth, bound_along, removal_deltas
 from snugdp.accounting.objective.run import Kind, RunCost
 from snugdp.mechanisms.persons.contributions import row_weights
-from snugdp.mechanisms.persons.reach import of_weighted_rows
+from snugdp.mechanisms.persons.sensitivity import of_weighted_rows
 from snugdp.numerics import balls
 from tests.accounting.atoms import exact
 from tests.accounting.objective.person_laws import Person, allowed, hockey, in_the_plane
@@ -154,7 +154,7 @@ def _gram(rows: list[list[float]], weight: float, ridge: float) -> dict[str, flo
     trace = float(np.trace(gram))
     return {
         "frobenius": float(np.linalg.norm(gram)),
-        "bound": math.sqrt(of_weighted_rows(exact(total), Fraction(1)).square),
+        "bound": math.sqrt(of_weighted_rows(exact(total), Fraction(1)).l2_squared),
         "logdet": float(np.linalg.slogdet(np.eye(x.shape[1]) + gram / ridge)[1]),
         "logdet_bound": rank * math.log1p(trace / (rank * ridge)),
     }

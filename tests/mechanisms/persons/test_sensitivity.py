@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.mechanisms.persons.reach import (
-    Reach,
+from snugdp.mechanisms.persons.sensitivity import (
+    PersonSensitivity,
     cells_counted,
     cells_of_rows,
     length_capped,
@@ -40,7 +40,7 @@ def gram(random: np.random.Generator) -> np.ndarray:
     return found
 
 
-CASES: list[tuple[str, Draw, Callable[[Neighbours], Reach]]] = [
+CASES: list[tuple[str, Draw, Callable[[Neighbours], PersonSensitivity]]] = [
     ("count", lambda r: r.integers(0, ROWS + 1, 1), lambda _: rows_counted(ROWS)),
     (
         "sum",
@@ -62,7 +62,9 @@ CASES: list[tuple[str, Draw, Callable[[Neighbours], Reach]]] = [
 
 @pytest.mark.parametrize("relation", BOTH)
 @pytest.mark.parametrize(("draw", "reach"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_no_person_moves_more(draw: Draw, reach: Callable[[Neighbours], Reach], relation: Neighbours) -> None:
+def test_no_person_moves_more(
+    draw: Draw, reach: Callable[[Neighbours], PersonSensitivity], relation: Neighbours
+) -> None:
     random, most = np.random.default_rng(7), reach(relation)
     lengths, totals = [], []
     for _ in range(4000):
@@ -70,13 +72,13 @@ def test_no_person_moves_more(draw: Draw, reach: Callable[[Neighbours], Reach], 
         change = draw(random) - before
         lengths.append(float(np.linalg.norm(change)))
         totals.append(float(np.abs(change).sum()))
-    assert 0.9 * math.sqrt(most.square) < max(lengths) <= math.sqrt(most.square) * (1 + 1e-12)
-    if most.total is not None:
-        assert 0.9 * most.total < max(totals) <= float(most.total) * (1 + 1e-12)
+    assert 0.9 * math.sqrt(most.l2_squared) < max(lengths) <= math.sqrt(most.l2_squared) * (1 + 1e-12)
+    if most.l1 is not None:
+        assert 0.9 * most.l1 < max(totals) <= float(most.l1) * (1 + 1e-12)
 
 
 def test_weights_bound_sums_of_rows() -> None:
-    assert of_weighted_rows(Fraction(3), Fraction(4)).square == 144
+    assert of_weighted_rows(Fraction(3), Fraction(4)).l2_squared == 144
 
 
 def test_noise_is_for_the_norm_that_is_bounded() -> None:
@@ -84,6 +86,6 @@ def test_noise_is_for_the_norm_that_is_bounded() -> None:
     few = cells_counted(4, Fraction(1), Neighbours.ADD_REMOVE)
     assert few.noise(pure, 3).moves == (Fraction(4),) * 3
     assert few.noise(gaussian, 3).moves == (Fraction(4),) * 3
-    assert few.square == 4
+    assert few.l2_squared == 4
     with pytest.raises(ValueError, match="give a delta"):
         length_capped(Fraction(2), Neighbours.ADD_REMOVE).noise(pure, 3)
