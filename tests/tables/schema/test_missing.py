@@ -166,7 +166,7 @@ def test_a_policy_of_all_columns_and_of_one() -> None:
         ("mean", 'missing must be one of "centre", "drop", "indicator"'),
         (None, "missing must be one of"),
         ({"age": 3}, 'missing of "age" must be one of'),
-        ({"agee": "drop"}, 'a column "agee", which is not one of the columns'),
+        ({"agee": "drop"}, 'missing names "agee", which is not one'),
         ({"y": "centre"}, "always left out"),
     ],
 )
