@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from snugdp.accounting import bounded_range
+from snugdp.mechanisms.order_statistics.rank_draw import range_of
 from snugdp.mechanisms.statistics.joint import RELEASE, JointNoise, count_noise, total_noise
 from snugdp.mechanisms.statistics.moments import JointMoments, NoisyMoments
 from snugdp.noise import Gumbel, Noise
@@ -47,7 +47,15 @@ def candidates(grid: Grid, octaves: int = MAX_OCTAVES, centre: int | None = None
     (16, 20, 24, 28, 32, 40, 48, 56, 64)
     """
     centre = centre_of(grid) if centre is None else centre
-    largest = max(grid.upper - centre, centre - grid.lower)
+    return caps_up_to(max(grid.upper - centre, centre - grid.lower), octaves)
+
+
+def caps_up_to(largest: int, octaves: int) -> tuple[int, ...]:
+    """Whole numbers, four for every doubling; the last is the largest itself.
+
+    >>> caps_up_to(12, 10)
+    (1, 2, 3, 4, 5, 6, 7, 9, 10, 12)
+    """
     below = {(largest * quarter) >> (halvings + 2) for halvings in range(1, octaves + 1) for quarter in range(4, 8)}
     return (*sorted(cap for cap in below if 0 < cap < largest), largest)
 
@@ -65,9 +73,7 @@ class ClipChoice:
     @property
     def range(self) -> Fraction:
         """How far the logarithms of the probabilities may spread between neighbours."""
-        if self.share.is_pure:
-            return self.share.epsilon
-        return bounded_range.range_at(self.share.mu_squared)
+        return range_of(self.share)
 
     def draw(self, above: Secret[list[int]], noise: Noise) -> int:
         """The position of a candidate, from the number of rows beyond each of them."""
