@@ -42,15 +42,15 @@ class Held(PrivateState):
     without an identifier. ``_buckets``: rows in files.
     """
 
-    __slots__ = ("_buckets", "_chosen", "_depth", "_index", "_loose", "_loose_bytes", "_parts", "_waiting")
+    __slots__ = ("_buckets", "_chosen", "_depth", "_index", "_loose", "_loose_bytes", "_parts", "_spill", "_waiting")
 
-    def __init__(self, depth: int = 0) -> None:
+    def __init__(self, depth: int = 0, spill: Spill | None = None) -> None:
         self._parts: list[Frame] = []
         self._loose: list[Frame] = []
         self._index: list[pl.DataFrame] = []
         self._chosen = self._waiting = self._loose_bytes = 0  # bytes
         self._buckets: dict[int, list[Block]] = {}
-        self._depth = depth
+        self._depth, self._spill = depth, spill
 
     def add(self, frame: Frame, index: pl.DataFrame) -> None:
         """More rows that wait: those of the frame that the index names."""
@@ -90,13 +90,13 @@ class Held(PrivateState):
 
     def results(self, work: Chooser) -> Iterator[tuple[Frame, pl.DataFrame | None]]:
         """All rows that are needed, with their index; without one those that have no identifier."""
-        if self._buckets and self._may_spill():
+        if self._buckets:  # then all rows of a person must be in one of them
             self._put_away()
         self._choose(work)
         yield from zip(self._parts, self._index, strict=True)
         yield from ((frame, None) for frame in self._loose)
         for blocks in self._buckets.values():
-            inner = Held(self._depth + 1)
+            inner = Held(self._depth + 1, self._spill)
             for block in blocks:
                 frame, rows = block.read()
                 if rows is None:
@@ -121,7 +121,8 @@ class Held(PrivateState):
 
     def _put_away(self) -> None:
         """All rows into files, by the hash of their person."""
-        spill, shift = Spill(), np.uint64(64 - _BUCKET_BITS * (self._depth + 1))
+        spill = self._spill = Spill() if self._spill is None else self._spill
+        shift = np.uint64(64 - _BUCKET_BITS * (self._depth + 1))
         for part, index in zip(self._parts, self._index, strict=True):
             buckets = (index[WHO].to_numpy() >> shift) & np.uint64((1 << _BUCKET_BITS) - 1)
             for bucket in np.unique(buckets).tolist():
