@@ -200,7 +200,7 @@ def test_files_have_no_name_and_the_mode_600(tmp_path: Path, monkeypatch: pytest
     assert blocks
     assert not list(tmp_path.iterdir())
     assert stat.S_IMODE(os.fstat(blocks[0].spill._file.fileno()).st_mode) == 0o600
-    assert repr(blocks[0]) == "<private block>"
+    assert repr(blocks[0]) == "<private spilledrows>"
 
 
 def test_an_unreadable_temporary_file_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
