@@ -38,6 +38,7 @@ TOPICS = (
     "looks",
     "gaps",
     "persons",
+    "contributions",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 
