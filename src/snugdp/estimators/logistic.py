@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.targets import ClassTarget
+from snugdp.estimators.targets import ClassTarget, OpenClassTarget
 from snugdp.numerics.rationals import Real
 from snugdp.tables.losses.losses import Logistic
 
@@ -96,19 +96,23 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of every row."""
         linear = self._linear(X)
-        return self._response().predicted(linear)
+        return self._answer.predicted(linear)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of all classes, in the order of ``classes_``, for every row."""
         linear = self._linear(X)
-        return self._response().probabilities(linear)
+        return self._answer.probabilities(linear)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithms of the probabilities of all classes."""
         linear = self._linear(X)
-        return self._response().logarithms(linear)
+        return self._answer.logarithms(linear)
 
-    def _response(self) -> ClassTarget:
+    @property
+    def _answer(self) -> ClassTarget:
+        return cast(ClassTarget, super()._answer)
+
+    def _response(self) -> ClassTarget | OpenClassTarget:
         if self.multi_class not in ("auto", "ovr", "softmax"):
             raise ValueError('multi_class must be "auto", "ovr" (one model for each class) or "softmax"')
         return self._labels(Logistic(), together=self.multi_class != "ovr")
