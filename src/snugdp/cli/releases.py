@@ -33,8 +33,9 @@ _REFUSED = (
 )
 _NOTHING_FOUND = (
     "Refused: the target was not found, or there was nothing to learn from. The budget is spent. Too few rows lie "
-    "within one doubling for noise of this size, as the plan says. Declare the bounds of the target in a schema "
-    "('snugdp schema init' writes one), ask for a larger epsilon, or leave out columns."
+    "within one doubling, or have the same label, for noise of this size, as the plan says. Declare the bounds or the "
+    "classes of the target in a schema ('snugdp schema init' writes one), ask for a larger epsilon, or leave out "
+    "columns."
 )
 
 

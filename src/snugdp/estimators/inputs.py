@@ -147,9 +147,7 @@ def read(X: Any, y: Any, bounds: NormBounds) -> InputTable:
     return InputTable(joined(frame, str(layout.target), target_of(y)), layout, X if hasattr(X, "set_axis") else None)
 
 
-def schema_table(
-    X: Any, frame: nw.DataFrame[Any] | None, target: Any, values: Floats | nw.Series[Any] | None
-) -> Any:
+def schema_table(X: Any, frame: nw.DataFrame[Any] | None, target: Any, values: Floats | nw.Series[Any] | None) -> Any:
     """The table that a schema describes: its own target is in it, or ``values`` become that column."""
     if values is None:
         return X if frame is None else frame

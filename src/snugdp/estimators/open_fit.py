@@ -127,9 +127,7 @@ class OpenFit:
         if self.known is not None:
             return None
         constant = bool(self.model.fit_intercept and self.declared.intercept)
-        return TablePreparation(
-            self.declared, self._budget, constant, self.response.joint, counts=self.response.counts
-        )
+        return TablePreparation(self.declared, self._budget, constant, self.response.joint, counts=self.response.counts)
 
     @cached_property
     def layout(self) -> StandardisedLayout:

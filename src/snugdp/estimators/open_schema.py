@@ -24,7 +24,10 @@ from snugdp.tables.schema.schema import Schema
 
 @dataclass(frozen=True)
 class OpenSchemaFit:
-    """``make(schema, budget)``: the method. ``run(method, table, schema, context)``: the method on the table."""
+    """``make(schema, budget)``: the method. ``run(method, table, schema, context)``: the method on the table.
+
+    A target whose classes are found has two: the most frequent.
+    """
 
     declared: Schema
     budget: Budget
@@ -34,7 +37,7 @@ class OpenSchemaFit:
     @cached_property
     def preparation(self) -> TablePreparation:
         """The looks."""
-        return TablePreparation(self.declared, self.budget, standardised=False)
+        return TablePreparation(self.declared, self.budget, standardised=False, most_classes=2)
 
     @cached_property
     def left(self) -> Budget:

@@ -114,9 +114,7 @@ def _free(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _array(
-    rows: NDArray[Any] | SparseBlock, values: Floats | nw.Series[Any], declared: Schema
-) -> ArraySource:
+def _array(rows: NDArray[Any] | SparseBlock, values: Floats | nw.Series[Any], declared: Schema) -> ArraySource:
     """Rows without names, whose columns are those of bounds that were found before, in their order."""
     return ArraySource(rows, values, BoxSchema(_numbers_alone(declared), 1, 1, target_name=declared.target))
 
@@ -234,12 +232,16 @@ def standardised_rows(X: Any, layout: StandardisedLayout) -> Iterator[Floats]:
         if absent:
             raise ValueError(f'the rows have no column "{absent[0]}", which the model was fitted on')
         return layout.predictors(frame)
+    return (block for part in matrix_blocks(X, layout) for block in layout.predictors(part))
+
+
+def matrix_blocks(X: Any, layout: Schema | StandardisedLayout) -> Iterator[Block]:
+    """The rows of an array, some at a time, with the names that the columns of a layout have."""
     names, rows = _numbers_alone(layout), read_matrix(X)
     if rows.shape[1] != len(names):
         raise ValueError(f"the rows have {rows.shape[1]} features, but {len(names)} are expected")
     places, size = {name: place for place, name in enumerate(names)}, step(len(names))
-    parts = (rows[start : start + size] for start in range(0, len(rows), size))
-    return (block for part in parts for block in layout.predictors(Block(part, None, places)))
+    return (Block(rows[start : start + size], None, places) for start in range(0, len(rows), size))
 
 
 def target_name(y: Any) -> str | None:

@@ -213,8 +213,7 @@ class OpenCountTarget(OpenResponse):
         column = None if declared is None or declared.target is None else declared.columns[declared.target]
         if not isinstance(column, Number) or column.is_open:
             return self
-        most = rational(column.upper, "y_max")  # type: ignore[arg-type]  # it is not open
-        return CountTarget(self._loss(most))
+        return CountTarget(self._loss(_most(column)))
 
     def _loss(self, most: Fraction) -> TamedPoisson:
         from snugdp.tables.losses.losses import TamedPoisson
@@ -225,9 +224,14 @@ class OpenCountTarget(OpenResponse):
         """One run, planned for counts up to 1."""
         from snugdp.mechanisms.objective.standardised import StandardisedGLM
 
-        found = self.settled(declared).losses
-        planned = (self._loss(Fraction(1)),)
-        return StandardisedGLM(design, budget, losses=planned, beside=beside, rows=rows, found=found[0])
+        column, planned = declared.columns[str(declared.target)], (self._loss(Fraction(1)),)
+        found = self._loss(_most(column))
+        return StandardisedGLM(design, budget, losses=planned, beside=beside, rows=rows, found=found)
+
+
+def _most(column: Column) -> Fraction:
+    """The largest count that a declared target has."""
+    return rational(getattr(column, "upper", None), "y_max")  # type: ignore[arg-type]  # None is refused there
 
 
 @dataclass(frozen=True)
@@ -287,8 +291,10 @@ class OpenClassTarget(OpenResponse):
         """One model for two classes; for more, one softmax model or one for each."""
         from snugdp.mechanisms.objective.standardised import StandardisedClasses
 
-        found = {"classes": len(classes_in(declared)), "beside": beside, "rows": rows}
-        return StandardisedClasses(design, budget, loss=self.loss, together=self.together, **found)
+        count = len(classes_in(declared))
+        return StandardisedClasses(
+            design, budget, loss=self.loss, together=self.together, classes=count, beside=beside, rows=rows
+        )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_ro
 from snugdp.estimators.coefficients import deviations
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
 from snugdp.estimators.open_schema import OpenSchemaFit
-from snugdp.estimators.open_tables import OpenTarget, open_input
+from snugdp.estimators.open_tables import OpenTarget, declared_numbers, open_input, target_name
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
@@ -36,6 +36,7 @@ from snugdp.tables.found import FoundBounds
 from snugdp.tables.layouts.boxes import Box, EntrySchema
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
+from snugdp.tables.schema.kinds import Column, Number
 from snugdp.tables.schema.schema import Schema
 
 SELECTIONS = ("gumbel", "gaussian", "votes")
@@ -70,7 +71,7 @@ class SparseModel(PrivateEstimator):
         """
         guess = whole_rows(self.rows if rows is None else rows)
         if self._is_open:
-            return self._open_plan(self._open(self.schema), guess)
+            return self._open_plan(self._open(self._expected(n_features)), guess)
         bounds = self._bounds()
         box = bounds.box(self._array_names(n_features))
         return self._told(self._make(box, self._budget()), box, guess)
@@ -82,7 +83,22 @@ class SparseModel(PrivateEstimator):
             return False
         if self.bounds != "private":
             raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
+        if self.schema is None:
+            return self._nothing_given and not isinstance(self.x_bound, list | tuple | np.ndarray) and self.x_bound == 1
         return isinstance(self.schema, Schema) and not self.schema.complete
+
+    @property
+    @abstractmethod
+    def _nothing_given(self) -> bool:
+        """Whether nothing is said of the target: then its bounds and those of the columns are found in private."""
+
+    _target_kind: ClassVar[Column] = Number()  # where nothing is said of it
+
+    def _expected(self, n_features: int | None) -> Schema:
+        """What is known of the columns before there are any rows."""
+        if isinstance(self.schema, Schema):
+            return self.schema
+        return declared_numbers(len(self._array_names(n_features)), self._target_kind, bool(self.fit_intercept))
 
     @property
     def _known(self) -> Any:
@@ -109,12 +125,14 @@ class SparseModel(PrivateEstimator):
         layout = self._first_columns(EntrySchema(opened.expected))
         return with_fits(opened.plan(), opened.method.method, layout, rows, ErrorOf.STANDARDISED)
 
-    def _fit_open(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
+    def _fit_open(self, X: Any, y: Any, named: Any, **public: Any) -> Any:
         """As ``_fitted``, with bounds that are found in private."""
         budget, schema = self._budget(), self.schema
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        kind = schema.columns[str(schema.target)]
-        table = open_input(X, OpenTarget(kind, kind, y, schema.target), schema, True)
+        kind = self._target_kind if schema is None else schema.columns[str(schema.target)]
+        name = target_name(named) if schema is None else schema.target
+        table = open_input(X, OpenTarget(kind, kind, y, name), schema, bool(self.fit_intercept))
+        require_rows(context.noise, table.is_empty)
         opened, data = self._open(table.declared), OpenedTable(table.source, progress=self.progress)
         plan = self._open_plan(opened, whole_rows(self.rows))
         names = [name for name in table.declared.columns if name != table.declared.target]
@@ -127,8 +145,11 @@ class SparseModel(PrivateEstimator):
             outcome = opened.fit(Secret(data), asked)
         return self._keep(outcome, plan, budget, None)
 
-    def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
-        """``named``: the target as it was given; ``public``: parameters as they were read."""
+    def _fitted(self, X: Any, y: Any, named: Any, **public: Any) -> Any:
+        """``y``: floats, or labels as text; None where the table holds its target. ``named``: as it was given.
+
+        ``public``: parameters as they were read.
+        """
         warn_of_pipeline()
         self._check_progress()
         if self._is_open:
@@ -251,7 +272,7 @@ class SparseModel(PrivateEstimator):
 
     def _forecaster(self, n_features: int | None) -> Forecaster:
         if self._is_open:
-            opened = self._open(self.schema)
+            opened = self._open(self._expected(n_features))
             box: Box = EntrySchema(opened.expected)
             sparse = opened.method
         else:

@@ -58,7 +58,7 @@ class TablePreparation:
 
     ``constant``, ``joint``: as in the layout. ``standardised``: whether rows are read in that layout, and their lengths
     looked at too. ``alone``: nothing follows, so that the looks have all of the budget. ``counts``: the target holds
-    counts, from 0 to the largest that is found. ``most_classes``: of a target whose levels are found, the most frequent.
+    counts, from 0 to the largest that is found. ``most_classes``: of a target whose levels are found.
 
     Guarantee: ``cost``, whatever is found (``preparation.proof.md``, Theorem 1). Add/remove neighbours, and where no
     lengths are looked at also replaced ones.
@@ -226,7 +226,9 @@ class TablePreparation:
             classes = _ascending(target)
             return _with_target(found, Category(classes.values), classes) if len(classes.values) > 1 else None
         if self.counts and isinstance(target, FoundNumber) and target.flag is not Flag.PUBLIC:
-            return _with_target(found, kind := Number(0, _largest_count(target)), _known(kind))
+            most = _largest_count(target)
+            counts = FoundNumber(0, most, most / 2, most / 6, target.flag, target.missing, (0, most))
+            return _with_target(found, Number(0, most), counts)
         return found
 
     def _clipped(self, found: FoundBounds) -> dict[str, FoundColumn]:
