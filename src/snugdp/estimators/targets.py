@@ -296,6 +296,13 @@ class OpenClassTarget(OpenResponse):
             design, budget, loss=self.loss, together=self.together, classes=count, beside=beside, rows=rows
         )
 
+    def most(self, design: Design, budget: Budget, beside: Fraction) -> int:
+        """So many classes can be told apart with this budget."""
+        from snugdp.mechanisms.objective.standardised import StandardisedClasses
+
+        two = StandardisedClasses(design, budget, loss=self.loss, together=self.together, classes=2, beside=beside)
+        return two.most
+
 
 @dataclass(frozen=True)
 class ClassTarget(Response):

@@ -19,7 +19,7 @@ from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_ro
 from snugdp.estimators.coefficients import deviations
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
 from snugdp.estimators.open_schema import OpenSchemaFit
-from snugdp.estimators.open_tables import OpenTarget, declared_numbers, open_input, target_name
+from snugdp.estimators.open_tables import OpenTarget, declared_numbers, open_input, target_name, with_target
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
@@ -94,10 +94,15 @@ class SparseModel(PrivateEstimator):
 
     _target_kind: ClassVar[Column] = Number()  # where nothing is said of it
 
+    def _kind_in(self, schema: Schema | None) -> Column:
+        """What the target holds: what a schema declares, as far as it does."""
+        column = None if schema is None else schema.columns[str(schema.target)]
+        return self._target_kind if column is None or (column.is_open and self._nothing_given) else column
+
     def _expected(self, n_features: int | None) -> Schema:
         """What is known of the columns before there are any rows."""
         if isinstance(self.schema, Schema):
-            return self.schema
+            return with_target(self.schema, str(self.schema.target), self._kind_in(self.schema), self.schema.intercept)
         return declared_numbers(len(self._array_names(n_features)), self._target_kind, bool(self.fit_intercept))
 
     @property
@@ -129,8 +134,7 @@ class SparseModel(PrivateEstimator):
         """As ``_fitted``, with bounds that are found in private."""
         budget, schema = self._budget(), self.schema
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        kind = self._target_kind if schema is None else schema.columns[str(schema.target)]
-        name = target_name(named) if schema is None else schema.target
+        kind, name = self._kind_in(schema), target_name(named) if schema is None else schema.target
         table = open_input(X, OpenTarget(kind, kind, y, name), schema, bool(self.fit_intercept))
         require_rows(context.noise, table.is_empty)
         opened, data = self._open(table.declared), OpenedTable(table.source, progress=self.progress)
@@ -175,7 +179,7 @@ class SparseModel(PrivateEstimator):
         """The product theta . x for every row, restricted to the chosen columns."""
         check_is_fitted(self)
         if not self.released_:
-            refused(type(self).__name__)
+            refused(type(self).__name__, looked=self._is_open)
         if not isinstance(self._box, EntrySchema):
             self._check_features(X)
         return linear_part(X, self._box, tuple(self.support_.tolist()), self._norm(), self._theta)

@@ -42,7 +42,6 @@ THEOREM, CLASSES = theorem("glm-standardised/1"), theorem("found-classes/1")
 
 # How many classes there may be, and the part of delta for this case: one model for two classes, or a softmax model.
 _CASES = ((2, Fraction(7, 10)), (10, Fraction(2, 10)), (100, Fraction(1, 10)))
-MAX_FOUND_CLASSES = _CASES[-1][0]
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,8 @@ class StandardisedGLM:
 class StandardisedClasses:
     """Fit a model of classes that were found, on standardised rows; a ``Method``. Nothing is refused.
 
-    ``classes``: how many were found, 2 to 100. ``together``: one softmax model for more than two of them, rather than
-    one model for each against the others. ``beside`` and ``rows``: as in ``StandardisedGLM``.
+    ``classes``: how many were found, 2 to ``most``. ``together``: one softmax model for more than two of them, rather
+    than one model for each against the others. ``beside`` and ``rows``: as in ``StandardisedGLM``.
 
     Guarantee: ``plan().cost``, which fits the budget together with ``beside`` and does not depend on ``classes``
     (``glm_adaptive.proof.md``, Theorem 3). Add/remove neighbours.
@@ -137,14 +136,19 @@ class StandardisedClasses:
     def __post_init__(self) -> None:
         check_budget(self.budget)
         check_labels(self.design)
-        if not 2 <= self.classes <= MAX_FOUND_CLASSES:
-            raise ValueError(f"there must be 2 to {MAX_FOUND_CLASSES} classes")
+        if not 2 <= self.classes <= self.most:
+            raise ValueError(f"there must be 2 to {self.most} classes")
         if not (self.cost + Cost(mu_squared=self.beside)).fits(self.budget):
             raise nothing_left(self.beside)
 
     @property
-    def _cases(self) -> tuple[ObjectiveRun, ...]:
-        return tuple(_planned(self.design, self.budget, self.loss, self.beside, case) for case in _CASES)
+    def most(self) -> int:
+        """So many classes are planned for."""
+        return self._cases[-1][0] if self.together else _CASES[-1][0]
+
+    @property
+    def _cases(self) -> tuple[tuple[int, ObjectiveRun], ...]:
+        return _planned_cases(self.design, self.budget, self.loss, self.beside)
 
     @cached_property
     def _square(self) -> Fraction:
@@ -161,7 +165,7 @@ class StandardisedClasses:
         if not self.together:
             losses = (self.loss,) if count == 2 else tuple(OneAgainst(self.loss, k, count) for k in range(count))
             return gaussian_runs(self.design, self._square, losses)
-        run = next(run for run, (most, _) in zip(self._cases, _CASES, strict=True) if count <= most)
+        run = next(run for most, run in self._cases if count <= most)
         return (run if count == 2 else replace(run, loss=Softmax(count)),)
 
     @cached_property
@@ -169,7 +173,7 @@ class StandardisedClasses:
         """Of whatever case it is."""
         if not self.together:
             return Cost(mu_squared=self._square)
-        return Cost(atoms=(either(*(run.run.atom for run in self._cases)),))
+        return Cost(atoms=(either(*(run.run.atom for _, run in self._cases)),))
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
@@ -192,11 +196,21 @@ class StandardisedClasses:
 
 
 @lru_cache(maxsize=64)
-def _planned(
-    design: Design, budget: Budget, loss: Logistic | SoftHinge, beside: Fraction, case: tuple[int, Fraction]
-) -> ObjectiveRun:
-    """The run of a case, for the most classes of its own and for its part of delta."""
-    most, part = case
-    losses: Losses = (loss,) if most == 2 else (Softmax(most),)
-    own = replace(budget, delta=budget.delta * part)
-    return StandardisedGLM(design, own, losses=losses, beside=beside).runs[0]
+def _planned_cases(
+    design: Design, budget: Budget, loss: Logistic | SoftHinge, beside: Fraction
+) -> tuple[tuple[int, ObjectiveRun], ...]:
+    """The run of each case, for the most classes of its own and for its part of delta, as far as the budget goes.
+
+    Where delta is large the looks are so good that nothing is left for many classes, whose parts of it are small.
+    """
+    cases: list[tuple[int, ObjectiveRun]] = []
+    for most, part in _CASES:
+        losses: Losses = (loss,) if most == 2 else (Softmax(most),)
+        own = replace(budget, delta=budget.delta * part)
+        try:
+            cases.append((most, StandardisedGLM(design, own, losses=losses, beside=beside).runs[0]))
+        except ValueError:
+            if not cases:
+                raise
+            break
+    return tuple(cases)

@@ -180,8 +180,8 @@ def label_texts(data: object) -> nw.Series[Any]:
     def listed() -> NDArray[Any]:
         return each(_listed(rows), one.text, None)
 
-    plain = isinstance(rows, list) or not _is_number(rows)
-    return nw.from_native(pl.Series(images(rows, listed if plain else numbered), dtype=pl.String), series_only=True)
+    texts = images(rows, listed if isinstance(rows, list) or not _is_number(rows) else numbered)
+    return nw.from_native(pl.Series(texts.tolist(), dtype=pl.String), series_only=True)
 
 
 def label_rows(data: object, what: str = "labels") -> Rows:
