@@ -53,7 +53,7 @@ class GLM(GeneralisedModel):
 
     The loss says what the target is:
 
-    - ``Logistic()``, ``SoftHinge(h)``: labels; give ``classes``.
+    - ``Logistic()``, ``SoftHinge(h)``: labels; give ``classes``, or have them found as in ``LogisticRegression``.
     - ``TamedPoisson(most, rate)``: counts from 0 to ``most``.
     - ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``: numbers. c is relative to a target scaled to [-1, 1] by
       ``y_bound``, or by the bounds that were found.

@@ -19,10 +19,11 @@ from snugdp.tables.losses.losses import Logistic
 class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[misc]
     """Logistic regression with differential privacy, for two or more classes.
 
-    Public knowledge is required: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
-    table and a ``Boolean`` or a ``Category`` as its target. Rows whose label is missing or not one
-    of the classes are left out; missing and invalid entries count as 0, or as a schema says
-    (``Schema(..., missing=...)``; by default as the middle of their bounds).
+    Classes and bounds are public: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
+    table and a ``Boolean`` or a ``Category`` as its target. What is left out, both or parts of the schema, is found in
+    private: labels that many rows have are classes then, and shown, so that they must not be names or free text of
+    persons. Rows whose label is missing or not one of the classes are left out; missing and invalid entries count as
+    0, as a schema says (``Schema(..., missing=...)``), or as the middle of their bounds.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores
@@ -33,7 +34,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     epsilon, delta : Real
         Privacy budget and failure probability of each fit.
     classes : sequence, optional
-        All possible labels; public. Required without a ``schema``.
+        All possible labels; public. Needed with ``x_norm``; otherwise they are found in private, up to 100 of them.
     method : {"auto", "objective", "output"}
         Objective perturbation, adapted to the data where that pays ("auto") or plain, or output perturbation, for two
         classes.
@@ -63,7 +64,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     Attributes
     ----------
     classes_ : ndarray
-        The classes, in ascending order.
+        The classes, in ascending order, as given or found.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients, in the units of the data: one row for two classes, otherwise one for each class.
     intercept_ : ndarray of shape (1,) or (n_classes,)
@@ -78,6 +79,8 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     >>> model = LogisticRegression(epsilon=2, delta=1e-6, classes=["no", "yes"], x_norm=1.5).fit(X, y)
     >>> model.predict([[0.9, 0.5], [0.0, 0.5]]).tolist()
     ['yes', 'no']
+    >>> LogisticRegression(epsilon=1, delta=1e-6).fit(X, y).classes_.tolist()
+    ['no', 'yes']
     """
 
     epsilon: Real = 1.0

@@ -22,8 +22,9 @@ from snugdp.tables.schema.schema import Number, Schema
 class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     """Poisson regression with differential privacy: the logarithm of the rate of a count is linear.
 
-    Public bounds are required: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target.
-    Rows without a count are left out; missing and invalid entries count as in ``LinearRegression``.
+    Bounds are public: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target. What is
+    left out is found in private. Rows without a count are left out; missing and invalid entries count as in
+    ``LinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
@@ -35,7 +36,7 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
         Privacy budget and failure probability of each fit.
     y_max : Real, optional
         The largest count; public. Larger counts are clipped. The noise grows with it, so choose it as small as you can
-        defend. Required without a ``schema``.
+        defend. Needed with ``x_norm``; otherwise it is found in private.
     rate_max : Real, optional
         The largest rate that is fitted; larger rates are predicted as ``rate_max``. Half of ``y_max`` by default: a
         larger rate costs more noise, a smaller one saves none.

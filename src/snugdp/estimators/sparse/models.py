@@ -31,9 +31,10 @@ from snugdp.tables.schema.schema import Schema
 class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     """Linear regression with differential privacy on a few of very many columns, which are selected privately.
 
-    Public bounds are required: give ``y_bound`` and, unless entries lie in [-1, 1], ``x_bound``; or a ``schema``. X may
-    be a scipy sparse matrix, which is never made dense. Rows without a target are left out; missing and invalid
-    entries count as 0, or as a schema says (by default as the middle of their bounds).
+    Bounds are public: give ``y_bound`` and, unless entries lie in [-1, 1], ``x_bound``; or a ``schema``. Without any of
+    them all bounds are found in private. X may be a scipy sparse matrix, which is never made dense as a whole.
+    Rows without a target are left out; missing and invalid entries count as 0, or as a schema says (by default as the
+    middle of their bounds).
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
@@ -153,7 +154,9 @@ LABEL_METHODS: dict[str, Recipe] = {
 class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[misc]
     """Logistic regression with differential privacy on a few of very many columns, which are selected privately.
 
-    Give ``classes``, or a ``schema`` whose target is a ``Boolean``. All else is as in ``SparseLinearRegression``.
+    Give ``classes``, or a ``schema`` whose target is a ``Boolean`` or a ``Category`` of two values. Without either, and
+    without ``x_bound``, the two most frequent labels and all bounds are found in private, and shown. All else is as in
+    ``SparseLinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights),

@@ -290,10 +290,12 @@ def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoi
     known, finds = inspect.signature(thing).parameters, given.get("bounds") == "private"
     found = ("bounds", "x_norm") if "x_norm" in given else ("bounds", "y_bound", "classes")
     yield EntryPoint(name, "table", fit(given), without=_without(given, fit, found if finds else ()))
+    opens = name in OPEN_TARGETS
     if finds:
-        yield EntryPoint(f"{name} (no bounds)", "table", _fit_without_bounds(name, thing, given, how))
-    if finds and (name in OPEN_TARGETS):
-        yield EntryPoint(f"{name} (no target)", "table", _fit_without_target(name, thing, given, how))
+        without = _fit_without_target if opens else _fit_without_bounds
+        yield EntryPoint(f"{name} (no bounds)", "table", without(name, thing, given, how))
+    if finds and opens and full:
+        yield EntryPoint(f"{name} (public target)", "table", _fit_without_bounds(name, thing, given, how))
     methods = BY_NAME[name].all_methods() if full and name in BY_NAME else {}
     for method, recipe in methods.items():
         if method != given["method"]:
