@@ -217,6 +217,13 @@ def test_the_largest_count(column: FoundNumber, most: int) -> None:
     assert preparation.layout(found).target_units == (most / 2, most / 2)
 
 
+def test_a_column_called_none_is_no_target() -> None:
+    preparation = TablePreparation(Schema({"None": Number(), "x": Number()}), BUDGET, standardised=False, alone=True)
+    found = preparation.certify(opened({"None": [math.nan] * 3000, "x": np.arange(3000.0)}), Simulation(1))
+    assert found is not None
+    assert found["None"].flag is Flag.NOT_FOUND
+
+
 @pytest.mark.parametrize("categories", [0, 2])
 def test_what_the_looks_cost(categories: int) -> None:
     columns: dict[str, Any] = {"x": Number(), "y": Number(), **{f"c{k}": Category() for k in range(categories)}}

@@ -192,9 +192,7 @@ class TablePreparation:
         found = self._aimed(FoundBounds(declared, {**known_columns(declared), **self._kept(seen)}, max(rows, 1.0), 1.0))
         if found is None:  # 2
             return None
-        target = found.columns.get(str(declared.target))
-        answers = _answers(looks, str(declared.target), target, found.rows)
-        found = replace(found, columns=self._clipped(found), answers=answers)
+        found = replace(found, columns=self._clipped(found), answers=_answers(looks, found))
         if self.lengths is None:
             return found if self.alone or _any_feature(found) else None
         if not (features := len(self.layout(found).features)):
@@ -218,8 +216,8 @@ class TablePreparation:
 
     def _aimed(self, found: FoundBounds) -> FoundBounds | None:
         """With the levels of the target as its classes, or with the largest count; None if it cannot be learned."""
-        name = str(found.declared.target)
-        target = found.columns.get(name)
+        name = found.declared.target
+        target = None if name is None else found.columns.get(name)
         if target is not None and target.flag in _NOTHING_TO_LEARN:
             return None
         if isinstance(target, FoundLevels) and self.finds_classes:
@@ -306,15 +304,17 @@ class PreparedRelease(Generic[Output]):
         return in_two_stages(self.plan(), self.preparation, self.then, data, context, limit=self.second.cost)
 
 
-def _answers(looks: Looks | None, name: str, target: FoundColumn | None, rows: float) -> tuple[float, float] | None:
+def _answers(looks: Looks | None, found: FoundBounds) -> tuple[float, float] | None:
     """Where predictions may lie: where the target was seen, and further out the fewer rows there are."""
-    if not isinstance(target, FoundNumber):
+    name = found.declared.target
+    target = None if name is None else found.columns.get(name)
+    if name is None or not isinstance(target, FoundNumber):
         return None
     if target.hull is None or looks is None:
         return target.lower, target.upper
     deviation = float(looks.sigmas(1, looks.numbers)[looks.numbers.index(name)])
     low, high = target.hull
-    beyond = min(_DOUBT * deviation / rows, _FAR) * (high - low) / 2
+    beyond = min(_DOUBT * deviation / found.rows, _FAR) * (high - low) / 2
     return low - beyond, high + beyond
 
 
