@@ -22,8 +22,8 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     Classes and bounds are public: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
     table and a ``Boolean`` or a ``Category`` as its target. What is left out, both or parts of the schema, is found in
     private: labels that many rows have are classes then, and shown, so that they must not be names or free text of
-    persons. Rows whose label is missing or not one of the classes are left out; missing and invalid entries count as
-    0, as a schema says (``Schema(..., missing=...)``), or as the middle of their bounds.
+    persons. Rows whose label is missing or not one of the classes are left out; missing and invalid entries count as in
+    ``LinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores

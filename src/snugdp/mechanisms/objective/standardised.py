@@ -14,13 +14,12 @@ from functools import cached_property, lru_cache
 from snugdp.accounting.composition import either
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, check_budget
-from snugdp.mechanisms.objective.adaptive import for_rows, glm_runs, glm_square
-from snugdp.mechanisms.objective.glm import Losses, check_losses
+from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.objective.adaptive import check_adaptive, for_rows, glm_runs, glm_square
+from snugdp.mechanisms.objective.glm import Losses
 from snugdp.mechanisms.objective.perturbation import (
     ObjectiveRun,
     as_ridge,
-    check_labels,
     coefficients_of,
     fit_of,
     gaussian_runs,
@@ -64,13 +63,9 @@ class StandardisedGLM:
     found: Loss | None = None
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
-        check_labels(self.design)
-        check_losses(self.losses)
+        check_adaptive(self.design, self.budget, self.losses)
         if self.found is not None and [self.found.kind] != [getattr(loss, "kind", "") for loss in self.losses]:
             raise ValueError("the loss that is found must be of the kind of the one that is planned")
-        if not isinstance(self.losses[0], Softmax) and self.losses[0].kind == "sign_changing":
-            raise ValueError("the curvature of this loss is bounded only: use GLMObjective")
         if not (self.cost + Cost(mu_squared=self.beside)).fits(self.budget):
             raise nothing_left(self.beside)
 
@@ -134,8 +129,7 @@ class StandardisedClasses:
     rows: float = 1.0
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
-        check_labels(self.design)
+        check_adaptive(self.design, self.budget, (self.loss,))
         if not 2 <= self.classes <= self.most:
             raise ValueError(f"there must be 2 to {self.most} classes")
         if not (self.cost + Cost(mu_squared=self.beside)).fits(self.budget):
