@@ -39,6 +39,7 @@ TOPICS = (
     "gaps",
     "persons",
     "contributions",
+    "classes",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -65,6 +65,21 @@ class Atom:
         return Counter(self.add) == Counter(self.remove)
 
 
+def either(*atoms: Atom) -> Atom:
+    """What one of these mechanisms costs, whichever of them is chosen by what was released before.
+
+    Guarantee: not below the cost of any of them (composition.proof.md, Lemma 6).
+
+    >>> one, two = (Branch(Fraction(mu), Fraction(0)) for mu in (1, 2))
+    >>> [int(branch.mu_squared) for branch in either(Atom((one,), (one,)), Atom((two,), (two,))).add]
+    [1, 2]
+    """
+    return Atom(
+        tuple(branch for atom in atoms for branch in atom.add),
+        tuple(branch for atom in atoms for branch in atom.remove),
+    )
+
+
 Combinations: TypeAlias = tuple[tuple[Branch, Fraction], ...]  # distinct sums, and how often or likely each is
 
 

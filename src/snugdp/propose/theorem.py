@@ -63,6 +63,7 @@ _TABLE = (
     ("glm-objective/1", "Generalised linear model (objective)", "mechanisms/objective/glm", "theorem-2"),
     ("glm-adaptive/1", "Generalised linear model (adaptive)", "mechanisms/objective/glm_adaptive", "theorem-1"),
     ("glm-standardised/1", "Generalised linear model (standardised)", "mechanisms/objective/glm_adaptive", "theorem-2"),
+    ("found-classes/1", "Model of classes found in private", "mechanisms/objective/glm_adaptive", "theorem-3"),
     ("glm-output/1", "Generalised linear model (output)", "mechanisms/output/glm", "theorem-1"),
     ("one-versus-rest/1", "One model for each class", "mechanisms/objective/one_versus_rest", "theorem-1"),
     ("softmax/1", "Softmax regression", "mechanisms/objective/softmax", "theorem-2"),

@@ -61,6 +61,7 @@ STEPS = {
     "row-count": "number of rows, {law} noise of {scale}",
     "log-cosh-objective": "minimise a log-cosh loss with a random linear term ({law})",
     "objective": "minimise the losses with a random linear term ({law})",
+    "classes-objective": "minimise the losses of the classes found, with a random linear term ({law})",
     "softmax-objective": "minimise softmax losses of {classes} classes with a random linear term ({law})",
     "smallest-curvature": "smallest eigenvalue of the Hessian + {law} noise of {scale}, less {margin}: a lower bound",
     "minimiser-iso": "add {law} noise to the minimiser",
@@ -176,6 +177,10 @@ NOTES = {
     "no-bounds-needed": "no bounds are given, and none are needed: answers lie between -2^59 and 2^59",
     "rows-to-find": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100); one that is "
     "not found is left out, and without its target a fit is refused",
+    "classes-found": "the classes are labels that are found in private, and shown: about {rows} rows of a label are "
+    "enough in 19 of 20 cases. Rows with other labels are left out; with fewer than two classes a fit is refused, and "
+    "of more than {most} the most frequent are kept. Labels must not be names, identifiers or free text of persons",
+    "count-found": "the largest count is found in private; larger ones are clipped to it",
     "column-found": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",

@@ -219,7 +219,7 @@ class StandardisedLayout:
         if not isinstance(found, FoundNumber):
             return (0.5, 0.5) if isinstance(self.columns[self.target], Boolean) else (0.0, 1.0)
         half = max(found.upper - found.centre, found.centre - found.lower)
-        return found.centre, half * (1 if found.flag is Flag.PUBLIC else _REACH)
+        return found.centre, half * (_REACH if self.columns[self.target].is_open else 1)
 
     @cached_property
     def _aim(self) -> tuple[str, Scale] | None:

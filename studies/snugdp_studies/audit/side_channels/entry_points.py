@@ -135,6 +135,14 @@ KINDS: dict[str, Any] = {"OneHotEncoder": Category([0, 1])}
 TARGETS: dict[str, Any] = {"LogisticRegression": Category([0, 1]), "SparseLogisticRegression": Boolean()}
 """The target in the schema of an entry point that takes no ``Number(0, 2)``."""
 
+OPEN_TARGETS: dict[str, Any] = {
+    "LogisticRegression": Category(),
+    "SparseLogisticRegression": Category(),
+    "PoissonRegression": Number(lower=0),
+    "SparseLinearRegression": Number(),
+}
+"""The target in the schema of an entry point that finds its classes, its largest count or its bounds by itself."""
+
 ROWLESS: dict[str, str] = {
     "load": "reads a file of what was released",
     "save": "writes what was released",
@@ -280,9 +288,14 @@ def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoi
         return _fit(name, thing, given, how)
 
     known, finds = inspect.signature(thing).parameters, given.get("bounds") == "private"
-    yield EntryPoint(name, "table", fit(given), without=_without(given, fit, ("bounds", "x_norm") if finds else ()))
+    found = ("bounds", "x_norm") if "x_norm" in given else ("bounds", "y_bound", "classes")
+    yield EntryPoint(name, "table", fit(given), without=_without(given, fit, found if finds else ()))
+    opens = name in OPEN_TARGETS
     if finds:
-        yield EntryPoint(f"{name} (no bounds)", "table", _fit_without_bounds(name, thing, given, how))
+        without = _fit_without_target if opens else _fit_without_bounds
+        yield EntryPoint(f"{name} (no bounds)", "table", without(name, thing, given, how))
+    if finds and opens and full:
+        yield EntryPoint(f"{name} (public target)", "table", _fit_without_bounds(name, thing, given, how))
     methods = BY_NAME[name].all_methods() if full and name in BY_NAME else {}
     for method, recipe in methods.items():
         if method != given["method"]:
@@ -312,14 +325,24 @@ def _fit(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[An
     return release
 
 
-def _fit_without_bounds(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[Any], Any]:
+def _fit_without_target(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[Any], Any]:
+    """As without bounds, where nothing is known of the target either; a rehearsal finds it on a few rows."""
+    left = {key: value for key, value in given.items() if key not in ("classes", "y_max", "y_bound")}
+    if "noise" in how():
+        left |= {"epsilon": 60, "delta": "0.01"}
+    return _fit_without_bounds(name, thing, left, how, OPEN_TARGETS[name])
+
+
+def _fit_without_bounds(
+    name: str, thing: Any, given: dict[str, Any], how: How, target: Any = None
+) -> Callable[[Any], Any]:
     """A fit of arrays and frames of which nothing is known, or of tables whose schema is open."""
     known = inspect.signature(thing).parameters
     norms = ("bounds", "x_norm", "y_bound") if "x_norm" in given else ("bounds",)
     free = {key: value for key, value in given.items() if key not in norms}
     if given["method"] == "objective":
         free["method"] = "auto"  # quicker beside looks
-    target = TARGETS.get(name, Number(0, 2) if "y_max" in given else Number())
+    target = target or TARGETS.get(name, Number(0, 2) if "y_max" in given else Number())
     schema = Schema({**dict.fromkeys(NAMES, Number()), TARGET: target}, target=TARGET)
     described = {**{key: value for key, value in free.items() if key not in ("classes", "y_bound")}, "schema": schema}
 
