@@ -100,6 +100,7 @@ STEPS = {
     "{law} noise",
     "described-quantiles": "{times} quantiles by rank: one e-th as likely for every {scale} off",
     "described-values": "{times} counts, {law} noise of scale {scale} on each",
+    "description": "counts, means, deviations, quantiles and values of {times} columns by what was found, {law} noise",
     "own": "your draw",
     "former": "as it was planned",
     "own-calibrated": "your draw, scaled by the bounds",
@@ -158,6 +159,9 @@ NOTES = {
     "clip-needs-rows": "not clipped: that pays from about {rows} rows on",
     "describe-weights": "the budget is divided by weights, {total} in all: for a column of numbers 2 for its sums (1 "
     "if it is only counted) and 2 for its quantiles, for any other column 1",
+    "describe-sought": "what is not declared is found in private, for a quarter of the budget: what columns hold, "
+    "their bounds and values. The rest is divided by weights: for a column of numbers or dates 2 for its sums and 2 "
+    "for its quantiles, for any other column 1. Errors are in the answer",
     "describe-rows": "below: errors in 19 of 20 cases, with {rows} rows that fill their bounds evenly; the answer has "
     "its own",
     "describe-count": "{column}: counts within {count} rows",

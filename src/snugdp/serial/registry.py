@@ -118,6 +118,7 @@ LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
     "schema/1": {"missing": "centre"},
     "count/1": {"missing": False},
     "describe/1": {"bounds": None},
+    "description/1": {"left_out": {}},
 }
 FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items() if former}
 _IDS = {f"snugdp.{home}": own for own, (home, _) in TYPES.items()}

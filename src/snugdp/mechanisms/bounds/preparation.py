@@ -186,7 +186,7 @@ class TablePreparation:
         seen, rows = ({}, 1.0) if looks is None else looks.draw(data, noise)  # 1
         kept = {**known_columns(declared), **most_frequent(seen, max(self.most_levels, 0))}
         found = FoundBounds(declared, kept, max(rows, 1.0), 1.0)
-        target = found.columns.get(str(declared.target))
+        target = None if declared.target is None else found.columns.get(declared.target)
         if target is not None and target.flag in _NOTHING_TO_LEARN:  # 2
             return None
         answers = _answers(looks, str(declared.target), target, found.rows)
