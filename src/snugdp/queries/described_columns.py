@@ -22,7 +22,7 @@ from snugdp.propose.share import Share
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.ranks import usual_ranks
 from snugdp.queries.statistics.balance import NoisyEntries
-from snugdp.queries.statistics.clips import Clip, capped_sums, clip_range, left_for_release, reach_of
+from snugdp.queries.statistics.clips import Clip, HiddenPart, capped_sums, clip_range, left_for_release, reach_of
 from snugdp.queries.statistics.moments import deviation_of, mean_of
 from snugdp.queries.table import Value
 from snugdp.tables.cells import Names
@@ -87,11 +87,11 @@ class ColumnFound:
 
     def line(self, entries: Estimate, missing: Estimate, quantiles: int) -> tuple[Value, ...]:
         """A line of the table of columns, behind its name; ``quantiles``: how many that table has."""
-        four = (entries, missing, self.mean, self.deviation)
-        numbers = (part for one in four for part in ((None, None) if one is None else (one.value, one.error)))
+        counts = (part for one in (entries, missing) for part in (one.value, one.error))
+        moments = (part for one in (self.mean, self.deviation) for part in _parts(one))
         points = self.quantiles or (None,) * quantiles
         value, count = self.values[0] if self.values else (None, None)
-        return self.kind, *numbers, *points, self.ranks, None if value is None else str(value), count
+        return self.kind, *counts, *moments, *points, self.ranks, None if value is None else str(value), count
 
 
 class DescribedColumn(ABC):
@@ -276,8 +276,12 @@ class NumberColumn(DescribedColumn):
         entries = NoisyEntries(count, variance, *beside)
         if self.seen is not None and (self.seen.flag is Flag.CONSTANT or not self._is_located):
             return ColumnFound(self._type, entries, quantiles=points, ranks=ranks)
-        scatter = deviation_of(moments.variance(), width) if self.wanted.deviation else None
-        return ColumnFound(self._type, entries, mean_of(moments.mean(), low, width), scatter, points, ranks)
+        hidden, surely = HiddenPart.of(clip, self._grid, found=self.seen is not None), moments.least_rows
+        mean = hidden.of_mean(mean_of(moments.mean(), low, width), surely)
+        if not self.wanted.deviation:
+            return ColumnFound(self._type, entries, mean, None, points, ranks)
+        scatter = hidden.of_deviation(deviation_of(moments.variance(), width), surely)
+        return ColumnFound(self._type, entries, mean, scatter, points, ranks)
 
     def _shown_point(self, cell: int) -> float | None:
         """A quantile; None where it stands for no answer."""
@@ -378,6 +382,10 @@ def described_column(
     except ValueError as problem:
         raise ValueError(f'column "{name}": {problem}') from None
     return column
+
+
+def _parts(one: Estimate | None) -> tuple[float | None, ...]:
+    return (None,) * 4 if one is None else (one.value, one.error, one.below, one.above)
 
 
 def _both(ends: Ends) -> tuple[Real, Real] | None:
