@@ -205,7 +205,7 @@ def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Ite
     elif inspect.isfunction(thing):
         if name in BUILDERS:
             for own in (own for own in BUILDERS if own == name or own.startswith(f"{name} (")):
-                yield EntryPoint(own, "column", lambda data, own=own: BUILDERS[own](data, how()))
+                yield EntryPoint(own, "column", partial(_built, own, how))
         elif _reads(thing):
             yield from _query(name, name, thing, how)
         elif name not in ROWLESS:
@@ -233,6 +233,10 @@ def _given(name: str, thing: Any) -> dict[str, Any]:
 
 def _taken(how: How, known: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in how().items() if key in known}
+
+
+def _built(name: str, how: How, data: Any) -> Any:
+    return BUILDERS[name](data, how())
 
 
 def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoint]:
