@@ -527,7 +527,8 @@ def demanded(one: EntryPoint, what: str) -> Finding:
 
 
 _NEAR_THE_ROWS = {
-    f"{name} (no bounds)" for name in ("median", "quantile", "quantiles", "quantile_table", "minimum", "maximum")
+    "describe (no schema)",
+    *(f"{name} (no bounds)" for name in ("median", "quantile", "quantiles", "quantile_table", "minimum", "maximum")),
 }
 """Without bounds a quantile of a column in which most cells are a canary is about that number: that is the release."""
 
