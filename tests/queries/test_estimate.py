@@ -36,7 +36,7 @@ def test_the_interval_has_what_clipping_may_hide() -> None:
 
 @pytest.mark.parametrize("estimate", [Estimate(1.5, 0.25, 3.0), Estimate(5.0, 0.5, below=None, above=2.0)])
 def test_it_is_kept_as_before_unless_something_was_clipped(estimate: Estimate) -> None:
-    stored = dumps(StoredOutcome(refused=False, value=estimate))
+    stored = dumps(StoredOutcome(refused=False, value=estimate)) or ""
     assert loads(stored).value == estimate
     assert ("above" in stored) == (estimate.above != 0)
 

@@ -57,7 +57,7 @@ class BoundedKeywords(ColumnKeywords, total=False):
     bounds: GivenBounds
 
 
-class Search(Protocol[Seen_co]):
+class SearchedQuery(Protocol[Seen_co]):
     """A query and what is found in private before it, as one release."""
 
     @property
@@ -112,7 +112,7 @@ class Query(ABC, Generic[Seen]):
         raise NotImplementedError
 
     @cached_property
-    def _search(self) -> Search[Seen] | None:
+    def _search(self) -> SearchedQuery[Seen] | None:
         if not self._open:
             return None
         from snugdp.queries.search import BoundsSearch  # looks read tables: only for those who need them

@@ -18,7 +18,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
-from snugdp.queries.base import Query, ReleaseKeywords, Search, Shown
+from snugdp.queries.base import Query, ReleaseKeywords, SearchedQuery, Shown
 from snugdp.queries.described_columns import DescribedKind, NumberRequest
 from snugdp.queries.described_table import DescribedTable, described_kinds, found_numbers, rows_found
 from snugdp.queries.description import Description
@@ -225,7 +225,7 @@ class Describe(Query[Description]):
         return DescribedTable(kinds, wanted, shares, steps, seen)
 
     @cached_property
-    def _search(self) -> Search[Description] | None:
+    def _search(self) -> SearchedQuery[Description] | None:
         if isinstance(self.bounds, FoundBounds) or not any(map(self._is_hidden, self.described.columns.values())):
             return super()._search
         from snugdp.queries.open_description import OpenDescription  # looks read tables: only for those who need them

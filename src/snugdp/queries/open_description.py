@@ -25,7 +25,7 @@ from snugdp.queries.base import Shown
 from snugdp.queries.described_table import DescribedTable
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
-from snugdp.release.stages import find_and_release
+from snugdp.release.stages import TwoStages
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundBounds
 from snugdp.tables.opened import OpenedTable
@@ -120,9 +120,8 @@ class OpenDescription:
             states = opened.map(lambda each: described.statistics(each.state(described.work)))
             return release(plan, shown, states, paid)  # 4
 
-        return find_and_release(
-            self.plan, self.preparation, then, Secret(table), context, limit=self.share.cost, certificate=_whole
-        )
+        stages = TwoStages(self.plan, self.preparation, then, self.share.cost)
+        return stages.release_second(Secret(table), context, _whole)
 
 
 def _whole(found: FoundBounds) -> FoundBounds:
