@@ -204,7 +204,8 @@ def test_rows_beyond_the_drawn_candidate_are_bounded(share: Share) -> None:
     for place in range(32):
         most = choice.rows_beyond(place)
         for extra in (1, most):
-            beyond = [most + extra if j <= place else 0 for j in range(33)]
+            beyond = [10**6] * place + [most + extra] + [0] * (32 - place)
+            beyond[place + 1 : 32] = [most + extra] * (31 - place)  # all rows are far out: only the last is right
             scores = np.array([float(score) for score in choice.scores(beyond)])
             chances = np.exp(scores - scores.max())
             assert chances[place] / chances.sum() <= 1 / (1000 * 33) * (1 + 1e-9)
