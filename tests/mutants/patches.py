@@ -40,6 +40,7 @@ TOPICS = (
     "persons",
     "contributions",
     "classes",
+    "descriptions",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

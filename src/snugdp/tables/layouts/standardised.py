@@ -17,6 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from snugdp.tables.cells import inferred
 from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
 from snugdp.tables.layouts.arrays import one_for_each
 from snugdp.tables.schema import missing as gaps
@@ -232,8 +233,8 @@ class StandardisedLayout:
         return self.target, scaling.Affine(centre, 1 / half, 1.0)
 
     def check(self, types: Mapping[str, DType]) -> None:
-        """Compare the names and declared types of a table with what is expected."""
-        self.bounds.declared.check(types)
+        """Compare the names and declared types of a table with what is expected; text may spell what was found."""
+        self.bounds.declared.check({name: inferred(dtype) for name, dtype in types.items()})
 
     def blocks(self, frame: Any) -> Iterator[tuple[Floats, Floats | None]]:
         """The vectors and scaled targets of some rows, part by part."""
