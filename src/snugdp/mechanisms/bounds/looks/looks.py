@@ -223,8 +223,9 @@ class Looks:
         work = LookPass(tuple(map(self._looked_at, names, bins)))
         counts = data.map(lambda table: work.counts(table.state(work)).ravel().tolist())  # 5
         noisy = self._noisy(counts, noise, look, names).reshape(len(names), -1)  # 6
-        threshold = grid.bin_sets().threshold(len(names))
-        return Reading.of_bins(noisy, ranges, self.sigmas(look, names), threshold).cut(self._limits.at(asked))
+        threshold, doubted = grid.bin_sets().threshold(len(names)), np.array([name != self.heavy for name in names])
+        reading = Reading.of_bins(noisy, ranges, self.sigmas(look, names), threshold, doubted=doubted)
+        return reading.cut(self._limits.at(asked))
 
     def _looked_at(self, name: str, places: Doublings | EqualBins) -> LookedAt:
         return LookedAt(name, places, self.known.get(name, _FREE), self.readers.get(name, floats))
