@@ -176,6 +176,14 @@ NOTES = {
     "no-bounds-needed": "no bounds are given, and none are needed: answers lie between -2^59 and 2^59",
     "rows-to-find": "a column is found if about {rows} rows lie within one doubling (say 50 to 100); one that is not "
     "found is left out, and without its target a fit is refused",
+    "target-not-found": "a refusal with {rows} rows: too few to find a target that lies around 0, or most columns. "
+    "About {needed} rows are needed, fewer where columns lie far from 0. Declare bounds that are public, or give "
+    "rows=..., a larger epsilon or fewer columns",
+    "columns-not-found": "with {rows} rows many columns are not found and left out, first those that lie around 0. "
+    "About {needed} rows are needed. Declare bounds that are public, or give rows=..., a larger epsilon or fewer "
+    "columns",
+    "robust-line": "a robust line: large residuals count less than in least squares. Where the target is skewed, "
+    "predictions lie nearer to its usual values than its conditional mean does",
     "column-found": "a column is found if about {rows} rows lie within one doubling (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",

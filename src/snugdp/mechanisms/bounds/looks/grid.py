@@ -20,6 +20,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Hulls: TypeAlias = tuple[Integers, Integers]  # the first and the last cell of each column; -1 where nothing was found
 
+AROUND_ZERO = 0.28  # of normal rows around 0: in a set of L cells they stand out like so many, times the root of L
 ASTRAY = 0.05  # how often, at most, an empty set counts as occupied in one of the columns of a look
 _GROWTH = 2.0  # deviations: from so many on a hull grows into the next cells
 _SURER, _STRETCH = 1.5, 2.0**8  # deviations more, for cells that make a hull reach so many times further

@@ -144,8 +144,15 @@ class Looks:
     @property
     def rows_needed(self) -> int:
         """A column of which so many rows lie within one doubling is found in five of six cases."""
+        return math.ceil(self._clear_rows(heavy=False))
+
+    def rows_around_zero(self, heavy: bool = False) -> int:
+        """With so many rows a normal column around 0 is found in five of six cases, or the one that matters more."""
+        return math.ceil(self._clear_rows(heavy) / grid.AROUND_ZERO)
+
+    def _clear_rows(self, heavy: bool) -> float:
         threshold = grid.doubling_sets().threshold(max(len(self.numbers), 1))
-        return math.ceil((threshold + 1) * float(self.law(0, self._counted(0, self.numbers)).sigma))
+        return (threshold + 1) * float(self.law(0, self._counted(0, self.numbers), heavy).sigma)
 
     def steps(self) -> tuple[Step, ...]:
         """Of a plan: one for each look."""

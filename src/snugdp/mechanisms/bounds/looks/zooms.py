@@ -89,6 +89,7 @@ class Reading:
         ranges: Ranges,
         sigma: Floats | float,
         threshold: Floats | float,
+        *,
         tails: bool = True,
         doubted: Flags | bool = False,
     ) -> Self:
