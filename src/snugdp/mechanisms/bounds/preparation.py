@@ -39,7 +39,6 @@ Output = TypeVar("Output")
 # Chosen on made-up tables and on public ones that no benchmark uses: docs/benchmarks.md.
 _LOOKS_SHARE, _LENGTH_SHARE = Fraction(24, 100), Fraction(1, 100)  # of M squared
 _MOST_LOOKS = Fraction(1, 2)  # of M squared, where rows are known to be few for so many columns
-_IN_A_DOUBLING = Fraction(1, 8)  # of the rows: looks are to find columns with so many
 _SORTS_SHARE = Fraction(2, 100)  # of M squared, where columns have no declared type
 _LEVELS_SHARE = Fraction(1, 20)  # of delta, where there are levels to be found
 _LONG, _HALF = 0.1, 0.5  # the share of rows that is shortened: of a line, of other models
@@ -108,12 +107,11 @@ class TablePreparation:
 
     @cached_property
     def _looks_share(self) -> Fraction:
-        """The usual one, or what finds columns with an eighth of the rows in one doubling, as far as that goes."""
-        if self.rows is None or not self.declared.open_columns:
+        """The usual one; or, as far as that goes, the one with which the rows that are expected are enough."""
+        if self.rows is None:
             return _LOOKS_SHARE
-        usual = replace(self, rows=None).rows_needed
-        wanted = _LOOKS_SHARE * (usual / (_IN_A_DOUBLING * self.rows)) ** 2
-        return min(max(wanted, _LOOKS_SHARE), _MOST_LOOKS)
+        lacking = Fraction(replace(self, rows=None).enough_rows, self.rows)
+        return min(max(_LOOKS_SHARE, _LOOKS_SHARE * lacking**2), _MOST_LOOKS)
 
     @property
     def _undeclared(self) -> tuple[str, ...]:
