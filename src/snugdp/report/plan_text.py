@@ -185,6 +185,14 @@ NOTES = {
     "enough in 19 of 20 cases. Rows with other labels are left out; with fewer than two classes a fit is refused, and "
     "of more than {most} the most frequent are kept. Labels must not be names, identifiers or free text of persons",
     "count-found": "the largest count is found in private; larger ones are clipped to it",
+    "target-not-found": "a refusal with {rows} rows: too few to find a target that lies around 0, or most columns. "
+    "About {needed} rows are needed, fewer where columns lie far from 0. Declare bounds that are public, or give "
+    "rows=..., a larger epsilon or fewer columns",
+    "columns-not-found": "with {rows} rows many columns are not found and left out, first those that lie around 0. "
+    "About {needed} rows are needed. Declare bounds that are public, or give rows=..., a larger epsilon or fewer "
+    "columns",
+    "robust-line": "a robust line: large residuals count less than in least squares. Where the target is skewed, "
+    "predictions lie nearer to its usual values than its conditional mean does",
     "column-found": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",
