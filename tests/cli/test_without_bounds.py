@@ -1,6 +1,8 @@
 """From a raw table to a model with nothing filled in by hand: plan, fit, predict, report."""
 
 import json
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ ROWS = 6000
 FIT = ("--epsilon", 2, "--delta", 1e-6, "--yes")
 
 
+@cache
 def orders(rows: int = ROWS) -> pl.DataFrame:
     """Mixed types, gaps, an identifier, free text, and a column that few rows share."""
     rng = np.random.default_rng(3)
@@ -32,9 +35,18 @@ def orders(rows: int = ROWS) -> pl.DataFrame:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    orders().write_parquet("orders.parquet")
-    orders().write_csv("orders.csv")
+    Path("orders.parquet").write_bytes(written()[0])
+    Path("orders.csv").write_bytes(written()[1])
     return tmp_path
+
+
+@cache
+def written() -> tuple[bytes, bytes]:
+    """The table as Parquet and as CSV."""
+    parquet, text = BytesIO(), BytesIO()
+    orders().write_parquet(parquet)
+    orders().write_csv(text)
+    return parquet.getvalue(), text.getvalue()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
