@@ -134,7 +134,7 @@ def at_most(*, epsilon: Fraction, delta: Fraction, **parts: Unpack[CostParts]) -
     return _decided(epsilon, delta, **parts)
 
 
-@lru_cache(maxsize=256)  # a fit asks the same several times, and so does the next one with the same budget
+@lru_cache(maxsize=512)  # a fit asks the same several times, and so does the next one with the same budget
 def _decided(epsilon: Fraction, delta: Fraction, **parts: Unpack[CostParts]) -> bool:
     cost = _composed(**parts)
     return delta >= cost.failure and balls.at_most(lambda: cost.leak(epsilon), delta - cost.failure)
