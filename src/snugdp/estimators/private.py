@@ -20,6 +20,7 @@ from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise, Simulation
 from snugdp.propose.plan import Plan, whole_rows
 from snugdp.tables.cells import matrix
+from snugdp.tables.found import FoundBounds
 
 _HOW = ("epsilon", "delta", "neighbours", "ledger", "noise", "random_state", "progress", "n_jobs")  # or the budget
 
@@ -108,6 +109,15 @@ class PrivateEstimator(PaidEstimator):
         self.receipt_ = getattr(outcome, "receipt", None)
         self.guarantee_ = None if self.receipt_ is None else Promise(budget, plan.theorem)
         self.released_ = not outcome.refused
+
+    @property
+    def _seeks_bounds(self) -> bool:
+        """Whether bounds that are not declared are to be found, and were not found before."""
+        if isinstance(self.bounds, FoundBounds):
+            return False
+        if not isinstance(self.bounds, str) or self.bounds != "private":
+            raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
+        return True
 
     def _require_features(self, names: Sequence[str], columns: Iterable[str]) -> None:
         """Whether the features that a model file names are the columns of its schema, if it has one."""
