@@ -237,7 +237,7 @@ def drawn_laws(name: str, rows: Rows, relation: str) -> list[list[np.ndarray[Any
     return [[_logs(name, groups, float(rate) / times) for groups, rate in witness.draws] for times in SHARES]
 
 
-def _logs(name: str, groups: Any, rate: float) -> np.ndarray[Any, Any]:
+def _logs(name: str, groups: Any, rate: float) -> Any:
     logs = np.array([_log(groups, rate, place) for place in _places(groups, name)])
     count = groups.count.astype(float)
     return logs - np.logaddexp.reduce(np.log(count) + math.log(2) * groups.weight - rate * groups.level)

@@ -75,7 +75,8 @@ def moved(looks: Looks, one: Recorded, other: Recorded) -> tuple[int, int]:
     """Of the first look: the square of the distance of all that both tables have, and the labels that one has alone."""
     (first, sigma), (second, _) = one.seen[0], other.seen[0]
     assert sigma**2 * looks.shares[0] >= len(looks.numbers) + len(looks.categories)
-    square, alone = sum((a - b) ** 2 for a, b in zip(first, second, strict=True) if a != b), 0
+    square = sum(((a - b) ** 2 for a, b in zip(first, second, strict=True) if a != b), Fraction(0))
+    alone = 0
     for (mine, spread, _), (yours, _, _) in zip(one.levels, other.levels, strict=True):
         assert spread == sigma
         square += sum((mine[key] - yours[key]) ** 2 for key in mine.keys() & yours.keys())
