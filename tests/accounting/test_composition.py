@@ -308,9 +308,9 @@ def test_one_of_several_costs_no_less_than_each() -> None:
         atoms = [Atom(branches(), branches()) for _ in range(3)]
         whole = composition.either(*atoms)
         for epsilon in (Fraction(-1), Fraction(0), Fraction(1), Fraction(4)):
-            company = {"mu_squared": Fraction(1, 3), "epsilon": epsilon}
-            most = composition.delta(atoms=(whole, whole), **company)  # type: ignore[arg-type]
+            company: dict[str, Any] = {"mu_squared": Fraction(1, 3), "epsilon": epsilon}
+            most = composition.delta(atoms=(whole, whole), **company)
             pairs = itertools.product(atoms, atoms)
-            assert max(composition.delta(atoms=pair, **company) for pair in pairs) <= most  # type: ignore[arg-type]
-            single = [composition.delta(atoms=(atom,), **company) for atom in atoms]  # type: ignore[arg-type]
-            assert composition.delta(atoms=(whole,), **company) <= min(1.0, sum(single)) * (1 + 1e-12)  # type: ignore[arg-type]
+            assert max(composition.delta(atoms=pair, **company) for pair in pairs) <= most
+            single = [composition.delta(atoms=(atom,), **company) for atom in atoms]
+            assert composition.delta(atoms=(whole,), **company) <= min(1.0, sum(single)) * (1 + 1e-12)

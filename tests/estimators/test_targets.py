@@ -66,7 +66,8 @@ def test_classes_are_found_released_and_kept(tmp_path: Path) -> None:
     assert model.score(X, y) > 0.8
     assert model.cost_.fits(Budget(1, 1e-6))
     assert model.bounds_["y"].flag is Flag.FOUND
-    assert model.bounds_["y"].values == ("no", "yes")
+    found: Any = model.bounds_["y"]
+    assert found.values == ("no", "yes")
     snugdp.save(model, tmp_path / "model.json")
     loaded = snugdp.load(tmp_path / "model.json")
     assert loaded.classes_.tolist() == ["no", "yes"]
@@ -135,7 +136,7 @@ ODD = (None, "", "maybe", 7, 0.5, float("nan"), [1, 2], b"yes", "yes ", True, ob
 
 def images(frame: Any, layout: Layout) -> list[Any]:
     """The rows of a table, with their targets, as a fit reads them."""
-    source = OpenFit.of(rehearsed(), frame, "bought").table.source
+    source: Any = OpenFit.of(rehearsed(), frame, "bought").table.source
     parts = [layout.blocks(batch.frame) for batch in source.batches(list(layout.columns))]
     return [np.column_stack([X.copy(), y.copy()]) for blocks in parts for X, y in blocks if y is not None]
 

@@ -18,7 +18,7 @@ from snugdp.accounting.objective import glm
 from snugdp.accounting.objective.growth import Family, Growth, bound_along, removal_deltas
 from snugdp.accounting.objective.run import Kind, RunCost
 from snugdp.mechanisms.persons.contributions import row_weights
-from snugdp.mechanisms.persons.reach import of_weighted_rows
+from snugdp.mechanisms.persons.sensitivity import of_weighted_rows
 from snugdp.numerics import balls
 from tests.accounting.atoms import exact
 from tests.accounting.objective.person_laws import Person, allowed, hockey, in_the_plane

@@ -170,7 +170,7 @@ def test_a_loss_that_is_found_costs_what_was_planned(most: Any) -> None:
     (run,) = method.runs
     used: Any = method._scaled(run)
     assert method.cost == StandardisedGLM(design(4), BUDGET, losses=(planned,), beside=BESIDE).cost
-    assert used.run.m_squared == run.run.m_squared  # type: ignore[union-attr]
+    assert used.run.m_squared == run.run.m_squared
     assert used.kappa <= run.kappa <= used.kappa * (1 + Fraction(1, 2**20))
     assert used.sigma == run.sigma * found.slope / planned.slope
 

@@ -1,6 +1,6 @@
 """Generalised linear models by every method: labels of two and of more classes, counts, and numbers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -167,7 +167,7 @@ def _targets(given: dict[str, Any]) -> tuple[Callable[[tables.Generator], Any], 
     )
 
 
-MAKERS: dict[str, Callable[[], Case[tables.Table]]] = {
+MAKERS: Mapping[str, Callable[[], Case[tables.Table]]] = {
     f"{kind}: {name}": partial(_case, f"{kind}: {name}", model, given)
     for kind, model, forms in (
         ("logistic", LogisticRegression, _LOGISTIC),

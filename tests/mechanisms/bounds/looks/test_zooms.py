@@ -76,7 +76,7 @@ def test_a_narrow_column_is_not_lost_in_noise_beside_it() -> None:
     assert np.all((lower < 1.64e5) & (upper > 1.64e5))
     zeros = Ranges(ranges.lower - 1.64e5, ranges.upper - 1.64e5)
     at_zero = [Reading.of_bins(counts, zeros, sigma, z, doubted=doubted).narrow for doubted in (False, True)]
-    assert np.array_equal(*at_zero)
+    assert np.array_equal(at_zero[0], at_zero[1])
 
 
 def test_rows_that_are_surely_there_are_no_noise() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.mechanisms.persons.reach import (
-    Reach,
+from snugdp.mechanisms.persons.sensitivity import (
+    PersonSensitivity,
     cells_counted,
     cells_of_rows,
     length_capped,
@@ -40,7 +40,7 @@ def gram(random: np.random.Generator) -> np.ndarray:
     return found
 
 
-CASES: list[tuple[str, Draw, Callable[[Neighbours], Reach]]] = [
+CASES: list[tuple[str, Draw, Callable[[Neighbours], PersonSensitivity]]] = [
     ("count", lambda r: r.integers(0, ROWS + 1, 1), lambda _: rows_counted(ROWS)),
     (
         "sum",
@@ -62,7 +62,9 @@ CASES: list[tuple[str, Draw, Callable[[Neighbours], Reach]]] = [
 
 @pytest.mark.parametrize("relation", BOTH)
 @pytest.mark.parametrize(("draw", "reach"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_no_person_moves_more(draw: Draw, reach: Callable[[Neighbours], Reach], relation: Neighbours) -> None:
+def test_no_person_moves_more(
+    draw: Draw, reach: Callable[[Neighbours], PersonSensitivity], relation: Neighbours
+) -> None:
     random, most = np.random.default_rng(7), reach(relation)
     lengths, totals = [], []
     for _ in range(4000):
