@@ -1,6 +1,6 @@
 """Generalised linear models by every method: labels of two and of more classes, counts, and numbers."""
 
-from collections.abc import Callable, Mapping, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
