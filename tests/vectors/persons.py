@@ -154,7 +154,7 @@ def _gram(rows: list[list[float]], weight: float, ridge: float) -> dict[str, flo
     trace = float(np.trace(gram))
     return {
         "frobenius": float(np.linalg.norm(gram)),
-        "bound": math.sqrt(of_weighted_rows(exact(total), Fraction(1)).square),
+        "bound": math.sqrt(of_weighted_rows(exact(total), Fraction(1)).l2_squared),
         "logdet": float(np.linalg.slogdet(np.eye(x.shape[1]) + gram / ridge)[1]),
         "logdet_bound": rank * math.log1p(trace / (rank * ridge)),
     }

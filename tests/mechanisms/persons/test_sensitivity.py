@@ -72,13 +72,13 @@ def test_no_person_moves_more(
         change = draw(random) - before
         lengths.append(float(np.linalg.norm(change)))
         totals.append(float(np.abs(change).sum()))
-    assert 0.9 * math.sqrt(most.square) < max(lengths) <= math.sqrt(most.square) * (1 + 1e-12)
-    if most.total is not None:
-        assert 0.9 * most.total < max(totals) <= float(most.total) * (1 + 1e-12)
+    assert 0.9 * math.sqrt(most.l2_squared) < max(lengths) <= math.sqrt(most.l2_squared) * (1 + 1e-12)
+    if most.l1 is not None:
+        assert 0.9 * most.l1 < max(totals) <= float(most.l1) * (1 + 1e-12)
 
 
 def test_weights_bound_sums_of_rows() -> None:
-    assert of_weighted_rows(Fraction(3), Fraction(4)).square == 144
+    assert of_weighted_rows(Fraction(3), Fraction(4)).l2_squared == 144
 
 
 def test_noise_is_for_the_norm_that_is_bounded() -> None:
@@ -86,6 +86,6 @@ def test_noise_is_for_the_norm_that_is_bounded() -> None:
     few = cells_counted(4, Fraction(1), Neighbours.ADD_REMOVE)
     assert few.noise(pure, 3).moves == (Fraction(4),) * 3
     assert few.noise(gaussian, 3).moves == (Fraction(4),) * 3
-    assert few.square == 4
+    assert few.l2_squared == 4
     with pytest.raises(ValueError, match="give a delta"):
         length_capped(Fraction(2), Neighbours.ADD_REMOVE).noise(pure, 3)

@@ -12,21 +12,21 @@ from snugdp.propose.share import Share
 
 @dataclass(frozen=True)
 class PersonSensitivity:
-    """The most that one person changes a vector: its square in the Euclidean norm, and the sum of absolute changes.
+    """The most that one person changes a vector: squared in the Euclidean norm, and in the sum of absolute changes.
 
-    ``total`` is None where nothing bounds it: then there is no pure noise.
+    ``l1`` is None where nothing bounds it: then there is no pure noise.
     """
 
-    square: Fraction
-    total: Fraction | None = None
+    l2_squared: Fraction
+    l1: Fraction | None = None
 
     def noise(self, share: Share, numbers: int, on: str = "sums") -> JointNoise:
         """Noise for so many numbers that move together. Guarantee: the cost of the share (Theorem 1)."""
         if not share.is_pure:
-            return JointNoise(share, (self.square,) * numbers, on)
-        if self.total is None:
+            return JointNoise(share, (self.l2_squared,) * numbers, on)
+        if self.l1 is None:
             raise ValueError("a Euclidean cap does not bound what pure noise has to hide: give a delta greater than 0")
-        return JointNoise(share, (self.total,) * numbers, on)
+        return JointNoise(share, (self.l1,) * numbers, on)
 
 
 def rows_counted(kept: int) -> PersonSensitivity:
