@@ -113,7 +113,7 @@ def test_a_boolean_column_knows_its_classes() -> None:
 @pytest.mark.parametrize("how", ["centre", "drop", "indicator"])
 def test_missing_cells(how: str) -> None:
     said = run("fit", "linear", "orders.parquet", "--target", "amount", "--missing", how, *FIT, "-o", "m.json")
-    told = {"centre": "counts as the centre", "drop": "rows with a missing cell are left out", "indicator": "told by"}
+    told = {"centre": "counts as the centre", "drop": "rows with a missing cell are left out", "indicator": "says so"}
     assert told[how] in said.output
     assert ("city is missing" in snugdp.load("m.json").coef_names_) == (how == "indicator")
     run("fit", "linear", "orders.parquet", "--target", "amount", "--missing", "mean", *FIT, code=2)
