@@ -1,6 +1,8 @@
 """From a raw table to a model with nothing filled in by hand: plan, fit, predict, report."""
 
 import json
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ ROWS = 6000
 FIT = ("--epsilon", 2, "--delta", 1e-6, "--yes")
 
 
+@cache
 def orders(rows: int = ROWS) -> pl.DataFrame:
     """Mixed types, gaps, an identifier, free text, and a column that few rows share."""
     rng = np.random.default_rng(3)
@@ -32,9 +35,18 @@ def orders(rows: int = ROWS) -> pl.DataFrame:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    orders().write_parquet("orders.parquet")
-    orders().write_csv("orders.csv")
+    Path("orders.parquet").write_bytes(written()[0])
+    Path("orders.csv").write_bytes(written()[1])
     return tmp_path
+
+
+@cache
+def written() -> tuple[bytes, bytes]:
+    """The table as Parquet and as CSV."""
+    parquet, text = BytesIO(), BytesIO()
+    orders().write_parquet(parquet)
+    orders().write_csv(text)
+    return parquet.getvalue(), text.getvalue()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -64,6 +76,9 @@ def test_three_commands(ending: str, folder: Path) -> None:
         assert np.allclose(pl.read_csv("p.csv")["prediction"], model.predict(orders().select(model.feature_names_in_)))
 
 
+SPARSE_LINE = ("sparse", "orders.parquet", "--target", "amount", "--features", "3")
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -72,8 +87,8 @@ def test_three_commands(ending: str, folder: Path) -> None:
         ("logistic", "orders.csv", "--target", "city"),
         ("poisson", "orders.csv", "--target", "items", "--y-max", "20"),
         ("poisson", "orders.parquet", "--target", "items"),
-        ("sparse", "orders.parquet", "--target", "amount", "--features", "3"),
-        ("sparse", "orders.csv", "--target", "amount"),
+        SPARSE_LINE,
+        pytest.param(("sparse", "orders.csv", "--target", "amount"), marks=pytest.mark.slow),
         ("sparse", "orders.csv", "--target", "paid", "--classes", "false,true"),
         ("pca", "orders.csv", "--components", "2"),
         ("pca", "orders.parquet"),
@@ -81,7 +96,8 @@ def test_three_commands(ending: str, folder: Path) -> None:
     ids=" ".join,
 )
 def test_every_model_works_without_a_schema(words: tuple[str, ...]) -> None:
-    run("plan", *words, "--rows", ROWS, *FIT[:4])
+    if words != SPARSE_LINE:  # its outlook is calibrated ten times
+        run("plan", *words, "--rows", ROWS, *FIT[:4])
     assert "Found in private" in run("fit", *words, *FIT, "-o", "m.json", "--report", "r.html").output
     assert len(run("predict", "m.json", words[1]).stdout.splitlines()) == ROWS + 1
 

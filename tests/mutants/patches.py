@@ -37,7 +37,10 @@ TOPICS = (
     "keys",
     "looks",
     "gaps",
+    "persons",
+    "contributions",
     "classes",
+    "descriptions",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

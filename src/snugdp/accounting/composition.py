@@ -45,6 +45,11 @@ class Branch:
         if not 0 < part <= whole or (part < whole and self.mu_squared):
             raise ValueError("the weight of a branch must be above 0 and at most 1, and 1 beside a Gaussian part")
 
+    def __hash__(self) -> int:
+        mu, shift, weight = self.mu_squared, self.shift, self.weight  # the hash of a fraction takes a modular inverse
+        integers = (mu.numerator, mu.denominator, shift.numerator, shift.denominator)
+        return hash((*integers, weight.numerator, weight.denominator))
+
 
 @dataclass(frozen=True)
 class Atom:
@@ -141,6 +146,11 @@ def at_most(*, epsilon: Fraction, delta: Fraction, **parts: Unpack[CostParts]) -
     >>> at_most(mu_squared=none, pure=one, failure=none, variation=none, atoms=(), epsilon=one, delta=none)
     True
     """
+    return _decided(epsilon, delta, **parts)
+
+
+@lru_cache(maxsize=512)  # a fit asks the same several times, and so does the next one with the same budget
+def _decided(epsilon: Fraction, delta: Fraction, **parts: Unpack[CostParts]) -> bool:
     cost = _composed(**parts)
     return delta >= cost.failure and balls.at_most(lambda: cost.leak(epsilon), delta - cost.failure)
 

@@ -151,9 +151,15 @@ def fit_forecast(method: Method, layout: Layout, rows: int, epsilon: float | Non
     return FitForecast(rows, float(np.sqrt(accuracy.excess)) * layout.target_units[1], noise, epsilon)
 
 
-def with_fits(plan: Plan, method: Method, layout: Layout, rows: int | None, error_of: ErrorOf) -> Plan:
-    """The plan with what to expect in the user's units, for a guess of the number of rows or for several."""
-    fits = tuple(fit_forecast(method, layout, count) for count in (_TYPICAL if rows is None else (rows,)))
+def with_fits(
+    plan: Plan, method: Method, layout: Layout, rows: int | None, error_of: ErrorOf, *, least: int = 0
+) -> Plan:
+    """The plan with what to expect in the user's units, for a guess of the number of rows or for several.
+
+    ``least``: of fewer rows nothing can be said.
+    """
+    counts = _TYPICAL if rows is None else (rows,)
+    fits = tuple(fit_forecast(method, layout, count) for count in counts if count >= least)
     whole = replace(plan, forecast=replace(plan.forecast, fits=fits, error_of=error_of))
     return whole.with_notes(*missing_notes(layout))
 

@@ -127,7 +127,14 @@ class OpenFit:
         if self.known is not None:
             return None
         constant, counts = bool(self.model.fit_intercept and self.declared.intercept), self.response.counts
-        looks = TablePreparation(self.declared, self._budget, constant, self.response.joint, counts=counts)
+        looks = TablePreparation(
+            self.declared,
+            self._budget,
+            constant,
+            self.response.joint,
+            counts=counts,
+            rows=whole_rows(self.model.rows),
+        )
         if not isinstance(self.response, OpenClassTarget):
             return looks
         expected = self.layout_of(looks.expected(), self.response, self.model.fit_intercept)
@@ -198,8 +205,11 @@ class OpenFit:
 
     def plan(self, rows: int | None) -> Plan:
         """What a fit will do, what it costs and what to expect."""
-        plan = self.method.plan() if self._looked is None else self._looked.plan()
-        return with_fits(plan, self.method, self.response.shown(self.layout), rows, self._error_of)
+        shown = self.response.shown(self.layout)
+        if self._looked is None or self._preparation is None:
+            return with_fits(self.method.plan(), self.method, shown, rows, self._error_of)
+        plan = self._looked.plan().with_notes(*self._preparation.shortfall(rows))
+        return with_fits(plan, self.method, shown, rows, self._error_of, least=self._preparation.enough_rows)
 
     @property
     def _error_of(self) -> ErrorOf:

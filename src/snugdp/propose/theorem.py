@@ -45,6 +45,7 @@ _TABLE = (
     ("clipped-mean/1", "Clipped statistics", "mechanisms/statistics/clipping", "theorem-2"),
     ("quantile-table/1", "Quantile table", "mechanisms/statistics/quantile_table", "theorem-1"),
     ("describe/1", "All columns of a table", "mechanisms/statistics/described", "theorem-2"),
+    ("describe-found/1", "Columns found, then described", "mechanisms/statistics/described", "theorem-3"),
     ("bounds/1", "Private bounds", "mechanisms/bounds/exponential_grid", "theorem-1"),
     ("found-bounds/1", "Bounds found in private", "mechanisms/bounds/preparation", "theorem-2"),
     ("preparation/1", "Preparation of columns", "mechanisms/bounds/preparation", "theorem-3"),

@@ -311,3 +311,59 @@ def test_entries_are_counted_in_public() -> None:
 def test_budgets_that_no_theorem_speaks_of(budget: Budget, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TablePreparation(Schema({"x": Number(), "y": Number()}, target="y"), budget)
+
+
+def centred(columns: int, rows: int, seed: int) -> Any:
+    """Normal columns around 0, and a target that is their mean."""
+    X = np.random.default_rng(seed).normal(size=(rows, columns))
+    return {**{f"x{k}": column for k, column in enumerate(X.T)}, "y": X.mean(axis=1)}
+
+
+def share_found(preparation: TablePreparation, rows: int) -> float:
+    """Of the columns; 0 where the target was not found."""
+    shares = []
+    for seed in range(3):
+        data = opened(centred(len(preparation.declared.columns) - 1, rows, seed))
+        found = preparation.certify(data, Simulation(seed))
+        flags = [] if found is None else [column.flag is not Flag.NOT_FOUND for column in found.columns.values()]
+        shares.append(sum(flags) / len(preparation.declared.columns))
+    return sum(shares) / len(shares)
+
+
+def test_forecasts_of_wide_tables_come_true() -> None:
+    """So many rows find nearly all columns, fewer find some, and still fewer not even the target."""
+    declared = Schema({**{f"x{k}": Number() for k in range(60)}, "y": Number()}, target="y")
+    preparation = TablePreparation(declared, BUDGET)
+    enough, target = preparation.enough_rows, preparation.looks.rows_around_zero(heavy=True)
+    assert 2000 < enough < 2600
+    assert preparation.shortfall(None) == preparation.shortfall(enough) == ()
+    (fewer,), (least,) = preparation.shortfall(enough - 1), preparation.shortfall(target - 1)
+    assert (fewer.code, least.code) == ("columns-not-found", "target-not-found")
+    assert fewer.params == {"rows": enough - 1, "needed": enough}
+    assert share_found(preparation, enough) > 0.75
+    assert 0 < share_found(preparation, round(0.7 * enough)) < 0.6
+    assert share_found(preparation, round(0.6 * target)) == 0
+
+
+def test_a_guess_of_few_rows_gives_looks_a_larger_share() -> None:
+    declared = Schema({**{f"x{k}": Number() for k in range(60)}, "y": Number()}, target="y")
+    usual, few, many = (TablePreparation(declared, BUDGET, rows=rows) for rows in (None, 1700, 10**6))
+    assert many.cost == usual.cost
+    assert usual.cost.mu_squared < few.cost.mu_squared < Fraction(52, 100) * few._square
+    assert few.enough_rows <= 1700 < usual.enough_rows
+    assert share_found(few, 1700) > 0.75
+    model = LinearRegression(epsilon=1, delta=1e-6, schema=declared, rows=1700)
+    assert model.plan().cost.fits(BUDGET)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_the_exact_cost_of_one_row_where_few_are_expected(joint: bool) -> None:
+    declared = Schema({"x": Number(), "z": Number(), "y": Number()}, target="y")
+    preparation = TablePreparation(declared, BUDGET, True, joint, rows=50)
+    without = table(3000)
+    more = {name: np.append(values, HOSTILE[1][name]) for name, values in without.items()}
+    one = Scripted(seed=3)
+    found = preparation.certify(opened(without), one)
+    other = Scripted(answers=one.said)
+    assert preparation.certify(opened(more), other) == found
+    assert one.distance_squared(other) <= preparation.cost.mu_squared

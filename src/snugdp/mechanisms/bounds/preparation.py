@@ -39,13 +39,12 @@ Output = TypeVar("Output")
 
 # Chosen on made-up tables and on public ones that no benchmark uses: docs/benchmarks.md.
 _LOOKS_SHARE, _LENGTH_SHARE = Fraction(24, 100), Fraction(1, 100)  # of M squared
-_GLM_LENGTH_SHARE = Fraction(3, 100)  # the same for labels and counts
+_MOST_LOOKS = Fraction(1, 2)  # of M squared, where rows are known to be few for so many columns
 _SORTS_SHARE = Fraction(2, 100)  # of M squared, where columns have no declared type
 _LEVELS_SHARE = Fraction(1, 20)  # of delta, where there are levels to be found
 _LONG, _HALF = 0.1, 0.5  # the share of rows that is shortened: of a line, of other models
 _DOUBT, _FAR = 60.0, 3.0  # predictions: half a hull further out for so many deviations a row; at most so many
 _NOTHING_TO_LEARN = (Flag.NOT_FOUND, Flag.CONSTANT)  # of a target
-_DEVIATIONS = 3  # from the centre, for labels and counts
 _USUAL = FoundNumber(-1.25, 1.25, 0.0, 1.0)  # in a plan: a number in standard deviations
 _MOST_ENTRIES = 1 << 13  # of a row: up to here its grid, and with it every cost, is the same for any number of them
 _MOST_COUNT = 10**6  # of a loss for counts
@@ -59,6 +58,7 @@ class TablePreparation:
     ``constant``, ``joint``: as in the layout. ``standardised``: whether rows are read in that layout, and their lengths
     looked at too. ``alone``: nothing follows, so that the looks have all of the budget. ``counts``: the target holds
     counts, from 0 to the largest that is found. ``most_classes``: of a target whose levels are found.
+    ``rows``: a public guess of their number: where it is small for so many columns, looks have a larger share.
 
     Guarantee: ``cost``, whatever is found (``preparation.proof.md``, Theorem 1). Add/remove neighbours, and where no
     lengths are looked at also replaced ones.
@@ -72,6 +72,7 @@ class TablePreparation:
     alone: bool = False
     counts: bool = False
     most_classes: int = 100
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         if not self.budget.delta:
@@ -105,9 +106,17 @@ class TablePreparation:
     def _shares(self) -> tuple[Fraction, Fraction]:
         """The parts of M squared for the sorts of cells, and for looks."""
         if not self.alone:
-            return _SORTS_SHARE, _LOOKS_SHARE
+            return _SORTS_SHARE, self._looks_share
         first = _SORTS_SHARE / (_SORTS_SHARE + _LOOKS_SHARE) if self._undeclared else Fraction(0)
         return first, 1 - first
+
+    @cached_property
+    def _looks_share(self) -> Fraction:
+        """The usual one; or, as far as that goes, the one with which the rows that are expected are enough."""
+        if self.rows is None:
+            return _LOOKS_SHARE
+        lacking = Fraction(replace(self, rows=None).enough_rows, self.rows)
+        return min(max(_LOOKS_SHARE, _LOOKS_SHARE * lacking**2), _MOST_LOOKS)
 
     @property
     def _undeclared(self) -> tuple[str, ...]:
@@ -149,9 +158,7 @@ class TablePreparation:
         """Of standardised rows."""
         if not self.standardised:
             return None
-        return RowLengths(
-            self._square * (_LENGTH_SHARE if self.joint else _GLM_LENGTH_SHARE), _LONG if self.joint else _HALF
-        )
+        return RowLengths(self._square * _LENGTH_SHARE, _LONG if self.joint else _HALF)
 
     @cached_property
     def cost(self) -> Cost:
@@ -230,12 +237,11 @@ class TablePreparation:
         return found
 
     def _clipped(self, found: FoundBounds) -> dict[str, FoundColumn]:
-        """The features with bounds for this kind of model: further out for a line, nearer for others."""
+        """The features with bounds further out, where rows are shortened: no entry is longer than its row then."""
         if not self.standardised:
             return dict(found.columns)
-        clip = _further if self.joint else _nearer
         return {
-            name: clip(column, found.declared.columns[name])
+            name: _further(column, found.declared.columns[name])
             if isinstance(column, FoundNumber) and column.hull is not None and name != found.declared.target
             else column
             for name, column in found.columns.items()
@@ -255,6 +261,19 @@ class TablePreparation:
         if self.counts and self.declared.target in self.declared.open_columns:
             notes.append(Note("count-found"))
         return tuple(notes)
+
+    @property
+    def enough_rows(self) -> int:
+        """With so many rows nearly all columns are found, those around 0 too."""
+        return self.looks.rows_around_zero() if self.declared.open_columns and self.looks.numbers else 0
+
+    def shortfall(self, rows: int | None) -> tuple[Note, ...]:
+        """What to expect of so many rows, if they are not enough."""
+        if rows is None or rows >= self.enough_rows:
+            return ()
+        refused = self.looks.heavy is not None and rows < self.looks.rows_around_zero(heavy=True)
+        code = "target-not-found" if refused else "columns-not-found"
+        return (Note(code, {"rows": rows, "needed": self.enough_rows}),)
 
     def layout(self, found: FoundBounds) -> StandardisedLayout:
         """How rows are read by what was found."""
@@ -328,13 +347,6 @@ def _further(column: FoundNumber, kind: Column) -> FoundNumber:
         lower=min(column.centre, lower if least is None else max(lower, least)),
         upper=max(column.centre, upper if most is None else min(upper, most)),
     )
-
-
-def _nearer(column: FoundNumber, _: Column) -> FoundNumber:
-    """No more than a few deviations from the centre: a rare far entry would be most of the length of its row."""
-    reach = _DEVIATIONS * column.scale
-    lower, upper = max(column.lower, column.centre - reach), min(column.upper, column.centre + reach)
-    return replace(column, lower=lower, upper=upper)
 
 
 def _any_feature(found: FoundBounds) -> bool:

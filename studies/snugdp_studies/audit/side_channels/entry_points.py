@@ -212,7 +212,8 @@ def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Ite
                 yield from _query(f"{name}.{inner}", inner, function, how)
     elif inspect.isfunction(thing):
         if name in BUILDERS:
-            yield EntryPoint(name, "column", lambda data: BUILDERS[name](data, how()))
+            for own in (own for own in BUILDERS if own == name or own.startswith(f"{name} (")):
+                yield EntryPoint(own, "column", partial(_built, own, how))
         elif _reads(thing):
             yield from _query(name, name, thing, how)
         elif name not in ROWLESS:
@@ -240,6 +241,10 @@ def _given(name: str, thing: Any) -> dict[str, Any]:
 
 def _taken(how: How, known: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in how().items() if key in known}
+
+
+def _built(name: str, how: How, data: Any) -> Any:
+    return BUILDERS[name](data, how())
 
 
 def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoint]:
@@ -471,7 +476,16 @@ def _grouped(data: Any, how: dict[str, Any]) -> Any:
 def _described(data: Any, how: dict[str, Any]) -> Any:
     """A column as numbers and as labels."""
     schema = Schema({"key": Category([0, 1]), "value": Number(-1, 2)}, intercept=False)
-    outcome = snugdp.describe(_twice(data), schema=schema, epsilon=1, delta=1e-6, **how)
+    return _in_polars(snugdp.describe(_twice(data), schema=schema, epsilon=1, delta=1e-6, **how))
+
+
+def _described_without_schema(data: Any, how: dict[str, Any]) -> Any:
+    """The same with nothing declared; with so much that in a rehearsal most of it is found."""
+    epsilon = 60 if "noise" in how else 1
+    return _in_polars(snugdp.describe(_twice(data), columns=["key", "value"], epsilon=epsilon, delta=1e-6, **how))
+
+
+def _in_polars(outcome: Any) -> Any:
     if outcome.value is None:
         return outcome
     tables = {name: replace(getattr(outcome.value, name), library="polars") for name in ("columns", "values")}
@@ -500,6 +514,7 @@ BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
         for name in ("from_distance", "from_statistics", "from_upper_bound", "calibrated")
     },
     "describe": _described,
+    "describe (no schema)": _described_without_schema,
     "group_by": _grouped,
     **{name: partial(_of_pair, name) for name in ("covariance", "correlation")},
     "select": _select,
@@ -535,8 +550,11 @@ def demanded(one: EntryPoint, what: str) -> Finding:
 
 
 _NEAR_THE_ROWS = {
-    f"{name} (no bounds)"
-    for name in ("mean", "median", "quantile", "quantiles", "quantile_table", "minimum", "maximum", "trimmed_mean")
+    "describe (no schema)",
+    *(
+        f"{name} (no bounds)"
+        for name in ("mean", "median", "quantile", "quantiles", "quantile_table", "minimum", "maximum", "trimmed_mean")
+    ),
 }
 """Without bounds a mean or quantile of a column whose cells are all a canary is about that number: the release."""
 
