@@ -159,7 +159,7 @@ def test_two_classes_cost_hardly_more_than_public_ones() -> None:
     public = StandardisedGLM(design(4), BUDGET, losses=(Logistic(),), beside=BESIDE).runs[0]
     found = classes(2).runs[0]
     assert 0.97 * public.m < found.m < public.m
-    assert found.ridge <= 1.1 * public.ridge
+    assert found.ridge <= 1.25 * public.ridge
 
 
 @pytest.mark.parametrize("most", [1, 3, Fraction(17, 3), 999_999])

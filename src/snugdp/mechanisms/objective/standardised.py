@@ -181,7 +181,7 @@ class StandardisedClasses:
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions, and two classes."""
-        return for_rows(self.runs[0], float(rows)).forecast(rows)
+        return for_rows(self.runs[0], float(rows), _FEW_ROWS_RIDGE).forecast(rows)
 
     def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, run, release."""
