@@ -85,7 +85,6 @@ def test_looks_and_description_have_the_whole_budget(epsilon: str, delta: str) -
     """The description gets M² - m: with what the looks cost it fits, and with more it does not."""
     declared = Schema({"a": Undeclared(), "b": Category(), "c": Number(0, 1)}, intercept=False)
     budget = Budget(epsilon, delta)
-    assert isinstance(Describe(schema=declared, epsilon=1, delta=1e-6)._search, OpenDescription)
     nothing: Any = None  # no row is described
     search = OpenDescription(declared, budget, nothing, nothing)
     assert (search.preparation.cost + search.share.cost).fits(budget)
