@@ -196,7 +196,7 @@ def test_what_is_left_in_memory_joins_what_is_in_files(monkeypatch: pytest.Monke
     """Many rows go into files, and the few after them are not many enough to follow."""
     rows = table(some_rows(3, 2000, 300, missing=False))
     expected = kept(rows, 2)
-    monkeypatch.setattr(passes, "MAX_BYTES", 40_000)
+    monkeypatch.setattr(keep.KeepPass, "room", 8_000)
     work = keep.KeepPass(NAMES, "id", KEY, False, 2)
     held = work.empty()
     for part in (rows[:1990], rows[1990:]):
