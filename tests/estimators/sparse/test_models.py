@@ -258,7 +258,7 @@ def test_ten_thousand_columns_of_text() -> None:
         ({"proposals": [1]}, "proposals must"),
         ({"method": "output", "proposals": {"ridge": [1, 2]}}, "no list"),
         ({"method": "descent"}, "rows"),
-        ({"y_bound": None}, "y_bound is needed"),
+        ({"y_bound": None, "x_bound": 2}, "y_bound is needed"),
         ({"x_bound": 0}, "x_bound"),
         ({"x_bound": [1, 2]}, "x_bound"),
         ({"x_norm": 0}, "x_norm"),
