@@ -192,6 +192,20 @@ def test_what_does_not_fit_into_memory_is_the_same(
     assert kept(rows.to_pandas(), 5) == expected[1]  # is in memory anyhow, and stays there
 
 
+def test_what_is_left_in_memory_joins_what_is_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many rows go into files, and the few after them are not many enough to follow."""
+    rows = table(some_rows(3, 2000, 300, missing=False))
+    expected = kept(rows, 2)
+    monkeypatch.setattr(keep.KeepPass, "room", 8_000)
+    work = keep.KeepPass(NAMES, "id", KEY, False, 2)
+    held = work.empty()
+    for part in (rows[:1990], rows[1990:]):
+        held = work.fold(held, nw.from_native(part, eager_only=True))
+    assert held.is_in_files()
+    source = open_source(rows)
+    assert content(passes.PersonSource(source, work.types(source), [*passes.results(held, work)]), NAMES) == expected
+
+
 def test_files_have_no_name_and_the_mode_600(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "MAX_BYTES", 3000)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -286,6 +300,7 @@ def test_the_key_decides_and_every_row_has_its_turn() -> None:
         turns[tuple(x for _, x in sorted(content(source, ["id", "x"])))] += 1
     assert len(turns) == 16
     assert max(turns.values()) < 3 * turns.total() / 16  # a thirtieth of 1e-6, and of other keys no other result
+    assert {len(kept(rows, key=key)) for key in range(40)} == {1, 2}
     assert kept(table(some_rows(1, 99, 9)), 1, key=1) != kept(table(some_rows(1, 99, 9)), 1, key=1 << 64)
 
 
