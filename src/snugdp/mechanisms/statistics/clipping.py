@@ -63,11 +63,8 @@ def caps_up_to(largest: int, octaves: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class ClipChoice:
-    """One of ``number`` candidates, drawn with weights exp(-range * rows beyond it - TILT * position).
-
-    Guarantee: the cost of the share (``clipping.proof.md``, Theorem 1).
-    """
+class CandidateDraw:
+    """One of ``number`` candidates, drawn with the weights of which ``scores`` has the logarithms."""
 
     share: Share
     number: int
@@ -78,8 +75,20 @@ class ClipChoice:
         return range_of(self.share)
 
     def draw(self, above: Secret[list[int]], noise: Noise) -> int:
-        """The position of a candidate, from the number of rows beyond each of them."""
+        """The position of a candidate, from how many are beyond each of them."""
         return noise.at(RELEASE).argmax(above.map(self.scores), Gumbel(1))  # 2
+
+    def scores(self, above: list[int]) -> list[Fraction]:
+        """The logarithms of the weights."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ClipChoice(CandidateDraw):
+    """One of ``number`` candidates, drawn with weights exp(-range * rows beyond it - TILT * position).
+
+    Guarantee: the cost of the share (``clipping.proof.md``, Theorem 1).
+    """
 
     def scores(self, above: list[int]) -> list[Fraction]:
         """The logarithms of the weights."""
