@@ -38,6 +38,9 @@ TOPICS = (
     "looks",
     "gaps",
     "persons",
+    "contributions",
+    "classes",
+    "descriptions",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

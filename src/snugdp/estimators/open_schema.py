@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
+from snugdp.estimators.base import require_rows
 from snugdp.estimators.open_tables import OpenInput
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.bounds.preparation import PreparedRelease, TablePreparation
@@ -28,7 +29,10 @@ from snugdp.tables.schema.schema import Schema
 
 @dataclass(frozen=True)
 class OpenSchemaFit:
-    """``make(schema, budget)``: the method. ``run(method, table, schema, context)``: the method on the table."""
+    """``make(schema, budget)``: the method. ``run(method, table, schema, context)``: the method on the table.
+
+    A target whose classes are found has two: the most frequent.
+    """
 
     declared: Schema
     budget: Budget
@@ -38,7 +42,7 @@ class OpenSchemaFit:
     @cached_property
     def preparation(self) -> TablePreparation:
         """The looks."""
-        return TablePreparation(self.declared, self.budget, standardised=False)
+        return TablePreparation(self.declared, self.budget, standardised=False, most_classes=2)
 
     @cached_property
     def left(self) -> Budget:
@@ -103,6 +107,7 @@ class OpenSchemaEstimator(PrivateEstimator):
         """As ``fit``, with bounds that are found in private. ``public``: parameters as they were read."""
         budget, declared = self._budget(), table.declared
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
+        require_rows(context.noise, table.is_empty)
         opened, data = self._open(declared), OpenedTable(table.source, progress=self.progress)
         plan, names = self._open_plan(opened), [name for name in declared.columns if name != declared.target]
         with one_blas_thread():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Required, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Required, Self, TypedDict, TypeVar
 
 from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome
@@ -24,13 +24,12 @@ from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends
 
 if TYPE_CHECKING:
-    from snugdp.queries.search import BoundsSearch
     from snugdp.tables.sources import Source
 
 Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
-
+Seen_co = TypeVar("Seen_co", covariant=True)
 
 _NAMES = ("by", "candidates", "categories", "clip", "column", "columns", "keys", "law", "method", "neighbours")
 _WORDS = (*_NAMES, "schema", "statistics", "values")  # all other parameters are numbers
@@ -56,6 +55,17 @@ class BoundedKeywords(ColumnKeywords, total=False):
     """Those of a query on one column of numbers."""
 
     bounds: GivenBounds
+
+
+class SearchedQuery(Protocol[Seen_co]):
+    """A query and what is found in private before it, as one release."""
+
+    @property
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+
+    def release(self, data: object, context: ReleaseContext) -> Outcome[Seen_co]:
+        """Pay, look, and ask with what was found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +112,7 @@ class Query(ABC, Generic[Seen]):
         raise NotImplementedError
 
     @cached_property
-    def _search(self) -> BoundsSearch[Seen] | None:
+    def _search(self) -> SearchedQuery[Seen] | None:
         if not self._open:
             return None
         from snugdp.queries.search import BoundsSearch  # looks read tables: only for those who need them
@@ -130,8 +140,13 @@ class Query(ABC, Generic[Seen]):
         Outcome
             ``Released`` with the value, or ``Refused`` where there is a test; ``NotPrivate`` after a rehearsal.
         """
-        context = ReleaseContext(noise, ledger, self._budget)
-        return self._answered(data, context.with_question(lambda: self._question(self._column(data))))
+        asked = self._for(data)
+        context = ReleaseContext(noise, ledger, asked._budget)
+        return asked._answered(data, context.with_question(lambda: asked._question(asked._column(data))))
+
+    def _for(self, data: object) -> Self:
+        """The same question, with what names and declared types of the data add to it."""
+        return self
 
     def _answered(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
         """The release in a context that pays, after a search for bounds where they are not known."""

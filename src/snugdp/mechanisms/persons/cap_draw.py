@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from snugdp.mechanisms.statistics.clipping import ClipChoice
+from snugdp.mechanisms.statistics.clipping import CandidateDraw
 
 CAP_TILT = Fraction(1, 2)  # how much the logarithm of the weight falls from one cap to the next
 DRAW_PART = Fraction(1, 10)  # of a share, for the draw
@@ -19,7 +19,7 @@ _DOUBT = 2  # over the range of the draw: so many persons more, as nobody is abo
 
 
 @dataclass(frozen=True)
-class CapDraw(ClipChoice):
+class CapDraw(CandidateDraw):
     """One of ``number`` caps, from the number of persons above each, with weights exp(-range/2 |persons - target|).
 
     The last cap is a public bound that no person exceeds; weights fall by a tilt besides.

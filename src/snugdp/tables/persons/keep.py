@@ -1,0 +1,103 @@
+"""At most so many rows of each person: those with the smallest keyed hash.
+
+A person is whoever has the same identifier; a row without one is a person of its own. The line numbers in the comments
+are those of ``persons.proof.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from snugdp.tables.persons.hashing import Words
+from snugdp.tables.persons.images import image, written
+from snugdp.tables.persons.order import HASH, in_order
+from snugdp.tables.persons.passes import PersonPass, all_persons, checked
+from snugdp.tables.persons.state import PART, ROW
+from snugdp.tables.sources import Source
+from snugdp.tables.sources.base import Frame
+
+_PLACE, _RUN = "place", "run"
+
+
+def keep_rows(
+    source: Source, columns: Sequence[str], person: str, most: int, key: int, *, progress: bool | None = None
+) -> Source:
+    """The columns of a table with at most ``most`` rows of each person: those with the smallest keyed hash.
+
+    ``person``: the column with the identifiers, which are read as labels (``tables.cells``): 7, 7.0 and "7" are one
+    person. Whole numbers from 2**53 on are told apart where types are declared (files, databases), and as floats in
+    memory. A row whose identifier is missing is a person of its own. ``key``: a whole number below 2**128 that was
+    drawn once, independently of the rows.
+
+    Rows that are equal in ``columns`` have the same hash: each of a person's different rows is as likely to be the
+    first as any other, however often it occurs.
+
+    Guarantee: the rows that are kept are the union over persons of a function of that person's own rows, the key and
+    public values. So adding or removing a person adds or removes at most ``most`` rows, and replacing one replaces at
+    most ``most`` rows by at most ``most`` others (``persons.proof.md``, Theorem 1). What is raised depends on public
+    values alone.
+    """
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise ValueError("the number of rows that are kept of a person must be a whole number from 1 on")
+    names = checked(source, columns, person, key)
+    return all_persons(source, KeepPass(names, person, key, not source.inferred, most), progress=progress)
+
+
+@dataclass(frozen=True)
+class KeepPass(PersonPass):
+    """Keeps ``most`` rows of each person."""
+
+    most: int = 1
+
+    def about(self, frame: Frame, who: Words) -> dict[str, Words]:
+        """The keyed hash of each row."""
+        return {HASH: self.row_words(frame, who)}
+
+    def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
+        """The first rows of each person in the order of hashes, and of contents where hashes are equal."""
+        order = in_order(index)  # line 4
+        rows, place = order.rows, order.places
+        cut = ~order.new_hash & (place == self.most)  # the first row that is not kept has the hash of the last that is
+        if cut.any():
+            run: NDArray[np.int64] = np.cumsum(order.new_hash, dtype=np.int64)
+            undecided = np.flatnonzero(np.isin(run, run[cut]))
+            rows[undecided] = _by_content(index, rows[undecided], run[undecided], parts)
+        return index[np.sort(rows[place < self.most])]
+
+
+def _by_content(
+    index: pl.DataFrame, rows: NDArray[np.int64], run: NDArray[np.int64], parts: list[Frame]
+) -> NDArray[np.int64]:
+    """The same rows, those of each run in the order of their contents: line 5."""
+    contents = _contents(index[rows], parts)
+    names = contents.columns
+    contents = contents.with_columns(pl.Series(_RUN, run))
+    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift()) for name in names)
+    if contents.select((~same & (pl.col(_RUN) == pl.col(_RUN).shift())).any()).item() is not True:
+        return rows  # those of a run are equal
+    order: NDArray[np.int64] = contents.select(pl.arg_sort_by([_RUN, *names], nulls_last=True)).to_series().to_numpy()
+    return rows[order]
+
+
+def _contents(index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
+    """What rows hold, in columns that compare: rows that are equal there are equal to every reader of cells."""
+    pieces = []
+    for (part,), rows in index.with_row_index(_PLACE).partition_by(PART, as_dict=True, include_key=False).items():
+        frame = parts[int(part)][rows[ROW].to_numpy()]
+        columns = (series for name in frame.columns for series in _comparable(frame.get_column(name)))
+        named = {f"{place}": series for place, series in enumerate(columns)}
+        pieces.append(pl.DataFrame(named).with_columns(rows[_PLACE]))
+    return pl.concat(pieces).sort(_PLACE).drop(_PLACE)
+
+
+def _comparable(column: nw.Series[Any]) -> list[pl.Series]:
+    """The image of each cell, and the cell as it is written."""
+    found, none = image(column), pl.repeat(None, len(column), dtype=pl.String, eager=True)
+    return [pl.Series(found.number), *(none if text is None else text for text in (found.text, written(column)))]
