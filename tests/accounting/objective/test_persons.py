@@ -176,9 +176,8 @@ def test_a_gaussian_cost_of_persons_holds_for_exact_laws(kind: str, ratio: float
         assert np.all(hockey(*laws[::-1], losses) <= most)
 
 
-SLOW_KINDS = [
-    pytest.param(kind, marks=pytest.mark.slow) for kind in ("tamed_poisson", "sign_changing", "constant_sign")
-]
+MORE_KINDS = ("class_t", "class_c", "tamed_poisson", "sign_changing", "constant_sign")
+SLOW_KINDS = [pytest.param(kind, marks=pytest.mark.slow) for kind in MORE_KINDS]
 
 
 @pytest.mark.parametrize("kind", ["logistic", *SLOW_KINDS])
