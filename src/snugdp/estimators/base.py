@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.core.outcome import Receipt
+from snugdp.core.outcome import Receipt, Unit
 from snugdp.estimators.coefficients import deviations, shown
 from snugdp.mechanisms.linear.base import Method
 from snugdp.noise import Noise, Simulation
@@ -80,6 +80,7 @@ class Promise:
 
     budget: Budget
     theorem: Theorem
+    unit: Unit = Unit.ROW
 
     @property
     def epsilon(self) -> float:
@@ -98,7 +99,8 @@ class Promise:
 
     def __str__(self) -> str:
         epsilon, delta = printed_up(self.budget.epsilon), printed_up(self.budget.delta)
-        return f"({epsilon}, {delta})-differential privacy, neighbours: {self.neighbours}"
+        person = " of persons, whatever the number of their rows" if self.unit is Unit.PERSON else ""
+        return f"({epsilon}, {delta})-differential privacy{person}, neighbours: {self.neighbours}"
 
 
 class AbsentLedger:

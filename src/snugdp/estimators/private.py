@@ -106,7 +106,7 @@ class PrivateEstimator(PaidEstimator):
         self.outcome_: Any = outcome
         self.plan_, self.cost_ = plan, outcome.cost
         self.receipt_ = getattr(outcome, "receipt", None)
-        self.guarantee_ = None if self.receipt_ is None else Promise(budget, plan.theorem)
+        self.guarantee_ = None if self.receipt_ is None else Promise(budget, plan.theorem, plan.unit)
         self.released_ = not outcome.refused
 
     def _require_features(self, names: Sequence[str], columns: Iterable[str]) -> None:

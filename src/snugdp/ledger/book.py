@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.core.outcome import Receipt
+from snugdp.core.outcome import Receipt, Unit
 from snugdp.ledger import entries, records, requests
 from snugdp.ledger.anchor import Mark
 from snugdp.ledger.entries import Entry, Verification
@@ -56,7 +56,7 @@ class Ledger:
         *,
         dataset: str | None = None,
         budget: Budget | Cost | None = None,
-        unit: str | None = None,
+        unit: Unit | str | None = None,
         anchor: str | os.PathLike[str] | None = None,
         keep: bool = True,
         receipts: Iterable[Receipt] = (),
@@ -71,8 +71,9 @@ class Ledger:
             A public name for the data.
         budget : Budget or Cost, optional
             What may be spent in all; the parts of a ``Cost`` are separate caps.
-        unit : str, optional
-            What is protected; "one row" by default.
+        unit : {"row", "person", "teacher"}, optional
+            Whom it protects; a row by default. Releases that protect somebody else are refused. Any other text, such
+            as "one customer", is a name for a row.
         anchor : str or path, optional
             Where its newest head is remembered; better on another disk or account.
         keep : bool, default=True
@@ -120,7 +121,7 @@ class Ledger:
 
     @property
     def unit(self) -> str:
-        """What is protected."""
+        """Whom it protects: "person", "teacher", or a name for a row, by default "one row"."""
         return self._handle.state.born.unit
 
     @property
@@ -234,9 +235,10 @@ class Ledger:
     # -- parts and reservations
 
     def partition(self, name: str, parts: Sequence[str]) -> None:
-        """Declare disjoint parts of the data, by a public rule that looks at one row only; once and for all.
+        """Declare disjoint parts of the data, by a public rule that looks at one row or person only; for good.
 
-        Charges on different parts do not add up: the largest counts. A row must never be in two parts.
+        Charges on different parts do not add up: the largest counts. A row must never be in two parts; in a ledger that
+        protects persons, neither must the rows of a person.
         """
         fields = requests.partition(name, parts)
 

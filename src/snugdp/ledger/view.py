@@ -50,6 +50,11 @@ class View:
         return self._ledger.address
 
     @property
+    def unit(self) -> str:
+        """Whom the ledger protects."""
+        return self._ledger.unit
+
+    @property
     def neighbours(self) -> Neighbours:
         """The relation of every charge."""
         return self._ledger.neighbours

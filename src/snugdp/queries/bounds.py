@@ -102,6 +102,10 @@ class Bounds(Query[EstimatedBounds]):
     def _names(self) -> tuple[str, ...]:
         return (_ALONE,) if self.columns is None else tuple(self.columns)
 
+    @property
+    def _read_columns(self) -> tuple[str, ...] | None:
+        return None if self.columns is None else self._names
+
     @cached_property
     def _mechanism(self) -> GridEnds:
         budget, names = self._budget, self._names
@@ -165,6 +169,8 @@ def private_bounds(
     epsilon: Real,
     neighbours: Neighbours | str = "add_remove",
     outside: Real = 0.01,
+    person: str | None = None,
+    max_rows: int = 1,
     ledger: LedgerLike | None = None,
     noise: Noise | None = None,
 ) -> Outcome[EstimatedBounds]:
@@ -176,7 +182,7 @@ def private_bounds(
     ----------
     data : array-like or table
         The column, or the table that holds the ``columns``.
-    columns, epsilon, neighbours, outside
+    columns, epsilon, neighbours, outside, person, max_rows
         As in ``Bounds``.
     ledger, noise
         As in ``median``.

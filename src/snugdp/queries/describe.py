@@ -171,6 +171,10 @@ class Describe(Query[Description]):
             raise ValueError("columns must name some columns of the schema, none twice; leave it out for all")
         return Schema({name: known[name] for name in names}, intercept=False)
 
+    @property
+    def _read_columns(self) -> tuple[str, ...]:
+        return tuple(self.described.columns)
+
     @cached_property
     def _quantiles(self) -> tuple[Fraction, ...]:
         if "quantiles" not in self.statistics:
