@@ -1,0 +1,119 @@
+"""At most so many rows of each person: those with the smallest keyed hash.
+
+A person is whoever has the same identifier; a row without one is a person of its own. The line numbers in the comments
+are those of ``persons.proof.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from snugdp.secrecy.silence import attempt
+from snugdp.tables.cells import declared
+from snugdp.tables.cells.columns import cells_of
+from snugdp.tables.persons.images import Image, image
+from snugdp.tables.persons.passes import NUMBER, TEXT, PersonPass, all_persons, checked, is_new, places
+from snugdp.tables.persons.state import PART, ROW
+from snugdp.tables.sources import Source
+from snugdp.tables.sources.base import Frame
+
+_HASH, _PLACE, _RUN = "hash", "place", "run"
+
+
+def keep_rows(
+    source: Source, columns: Sequence[str], person: str, most: int, key: int, *, progress: bool | None = None
+) -> Source:
+    """The columns of a table with at most ``most`` rows of each person: those with the smallest keyed hash.
+
+    ``person``: the column with the identifiers, which are read as labels (``tables.cells``): 7, 7.0 and "7" are one
+    person. Whole numbers from 2**53 on are told apart where types are declared (files, databases), and as floats in
+    memory. A row whose identifier is missing is a person of its own. ``key``: a whole number below 2**128 that was
+    drawn once, independently of the rows.
+
+    Rows that are equal in ``columns`` have the same hash: each of a person's different rows is as likely to be the
+    first as any other, however often it occurs.
+
+    Guarantee: the rows that are kept are the union over persons of a function of that person's own rows, the key and
+    public values. So adding or removing a person adds or removes at most ``most`` rows, and replacing one replaces at
+    most ``most`` rows by at most ``most`` others (``persons.proof.md``, Theorem 1). What is raised depends on public
+    values alone.
+    """
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise ValueError("the number of rows that are kept of a person must be a whole number from 1 on")
+    names = checked(source, columns, person, key)
+    return all_persons(source, KeepPass(names, person, key, not source.inferred, most), progress=progress)
+
+
+@dataclass(frozen=True)
+class KeepPass(PersonPass):
+    """Keeps ``most`` rows of each person."""
+
+    most: int = 1
+
+    def about(self, who: Image, frame: Frame) -> dict[str, pl.Series]:
+        """The keyed hash of each row."""
+        return {_HASH: pl.Series(self.row_words(who, frame))}
+
+    def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
+        """The first rows of each person in the order of hashes, and of contents where hashes are equal."""
+        person = [NUMBER] if index[TEXT].null_count() == len(index) else [NUMBER, TEXT]
+        if self.most == 1:  # those that may be the first
+            index = index.filter(pl.col(_HASH) == pl.col(_HASH).min().over(person))
+        index = index.sort([*person, _HASH])  # line 4
+        place, tied = places(is_new(index, person)), ~is_new(index, [*person, _HASH])
+        cut = tied & (place == self.most)  # the first row that is not kept has the hash of the last that is
+        if cut.any():
+            run = np.cumsum(~tied)
+            index = _by_content(index, run, np.isin(run, run[cut]), parts)
+        return index.filter(pl.Series(place < self.most))
+
+
+def _by_content(index: pl.DataFrame, run: NDArray[Any], is_open: NDArray[np.bool_], parts: list[Frame]) -> pl.DataFrame:
+    """The index with the rows of open runs in the order of their contents: line 5."""
+    rows = np.flatnonzero(is_open)
+    contents = _contents(index[rows], parts)
+    names = contents.columns
+    contents = contents.with_columns(pl.Series(_RUN, run[rows]))
+    differs = is_new(contents, names) & ~is_new(contents, [_RUN])
+    if not differs.any():
+        return index  # rows of a run are equal
+    order = contents.select(pl.arg_sort_by([_RUN, *names], nulls_last=True)).to_series().to_numpy()
+    moved = np.arange(len(index))
+    moved[rows] = rows[order]
+    return index[moved]
+
+
+def _contents(index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
+    """What rows hold, in columns that compare: rows that are equal there are equal to every reader of cells."""
+    pieces = []
+    for (part,), rows in index.with_row_index(_PLACE).partition_by(PART, as_dict=True, include_key=False).items():
+        frame = parts[int(part)][rows[ROW].to_numpy()]
+        columns = (series for name in frame.columns for series in _comparable(frame.get_column(name)))
+        named = {f"{place}": series for place, series in enumerate(columns)}
+        pieces.append(pl.DataFrame(named).with_columns(rows[_PLACE]))
+    return pl.concat(pieces).sort(_PLACE).drop(_PLACE)
+
+
+def _comparable(column: nw.Series[Any]) -> list[pl.Series]:
+    """The image of each cell, and where that is not all of it the cell as text: 2**53 + 1, "07"."""
+    found, none = image(column), pl.repeat(None, len(column), dtype=pl.String, eager=True)
+    return [pl.Series(found.number), none if found.text is None else found.text, _written(column, none)]
+
+
+def _written(column: nw.Series[Any], none: pl.Series) -> pl.Series:
+    dtype = declared(column)
+    if dtype.is_float() or dtype == nw.Boolean:
+        return none
+    texts = None if dtype == nw.Object else attempt(lambda: column.to_polars().cast(pl.String))[1]
+    if texts is not None:
+        return texts
+    cells = [str(cell) if type(cell) in (int, str, float) else None for cell in cells_of(column)]
+    texts = attempt(lambda: pl.Series(cells, dtype=pl.String))[1]
+    return none if texts is None else texts

@@ -1,0 +1,92 @@
+"""Rows that do not fit into memory: in a file without a name, which vanishes with the process that made it."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from snugdp.secrecy.private_state import PrivateState
+from snugdp.tables.sources.base import Frame
+
+_SIZE = 8  # bytes of the size of an index
+
+
+class Spill(PrivateState):
+    """A temporary file of blocks. Nobody else can open it: it has no name, and the mode 600."""
+
+    __slots__ = ("_end", "_file", "_lock")
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed when nobody refers to a block any more
+        self._lock, self._end = Lock(), 0
+
+    def write(self, frame: Frame, index: pl.DataFrame | None) -> Block:
+        """Append rows."""
+        packed = b"" if index is None else _packed(nw.from_native(index, eager_only=True))
+        body = len(packed).to_bytes(_SIZE, "little") + packed + _packed(frame)
+        with self._lock:
+            start = self._end
+            self._file.seek(start)
+            self._file.write(body)
+            self._end += len(body)
+        return Block(self, start, len(body), frame.implementation.is_polars())
+
+    def read(self, start: int, size: int) -> bytes:
+        """Some bytes; an error if they are not there."""
+        with self._lock:
+            self._file.seek(start)
+            body = self._file.read(size)
+        if len(body) != size:
+            raise OSError
+        return body
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Block(PrivateState):
+    """Rows in a file, and their index if they have one. Private."""
+
+    spill: Spill
+    start: int
+    size: int
+    polars: bool
+
+    def read(self) -> tuple[Frame, pl.DataFrame | None]:
+        """The rows and their index again."""
+        body = memoryview(self.spill.read(self.start, self.size))
+        end = _SIZE + int.from_bytes(body[:_SIZE], "little")
+        index = None if end == _SIZE else pl.read_ipc_stream(io.BytesIO(body[_SIZE:end]))
+        return nw.from_native(_unpacked(body[end:], self.polars), eager_only=True), index
+
+
+def can_spill(frame: Frame) -> bool:
+    """Whether rows can be written as they are: frames of other libraries are in memory anyhow, as those of objects."""
+    kind = frame.implementation
+    return kind.is_pyarrow() or (kind.is_polars() and nw.Object not in frame.schema.values())
+
+
+def _packed(frame: Frame) -> bytes:
+    native: Any = frame.to_native()
+    packed = io.BytesIO()
+    if frame.implementation.is_polars():
+        native.write_ipc_stream(packed)
+        return packed.getvalue()
+    import pyarrow as pa
+
+    with pa.ipc.new_stream(packed, native.schema) as stream:
+        stream.write_table(native)
+    return packed.getvalue()
+
+
+def _unpacked(body: memoryview, polars: bool) -> Any:
+    if polars:
+        return pl.read_ipc_stream(io.BytesIO(body))
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(body) as stream:
+        return stream.read_all()

@@ -1,0 +1,150 @@
+"""Rows by persons, in bounded memory: what a pass over persons holds, and how it is cut into parts that fit.
+
+As long as there is room rows are in memory, and those that a pass does not need are dropped now and then. Beyond a
+public bound all rows go into files, into one of several buckets by the hash of their person, so that all rows of a
+person are in one bucket; and the buckets are worked off one after the other, in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from snugdp.secrecy.private_state import PrivateState
+from snugdp.tables.persons.hashing import Words
+from snugdp.tables.persons.spill import Block, Spill, can_spill
+from snugdp.tables.sources.base import Frame
+
+PART, ROW = "part", "row"
+_BUCKET_BITS = 6
+_MAX_DEPTH = 64 // _BUCKET_BITS
+_LOOSE = -1  # the bucket of rows without an identifier
+
+
+class Chooser(Protocol):
+    """What a pass over persons does with their rows."""
+
+    @property
+    def room(self) -> int:
+        """The bytes that one state may hold: public."""
+
+    def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
+        """The rows of an index that are still needed, and what is known of them."""
+
+    def routes(self, index: pl.DataFrame) -> Words:
+        """The hash of each row's person."""
+
+
+class Held(PrivateState):
+    """Rows by persons: some that were chosen among each other, and some that wait. Private.
+
+    ``_parts`` are the rows as their container has them, and ``_index`` says whose rows they are. ``_loose``: rows
+    without an identifier. ``_buckets``: rows in files.
+    """
+
+    __slots__ = ("_buckets", "_chosen", "_depth", "_index", "_loose", "_loose_bytes", "_parts", "_waiting")
+
+    def __init__(self, depth: int = 0) -> None:
+        self._parts: list[Frame] = []
+        self._loose: list[Frame] = []
+        self._index: list[pl.DataFrame] = []
+        self._chosen = self._waiting = self._loose_bytes = 0  # bytes
+        self._buckets: dict[int, list[Block]] = {}
+        self._depth = depth
+
+    def add(self, frame: Frame, index: pl.DataFrame) -> None:
+        """More rows that wait: those of the frame that the index names."""
+        if len(index):
+            self._index.append(index.with_columns(pl.lit(len(self._parts), dtype=pl.UInt32).alias(PART)))
+            self._parts.append(frame)
+            self._waiting += _size(frame) + int(index.estimated_size())
+
+    def add_loose(self, frame: Frame) -> None:
+        """More rows without an identifier."""
+        self._loose.append(frame)
+        self._loose_bytes += _size(frame)
+
+    def merge(self, other: Held) -> None:
+        """The rows of both."""
+        before = len(self._parts)
+        self._index += [index.with_columns(pl.col(PART) + before) for index in other._index]
+        self._parts += other._parts
+        self._loose += other._loose
+        self._waiting += other._waiting + other._chosen
+        self._loose_bytes += other._loose_bytes
+        for bucket, blocks in other._buckets.items():
+            self._buckets.setdefault(bucket, []).extend(blocks)
+
+    def settle(self, work: Chooser) -> None:
+        """If much waits, drop what is not needed; if too much is left, put all of it into files."""
+        if self._waiting > work.room // 4 + self._chosen:
+            self._choose(work)
+        if self._chosen + self._waiting + self._loose_bytes > work.room:
+            self._choose(work)
+            if self._chosen + self._loose_bytes > work.room // 2 and self._may_spill():
+                self._put_away(work)
+
+    def is_in_files(self) -> bool:
+        """Whether some rows did not fit into memory."""
+        return len(self._buckets) > 0
+
+    def results(self, work: Chooser) -> Iterator[tuple[Frame, pl.DataFrame | None]]:
+        """All rows that are needed, with their index; without one those that have no identifier."""
+        if self._buckets and self._may_spill():
+            self._put_away(work)
+        self._choose(work)
+        yield from zip(self._parts, self._index, strict=True)
+        yield from ((frame, None) for frame in self._loose)
+        for blocks in self._buckets.values():
+            inner = Held(self._depth + 1)
+            for block in blocks:
+                frame, rows = block.read()
+                if rows is None:
+                    yield frame, None
+                else:
+                    inner.add(frame, rows)
+                    inner.settle(work)
+            yield from inner.results(work)
+
+    def _choose(self, work: Chooser) -> None:
+        """Drop whatever is not needed."""
+        if not self._waiting:
+            return
+        index = work.chosen(pl.concat(self._index), self._parts).sort(PART, ROW)
+        parts, self._parts, self._index, self._waiting = self._parts, [], [], 0
+        for (part,), rows in index.partition_by(PART, as_dict=True, include_key=False).items():
+            self.add(*_taken(parts[int(part)], rows))
+        self._chosen, self._waiting = self._waiting, 0
+
+    def _may_spill(self) -> bool:
+        return self._depth < _MAX_DEPTH and all(map(can_spill, (*self._parts, *self._loose)))
+
+    def _put_away(self, work: Chooser) -> None:
+        """All rows into files, by the hash of their person."""
+        spill, shift = Spill(), np.uint64(64 - _BUCKET_BITS * (self._depth + 1))
+        for part, index in zip(self._parts, self._index, strict=True):
+            buckets = (work.routes(index) >> shift) & np.uint64((1 << _BUCKET_BITS) - 1)
+            for bucket in np.unique(buckets).tolist():
+                rows = _taken(part, index.filter(pl.Series(buckets == bucket)))
+                self._buckets.setdefault(bucket, []).append(spill.write(*rows))
+        self._buckets.setdefault(_LOOSE, []).extend(spill.write(frame, None) for frame in self._loose)
+        self._parts, self._index, self._loose = [], [], []
+        self._chosen = self._waiting = self._loose_bytes = 0
+
+
+def numbered(rows: int) -> pl.Series:
+    """The rows of a frame, from 0 on."""
+    return pl.Series(ROW, np.arange(rows, dtype=np.uint32))
+
+
+def _taken(frame: Frame, index: pl.DataFrame) -> tuple[Frame, pl.DataFrame]:
+    """The rows of a frame that an index names, in the order of the index, which names them anew."""
+    taken = frame[index[ROW].to_numpy()]
+    return taken, index.drop(PART, strict=False).with_columns(numbered(len(index)))
+
+
+def _size(frame: Frame) -> int:
+    return int(frame.estimated_size())
