@@ -25,7 +25,7 @@ from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.schema.missing import policy_of
 from snugdp.tables.schema.schema import Layout
 
-LATER: Mapping[str, Any] = {"bounds": "private", "missing": None}
+LATER: Mapping[str, Any] = {"bounds": "private", "missing": None, "person": None, "max_rows": 1}
 """Parameters that came later, with their defaults: while they have them, nothing is written of them."""
 _TYPICAL = (1_000, 10_000, 100_000, 1_000_000)
 _GAPS = {  # the notes about missing cells: of all columns, or of some
@@ -58,7 +58,7 @@ def rehearsal(random_state: Any, noise: Noise | None) -> Noise:
         "random_state makes this fit a rehearsal: its noise can be repeated, so it is NOT PRIVATE and must not be "
         "published. Leave random_state out to release",
         NotPrivateWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return Simulation(int(random_state))
 
@@ -193,4 +193,4 @@ def as_long_rows(rows: int, layout: Layout) -> int:
 
 def told(name: str, value: Any) -> bool:
     """Whether files and keys tell of a parameter: not of one that came later while it has its default."""
-    return name not in LATER or not (value is None or isinstance(value, str)) or value != LATER[name]
+    return name not in LATER or not (value is None or isinstance(value, str | int)) or value != LATER[name]

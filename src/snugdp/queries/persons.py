@@ -10,7 +10,7 @@ import narwhals as nw
 from snugdp.noise import Noise
 from snugdp.queries.table import Library, library_of
 from snugdp.release.persons import Persons
-from snugdp.tables.schema.schema import check_person
+from snugdp.tables.schema.schema import check_person_name
 from snugdp.tables.sources import Source, open_source
 from snugdp.tables.sources.base import TableError, listed
 
@@ -44,7 +44,7 @@ class PersonTable:
         if absent:
             raise TableError(f"{source.name} has no column {listed(absent)}; it has {listed(list(source.types))}")
         if columns is not None:
-            check_person(person, columns)
+            check_person_name(person, columns)
             return cls(source, library_of(data), persons, columns or (person,))
         others = [name for name in source.types if name != person]
         if len(others) != 1:

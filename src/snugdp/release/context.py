@@ -52,8 +52,8 @@ class ReleaseContext:
                 raise ValueError("a release needs a ledger to charge; give one, such as snugdp.MemoryLedger(...)")
             from snugdp.ledger.memory import MemoryLedger
 
-            own = {"label": "this call", "unit": unit}
-            self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, **own)
+            amounts = budget.epsilon, budget.delta, budget.neighbours
+            self._account = MemoryLedger(*amounts, label="this call", unit=unit)
         self._require(unit)
 
     def _require(self, unit: Unit) -> None:

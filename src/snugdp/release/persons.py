@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from snugdp.tables.sources import Source
 
 THEOREM = theorem("persons/1")
-_KEY_WORDS, _WORD = 4, 1 << 32  # of the key of the hash: 128 bits
+_KEY_WORDS, _WORD_BITS = 4, 32  # of the key of the hash
 _ALMOST = 1 - Fraction(1, 10**9)  # room for rounding
 _ONE = (
     "rows of one person are proved to be protected together for releases whose whole cost is pure, or is Gaussian; "
@@ -106,9 +106,10 @@ class Persons:
         return keep_rows(source, columns, self.column, self.most, drawn_key(noise), progress=progress)  # 2
 
 
-def drawn_key(noise: Noise) -> bytes:
-    """The key of one release, uniform and never shown."""
-    return b"".join(int(word).to_bytes(4, "big") for word in noise.scatter(_KEY_WORDS, _WORD))  # 1
+def drawn_key(noise: Noise) -> int:
+    """The key of one release: 128 bits, uniform, and never shown."""
+    words = noise.scatter(_KEY_WORDS, 1 << _WORD_BITS)  # 1
+    return sum(int(word) << _WORD_BITS * place for place, word in enumerate(words))
 
 
 def covered(cost: Cost) -> bool:

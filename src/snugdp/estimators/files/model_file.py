@@ -187,7 +187,7 @@ def _made(file: Any) -> Any:
     if given["schema"] is not None:
         parameters["schema"] = Schema.from_json(given["schema"])
     model = cls(**parameters)
-    plan = _plan(given, _cost(given["cost"]), model._budget())
+    plan = _plan(given, _cost(given["cost"]), model._promised())
     outcome = decode(_outcome(given))
     model._restore(outcome, plan, _name(model, given["features"]))
     _check_promise(given["guarantee"], model)

@@ -21,6 +21,7 @@ from snugdp.estimators.open_schema import OpenSchemaFit
 from snugdp.estimators.open_tables import declared_points, open_points
 from snugdp.estimators.pca.scree import scree
 from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
+from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank, Task
@@ -155,37 +156,39 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         if self._is_open:
             names = () if self.schema is not None else self._array_names(n_features)
             opened = self._open(declared_points(names) if self.schema is None else unlabelled(self.schema))
-            return self._told(opened, opened.expected)
+            return self._for_persons(self._told(opened, opened.expected))
         bounds = self._bounds()
         names = () if bounds.schema is not None else self._array_names(n_features)
         layout = bounds.layout(names)
-        return self._told(self._make(layout, bounds, self._budget()), layout)
+        return self._for_persons(self._told(self._make(layout, bounds, self._budget()), layout))
 
-    def fit(self, X: Any, y: Any = None) -> PCA:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> PCA:
         """Pay and release. What is public is checked before anything is charged; ``y`` is ignored.
 
         X: rows of an array, a scipy sparse matrix or a list, or a pandas, polars or pyarrow table; or, with a schema,
-        also the path of a table, a query or a Spark table.
+        also the path of a table, a query or a Spark table. ``groups``: as in ``LinearRegression.fit``.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         warn_of_pipeline()
+        given = PersonRows.of(X, self._persons(groups), groups)
         if self._is_open:
-            return self._fit_open(X)
-        budget, bounds = self._budget(), self._bounds()
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        table = read(X, bounds)
+            return self._fit_open(given)
+        bounds, context = self._bounds(), self._context(given.persons)
+        table = read(given.X, bounds)
         require_rows(context.noise, table.is_empty)
-        method = self._make(table.layout, bounds, budget)
-        plan = self._told(method, table.layout)
-        data = Scatter(Rows(table.data, table.layout, progress=self.progress), bounds.moves)
+        method = self._make(table.layout, bounds, self._budget())
+        plan = self._for_persons(self._told(method, table.layout), given.persons)
+        kept = given.kept(table.data, table.layout.columns, context.noise, progress=self.progress)
+        data = Scatter(Rows(kept, table.layout, progress=self.progress), bounds.moves)
         with one_blas_thread():
-            if not isinstance(table.data, ArraySource):
+            if not isinstance(kept, ArraySource):
                 data.read()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            outcome = method.fit(Secret(data), context.with_question(lambda: self._question(table.layout.features)))
-        return self._keep(outcome, plan, budget, table.layout)
+            asked = context.with_question(lambda: self._question(table.layout.features, **given.public))
+            outcome = method.fit(Secret(data), asked)
+        return self._keep(outcome, plan, table.layout)
 
     @property
     def _is_open(self) -> bool:
@@ -213,20 +216,21 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
         return OpenSchemaFit(declared, self._budget(), make, run)
 
-    def _fit_open(self, X: Any) -> PCA:
+    def _fit_open(self, given: PersonRows) -> PCA:
         """As ``fit``, with bounds that are found in private."""
-        budget, table = self._budget(), open_points(X, self.schema)
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        opened, data = self._open(table.declared), OpenedTable(table.source, progress=self.progress)
-        plan, names = self._told(opened, opened.expected), list(table.declared.columns)
+        table, context = open_points(given.X, self.schema, person=given.column), self._context(given.persons)
+        opened, names = self._open(table.declared), list(table.declared.columns)
+        plan = self._for_persons(self._told(opened, opened.expected), given.persons)
+        kept = given.kept(table.source, names, context.noise, progress=self.progress)
+        data = OpenedTable(kept, progress=self.progress)
         with one_blas_thread():
             opened.read(data)  # a table that cannot be read is found before the charge
             self._forget()
             self._name(table.named, names)
             self.left_out_ = dict(table.left_out)
-            asked = context.with_question(lambda: self._question(names, declared=table.declared))
+            asked = context.with_question(lambda: self._question(names, declared=table.declared, **given.public))
             outcome = opened.fit(Secret(data), asked)
-        return self._keep(outcome, plan, budget, None)
+        return self._keep(outcome, plan, None)
 
     @staticmethod
     def _told(method: Any, layout: Layout) -> Plan:
@@ -236,6 +240,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def transform(self, X: Any) -> Any:
         """The coordinates of every row along the components. As private as the rows: the noise is in the components."""
         self._require_release()
+        X = without_person(X, self.person)
         if not isinstance(self._layout, Schema):
             self._check_features(X)
         return faces(X, self._layout, self._units) @ self.components_.T
@@ -301,9 +306,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def _name_features(self, table: InputTable) -> None:
         self._name(table.named, list(table.layout.columns))
 
-    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout | None) -> PCA:
+    def _keep(self, outcome: Outcome[Any], plan: Plan, layout: Layout | None) -> PCA:
         """``layout``: as it was before the fit; None where its bounds were found."""
-        self._record(outcome, plan, budget)
+        self._record(outcome, plan)
         self.certificate_ = outcome.certificate
         released = outcome.value
         if released is not None and layout is None:
@@ -321,7 +326,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         layout = None if self._is_open else self._bounds().layout(names)
         if layout is not None:
             self._require_features(names, layout.columns)
-        self._keep(outcome, plan, self._budget(), layout)
+        self._keep(outcome, plan, layout)
         if self.released_ and self.components_.shape != (self.n_components_, len(self._layout.features)):
             raise ValueError("a released model has components of all features")
 

@@ -20,6 +20,7 @@ from snugdp.estimators.coefficients import deviations
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
 from snugdp.estimators.open_schema import OpenSchemaFit
 from snugdp.estimators.open_tables import OpenTarget, open_input
+from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
@@ -70,10 +71,10 @@ class SparseModel(PrivateEstimator):
         """
         guess = whole_rows(self.rows if rows is None else rows)
         if self._is_open:
-            return self._open_plan(self._open(self.schema), guess)
+            return self._for_persons(self._open_plan(self._open(self.schema), guess))
         bounds = self._bounds()
         box = bounds.box(self._array_names(n_features))
-        return self._told(self._make(box, self._budget()), box, guess)
+        return self._for_persons(self._told(self._make(box, self._budget()), box, guess))
 
     @property
     def _is_open(self) -> bool:
@@ -109,14 +110,15 @@ class SparseModel(PrivateEstimator):
         layout = self._first_columns(EntrySchema(opened.expected))
         return with_fits(opened.plan(), opened.method.method, layout, rows, ErrorOf.STANDARDISED)
 
-    def _fit_open(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
+    def _fit_open(self, given: PersonRows, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
         """As ``_fitted``, with bounds that are found in private."""
-        budget, schema = self._budget(), self.schema
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
+        schema, context = self.schema, self._context(given.persons)
         kind = schema.columns[str(schema.target)]
-        table = open_input(X, OpenTarget(kind, kind, y, schema.target), schema, True)
-        opened, data = self._open(table.declared), OpenedTable(table.source, progress=self.progress)
-        plan = self._open_plan(opened, whole_rows(self.rows))
+        table = open_input(given.X, OpenTarget(kind, kind, y, schema.target), schema, True)
+        opened = self._open(table.declared)
+        plan = self._for_persons(self._open_plan(opened, whole_rows(self.rows)), given.persons)
+        kept = given.kept(table.source, table.declared.columns, context.noise, progress=self.progress)
+        data = OpenedTable(kept, progress=self.progress)
         names = [name for name in table.declared.columns if name != table.declared.target]
         with one_blas_thread():
             opened.read(data)  # a table that cannot be read is found before the charge
@@ -125,36 +127,46 @@ class SparseModel(PrivateEstimator):
             self.left_out_ = dict(table.left_out)
             asked = context.with_question(lambda: self._question(names, named, declared=table.declared, **public))
             outcome = opened.fit(Secret(data), asked)
-        return self._keep(outcome, plan, budget, None)
+        return self._keep(outcome, plan, None)
 
-    def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
+    def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, groups: Any, **public: Any) -> Any:
         """``named``: the target as it was given; ``public``: parameters as they were read."""
         warn_of_pipeline()
         self._check_progress()
+        given = PersonRows.of(X, self._persons(groups), groups)
+        public |= given.public
         if self._is_open:
-            return self._fit_open(X, y, named, **public)
-        budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        table = read(X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
+            return self._fit_open(given, y, named, **public)
+        bounds, guess, context = self._bounds(), whole_rows(self.rows), self._context(given.persons)
+        table = read(given.X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
         require_rows(context.noise, table.candidates.is_empty)
         if self.selection == "votes" and not table.candidates.in_order:
             raise TypeError('selection="votes" reads rows in their order, which a cluster has not: use "gumbel"')
-        method = self._make(table.box, budget)
-        plan = self._told(method, table.box, guess)
+        method = self._make(table.box, self._budget())
+        plan = self._for_persons(self._told(method, table.box, guess), given.persons)
+        candidates = self._kept(given, table, context)
         with one_blas_thread():
-            if not table.candidates.in_memory:
-                table.candidates.scores()  # a table that cannot be read is found before the charge
+            if not candidates.in_memory:
+                candidates.scores()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
             asked = context.with_question(lambda: self._question(table.box.names, named, **public))
-            outcome = method.fit(Secret(table.candidates), asked)
-        return self._keep(outcome, plan, budget, table.box)
+            outcome = method.fit(Secret(candidates), asked)
+        return self._keep(outcome, plan, table.box)
+
+    def _kept(self, given: PersonRows, table: SparseTable, context: ReleaseContext) -> Candidates:
+        """The rows that are kept of each person; all of them without persons."""
+        if given.persons is None:
+            return table.candidates
+        kept = given.kept(table.candidates.source, table.box.columns, context.noise, progress=self.progress)
+        return Candidates(table.box, table=kept, row_norm=self._row_norm(), progress=self.progress)
 
     def _linear(self, X: Any) -> NDArray[np.float64]:
         """The product theta . x for every row, restricted to the chosen columns."""
         check_is_fitted(self)
         if not self.released_:
             refused(type(self).__name__)
+        X = without_person(X, self.person)
         if not isinstance(self._box, EntrySchema):
             self._check_features(X)
         return linear_part(X, self._box, tuple(self.support_.tolist()), self._norm(), self._theta)
@@ -270,9 +282,9 @@ class SparseModel(PrivateEstimator):
     def _name_features(self, table: SparseTable) -> None:
         self._name(table.named, [name for name in table.box.columns if name != table.box.target])
 
-    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, box: Box | None) -> Any:
+    def _keep(self, outcome: Outcome[Any], plan: Plan, box: Box | None) -> Any:
         """``box``: as it was before the fit; None where its bounds were found."""
-        self._record(outcome, plan, budget)
+        self._record(outcome, plan)
         self.certificate_, value = outcome.certificate, outcome.value
         if box is None and value is not None:
             self.bounds_, value = value
@@ -298,7 +310,7 @@ class SparseModel(PrivateEstimator):
         box = None if self._is_open else self._bounds().box(names)
         if box is not None:
             self._require_features(names, box.columns)
-        self._keep(outcome, plan, self._budget(), box)
+        self._keep(outcome, plan, box)
         box = self._box
         if self.released_:
             indices = self.ranking_.tolist()

@@ -96,15 +96,16 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
 
     y_bound: Any = None
 
-    def fit(self, X: Any, y: Any = None) -> SparseLinearRegression:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> SparseLinearRegression:
         """Pay, choose columns, fit on them: release or refuse.
 
         X: rows of an array, a scipy sparse matrix, or a pandas, polars or pyarrow table, with y; or, with a schema, a
-        table or the path of one that holds its target. What is public is checked before anything is charged.
+        table or the path of one that holds its target. ``groups``: as in ``LinearRegression.fit``. What is public is
+        checked before anything is charged.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
-        fitted: SparseLinearRegression = self._fitted(X, targets(y), y)
+        fitted: SparseLinearRegression = self._fitted(X, targets(y), y, groups)
         return fitted
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -185,10 +186,11 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
     classes: Any = None
 
-    def fit(self, X: Any, y: Any = None) -> SparseLogisticRegression:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> SparseLogisticRegression:
         """Pay, choose columns, fit on them: release or refuse.
 
-        X as in ``SparseLinearRegression.fit``; y: labels. What is public is checked before anything is charged.
+        X and ``groups`` as in ``SparseLinearRegression.fit``; y: labels. What is public is checked before anything is
+        charged.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
@@ -197,7 +199,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         if y is not None:
             places = labels_of(y, classes.tolist())
             signs = codes(places, 2) if self.schema is None else as_numbers(places)
-        fitted: SparseLogisticRegression = self._fitted(X, signs, y, classes=classes)
+        fitted: SparseLogisticRegression = self._fitted(X, signs, y, groups, classes=classes)
         fitted.classes_ = classes
         return fitted
 

@@ -87,9 +87,9 @@ class OneHotEncoder(PrivateTransformer):
 
     _usual = False  # its entries are 0 for levels that are not known
 
-    def _points(self, X: Any) -> OpenInput:
+    def _points(self, X: Any, person: str | None) -> OpenInput:
         if eager(X) is not None or isinstance(X, str | os.PathLike | Source):
-            return super()._points(X)
+            return super()._points(X, person)
         schema = self._schema
         frame = labels_frame(X, None if schema is None else list(schema.columns))
         named = np.empty((0, len(frame.columns))) if schema is None else None

@@ -74,8 +74,8 @@ class Prepare(PrivateTransformer):
     def _kind(self, place: int) -> Column:
         return Number()
 
-    def _points(self, X: Any) -> OpenInput:
-        return open_points(X, self._schema)
+    def _points(self, X: Any, person: str | None) -> OpenInput:
+        return open_points(X, self._schema, person=person)
 
     def _declared(self, schema: Schema) -> Schema:
         return super()._declared(schema if self.missing is None else replace(schema, missing=self.missing))

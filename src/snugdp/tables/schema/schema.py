@@ -149,7 +149,7 @@ class Schema:
         if not 0 < rational(self.norm, "norm") <= 1:
             raise ValueError("norm must be greater than 0 and at most 1, the norm that scaling by the bounds gives")
         self._check_target()
-        check_person(self.person, self.columns)
+        check_person_name(self.person, self.columns)
         object.__setattr__(self, "missing", gaps.checked(self.missing, self.columns, self.target))
         self._check_features()
 
@@ -333,7 +333,7 @@ class Schema:
 
     def to_toml(self) -> str:
         """The schema as text that ``from_toml`` reads."""
-        return toml.write(self.columns, self.target, self.intercept, self.norm, self.missing, self.person)
+        return toml.write(self.columns, self.target, self.intercept, self.norm, self.missing, person=self.person)
 
     @classmethod
     def from_json(cls, given: Any) -> Schema:
@@ -355,7 +355,7 @@ class Schema:
         return tomllib.loads(self.to_toml())
 
 
-def check_person(person: object, columns: Collection[str]) -> None:
+def check_person_name(person: object, columns: Collection[str]) -> None:
     """Whether a column of identifiers has a name, and is not read as anything else."""
     if person is None:
         return

@@ -99,6 +99,7 @@ def write(
     intercept: bool,
     norm: Real,
     missing: gaps.Policies = "centre",
+    *,
     person: str | None = None,
 ) -> str:
     """The text of a schema."""
