@@ -170,9 +170,9 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """Train the teachers, pay, test, release or refuse, train the student.
 
         X: rows of an array, a sparse matrix, or a pandas, polars or pyarrow table; y: their labels. ``groups``: whose
-        row it is, instead of a column that ``person`` names; a row without a group is a person of its own. ``queries``: public rows with the columns of X, instead of those
-        of the constructor. What is public is checked before a private row is read; whatever fails before the votes are
-        released costs nothing.
+        row it is, instead of a column that ``person`` names; a row without a group is a person of its own. ``queries``:
+        public rows with the columns of X, instead of those of the constructor. What is public is checked before a
+        private row is read; whatever fails before the votes are released costs nothing.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
