@@ -155,13 +155,13 @@ def test_a_person_is_told_apart_one_by_one() -> None:
     assert people(np.array([3.0, np.nan, 3.0])).tolist() == [0, -1, 0]
 
 
-def test_rows_without_a_person_are_left_out(ballots: list[Any]) -> None:
+def test_a_row_without_a_person_is_a_person_of_its_own(ballots: list[Any]) -> None:
     X, y = made(40)
-    groups: list[Any] = [*range(20), *[None] * 20]
-    model_of(noise=Simulation(1)).fit(X, y, groups=groups)
-    assert sum(len(rows) for rows, _, _ in ballots) == 20
-    model_of(noise=Simulation(1)).fit(X, y, groups=[None] * 40)
-    assert sum(len(rows) for rows, _, _ in ballots) == 20
+    drawn = model_of(noise=Simulation(1)).fit(X, y).labels_
+    assert sum(len(rows) for rows, _, _ in ballots) == 40
+    for groups in ([None] * 40, [*range(20), *[None] * 20]):
+        assert (model_of(noise=Simulation(1)).fit(X, y, groups=groups).labels_ == drawn).all()
+    assert sum(len(rows) for rows, _, _ in ballots) == 3 * 40
 
 
 def lotteries(n: int, teachers: int) -> Iterator[Any]:

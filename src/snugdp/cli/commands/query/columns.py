@@ -46,7 +46,7 @@ class ColumnOptions(PersonOptions):
         Path | None, typer.Option("--schema", help="A schema that describes the column, a TOML file.")
     ] = None
 
-    def _values(self, source: Source, kinds: dict[str, Column]) -> Any:
+    def _cells(self, source: Source, kinds: dict[str, Column]) -> Any:
         """The column by itself; with persons, beside their identifiers."""
         from snugdp.cli import reading
 
@@ -154,12 +154,12 @@ class NumberOptions(BoundedOptions):
         if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:
             if persons["person"] is not None:
                 raise ValueError("give --rows, the number of persons: it is public when neighbours replace a person")
-            values = self._values(source, kinds)
+            values = self._cells(source, kinds)
             rows = max(len(values), 1)  # which is public under this relation
             query = make(bounds=bounds, rows=rows, **given)
         plan = query.plan()
         account = choices.agreed(plan)
-        values = self._values(source, kinds) if values is None else values
+        values = self._cells(source, kinds) if values is None else values
         outcome = query.release(values, ledger=account)
         self._tell(choices, name, outcome, plan, {"bounds": _between(kind), **given, "rows": rows})
 
@@ -224,7 +224,7 @@ class LabelOptions(ColumnOptions):
         source = reading.opened(self.data if source is None else source, kinds)
         public, plan = {"values": list(kind.levels)}, query.plan()
         account = choices.agreed(plan)
-        outcome = query.release(self._values(source, kinds), ledger=account)
+        outcome = query.release(self._cells(source, kinds), ledger=account)
         self._tell(choices, name, outcome, plan, public)
 
 
