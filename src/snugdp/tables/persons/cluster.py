@@ -64,7 +64,7 @@ class _Route:
         import pyarrow as pa
 
         for batch in batches:
-            hashes = self.work.frame_routes(_frame(batch)).view(np.int64)
+            hashes = self.work.routes(_frame(batch)).view(np.int64)
             names, columns = [*batch.schema.names, self.name], [*batch.columns, pa.array(hashes, pa.int64())]
             yield pa.RecordBatch.from_arrays(columns, names)
 

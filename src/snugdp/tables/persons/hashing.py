@@ -18,16 +18,20 @@ Words: TypeAlias = NDArray[np.uint64]
 
 _MASK = (1 << 64) - 1
 _WORD = 8  # bytes
+_BLOCK = 1 << 14  # numbers that fit into a cache
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def mixed(words: Words) -> Words:
     """A permutation of the numbers below 2**64 in which every bit of the image depends on all bits."""
-    found = words ^ (words >> np.uint64(30))
-    found *= np.uint64(0xBF58476D1CE4E5B9)
-    found ^= found >> np.uint64(27)
-    found *= np.uint64(0x94D049BB133111EB)
-    found ^= found >> np.uint64(31)
+    found = words.copy()
+    for start in range(0, len(found), _BLOCK):
+        part = found[start : start + _BLOCK]
+        part ^= part >> np.uint64(30)
+        part *= np.uint64(0xBF58476D1CE4E5B9)
+        part ^= part >> np.uint64(27)
+        part *= np.uint64(0x94D049BB133111EB)
+        part ^= part >> np.uint64(31)
     return found
 
 

@@ -20,7 +20,7 @@ from snugdp.tables.cells import declared, labelled, moments, numbers
 from snugdp.tables.cells.columns import cells_of
 from snugdp.tables.cells.dates import MISSING
 from snugdp.tables.passes.keys import KeyColumn, KeyKind
-from snugdp.tables.persons.hashing import Words, mixed, text_words
+from snugdp.tables.persons.hashing import Words, text_words
 from snugdp.tables.schema.kinds import DType, type_name
 
 Floats = NDArray[np.float64]
@@ -46,12 +46,12 @@ class Image:
         none = np.isnan(self.number)
         return none if self.text is None else none & self.text.is_null().to_numpy()
 
-    def words(self, key: np.uint64) -> Words:
-        """A keyed word for every cell. Fractions count as single precision has them, as the reader of labels does."""
-        with np.errstate(all="ignore"):
-            whole = np.floor(self.number) == self.number
-            coarse = np.where(whole, self.number, self.number.astype(np.float32).astype(np.float64))
-        found = mixed(bits(coarse) ^ key)
+    def words(self, key: np.uint64, *, coarse: bool = False) -> Words:
+        """A keyed word for every cell. Different numbers have different words.
+
+        ``coarse``: but for fractions that are the same in single precision, since those may have the same label.
+        """
+        found = bits(_coarse(self.number) if coarse else self.number) ^ key
         if self.text is None:
             return found
         is_text = self.text.is_not_null().to_numpy() & np.isnan(self.number)
@@ -65,6 +65,12 @@ def bits(values: Floats) -> Words:
     plain = values + 0.0
     plain[np.isnan(plain)] = np.nan
     return plain.view(np.uint64)
+
+
+def _coarse(number: Floats) -> Floats:
+    with np.errstate(all="ignore"):
+        single = number.astype(np.float32).astype(np.float64)
+        return np.where(np.floor(number) == number, number, single)
 
 
 def image(column: nw.Series[Any], *, lists: bool = True) -> Image:

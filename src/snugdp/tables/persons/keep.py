@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import declared
 from snugdp.tables.cells.columns import cells_of
-from snugdp.tables.persons.images import Image, image
-from snugdp.tables.persons.passes import NUMBER, TEXT, PersonPass, all_persons, checked, is_new, places
+from snugdp.tables.persons.hashing import Words
+from snugdp.tables.persons.images import image
+from snugdp.tables.persons.order import HASH, in_order
+from snugdp.tables.persons.passes import PersonPass, all_persons, checked
 from snugdp.tables.persons.state import PART, ROW
 from snugdp.tables.sources import Source
 from snugdp.tables.sources.base import Frame
 
-_HASH, _PLACE, _RUN = "hash", "place", "run"
+_PLACE, _RUN = "place", "run"
 
 
 def keep_rows(
@@ -57,37 +59,34 @@ class KeepPass(PersonPass):
 
     most: int = 1
 
-    def about(self, who: Image, frame: Frame) -> dict[str, pl.Series]:
+    def about(self, frame: Frame, who: Words) -> dict[str, Words]:
         """The keyed hash of each row."""
-        return {_HASH: pl.Series(self.row_words(who, frame))}
+        return {HASH: self.row_words(frame, who)}
 
     def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
         """The first rows of each person in the order of hashes, and of contents where hashes are equal."""
-        person = [NUMBER] if index[TEXT].null_count() == len(index) else [NUMBER, TEXT]
-        if self.most == 1:  # those that may be the first
-            index = index.filter(pl.col(_HASH) == pl.col(_HASH).min().over(person))
-        index = index.sort([*person, _HASH])  # line 4
-        place, tied = places(is_new(index, person)), ~is_new(index, [*person, _HASH])
-        cut = tied & (place == self.most)  # the first row that is not kept has the hash of the last that is
+        order = in_order(index)  # line 4
+        rows, place = order.rows, order.places
+        cut = ~order.new_hash & (place == self.most)  # the first row that is not kept has the hash of the last that is
         if cut.any():
-            run = np.cumsum(~tied)
-            index = _by_content(index, run, np.isin(run, run[cut]), parts)
-        return index.filter(pl.Series(place < self.most))
+            run: NDArray[np.int64] = np.cumsum(order.new_hash, dtype=np.int64)
+            undecided = np.flatnonzero(np.isin(run, run[cut]))
+            rows[undecided] = _by_content(index, rows[undecided], run[undecided], parts)
+        return index[np.sort(rows[place < self.most])]
 
 
-def _by_content(index: pl.DataFrame, run: NDArray[Any], is_open: NDArray[np.bool_], parts: list[Frame]) -> pl.DataFrame:
-    """The index with the rows of open runs in the order of their contents: line 5."""
-    rows = np.flatnonzero(is_open)
+def _by_content(
+    index: pl.DataFrame, rows: NDArray[np.int64], run: NDArray[np.int64], parts: list[Frame]
+) -> NDArray[np.int64]:
+    """The same rows, those of each run in the order of their contents: line 5."""
     contents = _contents(index[rows], parts)
     names = contents.columns
-    contents = contents.with_columns(pl.Series(_RUN, run[rows]))
-    differs = is_new(contents, names) & ~is_new(contents, [_RUN])
-    if not differs.any():
-        return index  # rows of a run are equal
-    order = contents.select(pl.arg_sort_by([_RUN, *names], nulls_last=True)).to_series().to_numpy()
-    moved = np.arange(len(index))
-    moved[rows] = rows[order]
-    return index[moved]
+    contents = contents.with_columns(pl.Series(_RUN, run))
+    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift()) for name in names)
+    if contents.select((~same & (pl.col(_RUN) == pl.col(_RUN).shift())).any()).item() is not True:
+        return rows  # those of a run are equal
+    order: NDArray[np.int64] = contents.select(pl.arg_sort_by([_RUN, *names], nulls_last=True)).to_series().to_numpy()
+    return rows[order]
 
 
 def _contents(index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:

@@ -9,20 +9,19 @@ from typing import Any, NoReturn
 import narwhals as nw
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.engines import PASS_FAILED, cores, gather
 from snugdp.tables.persons.hashing import Words, mixed, subkeys
-from snugdp.tables.persons.images import Image, bits, check_person, image, person_image
+from snugdp.tables.persons.images import Image, check_person, image, person_image
+from snugdp.tables.persons.order import TEXT, WHO
 from snugdp.tables.persons.spill import Block, Spill
 from snugdp.tables.persons.state import Held, numbered
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources import Batch, Source, SparkSource
 from snugdp.tables.sources.base import Frame, TableError, UndividedSource, guarded
 
-NUMBER, TEXT = "number", "text"  # of the index: what tells persons apart
 MAX_BYTES = 500 * 2**20  # in memory
 _MAX_KEY = 1 << 128
 
@@ -69,14 +68,15 @@ class PersonPass:
     def fold(self, state: Held, frame: nw.DataFrame[Any]) -> Held:
         """Some more rows."""
         if len(frame):
-            who = person_image(frame.get_column(self.person), exact=self.exact)  # line 1
-            rows, missing = frame.select(*self.names), who.missing
+            person = person_image(frame.get_column(self.person), exact=self.exact)  # line 1
+            who, rows, missing = self._who(person), frame.select(*self.names), person.missing
+            index = pl.DataFrame({WHO: who, **self.about(rows, who)}).with_columns(numbered(len(who)))
+            if person.text is not None and person.text.null_count() < len(who):
+                index = index.with_columns(person.text.alias(TEXT))
             if missing.any():  # line 2
                 state.add_loose(rows[np.flatnonzero(missing)])
-            text = pl.repeat(None, len(missing), dtype=pl.String, eager=True) if who.text is None else who.text
-            named = {NUMBER: pl.Series(bits(who.number)), TEXT: text, **self.about(who, rows)}
-            index = pl.DataFrame(named).with_columns(numbered(len(missing)))
-            state.add(rows, index.filter(pl.Series(~missing)) if missing.any() else index)
+                index = index.filter(pl.Series(~missing))
+            state.add(rows, index)
             state.settle(self)
         return state
 
@@ -94,25 +94,24 @@ class PersonPass:
         """Refused."""
         raise TypeError("rows of persons stay in their process")
 
-    def row_words(self, who: Image, frame: Frame) -> Words:
+    def _who(self, person: Image) -> Words:
+        """The keyed hash of each row's person. Different numbers have different hashes; texts decide by themselves."""
+        return mixed(person.words(subkeys(self.key, 1)[0]))
+
+    def row_words(self, frame: Frame, who: Words) -> Words:
         """The keyed hash of each row and its person, from the images of its cells: line 3."""
-        _, first, *keys = subkeys(self.key, 2 + len(self.names))
-        found = who.words(first)
+        keys = subkeys(self.key, 1 + len(self.names))[1:]
         for name, key in zip(sorted(self.names), keys, strict=True):
-            found = mixed(found ^ image(frame.get_column(name)).words(key))
-        return found
+            who = mixed(who ^ image(frame.get_column(name)).words(key, coarse=True))
+        return who
 
-    def routes(self, index: pl.DataFrame) -> Words:
-        """The keyed hash of each row's person: the same for all of its rows."""
-        who = Image(index[NUMBER].to_numpy().view(np.float64), index[TEXT])
-        return who.words(subkeys(self.key, 1)[0])
-
-    def frame_routes(self, frame: Frame) -> Words:
+    def routes(self, frame: Frame) -> Words:
         """The keyed hash of each row's person, or of the row where it has none."""
-        who = person_image(frame.get_column(self.person), exact=self.exact)
-        return np.where(who.missing, self.row_words(who, frame), who.words(subkeys(self.key, 1)[0]))
+        person = person_image(frame.get_column(self.person), exact=self.exact)
+        who = self._who(person)
+        return np.where(person.missing, self.row_words(frame, who), who)
 
-    def about(self, who: Image, frame: Frame) -> dict[str, pl.Series]:
+    def about(self, frame: Frame, who: Words) -> dict[str, Words]:
         """What else the index has of each row."""
         raise NotImplementedError
 
@@ -174,21 +173,3 @@ class PersonSource(UndividedSource):
         for part in self._parts:
             frame = part.read()[0] if isinstance(part, Block) else part
             yield Batch(frame.select(*columns))
-
-
-def is_new(index: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Which rows differ from the one before."""
-    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift()) for name in names)
-    found: NDArray[np.bool_] = ~index.select(same.alias("same"))["same"].to_numpy()
-    found[:1] = True
-    return found
-
-
-def places(is_first: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many rows there are before each one since the last first one.
-
-    >>> places(np.array([True, False, True, False, False])).tolist()
-    [0, 1, 0, 1, 2]
-    """
-    every = np.arange(len(is_first))
-    return every - np.maximum.accumulate(np.where(is_first, every, 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tempfile
+import weakref
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -20,10 +21,11 @@ _SIZE = 8  # bytes of the size of an index
 class Spill(PrivateState):
     """A temporary file of blocks. Nobody else can open it: it has no name, and the mode 600."""
 
-    __slots__ = ("_end", "_file", "_lock")
+    __slots__ = ("__weakref__", "_end", "_file", "_lock")
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed when nobody refers to a block any more
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed once nobody refers to it, without a warning
+        weakref.finalize(self, self._file.close)
         self._lock, self._end = Lock(), 0
 
     def write(self, frame: Frame, index: pl.DataFrame | None) -> Block:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from snugdp.secrecy.private_state import PrivateState
-from snugdp.tables.persons.hashing import Words
+from snugdp.tables.persons.order import WHO
 from snugdp.tables.persons.spill import Block, Spill, can_spill
 from snugdp.tables.sources.base import Frame
 
@@ -34,9 +34,6 @@ class Chooser(Protocol):
     def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
         """The rows of an index that are still needed, and what is known of them."""
 
-    def routes(self, index: pl.DataFrame) -> Words:
-        """The hash of each row's person."""
-
 
 class Held(PrivateState):
     """Rows by persons: some that were chosen among each other, and some that wait. Private.
@@ -45,15 +42,15 @@ class Held(PrivateState):
     without an identifier. ``_buckets``: rows in files.
     """
 
-    __slots__ = ("_buckets", "_chosen", "_depth", "_index", "_loose", "_loose_bytes", "_parts", "_waiting")
+    __slots__ = ("_buckets", "_chosen", "_depth", "_index", "_loose", "_loose_bytes", "_parts", "_spill", "_waiting")
 
-    def __init__(self, depth: int = 0) -> None:
+    def __init__(self, depth: int = 0, spill: Spill | None = None) -> None:
         self._parts: list[Frame] = []
         self._loose: list[Frame] = []
         self._index: list[pl.DataFrame] = []
         self._chosen = self._waiting = self._loose_bytes = 0  # bytes
         self._buckets: dict[int, list[Block]] = {}
-        self._depth = depth
+        self._depth, self._spill = depth, spill
 
     def add(self, frame: Frame, index: pl.DataFrame) -> None:
         """More rows that wait: those of the frame that the index names."""
@@ -85,7 +82,7 @@ class Held(PrivateState):
         if self._chosen + self._waiting + self._loose_bytes > work.room:
             self._choose(work)
             if self._chosen + self._loose_bytes > work.room // 2 and self._may_spill():
-                self._put_away(work)
+                self._put_away()
 
     def is_in_files(self) -> bool:
         """Whether some rows did not fit into memory."""
@@ -93,13 +90,13 @@ class Held(PrivateState):
 
     def results(self, work: Chooser) -> Iterator[tuple[Frame, pl.DataFrame | None]]:
         """All rows that are needed, with their index; without one those that have no identifier."""
-        if self._buckets and self._may_spill():
-            self._put_away(work)
+        if self._buckets:  # then all rows of a person must be in one of them
+            self._put_away()
         self._choose(work)
         yield from zip(self._parts, self._index, strict=True)
         yield from ((frame, None) for frame in self._loose)
         for blocks in self._buckets.values():
-            inner = Held(self._depth + 1)
+            inner = Held(self._depth + 1, self._spill)
             for block in blocks:
                 frame, rows = block.read()
                 if rows is None:
@@ -113,7 +110,7 @@ class Held(PrivateState):
         """Drop whatever is not needed."""
         if not self._waiting:
             return
-        index = work.chosen(pl.concat(self._index), self._parts).sort(PART, ROW)
+        index = work.chosen(pl.concat(self._index, how="diagonal"), self._parts)
         parts, self._parts, self._index, self._waiting = self._parts, [], [], 0
         for (part,), rows in index.partition_by(PART, as_dict=True, include_key=False).items():
             self.add(*_taken(parts[int(part)], rows))
@@ -122,11 +119,12 @@ class Held(PrivateState):
     def _may_spill(self) -> bool:
         return self._depth < _MAX_DEPTH and all(map(can_spill, (*self._parts, *self._loose)))
 
-    def _put_away(self, work: Chooser) -> None:
+    def _put_away(self) -> None:
         """All rows into files, by the hash of their person."""
-        spill, shift = Spill(), np.uint64(64 - _BUCKET_BITS * (self._depth + 1))
+        spill = self._spill = Spill() if self._spill is None else self._spill
+        shift = np.uint64(64 - _BUCKET_BITS * (self._depth + 1))
         for part, index in zip(self._parts, self._index, strict=True):
-            buckets = (work.routes(index) >> shift) & np.uint64((1 << _BUCKET_BITS) - 1)
+            buckets = (index[WHO].to_numpy() >> shift) & np.uint64((1 << _BUCKET_BITS) - 1)
             for bucket in np.unique(buckets).tolist():
                 rows = _taken(part, index.filter(pl.Series(buckets == bucket)))
                 self._buckets.setdefault(bucket, []).append(spill.write(*rows))

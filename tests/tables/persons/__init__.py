@@ -1,0 +1,1 @@
+"""Persons with several rows."""
