@@ -34,33 +34,34 @@ if TYPE_CHECKING:
     from snugdp.queries.describe import Describe, describe
     from snugdp.queries.description import Description
     from snugdp.queries.estimate import Estimate
-    from snugdp.queries.extremes import Maximum, Minimum, maximum, minimum
-    from snugdp.queries.groups import GroupBy, group_by
-    from snugdp.queries.labels import Mode, Vote, mode, vote
-    from snugdp.queries.quantile_table import QuantileTable, quantile_table
-    from snugdp.queries.quantiles import (
-        InterquartileRange,
-        Median,
-        Quantile,
-        Quantiles,
-        interquartile_range,
-        median,
-        quantile,
-        quantiles,
-    )
-    from snugdp.queries.robust import TrimmedMean, trimmed_mean
-    from snugdp.queries.statistics.counts import Count, Sum
-    from snugdp.queries.statistics.functions import (
+    from snugdp.queries.extremes import Maximum, Minimum
+    from snugdp.queries.functions import (
         correlation,
         count,
         covariance,
         histogram,
+        interquartile_range,
+        maximum,
         mean,
+        median,
+        minimum,
+        mode,
         proportion,
+        quantile,
+        quantile_table,
+        quantiles,
         standard_deviation,
         sum,
+        trimmed_mean,
         variance,
+        vote,
     )
+    from snugdp.queries.groups import GroupBy, group_by
+    from snugdp.queries.labels import Mode, Vote
+    from snugdp.queries.quantile_table import QuantileTable
+    from snugdp.queries.quantiles import InterquartileRange, Median, Quantile, Quantiles
+    from snugdp.queries.robust import TrimmedMean
+    from snugdp.queries.statistics.counts import Count, Sum
     from snugdp.queries.statistics.histogram import Histogram, HistogramCounts
     from snugdp.queries.statistics.moments import Mean, Proportion, StandardDeviation, Variance
     from snugdp.queries.statistics.pairs import Correlation, Covariance
@@ -189,17 +190,16 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.queries.describe": "Describe describe",
     "snugdp.queries.description": "Description",
     "snugdp.queries.statistics.counts": "Count Sum",
-    "snugdp.queries.statistics.functions": "correlation count covariance histogram mean proportion standard_deviation "
-    "sum variance",
+    "snugdp.queries.functions": "correlation count covariance histogram interquartile_range maximum mean median "
+    "minimum mode proportion quantile quantile_table quantiles standard_deviation sum trimmed_mean variance vote",
     "snugdp.queries.statistics.histogram": "Histogram HistogramCounts",
     "snugdp.queries.statistics.moments": "Mean Proportion StandardDeviation Variance",
     "snugdp.queries.statistics.pairs": "Correlation Covariance",
-    "snugdp.queries.labels": "Mode Vote mode vote",
-    "snugdp.queries.extremes": "Maximum Minimum maximum minimum",
-    "snugdp.queries.quantile_table": "QuantileTable quantile_table",
-    "snugdp.queries.quantiles": "InterquartileRange Median Quantile Quantiles interquartile_range median "
-    "quantile quantiles",
-    "snugdp.queries.robust": "TrimmedMean trimmed_mean",
+    "snugdp.queries.labels": "Mode Vote",
+    "snugdp.queries.extremes": "Maximum Minimum",
+    "snugdp.queries.quantile_table": "QuantileTable",
+    "snugdp.queries.quantiles": "InterquartileRange Median Quantile Quantiles",
+    "snugdp.queries.robust": "TrimmedMean",
 }
 _ROOMS = frozenset(
     {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}

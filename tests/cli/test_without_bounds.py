@@ -43,11 +43,11 @@ def test_three_commands(ending: str, folder: Path) -> None:
     run("ledger", "create", "l", "--dataset", "orders", "--epsilon", 3, "--delta", 1e-5)
     plan = run("plan", "linear", table, "--target", "amount", "--epsilon", 2, "--rows", ROWS)
     assert "a column is found if about" in plan.output
-    assert 'Column "order_id" is left out: its name stands for an identifier' in plan.stderr
+    assert 'Column "order_id" is left out: its name suggests an identifier' in plan.stderr
     out = ("-o", "m.json", "--report", "r.html")
     said = run("fit", "linear", table, "--target", "amount", *FIT, "--ledger", "l", *out, env={"COLUMNS": "160"})
-    assert 'Column "comment" is left out: its name stands for free text' in said.stderr
-    assert 'Column "customer" was not found, and is left out' in said.output
+    assert 'Column "comment" is left out: its name suggests free text' in said.stderr
+    assert 'Column "customer" was not found and is left out' in said.output
     for words in ("Found in private", "numbers, the target", "not found: left out", "city=Oslo", "city=(none)"):
         assert words in said.output
     assert "city=Bern" not in said.output  # the reference

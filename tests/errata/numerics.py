@@ -41,11 +41,6 @@ def gdp_mu(eps: float, delta: float) -> float:
     return root(lambda m: gdp_delta(m, eps) - delta, 1e-6, 50.0)
 
 
-def gdp_eps(mu: float, delta: float) -> float:
-    """The eps at which the Gaussian profile equals delta."""
-    return root(lambda e: gdp_delta(mu, e) - delta, 0.0, 400.0)
-
-
 def normal_pair_delta(m1: float, s1: float, m2: float, s2: float, eps: float) -> float:
     """Exact delta at eps of N(m1,s1^2) against N(m2,s2^2)."""
     m, s = abs(m2 - m1) / s1, s2 / s1

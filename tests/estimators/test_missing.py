@@ -144,7 +144,7 @@ def test_a_schema_says_what_missing_features_do(missing: Any, kind: Any) -> None
     words = str(model.plan_)
     assert "rows without a target" in words
     assert (
-        "left out" in words.replace("rows without a target (no number, or none of the classes) are left out", "")
+        "left out" in words.replace("rows without a target (not a number, or not one of the classes) are left out", "")
     ) == (missing != "indicator")
     assert ("entry of its own" in words) == (missing != "drop")
 

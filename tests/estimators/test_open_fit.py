@@ -345,7 +345,7 @@ def test_a_refused_fit_says_what_may_be_missing() -> None:
     assert not hasattr(model, "bounds_")
     with pytest.raises(NotReleased, match="too few rows to find the bounds of its target"):
         model.predict(X)
-    assert "rows lie within one doubling" in str(model.plan_)
+    assert "rows lie within a factor of two" in str(model.plan_)
 
 
 @pytest.mark.parametrize("rows", [2, 4000])

@@ -8,7 +8,7 @@ from snugdp import Budget, BudgetExceededError, Cost, MemoryLedger, NotPrivate, 
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
 from snugdp.release.context import ReleaseContext
-from snugdp.release.stages import in_two_stages
+from snugdp.release.stages import TwoStages
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.serial.codec import StoredOutcome
 from tests.plans import plan_of
@@ -48,7 +48,7 @@ def run(first: First, second: Second, ledger: MemoryLedger | None = None) -> Any
     context = (
         ReleaseContext(None, ledger or MemoryLedger(1, 1e-6)) if ledger is not None else ReleaseContext(Simulation(1))
     )
-    return in_two_stages(PLAN, first, second.fit, Secret(1), context, limit=SECOND)
+    return TwoStages(PLAN, first, second.fit, SECOND).release(Secret(1), context)
 
 
 def test_both_are_paid_once() -> None:

@@ -38,7 +38,7 @@ from snugdp.mechanisms.objective.robust import ObjectivePerturbation
 from snugdp.pate.face import Labels
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release, release_or_refuse
-from snugdp.release.stages import in_two_stages
+from snugdp.release.stages import TwoStages
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.serial.codec import StoredOutcome, UnreadableError, decode, dumps, encode, loads
 from snugdp.tables.passes.base import row_map
@@ -338,7 +338,7 @@ def calibrating(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
 
 
 def staged(draws: Draws, context: ReleaseContext) -> Outcome[Any]:
-    return in_two_stages(PLAN, Twice(draws.shelf, draws.passing), draws.fit, Secret(0), context, limit=Cost(epsilon=1))
+    return TwoStages(PLAN, Twice(draws.shelf, draws.passing), draws.fit, Cost(epsilon=1)).release(Secret(0), context)
 
 
 def selected(draws: Draws, context: ReleaseContext) -> Outcome[Any]:

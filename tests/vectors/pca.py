@@ -27,7 +27,7 @@ def _plan(*, eps: float, delta: float, k: int, p: int, noisy_gap: float, noisy_U
     budget = Budget(eps, delta)
     failure = projector.FAILURE * budget.delta
     whole = Fraction(gaussian.mu(budget.epsilon, budget.delta - failure)) ** 2
-    test = projector.PairTest(k, p, projector.TEST * whole, failure, Fraction(0))
+    test = projector.PairTest(k, entries=p, mu_squared=projector.TEST * whole, failure=failure, accuracy=Fraction(0))
     gap = test.certified(Fraction(repr(noisy_gap)))
     tested = projector.GapCertificate(k, gap, noisy_U, Start())
     left = math.sqrt((1 - projector.TEST) * whole)

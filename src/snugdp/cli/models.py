@@ -68,8 +68,8 @@ class ModelOptions(PersonOptions):
     missing: Annotated[
         Gaps | None,
         typer.Option(
-            help="What a missing cell does: it counts as the centre of its column, drops its row, or has an indicator "
-            "of its own beside. By default as the schema says, or centre. Rows without a target are always dropped."
+            help="How missing cells are treated: they count as the centre of their column, drop their row, or have an "
+            "indicator as well. By default as the schema says, or centre. Rows without a target are always dropped."
         ),
     ] = None
     classes: Annotated[
@@ -128,7 +128,7 @@ class ModelOptions(PersonOptions):
         labels = [text.strip() for text in self.classes.split(",")]
         truth = tuple(sorted(label.lower() for label in labels)) in _TRUTHS
         if model is Model.SPARSE and not truth:
-            raise ValueError("a sparse model tells two classes apart that are no and yes: --classes no,yes")
+            raise ValueError("a sparse model has two classes, no and yes: --classes no,yes")
         listed = Category([value_of(label, {}) for label in labels])
         kind = Boolean() if truth and (model is Model.SPARSE or _is_truth(schema)) else listed
         return replace(schema, columns={**schema.columns, str(schema.target): kind})

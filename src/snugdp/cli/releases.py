@@ -27,14 +27,14 @@ _READ = ("data", "schema", "validation", "queries", "votes", "proxy")  # argumen
 _TABLES = ("data", "validation", "queries")
 _NO_LEDGER = "No ledger: this release is not counted against any budget. Keeping track of the total is up to you."
 _REFUSED = (
-    "Refused: the private test did not pass, or there were too few rows for what was not given, such as bounds. The "
-    "budget is spent, and the reason is private. More rows, a larger epsilon or delta, tighter bounds or another "
+    "Refused: the private test did not pass, or there were too few rows to find what was not given, such as bounds. "
+    "The budget is spent, and the reason is private. More rows, a larger epsilon or delta, tighter bounds or another "
     "proposal may help: compare plans, which are free."
 )
 _NOTHING_FOUND = (
     "Refused: the target was not found, or there was nothing to learn from. The budget is spent. Too few rows lie "
-    "within one doubling for noise of this size, as the plan says. Declare the bounds of the target in a schema "
-    "('snugdp schema init' writes one), ask for a larger epsilon, or leave out columns."
+    "within a factor of two for noise of this size; the plan says how many it takes. Declare the bounds of the target "
+    "in a schema ('snugdp schema init' writes one), ask for a larger epsilon, or leave out columns."
 )
 
 

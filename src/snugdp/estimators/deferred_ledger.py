@@ -12,9 +12,10 @@ from snugdp.core.outcome import Receipt
 from snugdp.estimators.base import AbsentLedger
 from snugdp.ledger.address import without_password
 from snugdp.ledger.question import Question
+from snugdp.ledger.shared import NeverCopied
 
 
-class Address(str):
+class Address(NeverCopied, str):
     """The URL of a ledger. Its repr and its pickle are without the password.
 
     >>> Address("postgresql://ana:hush@host/db#census")
@@ -26,17 +27,11 @@ class Address(str):
     def __repr__(self) -> str:
         return repr(without_password(str(self)))
 
-    def __copy__(self) -> Address:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Address:
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (without_password(str(self)),)
 
 
-class DeferredLedger:
+class DeferredLedger(NeverCopied):
     """A ledger in a pickle. It is opened at its first use, so that a model predicts where its ledger is not."""
 
     def __init__(self, held: bytes, address: str) -> None:
@@ -78,12 +73,6 @@ class DeferredLedger:
 
     def __repr__(self) -> str:
         return f"<ledger at {self._address}>"
-
-    def __copy__(self) -> DeferredLedger:
-        return self
-
-    def __deepcopy__(self, memo: object) -> DeferredLedger:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DeferredLedger, (self._held, self._address)

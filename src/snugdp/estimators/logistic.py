@@ -21,8 +21,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
 
     Public knowledge is required: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
     table and a ``Boolean`` or a ``Category`` as its target. Rows whose label is missing or not one
-    of the classes are left out; missing and invalid entries count as 0, or as a schema says
-    (``Schema(..., missing=...)``; by default as the middle of their bounds).
+    of the classes are left out; missing and invalid entries count as in ``LinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores

@@ -136,10 +136,8 @@ class LinearModel(PrivateEstimator):
     @property
     def _is_open(self) -> bool:
         """Whether there are bounds to be found, or bounds that were found before are to be used."""
-        if isinstance(self.bounds, FoundBounds):
+        if not self._seeks_bounds:
             return True
-        if not isinstance(self.bounds, str) or self.bounds != "private":
-            raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
         if self.schema is None:
             return self.x_norm is None
         return isinstance(self.schema, Schema) and not self.schema.complete

@@ -83,7 +83,7 @@ class OpenFit:
         if not isinstance(model.fit_intercept, bool | np.bool_):
             raise TypeError("fit_intercept must be True or False")
         if known is not None and (schema is not None or model.x_norm is not None):
-            raise ValueError("bounds that were found before know the columns: leave out schema and x_norm")
+            raise ValueError("bounds that were found before describe the columns: leave out schema and x_norm")
         if schema is not None and schema.target is None:
             raise ValueError('the schema names no target: Schema({...}, target="income") says what is to be predicted')
         if model.x_norm is not None:

@@ -5,15 +5,20 @@ For models that scale columns by their bounds alone: components and sparse model
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
+from snugdp.estimators.open_tables import OpenInput
+from snugdp.estimators.persons import PersonRows
+from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.bounds.preparation import PreparedRelease, TablePreparation
 from snugdp.mechanisms.support.sparse import beside
+from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.plan import Plan
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
@@ -78,3 +83,41 @@ class OpenSchemaFit:
     def _then(self, data: Secret[OpenedTable], found: FoundBounds, context: ReleaseContext) -> Outcome[Any]:
         schema = found.schema
         return self.run(self.make(schema, self.left), data, schema, context)
+
+
+class OpenSchemaEstimator(PrivateEstimator):
+    """An estimator that finds bounds in private where none are declared, and scales columns by them alone."""
+
+    @abstractmethod
+    def _open(self, declared: Schema) -> OpenSchemaFit:
+        """Looks at these columns, and the fit."""
+
+    @abstractmethod
+    def _open_plan(self, opened: OpenSchemaFit) -> Plan:
+        """What a fit with such bounds will do."""
+
+    @abstractmethod
+    def _keep(self, outcome: Outcome[Any], plan: Plan, layout: Any) -> Self:
+        """What a fit leaves. ``layout``: as it was before the fit; None where its bounds were found."""
+
+    def _fit_open(self, given: PersonRows, table: OpenInput, y: Any = None, **public: Any) -> Self:
+        """As ``fit``, with bounds that are found in private. ``public``: parameters as they were read."""
+        declared, context = table.declared, self._context(given.persons)
+        opened, names = self._open(declared), [name for name in declared.columns if name != declared.target]
+        plan = self._for_persons(self._open_plan(opened), given.persons)
+        kept = given.kept(table.source, declared.columns, context.noise, progress=self.progress)
+        data = OpenedTable(kept, progress=self.progress)
+        with one_blas_thread():
+            opened.read(data)  # a table that cannot be read is found before the charge
+            self._forget()
+            self._name(table.named, names)
+            self.left_out_ = dict(table.left_out)
+            asked = context.with_question(lambda: self._question(names, y, declared=declared, **public, **given.public))
+            outcome = opened.fit(Secret(data), asked)
+        return self._keep(outcome, plan, None)
+
+    def _keep_again(self, outcome: Outcome[Any], plan: Plan, names: Sequence[str], layout: Any) -> None:
+        """As ``_keep``, for a fit from a model file. ``names``: of the features."""
+        if layout is not None:
+            self._require_features(names, layout.columns)
+        self._keep(outcome, plan, layout)

@@ -124,7 +124,7 @@ def _numbers_alone(declared: Schema | StandardisedLayout) -> tuple[str, ...]:
     """The names of features that rows without names can have."""
     names = tuple(name for name in declared.columns if name != declared.target)
     if not all(isinstance(declared.columns[name], Number) for name in names):
-        raise TypeError("these bounds are of columns with names: give X as a pandas, polars or pyarrow table")
+        raise TypeError("these bounds belong to named columns: give X as a pandas, polars or pyarrow table")
     return names
 
 

@@ -23,6 +23,7 @@ from snugdp.propose.plan import Plan, whole_rows
 from snugdp.release.context import ReleaseContext
 from snugdp.release.persons import Persons
 from snugdp.tables.cells import matrix
+from snugdp.tables.found import FoundBounds
 from snugdp.tables.schema.schema import Schema, check_person_name
 
 _HOW = ("epsilon", "delta", "neighbours", "ledger", "noise", "random_state", "progress", "n_jobs")  # or the budget
@@ -141,6 +142,15 @@ class PrivateEstimator(PaidEstimator):
         self.receipt_ = getattr(outcome, "receipt", None)
         self.guarantee_ = None if self.receipt_ is None else Promise(self._promised(), plan.theorem, plan.unit)
         self.released_ = not outcome.refused
+
+    @property
+    def _seeks_bounds(self) -> bool:
+        """Whether bounds that are not declared are to be found, and were not found before."""
+        if isinstance(self.bounds, FoundBounds):
+            return False
+        if not isinstance(self.bounds, str) or self.bounds != "private":
+            raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
+        return True
 
     def _require_features(self, names: Sequence[str], columns: Iterable[str]) -> None:
         """Whether the features that a model file names are the columns of its schema, if it has one."""

@@ -9,13 +9,13 @@ import contextlib
 import os
 from collections.abc import Iterable, Sequence
 
-from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Receipt, Unit
 from snugdp.ledger import entries, records, requests
 from snugdp.ledger.anchor import Mark
 from snugdp.ledger.entries import Entry, Verification
 from snugdp.ledger.errors import KeyConflictError, LedgerError, LedgerWriteError, TamperedLedgerError
-from snugdp.ledger.handle import Handle, New
+from snugdp.ledger.handle import Handle, New, OpenLedger
 from snugdp.ledger.limits import Remaining
 from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Costly
@@ -24,7 +24,7 @@ from snugdp.ledger.store import Store, Transaction, store_at
 from snugdp.ledger.view import View
 
 
-class Ledger:
+class Ledger(OpenLedger):
     """A budget on disk, or on a PostgreSQL server. Open it with ``Ledger.open``.
 
     Threads may share it; a copy is the ledger itself; a pickle opens it again by its address, without a password.
@@ -107,32 +107,7 @@ class Ledger:
 
     # -- what it is
 
-    @property
-    def address(self) -> str:
-        """Where it is; of a URL without the password."""
-        return self._handle.store.address
-
-    @property
-    def dataset(self) -> str:
-        """The public name of the data."""
-        return self._handle.state.born.dataset
-
-    label = dataset
-
-    @property
-    def unit(self) -> str:
-        """Whom it protects: "person", "teacher", or a name for a row, by default "one row"."""
-        return self._handle.state.born.unit
-
-    @property
-    def budget(self) -> Budget | Cost:
-        """What may be spent in all."""
-        return self._handle.state.born.budget
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The relation of every charge."""
-        return self._handle.state.born.neighbours
+    dataset = OpenLedger.label
 
     @property
     def spent(self) -> Cost:
@@ -327,12 +302,6 @@ class Ledger:
     def __repr__(self) -> str:
         state = self._handle.state
         return f"Ledger({self.address!r}, dataset={self.dataset!r}, budget={self.budget!r}, spent={state.spent!r})"
-
-    def __copy__(self) -> Ledger:
-        return self  # a copy is the same budget
-
-    def __deepcopy__(self, memo: object) -> Ledger:
-        return self
 
     def __reduce__(self) -> tuple[object, ...]:
         from snugdp.ledger.address import opened, without_password

@@ -13,10 +13,12 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
+from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.ledger import records
 from snugdp.ledger.anchor import Mark
 from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.records import Row
+from snugdp.ledger.shared import NeverCopied
 from snugdp.ledger.state import Judged, State
 from snugdp.ledger.store import Store, Transaction
 
@@ -199,3 +201,34 @@ def _at_exit() -> None:
 atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+class OpenLedger(NeverCopied):
+    """A ledger that was opened, or a view of it: where it is, and whose budget it keeps."""
+
+    _handle: Handle
+
+    @property
+    def address(self) -> str:
+        """Where the ledger is; of a URL without the password."""
+        return self._handle.store.address
+
+    @property
+    def label(self) -> str:
+        """The public name of the data."""
+        return self._handle.state.born.dataset
+
+    @property
+    def unit(self) -> str:
+        """Whom it protects: "person", "teacher", or a name for a row, by default "one row"."""
+        return self._handle.state.born.unit
+
+    @property
+    def budget(self) -> Budget | Cost:
+        """What may be spent in all."""
+        return self._handle.state.born.budget
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation of every charge."""
+        return self._handle.state.born.neighbours

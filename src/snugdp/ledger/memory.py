@@ -10,10 +10,11 @@ from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Receipt, Unit
 from snugdp.ledger.errors import BudgetExceededError
 from snugdp.ledger.limits import Limits, Remaining, within
+from snugdp.ledger.shared import NeverCopied
 from snugdp.numerics.rationals import Real
 
 
-class MemoryLedger:
+class MemoryLedger(NeverCopied):
     """A budget for one process, which keeps the total of many releases within one (epsilon, delta).
 
     Pure parts may be spent in any order. After a first Gaussian release, more of its kind are covered almost to the
@@ -146,12 +147,6 @@ class MemoryLedger:
 
     def __repr__(self) -> str:
         return f"MemoryLedger({self.label!r}, budget={self.budget!r}, spent={self._spent!r})"
-
-    def __copy__(self) -> MemoryLedger:
-        return self  # a second ledger would be a second budget: scikit-learn's clone must share this one
-
-    def __deepcopy__(self, memo: object) -> MemoryLedger:
-        return self
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a ledger cannot be pickled: a copy would forget what the original spends")

@@ -12,6 +12,7 @@ from pathlib import Path
 from snugdp.ledger.anchor import CLOEXEC, PATIENCE, FileAnchor, locked, reason, sync_folder, try_lock
 from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.records import Row
+from snugdp.ledger.store import Connected
 
 _TABLE = "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL, body TEXT, hash TEXT NOT NULL)"
 _COLUMNS = "SELECT seq, record, body, hash FROM ledger"
@@ -32,7 +33,7 @@ _WAYS_OUT = {
 }
 
 
-class SQLiteStore:
+class SQLiteStore(Connected):
     """One file, its log (``-wal``, ``-shm``, made by SQLite), a lock file for creation, and an anchor beside it.
 
     The file is never opened but by SQLite while a connection is open: closing a second handle would drop the locks.
@@ -46,7 +47,6 @@ class SQLiteStore:
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None  # device and inode of what was opened
         self._log: tuple[int, int] | None = None
-        self._end: weakref.finalize[[sqlite3.Connection | None, int], SQLiteStore] | None = None
 
     def exists(self) -> bool:
         """Whether there is such a file, or anything else of that name; what cannot be told is an error."""
@@ -231,12 +231,6 @@ class SQLiteStore:
         if self._connection is None:
             raise LedgerWriteError(f"{self._path} was closed in the middle of a charge: nothing was written")
         return self._connection
-
-    def release(self) -> None:
-        """Close the connection, so that no child inherits it; the next transaction opens another."""
-        self._connection = None
-        if self._end is not None:
-            self._end()
 
     def close(self) -> None:
         """Close everything."""

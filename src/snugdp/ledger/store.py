@@ -7,9 +7,10 @@ when it cannot. Which rows are legal is decided by ``state``; ``book`` puts the 
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from snugdp.ledger.anchor import FileAnchor
 from snugdp.ledger.records import Row
@@ -109,6 +110,19 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of everything, the anchor too. Never raises."""
         ...
+
+
+class Connected:
+    """A store with one connection, which is closed when the store is gone."""
+
+    _connection: Any = None
+    _end: weakref.finalize[..., Any] | None = None
+
+    def release(self) -> None:
+        """Close the connection, so that no child inherits it; the next use makes another one."""
+        self._connection = None
+        if self._end is not None:
+            self._end()
 
 
 def store_at(where: str | os.PathLike[str], dataset: str | None = None, anchor: str | None = None) -> Store:

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Receipt
 from snugdp.ledger import records, requests
 from snugdp.ledger.errors import KeyConflictError
-from snugdp.ledger.handle import Handle, New
+from snugdp.ledger.handle import New, OpenLedger
 from snugdp.ledger.limits import Remaining
 from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Costly
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
 
 
-class View:
+class View(OpenLedger):
     """Takes charges for a ledger. Accepted wherever a ledger is.
 
     With a key it pays for one release: a second charge is refused, and an unused one cannot be pickled, for each of
@@ -37,32 +37,7 @@ class View:
         used: bool = False,
     ) -> None:
         self._ledger, self._key, self._part, self._inside, self._used = ledger, key, part, within, used
-        self._lock = threading.Lock()
-
-    @property
-    def label(self) -> str:
-        """The name of the data set."""
-        return self._ledger.label
-
-    @property
-    def address(self) -> str:
-        """Where the ledger is."""
-        return self._ledger.address
-
-    @property
-    def unit(self) -> str:
-        """Whom the ledger protects."""
-        return self._ledger.unit
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The relation of every charge."""
-        return self._ledger.neighbours
-
-    @property
-    def budget(self) -> Budget | Cost:
-        """The budget of the whole ledger."""
-        return self._ledger.budget
+        self._handle, self._lock = ledger._handle, threading.Lock()
 
     def affords(self, cost: Costly | Sequence[Costly]) -> bool:
         """Whether this would be accepted now; a key that was charged before costs nothing again."""
@@ -133,10 +108,6 @@ class View:
     ) -> Charge:
         return requests.charge(cost, what, key, plan, part=self._part, within=self._inside, question=question)
 
-    @property
-    def _handle(self) -> Handle:
-        return self._ledger._handle
-
     def recall(self, receipt: Receipt) -> str | None:
         """As ``Ledger.recall``."""
         return self._ledger.recall(receipt)
@@ -162,12 +133,6 @@ class View:
         marks = {"key": self._key, "part": self._part, "within": self._inside}
         shown = ", ".join(f"{name}={value!r}" for name, value in marks.items() if value is not None)
         return f"View({self._ledger!r}, {shown})"
-
-    def __copy__(self) -> View:
-        return self
-
-    def __deepcopy__(self, memo: object) -> View:
-        return self
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._key is not None and not self._used:

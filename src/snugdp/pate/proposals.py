@@ -39,6 +39,7 @@ from snugdp.numerics.printed import printed_up
 from snugdp.propose.forecast import Amount, Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.release.spine import PrivateTest
+from snugdp.tables.keyed import EqualByKey
 
 _HOPELESS = 0.05  # a chance below which nobody would pay
 _HALVINGS = 4
@@ -64,7 +65,7 @@ class Confidence:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelRequest:
+class LabelRequest(EqualByKey):
     """What was asked for. Equal requests have equal plans, and their search is made once."""
 
     budget: Budget
@@ -72,12 +73,6 @@ class LabelRequest:
     sigma: Fraction | None
     confidence: Confidence | None
     belief: VoteBelief
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LabelRequest) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
 
     @cached_property
     def _key(self) -> tuple[object, ...]:

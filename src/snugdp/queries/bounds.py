@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Unpack
 
 from snugdp.core.guarantee import Cost, Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.bounds.exponential_grid import THEOREM, Counts, GridEnds, step_of
-from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
-from snugdp.queries.base import Query, Shown
+from snugdp.queries.base import Query, ReleaseKeywords, Shown
+from snugdp.queries.docstrings import takes
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -60,12 +61,21 @@ class EstimatedBounds:
         return "\n".join(line for section in sections for line in section)
 
 
+class BoundsKeywords(ReleaseKeywords, total=False):
+    """The keyword arguments of ``private_bounds``."""
+
+    columns: Sequence[str] | None
+    outside: Real
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bounds(Query[EstimatedBounds]):
     """Lower and upper bounds of numbers, from a public grid that reaches from 2**-20 to 2**60 on both sides of zero.
 
     Missing and invalid entries are ignored. Nothing is ever refused: with too few rows the bounds are useless, and the
     plan says how many rows are enough.
+
+    Guarantee: (epsilon, 0)-DP for the chosen neighbours (``mechanisms/bounds/exponential_grid.proof.md``).
 
     Parameters
     ----------
@@ -162,35 +172,14 @@ def _short(edge: float) -> int | float:
     return int(edge) if edge.is_integer() else edge
 
 
-def private_bounds(
-    data: object,
-    *,
-    columns: Sequence[str] | None = None,
-    epsilon: Real,
-    neighbours: Neighbours | str = "add_remove",
-    outside: Real = 0.01,
-    person: str | None = None,
-    max_rows: int = 1,
-    ledger: LedgerLike | None = None,
-    noise: Noise | None = None,
-) -> Outcome[EstimatedBounds]:
+@takes(Bounds)
+def private_bounds(data: object, **options: Unpack[BoundsKeywords]) -> Outcome[EstimatedBounds]:
     """Private bounds for one column, or for columns of a table: ``Bounds(...).release(data)``.
-
-    Guarantee: (epsilon, 0)-DP for the chosen neighbours (``mechanisms/bounds/exponential_grid.proof.md``).
 
     Parameters
     ----------
     data : array-like or table
         The column, or the table that holds the ``columns``.
-    columns, epsilon, neighbours, outside, person, max_rows
-        As in ``Bounds``.
-    ledger, noise
-        As in ``median``.
-
-    Returns
-    -------
-    Outcome
-        Its value is an ``EstimatedBounds``.
 
     Examples
     --------
@@ -198,4 +187,4 @@ def private_bounds(
     >>> private_bounds(ages, epsilon=2).value.number
     Number(lower=20, upper=80)
     """
-    return Bounds._answer(**locals())
+    return Bounds._answer(data, **options)

@@ -32,10 +32,12 @@ def open_ends(bounds: GivenBounds) -> Ends | None:
         return None, None
     if isinstance(bounds, FoundNumber):
         if bounds.flag is Flag.NOT_FOUND:
-            raise ValueError("this column was not found, so that its bounds say nothing: leave out bounds")
+            raise ValueError("this column was not found, so its bounds say nothing: leave out bounds")
         return None
     if isinstance(bounds, FoundBounds):
-        raise TypeError('these are the bounds of all columns: give those of one, such as bounds=model.bounds_["age"]')
+        raise TypeError(
+            'these are the bounds of all columns: give those of a single one, such as bounds=model.bounds_["age"]'
+        )
     try:
         lower, upper = bounds
     except (TypeError, ValueError):

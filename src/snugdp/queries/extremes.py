@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Unpack
 
-from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.order_statistics.rank_draw import RankTarget
-from snugdp.queries.docstrings import takes
 from snugdp.queries.ranks import RankKeywords, SingleRank
 
 _RARELY = 200  # the empty part is hit once in so many cases
@@ -92,31 +89,3 @@ class Maximum(Extreme):
     @property
     def _target(self) -> RankTarget:
         return RankTarget.from_top(self._rows)
-
-
-@takes(Minimum)
-def minimum(data: object, **options: Unpack[ExtremeKeywords]) -> Outcome[float]:
-    """A private lower end of one column: ``Minimum(...).release(data)``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> ages = [18 + i % 50 for i in range(5000)]
-    >>> snugdp.minimum(ages, bounds=(0, 120), step=1, epsilon=1, beyond=50).value
-    18.0
-    """
-    return Minimum._answer(data, **options)
-
-
-@takes(Maximum)
-def maximum(data: object, **options: Unpack[ExtremeKeywords]) -> Outcome[float]:
-    """A private upper end of one column: ``Maximum(...).release(data)``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> ages = [18 + i % 50 for i in range(5000)]
-    >>> snugdp.maximum(ages, bounds=(0, 120), step=1, epsilon=1, beyond=50).value
-    67.0
-    """
-    return Maximum._answer(data, **options)

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Generic, Literal, Required, TypeVar, Unpack
+from typing import Any, Generic, Literal, Required, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from snugdp.propose.forecast import Forecast, Note, PassChance, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
 from snugdp.propose.theorem import theorem
 from snugdp.queries.base import Query, ReleaseKeywords, Shown, require_delta
-from snugdp.queries.docstrings import takes
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
@@ -271,30 +270,3 @@ def public_names(labels: Sequence[Hashable], name: str) -> Names:
 def listed(values: Sequence[Label] | Category | None) -> Sequence[Any] | None:
     """The values that somebody listed, or a schema did: a copy, for a list may change later."""
     return values.levels if isinstance(values, Category) else copy(values)
-
-
-@takes(Mode)
-def mode(data: object, **options: Unpack[ModeKeywords[Label]]) -> Outcome[Label]:
-    """The most frequent category, exactly, or a refusal: ``Mode(...).release(data)``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> answers = ["yes"] * 200 + ["no"] * 90
-    >>> snugdp.mode(answers, categories=["yes", "no"], epsilon=1, delta=1e-6).value
-    'yes'
-    """
-    return Mode[Label]._answer(data, **options)
-
-
-@takes(Vote)
-def vote(data: object, **options: Unpack[VoteKeywords[Label]]) -> Outcome[Label]:
-    """The winner after noise on every count: ``Vote(...).release(data)``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> snugdp.vote(["cat"] * 80 + ["dog"] * 10, candidates=["cat", "dog", "fox"], epsilon=2).value
-    'cat'
-    """
-    return Vote[Label]._answer(data, **options)

@@ -6,13 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Unpack
 
-from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.statistics.quantile_table import Drawn, QuantileTableDraw
 from snugdp.propose.forecast import Note
 from snugdp.propose.theorem import theorem
-from snugdp.queries.docstrings import takes
 from snugdp.queries.ranks import RankKeywords, RankQuery, usual_ranks
 from snugdp.queries.statistics.histogram import HistogramCounts
 
@@ -76,18 +73,3 @@ class QuantileTable(RankQuery[HistogramCounts]):
         edges, counts = drawn
         cells = tuple(pairwise(map(self._grid.number, edges)))
         return HistogramCounts(cells, tuple(counts), self._mechanism.counts.errors[0])
-
-
-@takes(QuantileTable)
-def quantile_table(data: object, **options: Unpack[QuantileTableKeywords]) -> Outcome[HistogramCounts]:
-    """A histogram of a column with private edges: ``QuantileTable(...).release(data)``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> incomes = [20_000 + 4 * i for i in range(10_000)]
-    >>> table = snugdp.quantile_table(incomes, bins=5, bounds=(0, 1_000_000), epsilon=2).value
-    >>> 27_000 < table.cells[1][0] < 29_000
-    True
-    """
-    return QuantileTable._answer(data, **options)

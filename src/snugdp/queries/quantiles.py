@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.propose.theorem import theorem
-from snugdp.queries.docstrings import takes
 from snugdp.queries.ranks import RankKeywords, RankQuery, SingleRank, usual_ranks
 from snugdp.queries.robust import RobustQuery, TestedMedian, TestedQuantile
 from snugdp.release.context import ReleaseContext
@@ -279,66 +278,3 @@ def inner_quantile(q: Real) -> Fraction:
     if found in (0, 1):
         raise ValueError("q=0 and q=1 are the ends of a column: ask for its minimum or its maximum")
     return found
-
-
-@takes(Median)
-def median(data: object, **options: Unpack[MiddleRankKeywords]) -> Outcome[float]:
-    """The private median of one column: ``Median(...).release(data)``.
-
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> ages = [30 + i % 20 for i in range(2000)]
-    >>> 38 <= snugdp.median(ages, bounds=(0, 120), step=1, epsilon=1).value <= 41
-    True
-    """
-    return Median._answer(data, **options)
-
-
-@takes(Quantile)
-def quantile(data: object, q: Real, **options: Unpack[MiddleRankKeywords]) -> Outcome[float]:
-    """The private q-quantile of one column: ``Quantile(...).release(data)``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> waits = [i % 60 for i in range(6000)]
-    >>> 52 <= snugdp.quantile(waits, 0.9, bounds=(0, 60), step=1, epsilon=1).value <= 55
-    True
-    """
-    return Quantile._answer(data, q=q, **options)
-
-
-@takes(Quantiles)
-def quantiles(data: object, q: Sequence[Real], **options: Unpack[RankKeywords]) -> Outcome[tuple[float, ...]]:
-    """Several private quantiles of one column: ``Quantiles(...).release(data)``.
-
-    Returns
-    -------
-    Outcome
-        Its value is a tuple, in the order of ``q``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> waits = [i % 60 for i in range(6000)]
-    >>> low, high = snugdp.quantiles(waits, [0.25, 0.75], bounds=(0, 60), step=1, epsilon=2).value
-    >>> 12 <= low <= 17 and 42 <= high <= 47
-    True
-    """
-    return Quantiles._answer(data, q=q, **options)
-
-
-@takes(InterquartileRange)
-def interquartile_range(data: object, **options: Unpack[RankKeywords]) -> Outcome[float]:
-    """The private distance of the quartiles of one column: ``InterquartileRange(...).release(data)``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> waits = [i % 60 for i in range(6000)]
-    >>> 27 <= snugdp.interquartile_range(waits, bounds=(0, 60), step=1, epsilon=2).value <= 33
-    True
-    """
-    return InterquartileRange._answer(data, **options)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.propose.theorem import Theorem, theorem
 from snugdp.queries.base import Query, ReleaseKeywords, Shown, require_delta
 from snugdp.queries.bounds_given import GivenBounds, both_ends, open_ends
-from snugdp.queries.docstrings import takes
 from snugdp.queries.ranks import missing_note
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
@@ -358,16 +357,3 @@ def _rank_summary(grid: Grid, rank: int) -> Summary:
         1,
         grid.width,
     )
-
-
-@takes(TrimmedMean)
-def trimmed_mean(data: object, **options: Unpack[TrimmedMeanKeywords]) -> Outcome[float]:
-    """The private trimmed mean of one column: ``TrimmedMean(...).release(data)``.
-
-    Examples
-    --------
-    >>> import snugdp
-    >>> 4 < snugdp.trimmed_mean([5.0] * 1000, bounds=(0, 10), epsilon=5).value < 6
-    True
-    """
-    return TrimmedMean._answer(data, **options)

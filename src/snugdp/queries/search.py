@@ -25,7 +25,7 @@ from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
 from snugdp.queries.bounds_given import ends_as_floats
 from snugdp.release.context import ReleaseContext
-from snugdp.release.stages import find_and_release
+from snugdp.release.stages import TwoStages
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
 from snugdp.tables.engines import numeric_source
@@ -122,9 +122,8 @@ class BoundsSearch(Generic[Seen]):
         def then(_: Secret[OpenedTable], seen: Sighting, paid: ReleaseContext) -> Outcome[Seen]:
             return self.query._with_found(seen.columns, seen.rows, epsilon)._answered(rest, paid)
 
-        return find_and_release(
-            self.plan, looks, then, Secret(table), context, limit=self._then.cost, certificate=_certificate
-        )
+        stages = TwoStages(self.plan, looks, then, self._then.cost)
+        return stages.release_second(Secret(table), context, _certificate)
 
 
 def _certificate(seen: Sighting) -> Any:

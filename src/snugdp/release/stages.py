@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome, Receipt
@@ -37,64 +38,49 @@ class Advance(ReleaseContext):
         return self._receipt
 
 
-def in_two_stages(
-    plan: Plan,
-    first: Certifier[Data, Found | None],
-    second: Callable[[Secret[Data], Found, ReleaseContext], Outcome[Output]],
-    data: Secret[Data],
-    context: ReleaseContext,
-    *,
-    limit: Cost,
-) -> Outcome[tuple[Found, Output]]:
-    """Pay for both, run the first, and the second on what was found. If either refuses, the whole does.
+@dataclass(frozen=True)
+class TwoStages(Generic[Data, Found, Output]):
+    """A release, and a second one on what the first has found. The plan holds both. If either refuses, the whole does.
 
     ``second(data, found, context)``: a release of its own, paid from the context that it is given. ``limit``: its cost,
-    whatever the first one finds; the plan holds both.
+    whatever the first one finds.
 
     Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
     """
 
-    def stored(found: Found, outcome: Outcome[Output]) -> StoredOutcome:
-        return StoredOutcome(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
+    plan: Plan
+    first: Certifier[Data, Found | None]
+    second: Callable[[Secret[Data], Found, ReleaseContext], Outcome[Output]]
+    limit: Cost
 
-    return context.pay(plan, _walk(first, second, data, limit, stored))  # 1. pay; 2. its outcome, if there is one
+    def release(self, data: Secret[Data], context: ReleaseContext) -> Outcome[tuple[Found, Output]]:
+        """Pay for both, run the first, and the second on what was found: show what both have released."""
 
+        def stored(found: Found, outcome: Outcome[Output]) -> StoredOutcome:
+            return StoredOutcome(refused=False, value=(found, outcome.value), certificate=outcome.certificate)
 
-def find_and_release(
-    plan: Plan,
-    first: Certifier[Data, Found | None],
-    second: Callable[[Secret[Data], Found, ReleaseContext], Outcome[Output]],
-    data: Secret[Data],
-    context: ReleaseContext,
-    *,
-    limit: Cost,
-    certificate: Callable[[Found], object],
-) -> Outcome[Output]:
-    """As ``in_two_stages``: the outcome is that of the second, and what the first one found is its certificate.
+        return context.pay(self.plan, self._walk(data, stored))  # 1. pay; 2. its outcome, if there is one
 
-    Guarantee: the plan's cost, for every pair of neighbours (``stages.proof.md``, Theorem 1).
-    """
+    def release_second(
+        self, data: Secret[Data], context: ReleaseContext, certificate: Callable[[Found], object]
+    ) -> Outcome[Output]:
+        """The same, to show what the second has released; what the first one found is its certificate."""
 
-    def stored(found: Found, outcome: Outcome[Output]) -> StoredOutcome:
-        return StoredOutcome(refused=False, value=outcome.value, certificate=certificate(found))
+        def stored(found: Found, outcome: Outcome[Output]) -> StoredOutcome:
+            return StoredOutcome(refused=False, value=outcome.value, certificate=certificate(found))
 
-    return context.pay(plan, _walk(first, second, data, limit, stored))
+        return context.pay(self.plan, self._walk(data, stored))
 
+    def _walk(
+        self, data: Secret[Data], stored: Callable[[Found, Outcome[Output]], StoredOutcome]
+    ) -> Callable[[Noise, Receipt | None], StoredOutcome]:
+        """Both stages. ``stored``: what is kept of them, a function of what both have released."""
 
-def _walk(
-    first: Certifier[Data, Found | None],
-    second: Callable[[Secret[Data], Found, ReleaseContext], Outcome[Output]],
-    data: Secret[Data],
-    limit: Cost,
-    stored: Callable[[Found, Outcome[Output]], StoredOutcome],
-) -> Callable[[Noise, Receipt | None], StoredOutcome]:
-    """Both stages. ``stored``: what is kept of them, a function of what both have released."""
+        def walk(noise: Noise, receipt: Receipt | None) -> StoredOutcome:
+            found = self.first.certify(data, noise)  # 3. first stage
+            if found is None:
+                return StoredOutcome(refused=True)
+            outcome = self.second(data, found, Advance(noise, self.limit, receipt))  # 4. second stage
+            return StoredOutcome(refused=True) if outcome.refused or outcome.value is None else stored(found, outcome)
 
-    def walk(noise: Noise, receipt: Receipt | None) -> StoredOutcome:
-        found = first.certify(data, noise)  # 3. first stage
-        if found is None:
-            return StoredOutcome(refused=True)
-        outcome = second(data, found, Advance(noise, limit, receipt))  # 4. second stage
-        return StoredOutcome(refused=True) if outcome.refused or outcome.value is None else stored(found, outcome)
-
-    return walk
+        return walk

@@ -108,8 +108,8 @@ _COUNTED = {"gradient", "objective"}  # where it is worth saying how many there 
 
 CONDITIONS = {
     "always": "never refused",
-    "bounds-found": "if about {rows} rows of a column lie within one doubling (say from 50 to 100), so that its bounds "
-    "are found",
+    "bounds-found": "if about {rows} rows of a column lie within a factor of two (say from 50 to 100), so that its "
+    "bounds are found",
     "rows-around": "if there are about {rows} rows or more",
     "mode-leads": "if the mode leads by at least {rows} rows",
     "lead": "if the lead is at least {rows} rows",
@@ -174,9 +174,9 @@ NOTES = {
     "bounds-are-sought": "no bounds are given: they are found in private, for a part of the budget, and released with "
     "the answer. Below about 1,000 rows public bounds are worth having",
     "no-bounds-needed": "no bounds are given, and none are needed: answers lie between -2^59 and 2^59",
-    "rows-to-find": "a column is found if about {rows} rows lie within one doubling (say 50 to 100); one that is not "
-    "found is left out, and without its target a fit is refused",
-    "column-found": "a column is found if about {rows} rows lie within one doubling (say 50 to 100), and a level if "
+    "rows-to-find": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100); one that is "
+    "not found is left out, and without its target a fit is refused",
+    "column-found": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",
     "groups-listed": "all {groups} listed groups, also empty ones",
@@ -189,24 +189,24 @@ NOTES = {
     "no-test-needed": "no test is needed: this sigma is private enough on all votes",
     "plain-is-as-good": "no test: with such leads plain noise promises at least as many right labels",
     "plain-is-cheaper": "no test: plain noise is cheaper than the smooth test on such votes",
-    "missing-target": "rows without a target (no number, or none of the classes) are left out",
+    "missing-target": "rows without a target (not a number, or not one of the classes) are left out",
     "missing-zero": "a missing entry of a row counts as 0",
     "missing-centre": f"a missing cell {_CENTRED}",
     "missing-centre-in": f"a missing cell in {{columns}} {_CENTRED}",
     "missing-drop": "rows with a missing cell are left out",
     "missing-drop-in": "rows with a missing cell in {columns} are left out",
-    "missing-indicator": f"a missing cell {_CENTRED}, and is told by an entry of its own",
-    "missing-indicator-in": f"a missing cell in {{columns}} {_CENTRED}, and is told by an entry of its own",
+    "missing-indicator": f"a missing cell {_CENTRED}, and has an entry of its own that says so",
+    "missing-indicator-in": f"a missing cell in {{columns}} {_CENTRED}, and has an entry of its own that says so",
     "missing-found": f"a missing cell {_FOUND}",
     "missing-found-in": f"a missing cell in {{columns}} {_FOUND}",
-    "missing-found-indicator": f"a missing cell {_FOUND}, and is told by an entry of its own",
-    "missing-found-indicator-in": f"a missing cell in {{columns}} {_FOUND}, and is told by an entry of its own",
+    "missing-found-indicator": f"a missing cell {_FOUND}, and has an entry of its own that says so",
+    "missing-found-indicator-in": f"a missing cell in {{columns}} {_FOUND}, and has an entry of its own that says so",
     "missing-number": "once there is a centre, a missing number counts as the centre",
     "missing-entries": "missing entries are left out",
     "missing-as": "a missing entry counts as {value}",
     "missing-as-lower": "a missing entry counts as {value}, the lower bound: a test of this relation needs the public "
     "number of rows. missing=... chooses another value",
-    "missing-counted": "missing entries are counted apart",
+    "missing-counted": "missing entries are counted separately",
     "missing-keys": "rows without a key, and missing entries, are left out",
     "persons-one": "one row of each person is used, chosen at random (theorem persons/1)",
     "persons-several": "at most {rows} rows of each person are used, chosen at random; the noise hides all of them "

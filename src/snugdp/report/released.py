@@ -314,7 +314,7 @@ def _left_note(left: int, with_noise: bool, forecast: bool, tied: bool) -> str:
     if tied:
         said.append(
             "Levels are compared with the reference level, which is not listed. Rows in none of them are often few: "
-            "then what is said of them can be off by far more than the forecast, and means little."
+            "then their coefficients can be off by far more than the forecast, and mean little."
         )
     return " ".join([*said, *([_left_out(left, " against their noise" if with_noise else "")] if left else [])])
 

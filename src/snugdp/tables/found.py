@@ -13,6 +13,7 @@ from itertools import compress
 from typing import TypeAlias
 
 from snugdp.tables.cells import Names
+from snugdp.tables.keyed import EqualByKey
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number
 from snugdp.tables.schema.schema import Schema
 
@@ -82,7 +83,7 @@ FoundColumn: TypeAlias = FoundNumber | FoundLevels
 
 
 @dataclass(frozen=True, eq=False)
-class FoundBounds:
+class FoundBounds(EqualByKey):
     """What was found about the columns of a table, public once it is released: it may be used again at no cost.
 
     Parameters
@@ -117,7 +118,7 @@ class FoundBounds:
             raise ValueError("the number of rows and the radius are above 0")
         absent = [name for name, kind in self.declared.columns.items() if not self._knows(name, kind)]
         if absent:
-            raise ValueError(f'the bounds do not speak of the column "{absent[0]}"')
+            raise ValueError(f'the bounds do not cover the column "{absent[0]}"')
 
     def _knows(self, name: str, kind: Column) -> bool:
         """A number or a date by its bounds, a category by its levels; there is nothing to know of a boolean."""
@@ -171,12 +172,6 @@ class FoundBounds:
         from snugdp.tables.found_lines import as_html
 
         return as_html(self)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FoundBounds) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
 
     @property
     def _key(self) -> tuple[object, ...]:

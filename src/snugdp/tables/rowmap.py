@@ -23,8 +23,6 @@ from snugdp.numerics.blas import require_exact_products
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.grid import exponent_above
 
-PROOF = "tables/passes/moments.proof.md#lemma-1"
-
 Floats: TypeAlias = NDArray[np.float64]
 
 _EXACT = 1 << 53  # whole numbers up to here are floats, so a float sum of them is exact

@@ -144,13 +144,13 @@ def gaps() -> Iterator[Certified]:
     """Bounds below eigengaps: one gap, all of them together, and those of a noisy matrix."""
     true, unit = (50, 30, 10, 5), 2**20
     data = Secret(spectrum([[unit * value * (i == j) for j in range(4)] for i, value in enumerate(true)], unit))
-    pair = projector.PairTest(2, 4, Fraction(1, 4), MORE)
+    pair = projector.PairTest(2, entries=4, mu_squared=Fraction(1, 4), failure=MORE)
 
     def one(noise: Noise) -> float:
         return float(20 - pair.draw(data, Start(), noise).gap)
 
     yield Certified("one eigengap", one, float(MORE), gaussian_slips(float(pair.sigma), float(MORE)))
-    whole = projector.SpectrumTest(Rank.of("auto", 4), 4, Fraction(1, 4), MORE)
+    whole = projector.SpectrumTest(Rank.of("auto", 4), entries=4, mu_squared=Fraction(1, 4), failure=MORE)
 
     def every(noise: Noise) -> float:
         found = whole.draw(data, Start(), noise)

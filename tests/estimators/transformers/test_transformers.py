@@ -246,7 +246,7 @@ def test_rows_of_another_shape_are_refused() -> None:
     model = Prepare(noise=Simulation(1)).fit(TABLE)
     with pytest.raises(ValueError, match="feature names"):
         model.transform(TABLE.drop(columns="city"))
-    with pytest.raises(TypeError, match="columns with names"):
+    with pytest.raises(TypeError, match="named columns"):
         Prepare(noise=Simulation(1)).fit(pl.from_pandas(TABLE)).transform(np.zeros((3, 4)))
     with pytest.raises(ValueError, match="not equal to feature_names_in_"):
         model.get_feature_names_out(["a"] * 6)

@@ -186,8 +186,8 @@ def scattered(values: list[float], unit: int = 2**20) -> Secret[Any]:
 def test_certificates_fail_as_rarely_as_claimed() -> None:
     noise, failure = Simulation(11), Fraction(1, 5)
     data = scattered([50.0, 30.0, 10.0, 5.0])
-    pair = PairTest(2, 4, Fraction(1, 4), failure)
-    whole = SpectrumTest(Rank.of("auto", 4), 4, Fraction(1, 4), failure)
+    pair = PairTest(2, entries=4, mu_squared=Fraction(1, 4), failure=failure)
+    whole = SpectrumTest(Rank.of("auto", 4), entries=4, mu_squared=Fraction(1, 4), failure=failure)
     draws = often(1000, 3000)
     wrong = sum(pair.draw(data, Start(), noise).gap > 20 for _ in range(draws))
     margin = 5 * math.sqrt(0.2 * 0.8 / draws)

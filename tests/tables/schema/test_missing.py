@@ -167,7 +167,7 @@ def test_a_policy_of_all_columns_and_of_one() -> None:
         (None, "missing must be one of"),
         ({"age": 3}, 'missing of "age" must be one of'),
         ({"agee": "drop"}, 'a column "agee", which is not one of the columns'),
-        ({"y": "centre"}, "left out always"),
+        ({"y": "centre"}, "always left out"),
     ],
 )
 def test_bad_policies(missing: Any, message: str) -> None:

@@ -174,7 +174,7 @@ def test_the_schema_of_a_table_can_be_used_as_it_is(table: Path, tmp_path: Path)
     printed = run(app, ["init", str(table)])
     assert printed.exit_code == 0
     assert "[columns.age]" in printed.output
-    assert '# "customer_id": its name stands for an identifier' in printed.output
+    assert '# "customer_id": its name suggests an identifier' in printed.output
     assert "secret" not in printed.output
     assert run(app, ["init", str(table), "-o", str(out)]).exit_code == 0
     assert out.read_text() == printed.output

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,12 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, NotReleased, missing_notes, require_rows
 from snugdp.estimators.inputs import InputTable
-from snugdp.estimators.open_schema import OpenSchemaFit
+from snugdp.estimators.open_schema import OpenSchemaEstimator, OpenSchemaFit
 from snugdp.estimators.open_tables import declared_points, open_points
 from snugdp.estimators.pca.scree import scree
 from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
 from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
-from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import FOCUS, AnalyzeGauss, Crossing
 from snugdp.mechanisms.components.projector import Dual, Projector
@@ -55,7 +54,7 @@ METHODS: dict[str, Callable[[Task, str], ComponentsMethod]] = {
 
 
 @dataclass(eq=False, repr=False)
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator):  # type: ignore[misc]
     """Principal components with differential privacy.
 
     Public bounds are required: give ``x_norm``, or a ``schema`` with bounds for every column, whose target is left out.
@@ -156,13 +155,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         if self._is_open:
             names = () if self.schema is not None else self._array_names(n_features)
             opened = self._open(declared_points(names) if self.schema is None else unlabelled(self.schema))
-            return self._for_persons(self._told(opened, opened.expected))
+            return self._for_persons(self._open_plan(opened))
         bounds = self._bounds()
         names = () if bounds.schema is not None else self._array_names(n_features)
         layout = bounds.layout(names)
         return self._for_persons(self._told(self._make(layout, bounds, self._budget()), layout))
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> PCA:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Pay and release. What is public is checked before anything is charged; ``y`` is ignored.
 
         X: rows of an array, a scipy sparse matrix or a list, or a pandas, polars or pyarrow table; or, with a schema,
@@ -173,7 +172,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         warn_of_pipeline()
         given = PersonRows.of(X, self._persons(groups), groups)
         if self._is_open:
-            return self._fit_open(given)
+            return self._fit_open(given, open_points(given.X, self.schema, person=given.column))
         bounds, context = self._bounds(), self._context(given.persons)
         table = read(given.X, bounds)
         require_rows(context.noise, table.is_empty)
@@ -193,10 +192,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     @property
     def _is_open(self) -> bool:
         """Whether there are bounds to be found."""
-        if isinstance(self.bounds, FoundBounds):
+        if not self._seeks_bounds:
             return False
-        if self.bounds != "private":
-            raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
         return self.x_norm is None if self.schema is None else not getattr(self.schema, "complete", True)
 
     def _open(self, declared: Schema) -> OpenSchemaFit:
@@ -216,21 +213,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
         return OpenSchemaFit(declared, self._budget(), make, run)
 
-    def _fit_open(self, given: PersonRows) -> PCA:
-        """As ``fit``, with bounds that are found in private."""
-        table, context = open_points(given.X, self.schema, person=given.column), self._context(given.persons)
-        opened, names = self._open(table.declared), list(table.declared.columns)
-        plan = self._for_persons(self._told(opened, opened.expected), given.persons)
-        kept = given.kept(table.source, names, context.noise, progress=self.progress)
-        data = OpenedTable(kept, progress=self.progress)
-        with one_blas_thread():
-            opened.read(data)  # a table that cannot be read is found before the charge
-            self._forget()
-            self._name(table.named, names)
-            self.left_out_ = dict(table.left_out)
-            asked = context.with_question(lambda: self._question(names, declared=table.declared, **given.public))
-            outcome = opened.fit(Secret(data), asked)
-        return self._keep(outcome, plan, None)
+    def _open_plan(self, opened: OpenSchemaFit) -> Plan:
+        return self._told(opened, opened.expected)
 
     @staticmethod
     def _told(method: Any, layout: Layout) -> Plan:
@@ -306,8 +290,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def _name_features(self, table: InputTable) -> None:
         self._name(table.named, list(table.layout.columns))
 
-    def _keep(self, outcome: Outcome[Any], plan: Plan, layout: Layout | None) -> PCA:
-        """``layout``: as it was before the fit; None where its bounds were found."""
+    def _keep(self, outcome: Outcome[Any], plan: Plan, layout: Layout | None) -> Self:
         self._record(outcome, plan)
         self.certificate_ = outcome.certificate
         released = outcome.value
@@ -323,10 +306,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
     def _restore(self, outcome: Outcome[Components], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""
-        layout = None if self._is_open else self._bounds().layout(names)
-        if layout is not None:
-            self._require_features(names, layout.columns)
-        self._keep(outcome, plan, layout)
+        self._keep_again(outcome, plan, names, None if self._is_open else self._bounds().layout(names))
         if self.released_ and self.components_.shape != (self.n_components_, len(self._layout.features)):
             raise ValueError("a released model has components of all features")
 

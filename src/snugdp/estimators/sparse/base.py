@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,10 @@ from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_rows, with_fits
 from snugdp.estimators.coefficients import deviations
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
-from snugdp.estimators.open_schema import OpenSchemaFit
+from snugdp.estimators.open_schema import OpenSchemaEstimator, OpenSchemaFit
 from snugdp.estimators.open_tables import OpenTarget, open_input
 from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
-from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
 from snugdp.mechanisms.linear.base import Design, Fit, Method
 from snugdp.mechanisms.support.sparse import Chooser, SparseMethod, beside, noisy_scores, noisy_support, voted_support
@@ -44,7 +43,7 @@ _SHARE = Fraction(1, 5)
 
 
 @dataclass(eq=False, repr=False)
-class SparseModel(PrivateEstimator):
+class SparseModel(OpenSchemaEstimator):
     """What both estimators have in common: parameters, bounds, the choice of columns, and what is kept."""
 
     n_features_to_select: int = 10
@@ -69,21 +68,16 @@ class SparseModel(PrivateEstimator):
 
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
         """
-        guess = whole_rows(self.rows if rows is None else rows)
         if self._is_open:
-            return self._for_persons(self._open_plan(self._open(self.schema), guess))
-        bounds = self._bounds()
+            return self._for_persons(self._open_plan(self._open(self.schema), rows))
+        guess, bounds = whole_rows(self.rows if rows is None else rows), self._bounds()
         box = bounds.box(self._array_names(n_features))
         return self._for_persons(self._told(self._make(box, self._budget()), box, guess))
 
     @property
     def _is_open(self) -> bool:
         """Whether there are bounds to be found."""
-        if isinstance(self.bounds, FoundBounds):
-            return False
-        if self.bounds != "private":
-            raise TypeError('bounds must be "private", or bounds that were found before, as model.bounds_ keeps them')
-        return isinstance(self.schema, Schema) and not self.schema.complete
+        return self._seeks_bounds and isinstance(self.schema, Schema) and not self.schema.complete
 
     @property
     def _known(self) -> Any:
@@ -105,38 +99,21 @@ class SparseModel(PrivateEstimator):
 
         return OpenSchemaFit(declared, self._budget(), make, run)
 
-    def _open_plan(self, opened: OpenSchemaFit, rows: int | None) -> Plan:
+    def _open_plan(self, opened: OpenSchemaFit, rows: int | None = None) -> Plan:
         """The plan in standard deviations: units are found with the bounds."""
         layout = self._first_columns(EntrySchema(opened.expected))
-        return with_fits(opened.plan(), opened.method.method, layout, rows, ErrorOf.STANDARDISED)
-
-    def _fit_open(self, given: PersonRows, y: NDArray[np.float64] | None, named: Any, **public: Any) -> Any:
-        """As ``_fitted``, with bounds that are found in private."""
-        schema, context = self.schema, self._context(given.persons)
-        kind = schema.columns[str(schema.target)]
-        table = open_input(given.X, OpenTarget(kind, kind, y, schema.target), schema, True)
-        opened = self._open(table.declared)
-        plan = self._for_persons(self._open_plan(opened, whole_rows(self.rows)), given.persons)
-        kept = given.kept(table.source, table.declared.columns, context.noise, progress=self.progress)
-        data = OpenedTable(kept, progress=self.progress)
-        names = [name for name in table.declared.columns if name != table.declared.target]
-        with one_blas_thread():
-            opened.read(data)  # a table that cannot be read is found before the charge
-            self._forget()
-            self._name(table.named, names)
-            self.left_out_ = dict(table.left_out)
-            asked = context.with_question(lambda: self._question(names, named, declared=table.declared, **public))
-            outcome = opened.fit(Secret(data), asked)
-        return self._keep(outcome, plan, None)
+        guess = whole_rows(self.rows if rows is None else rows)
+        return with_fits(opened.plan(), opened.method.method, layout, guess, ErrorOf.STANDARDISED)
 
     def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, groups: Any, **public: Any) -> Any:
         """``named``: the target as it was given; ``public``: parameters as they were read."""
         warn_of_pipeline()
         self._check_progress()
         given = PersonRows.of(X, self._persons(groups), groups)
-        public |= given.public
         if self._is_open:
-            return self._fit_open(given, y, named, **public)
+            schema, kind = self.schema, self.schema.columns[str(self.schema.target)]
+            brought = open_input(given.X, OpenTarget(kind, kind, y, schema.target), schema, True)
+            return self._fit_open(given, brought, named, **public)
         bounds, guess, context = self._bounds(), whole_rows(self.rows), self._context(given.persons)
         table = read(given.X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
         require_rows(context.noise, table.candidates.is_empty)
@@ -150,7 +127,7 @@ class SparseModel(PrivateEstimator):
                 candidates.scores()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            asked = context.with_question(lambda: self._question(table.box.names, named, **public))
+            asked = context.with_question(lambda: self._question(table.box.names, named, **public, **given.public))
             outcome = method.fit(Secret(candidates), asked)
         return self._keep(outcome, plan, table.box)
 
@@ -282,10 +259,9 @@ class SparseModel(PrivateEstimator):
     def _name_features(self, table: SparseTable) -> None:
         self._name(table.named, [name for name in table.box.columns if name != table.box.target])
 
-    def _keep(self, outcome: Outcome[Any], plan: Plan, box: Box | None) -> Any:
-        """``box``: as it was before the fit; None where its bounds were found."""
+    def _keep(self, outcome: Outcome[Any], plan: Plan, layout: Box | None) -> Self:
         self._record(outcome, plan)
-        self.certificate_, value = outcome.certificate, outcome.value
+        self.certificate_, value, box = outcome.certificate, outcome.value, layout
         if box is None and value is not None:
             self.bounds_, value = value
             box = EntrySchema(self.bounds_.schema)
@@ -307,10 +283,7 @@ class SparseModel(PrivateEstimator):
 
     def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""
-        box = None if self._is_open else self._bounds().box(names)
-        if box is not None:
-            self._require_features(names, box.columns)
-        self._keep(outcome, plan, box)
+        self._keep_again(outcome, plan, names, None if self._is_open else self._bounds().box(names))
         box = self._box
         if self.released_:
             indices = self.ranking_.tolist()

@@ -36,7 +36,7 @@ from snugdp.tables.schema.schema import Schema
 
 Floats = NDArray[np.float64]
 _DROPS = (
-    'a transformer keeps every row: what is missing can be "centre" or "indicator". To drop rows in a fit say '
+    'a transformer keeps every row: missing can be "centre" or "indicator". To drop rows in a fit, give '
     'missing="drop" to the model'
 )
 
@@ -138,7 +138,7 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
         """What is declared, by a schema or by bounds that were found before."""
         if isinstance(self.bounds, FoundBounds):
             if self.schema is not None:
-                raise ValueError("bounds that were found before know the columns: leave out schema")
+                raise ValueError("bounds that were found before describe the columns: leave out schema")
             return unlabelled(self.bounds.declared)
         if not isinstance(self.bounds, str) or self.bounds != "private":
             raise TypeError('bounds must be "private", or bounds that were found before, as bounds_ keeps them')

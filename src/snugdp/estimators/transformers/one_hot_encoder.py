@@ -31,10 +31,8 @@ class OneHotEncoder(PrivateTransformer):
 
     Parameters
     ----------
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit; above 0.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit; 1 and 1e-6 by default, both above 0.
     categories : "auto" or list
         "auto" finds the levels of all columns; a list has the public levels of every column, None for one whose levels
         are to be found.
@@ -71,7 +69,9 @@ class OneHotEncoder(PrivateTransformer):
                 raise ValueError('categories must be "auto", or a list with the levels of every column')
             return Category()
         if place >= len(self.categories):
-            raise ValueError(f"categories must have the levels of every column; it has those of {len(self.categories)}")
+            raise ValueError(
+                f"categories must list the levels of every column; it lists those of {len(self.categories)}"
+            )
         listed = self.categories[place]
         return Category() if listed is None else Category(np.asarray(listed).tolist())
 
@@ -80,9 +80,9 @@ class OneHotEncoder(PrivateTransformer):
             raise TypeError("OneHotEncoder is for categories: snugdp.Prepare takes columns of all kinds")
         if not isinstance(self.categories, str):
             if self._schema is not None:
-                raise ValueError("the schema, or the bounds found before, have the levels: leave out categories")
+                raise ValueError("the schema, or the bounds found before, list the levels: leave out categories")
             if len(self.categories) != len(schema.columns):
-                raise ValueError("categories must have the levels of every column, and of no other")
+                raise ValueError("categories must list the levels of every column, and no more")
         return super()._declared(schema)
 
     _usual = False  # its entries are 0 for levels that are not known

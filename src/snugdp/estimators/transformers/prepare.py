@@ -33,31 +33,27 @@ class Prepare(PrivateTransformer):
 
     Parameters
     ----------
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit; above 0.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit; 1 and 1e-6 by default, both above 0.
     schema : Schema, optional
         What is known of the columns; what it leaves open is found. Its target is left out.
     bounds : "private" or FoundBounds
         "private" finds them; those of an earlier fit, ``bounds_``, cost nothing.
     missing : {"centre", "indicator"} or mapping of str to one of them, optional
-        What becomes of missing cells, for all columns or by column; "indicator" adds an entry that tells. By default as
+        What becomes of missing cells, for all columns or by column; "indicator" adds an entry for it. By default as
         the schema says, or "centre". "drop" is for models.
     ledger, noise, random_state, progress, neighbours
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
     ----------
-    released_ : bool
-        Whether the fit was released.
     bounds_ : FoundBounds
         What was found; models take it as ``bounds=`` at no cost.
     x_norm_ : float
         No transformed row is longer: public once the fit is released, for models that ask for ``x_norm``.
     left_out_ : dict
         Columns that are not used, and why.
-    plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
+    released_, plan_, outcome_, cost_, receipt_, guarantee_, n_features_in_, feature_names_in_
         As in ``LinearRegression``.
 
     Examples

@@ -26,10 +26,8 @@ class StandardScaler(PrivateTransformer):
 
     Parameters
     ----------
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit; above 0.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit; 1 and 1e-6 by default, both above 0.
     schema : Schema, optional
         Numbers of a table, with the bounds of them that are known. Without one all columns must hold numbers.
     bounds : "private" or FoundBounds

@@ -29,7 +29,7 @@ from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteEr
 from snugdp.ledger.postgres import sql
 from snugdp.ledger.postgres.url import Url, driver
 from snugdp.ledger.records import Row
-from snugdp.ledger.store import Transaction
+from snugdp.ledger.store import Connected, Transaction
 
 _DEFAULTS = {  # unless the address says otherwise; a server that vanished is given up after half a minute
     "connect_timeout": "10", "tcp_user_timeout": "30000", "keepalives_idle": "10", "keepalives_interval": "10",
@@ -47,7 +47,7 @@ _INHERITED: list[object] = []  # a parent's connections: neither used nor closed
 Parameters = Sequence[object] | Mapping[str, object] | None
 
 
-class PostgresStore:
+class PostgresStore(Connected):
     """The rows of one ledger in PostgreSQL; see ``store.Store`` for what it promises.
 
     Guarantee: a transaction is alone among all clients of the server (an advisory lock is held from before its first
@@ -59,7 +59,6 @@ class PostgresStore:
         self._place = anchor
         self._anchor: FileAnchor | None = None
         self._connection: Session | None = None
-        self._end: weakref.finalize[[], PostgresStore] | None = None  # closes it when this is gone, or at exit
         self._tables: tuple[object, ...] | None = None  # object identifiers of what was opened
         self._process = os.getpid()
 
@@ -155,12 +154,6 @@ class PostgresStore:
             return self._tables is None or [*self._tables] == [oid for (oid,) in self._session().run(sql.TABLES)]
         except LedgerWriteError:
             return True  # the server is away: what comes next will say so
-
-    def release(self) -> None:
-        """Close the connection, before a fork; the next use makes another one."""
-        self._connection = None
-        if self._end is not None:
-            self._end()
 
     def close(self) -> None:
         """Let go of the connection and of the anchor."""

@@ -23,7 +23,7 @@ from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Plan, Step
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
-from snugdp.release.stages import in_two_stages
+from snugdp.release.stages import TwoStages
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import Flag, FoundBounds, FoundColumn, FoundLevels, FoundNumber
 from snugdp.tables.layouts.standardised import StandardisedLayout
@@ -70,7 +70,7 @@ class TablePreparation:
 
     def __post_init__(self) -> None:
         if not self.budget.delta:
-            raise ValueError("to find bounds in private takes Gaussian noise: give delta > 0, such as 1e-6")
+            raise ValueError("finding bounds in private takes Gaussian noise: give delta > 0, such as 1e-6")
         if self.standardised and self.budget.neighbours is not Neighbours.ADD_REMOVE:
             raise ValueError('this is proved for neighbours="add_remove" only: give the budget that relation')
         if self.standardised and self.most_levels < 0:
@@ -261,7 +261,7 @@ class PreparedRelease(Generic[Output]):
 
     def fit(self, data: Secret[OpenedTable], context: ReleaseContext) -> Outcome[tuple[FoundBounds, Output]]:
         """Pay, look, and go on with what was found."""
-        return in_two_stages(self.plan(), self.preparation, self.then, data, context, limit=self.second.cost)
+        return TwoStages(self.plan(), self.preparation, self.then, self.second.cost).release(data, context)
 
 
 def _answers(looks: Looks | None, name: str, target: FoundColumn | None, rows: float) -> tuple[float, float] | None:

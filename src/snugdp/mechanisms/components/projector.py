@@ -130,21 +130,28 @@ class GapCertificate:
         return max(self.spread, 0.0) * float(sensitivity_above(self.gap)) < 1
 
 
-@dataclass(frozen=True)
-class PairTest:
-    """Releases the gap after the k-th eigenvalue, and by how much the first k exceed the others on average.
-
-    ``accuracy``: by which the eigenvalues may be wrong, in Euclidean norm.
+@dataclass(frozen=True, kw_only=True)
+class GapTest:
+    """A test of the gap. ``accuracy``: by which the eigenvalues may be wrong, in Euclidean norm.
 
     Guarantee: Gaussian DP with this mu, and ``gap`` is below the true gap, by ``KEPT``, but with probability
-    ``failure`` (``projector.proof.md``, Lemma 2).
+    ``failure`` (``projector.proof.md``, Lemmas 2 and 3).
     """
 
-    k: int
     entries: int
     mu_squared: Fraction
     failure: Fraction
     accuracy: Fraction = ACCURACY
+
+
+@dataclass(frozen=True)
+class PairTest(GapTest):
+    """Releases the gap after the k-th eigenvalue, and by how much the first k exceed the others on average.
+
+    Guarantee: that of ``GapTest`` (``projector.proof.md``, Lemma 2).
+    """
+
+    k: int
 
     @property
     def _smaller(self) -> int:
@@ -175,18 +182,13 @@ class PairTest:
 
 
 @dataclass(frozen=True)
-class SpectrumTest:
+class SpectrumTest(GapTest):
     """Releases all eigenvalues; the number of components may be any function of them.
 
-    Guarantee: Gaussian DP with this mu, and ``gap`` is below the true gap, by ``KEPT``, but with probability
-    ``failure`` (``projector.proof.md``, Lemma 3).
+    Guarantee: that of ``GapTest`` (``projector.proof.md``, Lemma 3).
     """
 
     rank: Rank
-    entries: int
-    mu_squared: Fraction
-    failure: Fraction
-    accuracy: Fraction = ACCURACY
 
     @property
     def sigma(self) -> Fraction:
@@ -268,8 +270,8 @@ class Projector(GapTested):
     def _test(self) -> PairTest | SpectrumTest:
         task, share = self.task, self._shares[1]
         if task.rank.number is not None:
-            return PairTest(task.rank.number, task.entries, share, self._failure)
-        return SpectrumTest(task.rank, task.entries, share, self._failure)
+            return PairTest(task.rank.number, entries=task.entries, mu_squared=share, failure=self._failure)
+        return SpectrumTest(task.rank, entries=task.entries, mu_squared=share, failure=self._failure)
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""

@@ -307,6 +307,15 @@ def glm_square(design: Design, budget: Budget, losses: Losses, beside: Fraction)
     return Fraction(glm.calibrate(budget.epsilon, budget.delta * spared, loss.kind)) ** 2 - beside
 
 
+def check_adaptive(design: Design, budget: Budget, losses: Losses) -> None:
+    """Refuse what no theorem here speaks of."""
+    check_budget(budget)
+    check_labels(design)
+    check_losses(losses)
+    if not isinstance(losses[0], Softmax) and losses[0].kind == "sign_changing":
+        raise ValueError("the curvature of this loss is bounded only: use GLMObjective")
+
+
 def stretched_design(design: Design) -> Design:
     """The design of rows whose features reach from 0 to twice the constant, whatever their units were."""
     rows = design.row_map
@@ -340,11 +349,7 @@ class AdaptiveGLM:
     _parts: _Parts[MeanRow, RowRadius, ObjectiveRun] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
-        check_labels(self.design)
-        check_losses(self.losses)
-        if not isinstance(self.losses[0], Softmax) and self.losses[0].kind == "sign_changing":
-            raise ValueError("the curvature of this loss is bounded only: use GLMObjective")
+        check_adaptive(self.design, self.budget, self.losses)
         object.__setattr__(self, "_parts", _glm_parts(self.design, self.budget, self.losses, self.beside))  # in public
 
     @property

@@ -49,7 +49,15 @@ class GaussianRelease:
 
 
 @dataclass(frozen=True)
-class MeanSize(GaussianRelease):
+class DesignRelease(GaussianRelease):
+    """One about rows of this design."""
+
+    design: Design
+    mu: Fraction
+
+
+@dataclass(frozen=True)
+class MeanSize(DesignRelease):
     """The mean of min(|y - x . theta|, bound on y), as a part of that bound, shrunk towards a public guess.
 
     ``mu``: what it may cost, as a Gaussian release. ``guess`` counts like ``weight`` rows.
@@ -57,8 +65,6 @@ class MeanSize(GaussianRelease):
     Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 1).
     """
 
-    design: Design
-    mu: Fraction
     guess: Fraction
 
     @property
@@ -77,14 +83,11 @@ class MeanSize(GaussianRelease):
 
 
 @dataclass(frozen=True)
-class MeanTarget(GaussianRelease):
+class MeanTarget(DesignRelease):
     """The mean of the targets, shrunk towards the middle of their bounds: where the intercept may start.
 
     Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 3).
     """
-
-    design: Design
-    mu: Fraction
 
     @property
     def deviation(self) -> Fraction:
@@ -102,7 +105,7 @@ class MeanTarget(GaussianRelease):
 
 
 @dataclass(frozen=True)
-class SizeHistogram(GaussianRelease):
+class SizeHistogram(DesignRelease):
     """Noisy numbers of rows by the size of their residual, each bin smaller than the one before by the root of 2.
 
     Bin k holds B_y 2**(-(k+1)/2) <= |y - x . theta| < B_y 2**(-k/2); the first and the last also what lies beyond.
@@ -110,8 +113,6 @@ class SizeHistogram(GaussianRelease):
     Guarantee: cost mu when one row comes or goes, however many bins (``scale.proof.md``, Theorem 2).
     """
 
-    design: Design
-    mu: Fraction
     bins: int = 24
 
     @property
@@ -137,14 +138,11 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class MeanRow(GaussianRelease):
+class MeanRow(DesignRelease):
     """The mean of the features, shrunk towards the middle of their bounds. For rows with a constant.
 
     Guarantee: cost mu when one row comes or goes (``spread.proof.md``, Theorem 1).
     """
-
-    design: Design
-    mu: Fraction
 
     @property
     def deviation(self) -> Fraction:

@@ -12,12 +12,11 @@ from functools import cached_property
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, check_budget
-from snugdp.mechanisms.objective.adaptive import for_rows, glm_runs, glm_square
-from snugdp.mechanisms.objective.glm import Losses, check_losses
+from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.objective.adaptive import check_adaptive, for_rows, glm_runs, glm_square
+from snugdp.mechanisms.objective.glm import Losses
 from snugdp.mechanisms.objective.perturbation import (
     ObjectiveRun,
-    check_labels,
     coefficients_of,
     fit_of,
     nothing_left,
@@ -30,7 +29,6 @@ from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.losses.losses import Softmax
 from snugdp.tables.rows import Rows
 
 THEOREM = theorem("glm-standardised/1")
@@ -55,11 +53,7 @@ class StandardisedGLM:
     rows: float = 1.0
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
-        check_labels(self.design)
-        check_losses(self.losses)
-        if not isinstance(self.losses[0], Softmax) and self.losses[0].kind == "sign_changing":
-            raise ValueError("the curvature of this loss is bounded only: use GLMObjective")
+        check_adaptive(self.design, self.budget, self.losses)
         if not (self.cost + Cost(mu_squared=self.beside)).fits(self.budget):
             raise nothing_left(self.beside)
 

@@ -22,7 +22,7 @@ from snugdp.propose.forecast import Accuracy, Note
 from snugdp.propose.plan import Plan
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
-from snugdp.release.stages import in_two_stages
+from snugdp.release.stages import TwoStages
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
 
@@ -115,7 +115,7 @@ class SparseMethod:
 
     def fit(self, data: Secret[Candidates], context: ReleaseContext) -> Outcome[tuple[Support, Fit]]:
         """Pay, choose, fit."""
-        return in_two_stages(self.plan(), self.chooser, self._on_chosen, data, context, limit=self._second.cost)
+        return TwoStages(self.plan(), self.chooser, self._on_chosen, self._second.cost).release(data, context)
 
     def _on_chosen(self, data: Secret[Candidates], found: Support, context: ReleaseContext) -> Outcome[Fit]:
         """The second stage: the method on the rows of the chosen entries."""

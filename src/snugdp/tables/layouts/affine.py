@@ -1,4 +1,7 @@
-"""The rows of a table moved and stretched by released numbers, then shortened to a norm of their own."""
+"""The rows of a table moved and stretched by released numbers, then shortened to a norm of their own.
+
+Proof: ``affine.proof.md``.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,6 @@ from snugdp.tables.layouts.arrays import WrappedLayout
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Coefficients, Layout
-
-PROOF = "tables/layouts/affine.proof.md#theorem-1"
 
 
 @dataclass(frozen=True)

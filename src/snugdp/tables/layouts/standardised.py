@@ -17,18 +17,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from snugdp.tables.cells import moments
-from snugdp.tables.cells.dates import MISSING, days
 from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
 from snugdp.tables.layouts.arrays import one_for_each
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema import scaling
-from snugdp.tables.schema.calendar import steps, turn
 from snugdp.tables.schema.kinds import Boolean, Column, Date, DType, Number
-from snugdp.tables.schema.scaling import Bits, Floats, Indicated, OneHot, Scale, Sign
+from snugdp.tables.schema.scaling import Bits, DateScale, Floats, Indicated, OneHot, Scale, Sign
 from snugdp.tables.schema.schema import Coefficients, entry_names
-
-PROOF = "tables/layouts/standardised.proof.md#theorem-1"
 
 _ROOT = math.sqrt(2)  # the size of a sine whose square is 1 in the mean
 _GLM_NORM = 2  # the longest row, in units of the constant
@@ -71,32 +66,10 @@ class Standard:
             np.copyto(image, 0.0, where=np.isnan(image))
 
 
-@dataclass(frozen=True)
-class StandardDate:
-    """A date: its days as a number, then a sine and a cosine for every part; all 0 where the date is missing."""
+class StandardDate(DateScale[Standard]):
+    """A date between bounds that were found."""
 
-    number: Standard
-    parts: tuple[str, ...]
-
-    @property
-    def width(self) -> int:
-        """The days, and two entries for every part."""
-        return 1 + 2 * len(self.parts)
-
-    def read(self, column: nw.Series[Any]) -> NDArray[np.int64]:
-        """The column as microseconds since 1970."""
-        return moments(column.to_native())
-
-    def missing(self, raw: NDArray[Any]) -> Bits | None:
-        """Which cells are missing; None where none is."""
-        return raw == MISSING if raw.size and raw.min() == MISSING else None
-
-    def write(self, raw: NDArray[Any], out: Floats) -> None:
-        """The images of some rows."""
-        self.number.write(days(raw), out[:1])
-        for place, part in enumerate(self.parts):
-            turns = turn(part, _ROOT)
-            out[1 + 2 * place : 3 + 2 * place] = turns[:, np.where(raw == MISSING, -1, steps(part, raw))]
+    size = _ROOT
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,6 @@ from snugdp.numerics.balls import ball
 from snugdp.numerics.rationals import rational
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, OneAgainst, PseudoHuber, SoftHinge, TamedPoisson
 
-PROOF = "tables/passes/gradient.proof.md#lemma-2"
-CURVATURE_PROOF = "tables/passes/hessian.proof.md#lemma-1"
-
 _FLOAT_ERROR, _COUNT_ERROR = Fraction(3), Fraction(8)
 _CURVATURE_ERROR, _COUNT_CURVATURE_ERROR = Fraction(8), Fraction(12)
 _ONE = arb(1)
@@ -24,16 +21,7 @@ def float_error(loss: Loss) -> Fraction:
 
     Guarantee: for an argument that was rounded once (``tables/passes/gradient.proof.md``, Lemma 2).
     """
-    loss = _plain(loss)
-    if isinstance(loss, SoftHinge):
-        return _FLOAT_ERROR + 1 / (8 * rational(loss.h, "h"))
-    if isinstance(loss, TamedPoisson):
-        return _COUNT_ERROR
-    if isinstance(loss, LogCosh | PseudoHuber | Huber | Logistic):
-        return _FLOAT_ERROR
-    raise TypeError(
-        "the loss must be one of LogCosh, PseudoHuber, Huber, Logistic, SoftHinge, TamedPoisson, OneAgainst"
-    )
+    return _float_errors(loss)[0]
 
 
 def curvature_error(loss: Loss) -> Fraction:
@@ -41,14 +29,27 @@ def curvature_error(loss: Loss) -> Fraction:
 
     Guarantee: for an argument that was rounded once (``tables/passes/hessian.proof.md``, Lemma 1).
     """
+    error = _float_errors(loss)[1]
+    if error is None:
+        raise TypeError("the second derivative of the loss must be continuous: Logistic, SoftHinge, TamedPoisson, ...")
+    return error
+
+
+def _float_errors(loss: Loss) -> tuple[Fraction, Fraction | None]:
+    """Of the slope, and of the second derivative if it is continuous."""
     loss = _plain(loss)
     if isinstance(loss, SoftHinge):
-        return _CURVATURE_ERROR + 1 / (4 * rational(loss.h, "h"))
+        h = rational(loss.h, "h")
+        return _FLOAT_ERROR + 1 / (8 * h), _CURVATURE_ERROR + 1 / (4 * h)
     if isinstance(loss, TamedPoisson):
-        return _COUNT_CURVATURE_ERROR
+        return _COUNT_ERROR, _COUNT_CURVATURE_ERROR
     if isinstance(loss, LogCosh | PseudoHuber | Logistic):
-        return _CURVATURE_ERROR
-    raise TypeError("the second derivative of the loss must be continuous: Logistic, SoftHinge, TamedPoisson, ...")
+        return _FLOAT_ERROR, _CURVATURE_ERROR
+    if isinstance(loss, Huber):
+        return _FLOAT_ERROR, None
+    raise TypeError(
+        "the loss must be one of LogCosh, PseudoHuber, Huber, Logistic, SoftHinge, TamedPoisson, OneAgainst"
+    )
 
 
 def slope_ball(loss: Loss, exponent: int) -> Callable[[int], arb]:

@@ -20,8 +20,6 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.scaling import MAX_CLASSES
 
-PROOF = "tables/losses/losses.proof.md#theorem-1"
-
 Kind: TypeAlias = Literal["logistic", "log_cosh", "pseudo_huber", "tamed_poisson", "sign_changing"]
 
 _SCALES = Fraction(1, 10**6), Fraction(10**6)

@@ -20,9 +20,6 @@ from snugdp.tables.passes.base import RowPass, Sums
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
-PROOF = "tables/passes/distances.proof.md#theorem-1"
-NORMS_PROOF = "tables/passes/norms.proof.md#theorem-1"
-
 _EXACT = 1 << 53
 _MAX_POINT_BITS, _MAX_COEFFICIENT = 60, Fraction(2) ** 100
 

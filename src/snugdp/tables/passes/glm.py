@@ -21,8 +21,6 @@ from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import Floats, RowLimits
 from snugdp.tables.schema.schema import Layout
 
-PROOF = "tables/passes/moments.proof.md#theorem-5"
-
 _SLOPE_BITS = 20  # first derivatives are kept to a millionth of their bound
 _POINT_BITS, _LIMB_BITS = 50, 25  # of the largest coefficient; in two limbs, so that x . theta is exact in floats
 _MAX_COEFFICIENT = 2.0**100

@@ -26,8 +26,6 @@ from snugdp.tables.passes.base import RowPass, Sums
 from snugdp.tables.rowmap import Floats, RowLimits, RowMap
 from snugdp.tables.schema.schema import Layout
 
-PROOF = "tables/passes/gradient.proof.md#theorem-1"
-
 LIMBS, LIMB_BITS = 3, 17  # of a whole number from floats
 DIGIT_BITS = 16  # of one from balls
 ROWS_BITS = 76  # of the number of rows

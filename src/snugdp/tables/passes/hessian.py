@@ -21,8 +21,6 @@ from snugdp.tables.passes.gradient import DIGIT_BITS, LIMB_BITS, ROWS_BITS, Grad
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
-PROOF = "tables/passes/hessian.proof.md#theorem-1"
-
 _BALL_ERROR = Fraction(2)
 _MAX_BLOCK_SUM = 1 << 53
 

@@ -29,7 +29,6 @@ from snugdp.tables.sources.base import Source
 from snugdp.tables.wide_grid import WideGrid
 
 Encoded: TypeAlias = int | str | None
-Key: TypeAlias = int | str | None
 
 _MARK = "\x00"  # before a whole number among labels, and before a text that begins with it
 _MAX_WHOLE = 2.0**63

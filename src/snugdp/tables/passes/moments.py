@@ -15,8 +15,6 @@ from snugdp.tables.passes.base import RowPass, Sums
 from snugdp.tables.rowmap import Floats, RowLimits
 from snugdp.tables.schema.schema import Layout
 
-PROOF = "tables/passes/moments.proof.md#theorem-4"
-
 
 class Moments(Sums):
     """X'X, X'y, y'y and the number of rows, of rows of integers within public ``limits``. Private.

@@ -22,8 +22,6 @@ from snugdp.tables.schema.scaling import Floats
 from snugdp.tables.sources import Source, wanted
 from snugdp.tables.sources.sparse import SparseBlock
 
-PROOF = "tables/passes/scores.proof.md#theorem-1"
-
 BITS = 16
 CELLS = 1 << BITS  # the bound on an entry, and on a target, in cells
 _MAX_BLOCK_ROWS = 1 << 20  # the sums of a block stay below 2**53

@@ -22,8 +22,6 @@ from snugdp.tables.passes.gradient import PointGradient, enclosed, limb_bits
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
-PROOF = "tables/passes/softmax.proof.md#theorem-1"
-
 _MAX_ARGUMENT = 10**6  # level 0 is for points at most so far out, in units of the loss
 
 
@@ -41,6 +39,8 @@ class SoftmaxGradient(PointGradient):
     level: int = 0
     hessian: bool = False
     bits: int | None = None
+    slope_bound = Fraction(1)  # of a probability less 0 or 1
+    curvature_bound = Fraction(1, 2)  # of the derivative of softmax
 
     def __post_init__(self) -> None:
         self._check()
@@ -49,16 +49,6 @@ class SoftmaxGradient(PointGradient):
     def outputs(self) -> int:
         """One for each class."""
         return self.classes
-
-    @property
-    def slope_bound(self) -> Fraction:
-        """A probability less 0 or 1."""
-        return Fraction(1)
-
-    @property
-    def curvature_bound(self) -> Fraction:
-        """Of the derivative of softmax."""
-        return Fraction(1, 2)
 
     @property
     def slope_error(self) -> Fraction:

@@ -27,9 +27,9 @@ def checked(given: Any, columns: Collection[str], target: str | None) -> Policie
         return _allowed(given, "missing")
     for name in given:
         if name not in columns:
-            raise ValueError(f'missing speaks of a column "{name}", which is not one of the columns')
+            raise ValueError(f'missing names "{name}", which is not one of the columns')
     if target in given and _allowed(given[target], f'missing of "{target}"') != "drop":
-        raise ValueError(f'rows without the target "{target}" are left out always: leave it out of missing')
+        raise ValueError(f'rows without the target "{target}" are always left out: do not name it in missing')
     used = {name: _allowed(given.get(name, "centre"), f'missing of "{name}"') for name in columns if name != target}
     if len(set(used.values())) == 1:
         return next(iter(used.values()))

@@ -12,11 +12,12 @@ Proof: ``scaling.proof.md``.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -114,15 +115,30 @@ class OneHot:
             np.multiply(raw == place, self.limit, out=image)
 
 
+class Written(Protocol):
+    """A number that can be written into its place in the vectors."""
+
+    def write(self, raw: NDArray[Any], out: Floats) -> None:
+        """The images of some rows."""
+
+
+Days = TypeVar("Days", bound=Written)
+
+
 @dataclass(frozen=True)
-class Calendar:
+class DateScale(Generic[Days]):
     """A date: the days as a number, then a sine and a cosine for every part; all 0 where the date is missing.
 
     Sines come from a table with as many entries as a turn has steps, so that no library computes them for a block.
     """
 
-    number: Affine
+    number: Days
     parts: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def size(self) -> float:
+        """The largest sine."""
 
     @property
     def width(self) -> int:
@@ -141,8 +157,17 @@ class Calendar:
         """The images of some rows."""
         self.number.write(days(raw), out[:1])
         for place, part in enumerate(self.parts):
-            turns = turn(part, self.number.limit)
+            turns = turn(part, self.size)
             out[1 + 2 * place : 3 + 2 * place] = turns[:, np.where(raw == MISSING, -1, steps(part, raw))]
+
+
+class Calendar(DateScale[Affine]):
+    """A date between bounds."""
+
+    @property
+    def size(self) -> float:
+        """As large as the number."""
+        return self.number.limit
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.cells import declared, inferred
+from snugdp.tables.keyed import EqualByKey
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema import scaling, toml
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, described, type_name
@@ -90,7 +91,7 @@ class Layout(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Schema:
+class Schema(EqualByKey):
     """What is public about every column that is used; bounds and values must come from outside the data.
 
     A row becomes a vector of norm at most 1: each of the k columns is scaled to [-1, 1] by its bounds, or to one entry
@@ -168,12 +169,6 @@ class Schema:
         doubled = sorted(name for name, count in Counter(names).items() if count > 1)
         if doubled:
             raise ValueError(f'two entries of the vector would be called "{doubled[0]}": rename a column')
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
 
     @property
     def _key(self) -> tuple[object, ...]:

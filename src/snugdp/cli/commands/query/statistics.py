@@ -294,7 +294,7 @@ def histogram(
     edges: Annotated[str | None, typer.Option(help="Public edges, separated by commas, such as 0,18,65,120.")] = None,
     bins: Annotated[
         int | None,
-        typer.Option(min=1, help="So many cells of equal width between the bounds, which are given or found."),
+        typer.Option(min=1, help="The number of cells of equal width between the bounds, which are given or found."),
     ] = None,
     lower: Lower = None,
     upper: Upper = None,
