@@ -512,9 +512,10 @@ def demanded(one: EntryPoint, what: str) -> Finding:
 
 
 _NEAR_THE_ROWS = {
-    f"{name} (no bounds)" for name in ("median", "quantile", "quantiles", "quantile_table", "minimum", "maximum")
+    f"{name} (no bounds)"
+    for name in ("mean", "median", "quantile", "quantiles", "quantile_table", "minimum", "maximum", "trimmed_mean")
 }
-"""Without bounds a quantile of a column in which most cells are a canary is about that number: that is the release."""
+"""Without bounds a mean or quantile of a column whose cells are all a canary is about that number: the release."""
 
 
 def kept(names: Iterable[str] | None = None) -> list[Finding]:
