@@ -101,7 +101,7 @@ class Persons:
 
         The key is drawn here, without a look at any row.
         """
-        from snugdp.tables.persons import keep_rows  # polars: only for those who bring a table
+        from snugdp.tables.persons.keep import keep_rows  # polars: only for those who bring a table
 
         return keep_rows(source, columns, self.column, self.most, drawn_key(noise), progress=progress)  # 2
 
