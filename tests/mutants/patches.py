@@ -37,6 +37,7 @@ TOPICS = (
     "keys",
     "looks",
     "gaps",
+    "unit",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 
