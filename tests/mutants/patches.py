@@ -36,6 +36,7 @@ TOPICS = (
     "sums",
     "keys",
     "looks",
+    "persons",
     "gaps",
     "unit",
 )

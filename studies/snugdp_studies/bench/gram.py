@@ -27,7 +27,7 @@ from snugdp.tables.rowmap import RowMap
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources import Csv, open_source
 from snugdp.tables.sources.base import Batch, UndividedSource
-from snugdp_studies.bench.contest.speed import Jobs, Timing, timed
+from snugdp_studies.bench.contest.speed import Jobs, Timing, peak_megabytes, timed
 
 Floats = NDArray[np.float64]
 
@@ -178,18 +178,7 @@ def report_generated(rows: int, d: int) -> None:
     start = perf_counter()
     measure(source, work, progress=False)
     seconds = perf_counter() - start
-    kilobytes = _peak_kilobytes()
-    sys.stdout.write(f"{seconds} {kilobytes / 1024}\n")
-
-
-def _peak_kilobytes() -> float:
-    """The largest resident size of this process. Linux's rusage would report its parent's, if that was larger."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return float(next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM")))
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "darwin" else 1)
+    sys.stdout.write(f"{seconds} {peak_megabytes()}\n")
 
 
 class Generated(UndividedSource):

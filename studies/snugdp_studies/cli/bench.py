@@ -19,6 +19,7 @@ from snugdp_studies.cli.shared import Delta, Epsilons, Json, Repeats, names, num
 
 if TYPE_CHECKING:
     from snugdp_studies.bench.bounds.contest import Comparison
+    from snugdp_studies.bench.contest.speed import Timing
     from snugdp_studies.bench.pca import Cell
 
 Datasets = Annotated[str | None, typer.Option(help="Names of tables, separated by commas; all if not given.")]
@@ -91,14 +92,37 @@ def gram(
     """
     from snugdp_studies.bench.gram import run, threads
 
+    with in_plain_words():
+        rows = run(parts.split(","), repeats)
+    _times(threads(), rows)
+
+
+def persons(
+    rows: Annotated[int, typer.Option(min=1000, help="Rows of the made-up table.")] = 10_000_000,
+    people: Annotated[int, typer.Option(min=1, help="Persons among whom they are divided.")] = 1_000_000,
+    repeats: Repeats = 5,
+) -> None:
+    """Rows kept of each person, weighed and counted, beside polars' group_by on the same columns.
+
+    Example: snugdp bench persons --rows 100000 --people 10000
+    """
+    from snugdp_studies.bench.gram import threads
+    from snugdp_studies.bench.persons import run
+
+    with in_plain_words():
+        found = run(rows, people, repeats)
+    _times(threads(), found)
+
+
+def _times(setting: str, found: Iterable[Timing]) -> None:
+    """A table for every group of contenders."""
     console = Console()
     groups: dict[str, list[tuple[str, ...]]] = {}
-    with in_plain_words():
-        for row in run(parts.split(","), repeats):
-            peak = "" if row.peak_mb is None else f"{row.peak_mb:.0f}"
-            cells = (row.name, f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}", peak)
-            groups.setdefault(row.group, []).append(cells)
-    say(console, threads())
+    for row in found:
+        peak = "" if row.peak_mb is None else f"{row.peak_mb:.0f}"
+        cells = (row.name, f"{row.min_s:.3f}", f"{row.median_s:.3f}", f"{row.relative:.2f}", peak)
+        groups.setdefault(row.group, []).append(cells)
+    say(console, setting)
     for group, rows in groups.items():
         console.print(table((group, "fastest, s", "median, s", "relative", "peak, MB"), rows))
 
@@ -380,6 +404,7 @@ for command in (
     noise,
     pate,
     pca,
+    persons,
     queries,
     regression,
     selection,

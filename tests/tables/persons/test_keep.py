@@ -21,6 +21,7 @@ import pytest
 
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.secrecy.silence import attempt
+from snugdp.tables.cells import cell as one
 from snugdp.tables.engines import Local
 from snugdp.tables.persons import images, keep, keep_rows, order, passes
 from snugdp.tables.persons.state import Held
@@ -230,6 +231,23 @@ def test_rows_of_the_same_hash_are_ordered_by_content(monkeypatch: pytest.Monkey
         assert len(texts) == 1, container
     for most in (1, 2):
         assert kept(table(some_rows(4, 300, 9)), most) == kept(table(some_rows(4, 300, 9)[::-1]), most)
+
+
+@pytest.mark.parametrize("odd", [b"\xff", "\ud800", 10**5000, b"x", None])
+def test_an_odd_cell_does_not_change_how_others_are_ordered(odd: Any) -> None:
+    """b"7" and b"07" have the same image, and are told apart by how they are written."""
+    for same in ([b"7", b"07", b"007"], ["7", "07", "007"], [7, "7", b"7"]):
+        found = set()
+        for turn in range(3):
+            for more in ([], [odd]):
+                rows = [*same[turn:], *same[:turn], *more]
+                ids = pd.Series([1] * 3 + [2] * len(more))
+                some = keep_rows(open_source(pd.DataFrame({"id": ids, "x": object_array(rows)})), ["x"], "id", 1, KEY)
+                found.add(next(repr(cell) for cell in cells(some, "x") if cell is not odd and one.number(cell) == 7))
+        assert len(found) == 1
+    if type(odd) is bytes:
+        frames = [pl.DataFrame({"id": [1, 1, 2], "x": [*two, odd]}) for two in ([b"7", b"07"], [b"07", b"7"])]
+        assert len({cells(keep_rows(open_source(f), ["x"], "id", 1, KEY), "x")[0] for f in frames}) == 1
 
 
 def test_persons_of_the_same_hash_stay_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -99,11 +99,29 @@ def person_image(column: nw.Series[Any], *, exact: bool) -> Image:
     large = np.abs(number) >= MAX_EXACT
     if not exact or not large.any():
         return Image(number, found.text)
-    digits = attempt(lambda: column.to_polars().cast(pl.String).str.strip_chars())[1]
+    digits = written(column)
     if digits is None:
         return Image(number, found.text)
     none: Any = pl.repeat(None, len(number), dtype=pl.String, eager=True) if found.text is None else found.text
-    return Image(number, none.zip_with(pl.Series(~large), digits))
+    return Image(number, none.zip_with(pl.Series(~large), digits.str.strip_chars()))
+
+
+def written(column: nw.Series[Any]) -> pl.Series | None:
+    """Each cell as it is written, where its image may not be all of it: 2**53 + 1, "07". None where it always is."""
+    dtype = declared(column)
+    if dtype.is_float() or dtype == nw.Boolean:
+        return None
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return _LABELS.raw(column)
+    if dtype.is_integer() or dtype.is_decimal() or dtype.is_temporal():
+        return column.to_polars().to_physical().cast(pl.String)
+    return pl.Series([attempt(lambda cell=cell: _spelled(cell))[1] for cell in cells_of(column)], dtype=pl.String)  # type: ignore[misc]
+
+
+def _spelled(cell: Any) -> str | None:
+    if type(cell) is bytes:
+        return cell.hex()
+    return str(cell).encode(errors="backslashreplace").decode() if type(cell) in (int, str, float) else None
 
 
 def check_person(name: str, dtype: DType) -> None:

@@ -15,11 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from snugdp.secrecy.silence import attempt
-from snugdp.tables.cells import declared
-from snugdp.tables.cells.columns import cells_of
 from snugdp.tables.persons.hashing import Words
-from snugdp.tables.persons.images import image
+from snugdp.tables.persons.images import image, written
 from snugdp.tables.persons.order import HASH, in_order
 from snugdp.tables.persons.passes import PersonPass, all_persons, checked
 from snugdp.tables.persons.state import PART, ROW
@@ -101,18 +98,6 @@ def _contents(index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
 
 
 def _comparable(column: nw.Series[Any]) -> list[pl.Series]:
-    """The image of each cell, and where that is not all of it the cell as text: 2**53 + 1, "07"."""
+    """The image of each cell, and the cell as it is written."""
     found, none = image(column), pl.repeat(None, len(column), dtype=pl.String, eager=True)
-    return [pl.Series(found.number), none if found.text is None else found.text, _written(column, none)]
-
-
-def _written(column: nw.Series[Any], none: pl.Series) -> pl.Series:
-    dtype = declared(column)
-    if dtype.is_float() or dtype == nw.Boolean:
-        return none
-    texts = None if dtype == nw.Object else attempt(lambda: column.to_polars().cast(pl.String))[1]
-    if texts is not None:
-        return texts
-    cells = [str(cell) if type(cell) in (int, str, float) else None for cell in cells_of(column)]
-    texts = attempt(lambda: pl.Series(cells, dtype=pl.String))[1]
-    return none if texts is None else texts
+    return [pl.Series(found.number), *(none if text is None else text for text in (found.text, written(column)))]

@@ -101,7 +101,7 @@ class WeighPass(PersonPass):
 
     def spark_fields(self, fields: Any) -> Any:
         """The same in Spark."""
-        return super().spark_fields(fields).add(self.weight, "bigint")
+        return super().spark_fields(fields).add(self.weight, "long")
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class CountPass(PersonPass):
 
     def spark_fields(self, fields: Any) -> Any:
         """The same in Spark."""
-        return type(fields)([]).add(_COUNT, "bigint")
+        return type(fields)([]).add(_COUNT, "long")
 
 
 @dataclass(frozen=True)

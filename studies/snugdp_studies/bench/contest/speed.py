@@ -1,8 +1,10 @@
 """Jobs timed in turn, so that a busy moment hits all of them alike, and on one thread where that is asked for."""
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -65,6 +67,17 @@ def _seconds(job: Callable[[], object]) -> float:
     start = perf_counter()
     job()
     return perf_counter() - start
+
+
+def peak_megabytes() -> float:
+    """The largest resident size of this process. Linux's rusage would report its parent's, if that was larger."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = status.read_text().splitlines()
+        return float(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
 
 
 def table(rows: Sequence[Timing], over: str, head: str | None = None) -> Table:

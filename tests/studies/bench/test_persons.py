@@ -1,0 +1,22 @@
+"""The benchmark of persons runs, and its contenders find the same number of persons."""
+
+import polars as pl
+
+from snugdp.tables.persons import person_counts
+from snugdp.tables.sources import open_source
+from snugdp_studies.bench import persons
+
+
+def test_every_contender_has_a_time() -> None:
+    rows = persons.run(2000, 300, repeats=1)
+    assert [row.name for row in rows] == [*persons.JOBS] * 2
+    assert rows[0].relative == 1
+    assert all(row.min_s > 0 for row in rows)
+    assert all(row.peak_mb is not None and row.peak_mb > 10 for row in rows[len(persons.JOBS) :])
+
+
+def test_the_contenders_agree() -> None:
+    made = persons.table(2000, 300)
+    grouped = persons.JOBS["polars group_by, first row"](made)
+    assert isinstance(grouped, pl.DataFrame)
+    assert len(grouped) == made["person"].n_unique() == person_counts(open_source(made), "person").sum()
