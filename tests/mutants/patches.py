@@ -36,8 +36,8 @@ TOPICS = (
     "sums",
     "keys",
     "looks",
-    "persons",
     "gaps",
+    "persons",
     "unit",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
