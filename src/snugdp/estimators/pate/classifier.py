@@ -110,6 +110,10 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         Whether to show a progress bar while teachers are trained.
     neighbours : {"add_remove", "replace"}
         Whether neighbouring tables differ by one row more or less, or by one row replaced.
+    person : str, optional
+        The column of X that says whose rows belong together, instead of ``groups``; it is no feature.
+    max_rows : int, default=1
+        Must be 1: all rows of a person go to one teacher, and all of them are used.
 
     Attributes
     ----------

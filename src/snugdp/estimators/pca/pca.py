@@ -94,7 +94,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         For "crossing": whether to get all components right as one subspace, or each of them.
     rows : int, optional
         The number of rows, if it is public; otherwise a hundredth of mu**2 pays for releasing it.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes

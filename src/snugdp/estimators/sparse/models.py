@@ -68,7 +68,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
     proposals : dict, optional
         Public settings of the method, as in ``LinearRegression``, without lists.
-    fit_intercept, rows, ledger, noise, random_state, progress, neighbours
+    fit_intercept, rows, ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
@@ -161,7 +161,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         As in ``LogisticRegression``; "output" tests the curvature on the selected columns.
     selection, selection_share, blocks, schema, bounds, x_bound, x_norm, row_norm, fit_intercept, proposals, rows
         As in ``SparseLinearRegression``.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes

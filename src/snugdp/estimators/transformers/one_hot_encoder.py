@@ -40,7 +40,7 @@ class OneHotEncoder(PrivateTransformer):
         Categories of a table by their names, instead of ``categories``.
     bounds : "private" or FoundBounds
         "private" finds the levels; those of an earlier fit, ``bounds_``, cost nothing.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
