@@ -10,8 +10,11 @@ import narwhals as nw
 from snugdp.noise import Noise
 from snugdp.queries.table import Library, library_of
 from snugdp.release.persons import Persons
+from snugdp.secrecy.secret import PrivateComputationError
+from snugdp.secrecy.silence import attempt
+from snugdp.tables.engines import PASS_FAILED
 from snugdp.tables.schema.schema import check_person_name
-from snugdp.tables.sources import Source, open_source
+from snugdp.tables.sources import Source, SparkSource, open_source
 from snugdp.tables.sources.base import TableError, listed
 
 _NAMES = (
@@ -46,6 +49,8 @@ class PersonTable:
         if columns is not None:
             check_person_name(person, columns)
             return cls(source, library_of(data), persons, columns or (person,))
+        if isinstance(source, SparkSource):
+            raise TypeError("this query reads a column into memory, and a Spark table stays on its cluster")
         others = [name for name in source.types if name != person]
         if len(others) != 1:
             raise ValueError(
@@ -61,4 +66,7 @@ class PersonTable:
         if self.column is None:
             return kept
         frames = [batch.frame for part in kept.partitions() for batch in part.batches((self.column,))]
-        return nw.concat(frames).get_column(self.column) if frames else []  # whether there are rows is private
+        worked, whole = attempt(lambda: nw.concat(frames).get_column(self.column) if frames else [])
+        if not worked:
+            raise PrivateComputationError(PASS_FAILED)
+        return whole
