@@ -63,10 +63,14 @@ class PersonTable:
         """The kept rows: as a table, or as the only column that is asked about."""
         kept = self.persons.kept(self.source, self.columns, noise)
         kept.library = self.library
-        if self.column is None:
-            return kept
-        frames = [batch.frame for part in kept.partitions() for batch in part.batches((self.column,))]
-        worked, whole = attempt(lambda: nw.concat(frames).get_column(self.column) if frames else [])
-        if not worked:
-            raise PrivateComputationError(PASS_FAILED)
-        return whole
+        return kept if self.column is None else _alone(kept, self.column)
+
+
+def _alone(kept: Source, column: str) -> Any:
+    """The only column of a table, in memory. Whether it has rows is private."""
+    frames = [batch.frame for part in kept.partitions() for batch in part.batches((column,))]
+    found: tuple[bool, Any] = attempt(lambda: nw.concat(frames).get_column(column) if frames else [])
+    worked, whole = found
+    if not worked:
+        raise PrivateComputationError(PASS_FAILED)
+    return whole
