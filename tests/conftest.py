@@ -1,9 +1,16 @@
 """For every run: the vectors that are still to be built, and another order if one is asked for."""
 
+# ruff: noqa: E402
+import os
+
+# A worker has one core, so BLAS has one thread, here and in processes that tests start: several would wait for each
+# other. It reads this once, when numpy is imported; tests of threads ask for two.
+for _library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 import gc
 import importlib
 import logging
-import os
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path

@@ -294,3 +294,23 @@ def test_weights_that_leave_something_out_are_no_atom() -> None:
     rare = (Branch(Fraction(0), Fraction(0), Fraction(1, 10**6)),)
     with pytest.raises(ValueError, match="at least 1"):
         Atom(rare, (Branch(Fraction(0), Fraction(0)),))
+
+
+def test_one_of_several_costs_no_less_than_each() -> None:
+    """Also where it is composed with itself and with others, at every epsilon and in each direction."""
+    rng = np.random.default_rng(5)
+
+    def branches() -> tuple[Branch, ...]:
+        sizes = (Fraction(float(rng.random())) for _ in range(3))
+        return tuple(Branch(size, Fraction(float(rng.random()))) for size in sizes)
+
+    for _ in range(20):
+        atoms = [Atom(branches(), branches()) for _ in range(3)]
+        whole = composition.either(*atoms)
+        for epsilon in (Fraction(-1), Fraction(0), Fraction(1), Fraction(4)):
+            company: dict[str, Any] = {"mu_squared": Fraction(1, 3), "epsilon": epsilon}
+            most = composition.delta(atoms=(whole, whole), **company)
+            pairs = itertools.product(atoms, atoms)
+            assert max(composition.delta(atoms=pair, **company) for pair in pairs) <= most
+            single = [composition.delta(atoms=(atom,), **company) for atom in atoms]
+            assert composition.delta(atoms=(whole,), **company) <= min(1.0, sum(single)) * (1 + 1e-12)

@@ -86,10 +86,26 @@ def test_mistakes_cost_nothing(people: tuple[str, str], tmp_path: Path, words: t
         assert book.spent.epsilon == 0
 
 
-def test_without_a_schema_it_says_how_to_get_one(people: tuple[str, str]) -> None:
-    code, _, error = run(people[0], "--epsilon", "1")
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_without_a_schema_all_is_found(people: tuple[str, str], tmp_path: Path, form: str) -> None:
+    file = str(tmp_path / f"people.{form}")
+    PEOPLE.with_columns(customer_id=pl.int_range(pl.len())).write_csv(tmp_path / "people.csv")
+    code, output, _ = run(file, "--epsilon", "4", "-y", "--report", str(tmp_path / "r.html"))
+    assert code == 0, output
+    for words in ("Rome", "found in private", "may lie anywhere", "Left out: customer_id" if form == "csv" else "True"):
+        assert words in output
+    assert "found in private" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    code, output, error = run(file, "--epsilon", "1", "--delta", "0", "-y")
     assert code != 0
-    assert "snugdp schema init" in error
+    assert "delta > 0" in error
+
+
+def test_without_a_schema_for_machines(people: tuple[str, str]) -> None:
+    code, output, _ = run(people[0], "--epsilon", "4", "--json")
+    found = json.loads(output)
+    assert code == 0
+    assert [one["type"] for one in found["columns"]] == ["number", "category", "boolean"]
+    assert found["left_out"] == {}
 
 
 def test_the_plan_is_free(people: tuple[str, str]) -> None:

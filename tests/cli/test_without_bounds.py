@@ -1,6 +1,8 @@
 """From a raw table to a model with nothing filled in by hand: plan, fit, predict, report."""
 
 import json
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ ROWS = 6000
 FIT = ("--epsilon", 2, "--delta", 1e-6, "--yes")
 
 
+@cache
 def orders(rows: int = ROWS) -> pl.DataFrame:
     """Mixed types, gaps, an identifier, free text, and a column that few rows share."""
     rng = np.random.default_rng(3)
@@ -32,9 +35,18 @@ def orders(rows: int = ROWS) -> pl.DataFrame:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    orders().write_parquet("orders.parquet")
-    orders().write_csv("orders.csv")
+    Path("orders.parquet").write_bytes(written()[0])
+    Path("orders.csv").write_bytes(written()[1])
     return tmp_path
+
+
+@cache
+def written() -> tuple[bytes, bytes]:
+    """The table as Parquet and as CSV."""
+    parquet, text = BytesIO(), BytesIO()
+    orders().write_parquet(parquet)
+    orders().write_csv(text)
+    return parquet.getvalue(), text.getvalue()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -64,14 +76,19 @@ def test_three_commands(ending: str, folder: Path) -> None:
         assert np.allclose(pl.read_csv("p.csv")["prediction"], model.predict(orders().select(model.feature_names_in_)))
 
 
+SPARSE_LINE = ("sparse", "orders.parquet", "--target", "amount", "--features", "3")
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("logistic", "orders.csv", "--target", "paid", "--classes", "false,true"),
         ("logistic", "orders.csv", "--target", "city", "--classes", "Bern,Oslo,Rome"),
+        ("logistic", "orders.csv", "--target", "city"),
         ("poisson", "orders.csv", "--target", "items", "--y-max", "20"),
-        ("sparse", "orders.parquet", "--target", "amount", "--features", "3"),
-        ("sparse", "orders.csv", "--target", "amount"),
+        ("poisson", "orders.parquet", "--target", "items"),
+        SPARSE_LINE,
+        pytest.param(("sparse", "orders.csv", "--target", "amount"), marks=pytest.mark.slow),
         ("sparse", "orders.csv", "--target", "paid", "--classes", "false,true"),
         ("pca", "orders.csv", "--components", "2"),
         ("pca", "orders.parquet"),
@@ -79,7 +96,8 @@ def test_three_commands(ending: str, folder: Path) -> None:
     ids=" ".join,
 )
 def test_every_model_works_without_a_schema(words: tuple[str, ...]) -> None:
-    run("plan", *words, "--rows", ROWS, *FIT[:4])
+    if words != SPARSE_LINE:  # its outlook is calibrated ten times
+        run("plan", *words, "--rows", ROWS, *FIT[:4])
     assert "Found in private" in run("fit", *words, *FIT, "-o", "m.json", "--report", "r.html").output
     assert len(run("predict", "m.json", words[1]).stdout.splitlines()) == ROWS + 1
 
@@ -87,14 +105,15 @@ def test_every_model_works_without_a_schema(words: tuple[str, ...]) -> None:
 def test_a_boolean_column_knows_its_classes() -> None:
     run("fit", "logistic", "orders.parquet", "--target", "paid", *FIT, "-o", "m.json")
     assert snugdp.load("m.json").classes_.tolist() == [False, True]
-    said = run("fit", "logistic", "orders.csv", "--target", "paid", *FIT, code=1)
-    assert "give --classes" in said.stderr
+    said = run("fit", "logistic", "orders.csv", "--target", "paid", *FIT, "-o", "m.json")
+    assert "labels that are found in private, and shown" in said.output
+    assert snugdp.load("m.json").classes_.tolist() == [0, 1]  # as text, true and false stand for numbers
 
 
 @pytest.mark.parametrize("how", ["centre", "drop", "indicator"])
 def test_missing_cells(how: str) -> None:
     said = run("fit", "linear", "orders.parquet", "--target", "amount", "--missing", how, *FIT, "-o", "m.json")
-    told = {"centre": "counts as the centre", "drop": "rows with a missing cell are left out", "indicator": "told by"}
+    told = {"centre": "counts as the centre", "drop": "rows with a missing cell are left out", "indicator": "says so"}
     assert told[how] in said.output
     assert ("city is missing" in snugdp.load("m.json").coef_names_) == (how == "indicator")
     run("fit", "linear", "orders.parquet", "--target", "amount", "--missing", "mean", *FIT, code=2)
@@ -111,7 +130,7 @@ def test_a_target_that_is_not_found_says_what_to_do() -> None:
     orders(300).write_parquet("few.parquet")
     said = run("fit", "linear", "few.parquet", "--target", "amount", "--epsilon", 0.1, "--yes", code=3)
     assert "the target was not found" in said.stderr
-    assert "Declare the bounds of the target in a schema" in said.stderr
+    assert "Declare the bounds or the classes of the target in a schema" in said.stderr
 
 
 def test_a_selection_needs_bounds() -> None:
@@ -127,7 +146,6 @@ def test_a_selection_needs_bounds() -> None:
         (("linear", "--target", "amount", "--classes", "a,b"), "logistic and sparse"),
         (("linear", "--target", "amount", "--y-max", "3"), "for poisson"),
         (("sparse", "--target", "city", "--classes", "Oslo,Rome"), "no and yes"),
-        (("poisson", "--target", "items"), "give --y-max"),
         (("linear", "--target", "nobody"), 'no column "nobody"'),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

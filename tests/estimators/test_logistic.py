@@ -232,7 +232,6 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"classes": ["no", "no"]}, ValueError, "same label"),
     ({"classes": ["no", None]}, ValueError, "stand for a missing label"),
     ({"classes": range(2000)}, ValueError, "more than 1000"),
-    ({"x_norm": None, "classes": None}, ValueError, "classes is needed"),
     ({"x_norm": -1}, ValueError, "x_norm"),
     ({"fit_intercept": "yes"}, TypeError, "fit_intercept"),
     ({"rows": 0}, ValueError, "rows"),

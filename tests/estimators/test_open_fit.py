@@ -444,3 +444,27 @@ def test_the_plan_of_a_schema_is_that_of_its_fit() -> None:
     model = rehearsal(PoissonRegression, schema=counts, y_max=30)
     assert model.plan() == model.fit(frame).plan_  # an open target takes the bounds of counts
     assert model.bounds_["y"].flag is Flag.PUBLIC
+
+
+def test_a_plan_for_a_wide_table_says_what_to_expect() -> None:
+    plan = LinearRegression(epsilon=1, delta=1e-6).plan(n_features=200, rows=3000)
+    assert plan.forecast.fits == ()
+    assert "with 3000 rows many columns are not found" in str(plan)
+    assert "a refusal with 600 rows" in str(LinearRegression(epsilon=1, delta=1e-6).plan(n_features=200, rows=600))
+    several = LinearRegression(epsilon=1, delta=1e-6).plan(n_features=200)
+    assert [fit.rows for fit in several.forecast.fits] == [10_000, 100_000, 1_000_000]
+    guessed = LinearRegression(epsilon=1, delta=1e-6, rows=3000).plan(n_features=200)
+    assert [fit.rows for fit in guessed.forecast.fits] == [3000]
+
+
+def test_a_robust_line_is_called_one() -> None:
+    words = "a robust line"
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(4000, 2))
+    y = np.exp(X[:, 0] + rng.normal(size=4000))
+    model = LinearRegression(epsilon=1, delta=1e-6, noise=Simulation(1)).fit(X, y)
+    assert words in str(model.plan(n_features=2))
+    assert words in render(model)
+    assert model.predict(X).mean() < 0.9 * y.mean()  # as it says
+    assert words not in str(LogisticRegression(epsilon=1, delta=1e-6, classes=[0, 1]).plan(n_features=2))
+    assert words not in str(LinearRegression(epsilon=1, delta=1e-6, method="adassp").plan(n_features=2))

@@ -88,7 +88,6 @@ def test_a_table_with_a_schema(tmp_path: Path) -> None:
         ({"y_max": 0}, ValueError, "most"),
         ({"y_max": "many"}, ValueError, "y_max"),
         ({"rate_max": 0}, ValueError, "rate"),
-        ({"x_norm": None, "y_max": None}, ValueError, "y_max is needed"),
         ({"schema": SCHEMA}, ValueError, "leave out x_norm"),
         ({"schema": SCHEMA, "x_norm": None, "y_max": 10}, ValueError, r"must be Number\(0, 10\)"),
         ({"schema": Schema({"a": Number(0, 1)}), "x_norm": None, "y_max": 10}, ValueError, "target"),

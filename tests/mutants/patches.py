@@ -38,6 +38,9 @@ TOPICS = (
     "looks",
     "gaps",
     "persons",
+    "contributions",
+    "classes",
+    "descriptions",
     "unit",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)

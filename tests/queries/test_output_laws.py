@@ -73,22 +73,21 @@ def laplace_stick(t: float, s: float, shift: int, scale: float | None, epsilon: 
     return t * (1 - math.exp((x - loss) / 2) if x > -loss else 1 - math.exp(x))
 
 
+@cache
+def number_law(run: Callable[[Rows, Witness], Any], rows: Rows) -> tuple[float, Any, Any]:
+    """How often the test passes, the number, and the scale of its noise."""
+    witness = Witness()
+    run(rows, witness)
+    value, noise = witness.sums[0]
+    assert noise is None or isinstance(noise, DiscreteLaplace)
+    return passing(witness), value, None if noise is None else noise.scale
+
+
 def number_delta(run: Callable[[Rows, Witness], Any], relation: str, epsilon: float) -> float:
     """The largest delta over all ordered pairs for a query that releases a number."""
-    known: dict[Rows, tuple[float, Any, Any]] = {}
-
-    def law(rows: Rows) -> tuple[float, Any, Any]:
-        if rows not in known:
-            witness = Witness()
-            run(rows, witness)
-            value, noise = witness.sums[0]
-            assert noise is None or isinstance(noise, DiscreteLaplace)
-            known[rows] = (passing(witness), value, None if noise is None else noise.scale)
-        return known[rows]
-
     worst = 0.0
     for rows, other in pairs(VALUES, relation):
-        (t, value, scale), (s, moved, same) = law(rows), law(other)
+        (t, value, scale), (s, moved, same) = number_law(run, rows), number_law(run, other)
         assert scale == same or len(rows) != len(other)
         refused = max((1 - t) - math.exp(epsilon) * (1 - s), 0.0)
         worst = max(worst, refused + laplace_stick(t, s, abs(value - moved), scale and float(scale), epsilon))
@@ -225,20 +224,23 @@ DRAWN: dict[str, Callable[..., Any]] = {
     "maximum": lambda rows, **given: snugdp.maximum(rows, beyond=1, **given),
 }
 MISSING = "nothing"
+SHARES = (1.0, 0.8)  # of the noise
 
 
-def drawn_law(name: str, rows: Rows, relation: str, times: float) -> list[np.ndarray[Any, Any]]:
-    """Of every draw: the logarithms of all points of 0 to 4, or on the fine grid of those that can differ."""
+def drawn_laws(name: str, rows: Rows, relation: str) -> list[list[np.ndarray[Any, Any]]]:
+    """Of every draw: the logarithms of all points of 0 to 4, or on the fine grid of those that can differ.
+
+    With each share of the noise.
+    """
     witness = Witness()
     DRAWN[name](list(rows), bounds=(0, 4), step=1, epsilon=EPSILON, neighbours=relation, noise=witness)
-    found = []
-    for groups, rate in witness.draws:
-        at = _places(groups, name)
-        logs = np.array([_log(groups, float(rate) / times, place) for place in at])
-        count = groups.count.astype(float)
-        total = np.logaddexp.reduce(np.log(count) + math.log(2) * groups.weight - float(rate) / times * groups.level)
-        found.append(logs - total)
-    return found
+    return [[_logs(name, groups, float(rate) / times) for groups, rate in witness.draws] for times in SHARES]
+
+
+def _logs(name: str, groups: Any, rate: float) -> Any:
+    logs = np.array([_log(groups, rate, place) for place in _places(groups, name)])
+    count = groups.count.astype(float)
+    return logs - np.logaddexp.reduce(np.log(count) + math.log(2) * groups.weight - rate * groups.level)
 
 
 def _places(groups: Any, name: str) -> list[int]:
@@ -269,15 +271,13 @@ def drawn_pairs(relation: str) -> Iterator[tuple[Rows, Rows]]:
 @pytest.mark.parametrize("name", DRAWN)
 def test_draws_keep_their_guarantee(name: str, relation: str) -> None:
     """The losses of all draws add up to at most epsilon; with 0.8 of the noise they do not where one draw is all."""
-    ranges = {}
-    for times in (1.0, 0.8):
-        worst = 0.0
-        law = cache(partial(drawn_law, name, relation=relation, times=times))
-        for one, two in (map(law, pair) for pair in drawn_pairs(relation)):
+    ranges = dict.fromkeys(SHARES, 0.0)
+    laws = cache(partial(drawn_laws, name, relation=relation))
+    for pair in drawn_pairs(relation):
+        for times, one, two in zip(SHARES, *map(laws, pair), strict=True):
             changes = [a - b for a, b in zip(one, two, strict=True)]
             losses = sum(float(np.abs(change).max()) for change in changes)
             assert losses <= EPSILON / times * (1 + 1e-9)
-            worst = max(worst, sum(float(change.max() - change.min()) for change in changes))
-        ranges[times] = worst
+            ranges[times] = max(ranges[times], sum(float(change.max() - change.min()) for change in changes))
     assert ranges[1.0] <= EPSILON * (1 + 1e-9)
     assert ranges[0.8] > EPSILON

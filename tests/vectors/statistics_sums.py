@@ -1,14 +1,18 @@
-"""Adapters for the vectors of sums, means and contributions of persons: formulas of the notes, in exact numbers."""
+"""Adapters for the vectors of sums, means and contributions of persons."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
+import numpy as np
+
+from snugdp.core.guarantee import Neighbours
+from snugdp.mechanisms.persons.cap_draw import CapDraw
+from snugdp.mechanisms.persons.contributions import gram_square, kept_rows, length_cut
+from snugdp.propose.share import Share
 from tests.accounting.atoms import exact
 
 Adapter = Callable[..., Any]
@@ -26,36 +30,21 @@ def _squared_norm(weight_count: float, weight_square: float) -> Fraction:
 
 
 def _caps(totals: list[int], caps: list[int], target: list[int], eps: list[int], tilt: list[int]) -> list[float]:
-    """The draw by distance from a target rank. The library's has no target (``clipping.proof.md``, Theorem 1)."""
-    rate, aim, slope = Fraction(*eps) / 2, Fraction(*target), Fraction(*tilt)
+    share = Share(Fraction(*eps), Fraction(0), Neighbours.ADD_REMOVE)
     above = [sum(total > cap for total in totals) for cap in caps]
-    logs = [float(-rate * abs(rows - aim) - slope * place) for place, rows in enumerate(above)]
+    logs = [float(score) for score in CapDraw(share, len(caps), Fraction(*target), Fraction(*tilt)).scores(above)]
     whole = math.log(sum(map(math.exp, logs)))
     return [log - whole for log in logs]
 
 
 def _kept(rows: list[list[int]], max_rows: int) -> dict[str, Any]:
-    whose: dict[int, list[int]] = defaultdict(list)
-    for person, value in rows:
-        whose[person].append(value)
-    kept = [[person, value] for person in sorted(whose) for value in sorted(whose[person])[:max_rows]]
+    persons, values = np.array(rows).T
+    kept = sorted([int(p), int(v)] for p, v in np.array(rows)[kept_rows(persons, values, max_rows)])
     return {"kept": kept, "sum": sum(value for _, value in kept)}
 
 
-def _capped(vector: list[int], cap: int) -> list[int]:
-    square = sum(entry**2 for entry in vector)
-    if square <= cap**2:
-        return vector
-    length = math.isqrt((square << 64) - 1) + 1
-    return [(abs(entry) * cap << 32) // length * (1 if entry > 0 else -1) for entry in vector]
-
-
 def _capped_sum(persons: list[list[int]], cap: int) -> list[int]:
-    return [sum(entries) for entries in zip(*(_capped(vector, cap) for vector in persons), strict=True)]
-
-
-def _gram_norm(rows: list[list[int]]) -> int:
-    return sum(sum(a * b for a, b in zip(x, y, strict=True)) ** 2 for x, y in product(rows, repeat=2))
+    return [int(total) for total in length_cut(np.array(persons), cap).sum(axis=0)]
 
 
 STATISTICS_SUMS: Mapping[str, Adapter] = {
@@ -65,5 +54,5 @@ STATISTICS_SUMS: Mapping[str, Adapter] = {
     "cap_log_probabilities": _caps,
     "kept_rows": _kept,
     "l2_capped_sum": _capped_sum,
-    "person_gram_norm_squared": _gram_norm,
+    "person_gram_norm_squared": gram_square,
 }

@@ -45,6 +45,11 @@ class Branch:
         if not 0 < part <= whole or (part < whole and self.mu_squared):
             raise ValueError("the weight of a branch must be above 0 and at most 1, and 1 beside a Gaussian part")
 
+    def __hash__(self) -> int:
+        mu, shift, weight = self.mu_squared, self.shift, self.weight  # the hash of a fraction takes a modular inverse
+        integers = (mu.numerator, mu.denominator, shift.numerator, shift.denominator)
+        return hash((*integers, weight.numerator, weight.denominator))
+
 
 @dataclass(frozen=True)
 class Atom:
@@ -63,6 +68,21 @@ class Atom:
     def both_ways(self) -> bool:
         """Whether the two directions have the same branches, in any order."""
         return Counter(self.add) == Counter(self.remove)
+
+
+def either(*atoms: Atom) -> Atom:
+    """What one of these mechanisms costs, whichever of them is chosen by what was released before.
+
+    Guarantee: not below the cost of any of them (composition.proof.md, Lemma 6).
+
+    >>> one, two = (Branch(Fraction(mu), Fraction(0)) for mu in (1, 2))
+    >>> [int(branch.mu_squared) for branch in either(Atom((one,), (one,)), Atom((two,), (two,))).add]
+    [1, 2]
+    """
+    return Atom(
+        tuple(branch for atom in atoms for branch in atom.add),
+        tuple(branch for atom in atoms for branch in atom.remove),
+    )
 
 
 Combinations: TypeAlias = tuple[tuple[Branch, Fraction], ...]  # distinct sums, and how often or likely each is
@@ -126,6 +146,11 @@ def at_most(*, epsilon: Fraction, delta: Fraction, **parts: Unpack[CostParts]) -
     >>> at_most(mu_squared=none, pure=one, failure=none, variation=none, atoms=(), epsilon=one, delta=none)
     True
     """
+    return _decided(epsilon, delta, **parts)
+
+
+@lru_cache(maxsize=512)  # a fit asks the same several times, and so does the next one with the same budget
+def _decided(epsilon: Fraction, delta: Fraction, **parts: Unpack[CostParts]) -> bool:
     cost = _composed(**parts)
     return delta >= cost.failure and balls.at_most(lambda: cost.leak(epsilon), delta - cost.failure)
 

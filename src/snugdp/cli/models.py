@@ -49,10 +49,6 @@ class TableSchema(NamedTuple):
     left_out: Mapping[str, str]
 
 
-_NEEDED = {  # of a target that no schema describes
-    Model.LOGISTIC: "--classes, all labels that the target can have, such as --classes no,yes",
-    Model.POISSON: "--y-max, the largest count that there can be",
-}
 _TRUTHS = ("no", "yes"), ("false", "true"), ("0", "1"), ("n", "y"), ("f", "t")
 _HELP = "What to fit; sparse is logistic if the target is a boolean, otherwise linear."
 Which = Annotated[Model, typer.Argument(help=_HELP, show_default=False)]
@@ -73,10 +69,18 @@ class ModelOptions(PersonOptions):
         ),
     ] = None
     classes: Annotated[
-        str | None, typer.Option(help="logistic, sparse: all labels there can be, with commas, such as no,yes; public.")
+        str | None,
+        typer.Option(
+            help="logistic, sparse: all labels there can be, with commas, such as no,yes; public. Those of logistic "
+            "models are found in private where neither this nor a schema lists them."
+        ),
     ] = None
     y_max: Annotated[
-        float | None, typer.Option(help="poisson: the largest count there can be, if no schema says it; public.")
+        float | None,
+        typer.Option(
+            help="poisson: the largest count there can be; public. It is found in private where neither this nor a "
+            "schema says it."
+        ),
     ] = None
     method: Annotated[str, typer.Option(help="How to fit; the documentation of each model lists its methods.")] = "auto"
     param: Annotated[
@@ -116,15 +120,17 @@ class ModelOptions(PersonOptions):
         return (*(self.param or ()), *(self.propose or ()))
 
     def _with_target(self, model: Model, schema: Schema) -> Schema:
-        """The schema with a target that lists the classes, or that has the largest count."""
+        """The schema with a target that lists the classes or has the largest count, or leaves them to be found."""
         from snugdp.tables.schema.kinds import Boolean, Category, Number
 
         if self.y_max is not None:
             return replace(schema, columns={**schema.columns, str(schema.target): Number(0, self.y_max)})
         if self.classes is None:
-            if model in _NEEDED and schema.columns[str(schema.target)].is_open:
-                raise ValueError(f"give {_NEEDED[model]}: that must be known without the data")
-            return schema
+            open_kinds: dict[Model, Column] = {Model.LOGISTIC: Category(), Model.POISSON: Number(lower=0)}
+            found = open_kinds.get(model)
+            if found is None or not schema.columns[str(schema.target)].is_open:
+                return schema
+            return replace(schema, columns={**schema.columns, str(schema.target): found})
         labels = [text.strip() for text in self.classes.split(",")]
         truth = tuple(sorted(label.lower() for label in labels)) in _TRUTHS
         if model is Model.SPARSE and not truth:

@@ -33,8 +33,9 @@ _REFUSED = (
 )
 _NOTHING_FOUND = (
     "Refused: the target was not found, or there was nothing to learn from. The budget is spent. Too few rows lie "
-    "within a factor of two for noise of this size; the plan says how many it takes. Declare the bounds of the target "
-    "in a schema ('snugdp schema init' writes one), ask for a larger epsilon, or leave out columns."
+    "within a factor of two, or have the same label, for noise of this size; the plan says how many it takes. Declare "
+    "the bounds or the classes of the target in a schema ('snugdp schema init' writes one), ask for a larger epsilon, "
+    "or leave out columns."
 )
 
 

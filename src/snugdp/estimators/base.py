@@ -122,10 +122,10 @@ def refused(name: str, without_test: str = "adassp", *, looked: bool = False) ->
     """The error of a refused estimator when it is asked for predictions. ``looked``: its bounds were to be found."""
     if looked:
         raise NotReleased(
-            f"the fit of this {name} was refused: there may have been too few rows to find the bounds of its target in "
-            "private, or its test, if its method has one, could not show that these data permit the proposal. The "
-            "budget is spent, and why is private. Try more rows (plan() says how many find a column), a larger "
-            "epsilon or delta, fewer columns, or bounds of the target that are known without the data"
+            f"the fit of this {name} was refused: there may have been too few rows to find the bounds of its target, "
+            "or two classes, in private; or its test, if its method has one, could not show that these data permit the "
+            "proposal. The budget is spent, and why is private. Try more rows (plan() says how many find a column or a "
+            "class), a larger epsilon or delta, fewer columns, or bounds or classes that are known without the data"
         )
     raise NotReleased(
         f"the fit of this {name} was refused: its test could not show that these data permit the proposal. The budget "
@@ -153,9 +153,15 @@ def fit_forecast(method: Method, layout: Layout, rows: int, epsilon: float | Non
     return FitForecast(rows, float(np.sqrt(accuracy.excess)) * layout.target_units[1], noise, epsilon)
 
 
-def with_fits(plan: Plan, method: Method, layout: Layout, rows: int | None, error_of: ErrorOf) -> Plan:
-    """The plan with what to expect in the user's units, for a guess of the number of rows or for several."""
-    fits = tuple(fit_forecast(method, layout, count) for count in (_TYPICAL if rows is None else (rows,)))
+def with_fits(
+    plan: Plan, method: Method, layout: Layout, rows: int | None, error_of: ErrorOf, *, least: int = 0
+) -> Plan:
+    """The plan with what to expect in the user's units, for a guess of the number of rows or for several.
+
+    ``least``: of fewer rows nothing can be said.
+    """
+    counts = _TYPICAL if rows is None else (rows,)
+    fits = tuple(fit_forecast(method, layout, count) for count in counts if count >= least)
     whole = replace(plan, forecast=replace(plan.forecast, fits=fits, error_of=error_of))
     return whole.with_notes(*missing_notes(layout))
 

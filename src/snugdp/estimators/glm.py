@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.model import LinearModel
-from snugdp.estimators.targets import ClassTarget, CountTarget, LabelBounds, RealTarget, Response
+from snugdp.estimators.targets import ClassTarget, CountTarget, LabelBounds, OpenClassTarget, RealTarget, Response
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
@@ -30,11 +30,21 @@ class GeneralisedModel(LinearModel):
     def _recipes(self) -> Mapping[str, Recipe]:
         return GLM_METHODS
 
-    def _labels(self, loss: Logistic | SoftHinge, *, together: bool) -> ClassTarget:
+    def _labels(self, loss: Logistic | SoftHinge, *, together: bool) -> ClassTarget | OpenClassTarget:
+        """Labels of public classes, or of classes that are found in private or were found before."""
         bound = 1 if self.schema is None else None
         norm = 1 if self.schema is None and self._is_open else self.x_norm  # found in private
+        if self.classes is None and self._is_open and (self.schema is None or self._target_is_open):
+            known = self._found_before
+            return cast(ClassTarget, OpenClassTarget(loss, together).settled(None if known is None else known.declared))
         given = LabelBounds(self._declared, bound, self.fit_intercept, norm, self.classes)
         return ClassTarget(loss, given, together)
+
+    @property
+    def _target_is_open(self) -> bool:
+        """Whether a schema leaves it to a fit to find out about its target."""
+        schema = self._declared
+        return schema is not None and schema.target is not None and schema.columns[schema.target].is_open
 
 
 @dataclass(eq=False, repr=False)
@@ -43,7 +53,7 @@ class GLM(GeneralisedModel):
 
     The loss says what the target is:
 
-    - ``Logistic()``, ``SoftHinge(h)``: labels; give ``classes``.
+    - ``Logistic()``, ``SoftHinge(h)``: labels; give ``classes``, or have them found as in ``LogisticRegression``.
     - ``TamedPoisson(most, rate)``: counts from 0 to ``most``.
     - ``PseudoHuber(c)``, ``LogCosh(c)``, ``Huber(c)``: numbers. c is relative to a target scaled to [-1, 1] by
       ``y_bound``, or by the bounds that were found.
@@ -97,7 +107,7 @@ class GLM(GeneralisedModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class, rate or number of every row. Rows are read as in the fit."""
-        linear, response = self._linear(X), self._response()
+        linear, response = self._linear(X), self._answer
         if isinstance(response, ClassTarget):
             return response.predicted(linear)
         if isinstance(response, CountTarget):
@@ -112,7 +122,7 @@ class GLM(GeneralisedModel):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """On public rows: accuracy of labels, explained deviance of counts, R squared of numbers."""
-        response, guesses = self._response(), self.predict(X)
+        response, guesses = self._answer, self.predict(X)
         measure: Any = {ClassTarget: accuracy_score, CountTarget: _deviance}.get(type(response), r2_score)
         return float(measure(y, guesses, sample_weight=sample_weight))
 

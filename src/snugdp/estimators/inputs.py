@@ -147,7 +147,7 @@ def read(X: Any, y: Any, bounds: NormBounds) -> InputTable:
     return InputTable(joined(frame, str(layout.target), target_of(y)), layout, X if hasattr(X, "set_axis") else None)
 
 
-def schema_table(X: Any, frame: nw.DataFrame[Any] | None, target: Any, values: Floats | None) -> Any:
+def schema_table(X: Any, frame: nw.DataFrame[Any] | None, target: Any, values: Floats | nw.Series[Any] | None) -> Any:
     """The table that a schema describes: its own target is in it, or ``values`` become that column."""
     if values is None:
         return X if frame is None else frame
@@ -229,10 +229,13 @@ def one_column(y: Any, what: str) -> Any:
     return y
 
 
-def joined(frame: nw.DataFrame[Any], name: str, values: Floats) -> nw.DataFrame[Any]:
-    """The table with its target as one more column."""
+def joined(frame: nw.DataFrame[Any], name: str, values: Floats | nw.Series[Any]) -> nw.DataFrame[Any]:
+    """The table with its target as one more column: numbers, or labels as text."""
     same_length(frame, values)
-    column = nw.new_series(name, values, nw.Float64(), backend=frame.implementation)
+    if isinstance(values, nw.Series):
+        column = nw.new_series(name, values.to_list(), nw.String(), backend=frame.implementation)
+    else:
+        column = nw.new_series(name, values, nw.Float64(), backend=frame.implementation)
     index = getattr(frame.to_native(), "index", None)
     if index is not None:  # pandas would look for rows of the same label
         column = nw.from_native(column.to_native().set_axis(index), series_only=True)

@@ -15,18 +15,19 @@ from snugdp.tables.cells import Names
 Integers = NDArray[np.int64]
 _CLASSES = (
     "classes is needed: all labels there can be, such as classes=range(10) or classes=['no', 'yes']. They must be "
-    "known without the data: a label read from the rows may be one person's, and would tell that this person is there"
+    "known without the data: a label read from the rows may be one person's, and would tell that this person is there. "
 )
+FOUND_WITH_BOUNDS = "Or leave out x_norm as well, to have classes and bounds found in private"
 
 
-def declared(classes: Any) -> NDArray[Any]:
-    """The public classes as an array, in ascending order where they have one.
+def declared(classes: Any, otherwise: str = FOUND_WITH_BOUNDS) -> NDArray[Any]:
+    """The public classes as an array, in ascending order where they have one. ``otherwise``: another way out.
 
     >>> declared(["yes", "no"]).tolist(), declared(range(3)).tolist()
     (['no', 'yes'], [0, 1, 2])
     """
     if classes is None:
-        raise ValueError(_CLASSES)
+        raise ValueError(_CLASSES + otherwise)
     listed = None if isinstance(classes, str | bytes) else attempt(lambda: list(classes))[1]
     if listed is None:
         raise TypeError("classes must be a list of labels, such as range(10) or ['no', 'yes']")

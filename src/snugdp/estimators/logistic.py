@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.targets import ClassTarget
+from snugdp.estimators.targets import ClassTarget, OpenClassTarget
 from snugdp.numerics.rationals import Real
 from snugdp.tables.losses.losses import Logistic
 
@@ -19,9 +19,11 @@ from snugdp.tables.losses.losses import Logistic
 class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[misc]
     """Logistic regression with differential privacy, for two or more classes.
 
-    Public knowledge is required: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
-    table and a ``Boolean`` or a ``Category`` as its target. Rows whose label is missing or not one
-    of the classes are left out; missing and invalid entries count as in ``LinearRegression``.
+    Classes and bounds are public: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
+    table and a ``Boolean`` or a ``Category`` as its target. What is left out, both or parts of the schema, is found in
+    private: labels that many rows have are classes then, and shown, so that they must not be names or free text of
+    persons. Rows whose label is missing or not one of the classes are left out; missing and invalid entries count as in
+    ``LinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores
@@ -32,7 +34,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     epsilon, delta : Real
         Privacy budget and failure probability of each fit.
     classes : sequence, optional
-        All possible labels; public. Required without a ``schema``.
+        All possible labels; public. Needed with ``x_norm``; otherwise they are found in private, up to 100 of them.
     method : {"auto", "objective", "output"}
         Objective perturbation, adapted to the data where that pays ("auto") or plain, or output perturbation, for two
         classes.
@@ -62,7 +64,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     Attributes
     ----------
     classes_ : ndarray
-        The classes, in ascending order.
+        The classes, in ascending order, as given or found.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients, in the units of the data: one row for two classes, otherwise one for each class.
     intercept_ : ndarray of shape (1,) or (n_classes,)
@@ -77,6 +79,8 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     >>> model = LogisticRegression(epsilon=2, delta=1e-6, classes=["no", "yes"], x_norm=1.5).fit(X, y)
     >>> model.predict([[0.9, 0.5], [0.0, 0.5]]).tolist()
     ['yes', 'no']
+    >>> LogisticRegression(epsilon=1, delta=1e-6).fit(X, y).classes_.tolist()
+    ['no', 'yes']
     """
 
     epsilon: Real = 1.0
@@ -95,19 +99,23 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of every row."""
         linear = self._linear(X)
-        return self._response().predicted(linear)
+        return self._answer.predicted(linear)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of all classes, in the order of ``classes_``, for every row."""
         linear = self._linear(X)
-        return self._response().probabilities(linear)
+        return self._answer.probabilities(linear)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithms of the probabilities of all classes."""
         linear = self._linear(X)
-        return self._response().logarithms(linear)
+        return self._answer.logarithms(linear)
 
-    def _response(self) -> ClassTarget:
+    @property
+    def _answer(self) -> ClassTarget:
+        return cast(ClassTarget, super()._answer)
+
+    def _response(self) -> ClassTarget | OpenClassTarget:
         if self.multi_class not in ("auto", "ovr", "softmax"):
             raise ValueError('multi_class must be "auto", "ovr" (one model for each class) or "softmax"')
         return self._labels(Logistic(), together=self.multi_class != "ovr")

@@ -176,6 +176,12 @@ class LinearModel(PrivateEstimator):
     def _response(self) -> Response:
         """What is predicted, checked."""
 
+    @property
+    def _answer(self) -> Response:
+        """What is predicted, with what a fit found of it."""
+        found = getattr(self, "bounds_", None)
+        return self._response().settled(None if found is None else found.declared)
+
     def _checked(self) -> tuple[Response, NormBounds]:
         """What is predicted, and the public bounds."""
         self._check_progress()
@@ -261,8 +267,6 @@ class LinearModel(PrivateEstimator):
         from snugdp.mechanisms.selection.select import Selected
 
         self._record(outcome, plan)
-        if response.classes is not None:
-            self.classes_ = response.classes
         winner: Outcome[Any] = outcome
         if isinstance(outcome.value, Selected):
             self.best_proposal_, winner = dict(outcome.value.proposal), outcome.value.release
@@ -271,6 +275,9 @@ class LinearModel(PrivateEstimator):
             found, fit = fit if isinstance(fit, tuple) else (found, fit)
             assert found is not None
             self.bounds_, layout = found, self._opening().layout_of(found, response, self.fit_intercept)
+            response = response.settled(found.declared)
+        if response.classes is not None:
+            self.classes_ = response.classes
         self._layout: Any = layout
         self._fit: Any = fit
         if fit is not None and layout is not None:
@@ -298,7 +305,7 @@ class LinearModel(PrivateEstimator):
         check_is_fitted(self)
         if not self.released_:
             refused(type(self).__name__, self._without_test)
-        return shown(self._shown(self._response()), self._theta_of(label), units, reference=reference)
+        return shown(self._shown(self._answer), self._theta_of(label), units, reference=reference)
 
     def _shown(self, response: Response) -> Layout:
         return response.shown(self._layout)
@@ -331,7 +338,7 @@ class LinearModel(PrivateEstimator):
 
     def _every_level(self) -> dict[str, Any]:
         """The same with an entry for every level, as in model files of former versions."""
-        return self._coefficients(self._response(), reference=False)
+        return self._coefficients(self._answer, reference=False)
 
     def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""

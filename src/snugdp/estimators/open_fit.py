@@ -15,7 +15,7 @@ from snugdp.estimators.base import Forecaster, fit_forecast, with_fits
 from snugdp.estimators.methods.linear import Options, recipe_for
 from snugdp.estimators.open_tables import OpenInput, OpenTarget, declared_numbers, open_input, target_in, with_target
 from snugdp.estimators.persons import PersonRows
-from snugdp.estimators.targets import Response
+from snugdp.estimators.targets import OpenClassTarget, OpenResponse, Response
 from snugdp.mechanisms.bounds.preparation import PreparedRelease, TablePreparation, known_columns
 from snugdp.mechanisms.linear.base import Design, Fit, Method
 from snugdp.mechanisms.support.sparse import beside
@@ -38,6 +38,10 @@ _LISTS = (
     "a list of proposals, and validation=..., need bounds that are known before: fit once without them, then give "
     "bounds=model.bounds_; or describe the columns by a schema"
 )
+_NOISE_IS_PLANNED = (
+    'only method="auto" goes with classes, or a largest count, that are found in private: the noise of the others is '
+    "planned for those that are known. Give classes=... or y_max=..., known without the data, or leave out method"
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class OpenFit:
         declared = table.declared
         if schema is None and model.missing is not None:
             declared = replace(declared, missing=model.missing)
-        return cls(model, response, declared, table)
+        return cls(model, response.settled(declared), declared, table)
 
     @classmethod
     def planned(cls, model: LinearModel, n_features: int | None) -> OpenFit:
@@ -124,8 +128,24 @@ class OpenFit:
         """The looks; None where bounds were found before."""
         if self.known is not None:
             return None
-        constant = bool(self.model.fit_intercept and self.declared.intercept)
-        return TablePreparation(self.declared, self._budget, constant, self.response.joint)
+        constant, counts = bool(self.model.fit_intercept and self.declared.intercept), self.response.counts
+        looks = TablePreparation(
+            self.declared,
+            self._budget,
+            constant,
+            self.response.joint,
+            counts=counts,
+            rows=whole_rows(self.model.rows),
+        )
+        if not isinstance(self.response, OpenClassTarget):
+            return looks
+        expected = self.layout_of(looks.expected(), self.response, self.model.fit_intercept)
+        most = self.response.most(_design(expected), self._beside(looks.cost), looks.cost.mu_squared)
+        return replace(looks, most_classes=most)
+
+    def _beside(self, first: Cost) -> Budget:
+        """The budget without the delta of the looks; a fit beside them knows what else they cost."""
+        return Budget(self._budget.epsilon, self._budget.delta - first.delta, self._budget.neighbours)
 
     @cached_property
     def layout(self) -> StandardisedLayout:
@@ -162,10 +182,16 @@ class OpenFit:
             if self._preparation is not None:
                 raise ValueError(_LISTS)
             return lambda layout, rows: model._make(self.response, layout, budget)
+        response, left = self.response, self._beside(first)
+        if isinstance(response, OpenResponse):
+            if recipe.after is None:
+                raise ValueError(_NOISE_IS_PLANNED)
+            return lambda layout, rows: response.after(
+                _design(layout), left, layout.bounds.declared, beside=first.mu_squared, rows=rows
+            )
         given = {"losses": self.response.losses} if self.response.losses else {}
         after = recipe.after
         if after is not None and getattr(next(iter(self.response.losses), None), "kind", "") != "sign_changing":
-            left = Budget(budget.epsilon, budget.delta - first.delta, budget.neighbours)
             return lambda layout, rows: after(_design(layout), left, beside=first.mu_squared, found_rows=rows, **given)
         options = Options(proposals, whole_rows(model.rows), None, given)
         if self._preparation is None:
@@ -181,8 +207,11 @@ class OpenFit:
 
     def plan(self, rows: int | None) -> Plan:
         """What a fit will do, what it costs and what to expect."""
-        plan = self.method.plan() if self._looked is None else self._looked.plan()
-        return with_fits(plan, self.method, self.response.shown(self.layout), rows, self._error_of)
+        shown = self.response.shown(self.layout)
+        if self._looked is None or self._preparation is None:
+            return with_fits(self.method.plan(), self.method, shown, rows, self._error_of)
+        plan = self._looked.plan().with_notes(*self._preparation.shortfall(rows))
+        return with_fits(plan, self.method, shown, rows, self._error_of, least=self._preparation.enough_rows)
 
     @property
     def _error_of(self) -> ErrorOf:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
+from snugdp.estimators.base import require_rows
 from snugdp.estimators.open_tables import OpenInput
 from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.private import PrivateEstimator
@@ -29,7 +30,10 @@ from snugdp.tables.schema.schema import Schema
 
 @dataclass(frozen=True)
 class OpenSchemaFit:
-    """``make(schema, budget)``: the method. ``run(method, table, schema, context)``: the method on the table."""
+    """``make(schema, budget)``: the method. ``run(method, table, schema, context)``: the method on the table.
+
+    A target whose classes are found has two: the most frequent.
+    """
 
     declared: Schema
     budget: Budget
@@ -39,7 +43,7 @@ class OpenSchemaFit:
     @cached_property
     def preparation(self) -> TablePreparation:
         """The looks."""
-        return TablePreparation(self.declared, self.budget, standardised=False)
+        return TablePreparation(self.declared, self.budget, standardised=False, most_classes=2)
 
     @cached_property
     def left(self) -> Budget:
@@ -103,6 +107,7 @@ class OpenSchemaEstimator(PrivateEstimator):
     def _fit_open(self, given: PersonRows, table: OpenInput, y: Any = None, **public: Any) -> Self:
         """As ``fit``, with bounds that are found in private. ``public``: parameters as they were read."""
         declared, context = table.declared, self._context(given.persons)
+        require_rows(context.noise, table.is_empty)
         opened, names = self._open(declared), [name for name in declared.columns if name != declared.target]
         plan = self._for_persons(self._open_plan(opened), given.persons)
         kept = given.kept(table.source, declared.columns, context.noise, progress=self.progress)

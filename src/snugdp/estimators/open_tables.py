@@ -21,7 +21,7 @@ from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block
 from snugdp.tables.layouts.boxes import BoxSchema
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource, unlabelled
 from snugdp.tables.layouts.standardised import StandardisedLayout
-from snugdp.tables.schema.kinds import Column, Number
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Number
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import Source, open_source
 from snugdp.tables.sources.base import step
@@ -49,14 +49,14 @@ class OpenInput:
 
 @dataclass(frozen=True)
 class OpenTarget:
-    """What is public about a target. ``values``: those that were given beside the rows, as floats.
+    """What is public about a target. ``values``: those that were given beside the rows, as floats or as labels.
 
     ``given``: of what kind these are. ``own``: of what kind the target is that a table holds itself.
     """
 
     given: Column
     own: Column
-    values: Floats | None = None
+    values: Floats | nw.Series[Any] | None = None
     name: str | None = None
 
 
@@ -72,7 +72,8 @@ def open_input(
             raise ValueError(NO_TARGET)
         source = open_source(X if frame is None else frame)
         declared, left_out = _inferred(source, target.name, person)
-        declared = with_target(declared, target.name, target.own, intercept)
+        own = declared.columns[target.name] if target.own == Category() else target.own
+        declared = with_target(declared, target.name, own if isinstance(own, Boolean) else target.own, intercept)
         return _checked(source, declared, left_out)
     if frame is None:
         rows = read_matrix(X)
@@ -115,7 +116,7 @@ def _free(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _array(rows: NDArray[Any] | SparseBlock, values: Floats, declared: Schema) -> ArraySource:
+def _array(rows: NDArray[Any] | SparseBlock, values: Floats | nw.Series[Any], declared: Schema) -> ArraySource:
     """Rows without names, whose columns are those of bounds that were found before, in their order."""
     return ArraySource(rows, values, BoxSchema(_numbers_alone(declared), 1, 1, target_name=declared.target))
 
@@ -237,12 +238,16 @@ def standardised_rows(X: Any, layout: StandardisedLayout) -> Iterator[Floats]:
         if absent:
             raise ValueError(f'the rows have no column "{absent[0]}", which the model was fitted on')
         return layout.predictors(frame)
+    return (block for part in matrix_blocks(X, layout) for block in layout.predictors(part))
+
+
+def matrix_blocks(X: Any, layout: Schema | StandardisedLayout) -> Iterator[Block]:
+    """The rows of an array, some at a time, with the names that the columns of a layout have."""
     names, rows = _numbers_alone(layout), read_matrix(X)
     if rows.shape[1] != len(names):
         raise ValueError(f"the rows have {rows.shape[1]} features, but {len(names)} are expected")
     places, size = {name: place for place, name in enumerate(names)}, step(len(names))
-    parts = (rows[start : start + size] for start in range(0, len(rows), size))
-    return (block for part in parts for block in layout.predictors(Block(part, None, places)))
+    return (Block(rows[start : start + size], None, places) for start in range(0, len(rows), size))
 
 
 def target_name(y: Any) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from snugdp.estimators.glm import GeneralisedModel
-from snugdp.estimators.targets import CountTarget
+from snugdp.estimators.targets import CountTarget, OpenCountTarget, Response
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.losses.losses import TamedPoisson
 from snugdp.tables.schema.schema import Number, Schema
@@ -21,8 +22,9 @@ from snugdp.tables.schema.schema import Number, Schema
 class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     """Poisson regression with differential privacy: the logarithm of the rate of a count is linear.
 
-    Public bounds are required: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target.
-    Rows without a count are left out; missing and invalid entries count as in ``LinearRegression``.
+    Bounds are public: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target. What is
+    left out is found in private. Rows without a count are left out; missing and invalid entries count as in
+    ``LinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows, scores on private rows, and
@@ -34,7 +36,7 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
         Privacy budget and failure probability of each fit.
     y_max : Real, optional
         The largest count; public. Larger counts are clipped. The noise grows with it, so choose it as small as you can
-        defend. Required without a ``schema``.
+        defend. Needed with ``x_norm``; otherwise it is found in private.
     rate_max : Real, optional
         The largest rate that is fitted; larger rates are predicted as ``rate_max``. Half of ``y_max`` by default: a
         larger rate costs more noise, a smaller one saves none.
@@ -69,28 +71,34 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The rate of every row, at most ``rate_max``. Rows are read as in the fit."""
         linear = self._linear(X)
-        return self._response().rates(linear)
+        return cast(CountTarget, self._answer).rates(linear)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The part of the deviance of counts that is explained, on public rows."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
-    def _response(self) -> CountTarget:
-        most = self._most()
-        rate = most / 2 if self.rate_max is None else rational(self.rate_max, "rate_max")
-        return CountTarget(TamedPoisson(most, rate))
+    def _response(self) -> Response:
+        rate = None if self.rate_max is None else rational(self.rate_max, "rate_max")
+        if (most := self._most()) is not None:
+            return CountTarget(TamedPoisson(most, most / 2 if rate is None else rate))
+        if not self._is_open:
+            raise ValueError(
+                "y_max is needed: the largest count there can be, as known without the data; larger ones are clipped. "
+                "Or leave out x_norm as well, to have both found in private, or describe the columns of a table by a "
+                "schema whose target is Number(0, y_max)"
+            )
+        known = self._found_before
+        return OpenCountTarget(rate).settled(None if known is None else known.declared)
 
-    def _most(self) -> Any:
+    def _most(self) -> Fraction | None:
+        """The largest count, if it is public."""
         if self.y_max is not None:
             return rational(self.y_max, "y_max")
         if isinstance(self.schema, Schema) and self.schema.target is not None:
             column = self.schema.columns[self.schema.target]
             if isinstance(column, Number) and column.upper is not None:
                 return rational(column.upper, "the upper bound")
-        raise ValueError(
-            "y_max is needed: the largest count there can be, as known without the data; larger ones are clipped. Or "
-            "describe the columns of a table by a schema whose target is Number(0, y_max)"
-        )
+        return None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.estimators.inputs import Floats, InputTable, NormBounds, eager, read, schema_table, target_of
+from snugdp.estimators.inputs import Floats, InputTable, NormBounds, eager, one_column, read, schema_table, target_of
 from snugdp.estimators.labels import as_numbers, declared, labels_of
 from snugdp.estimators.open_tables import OpenTarget, target_name
 from snugdp.numerics.rationals import rational
+from snugdp.tables.cells.columns import label_texts
 from snugdp.tables.layouts.affine import UnitlessLayout
 from snugdp.tables.layouts.arrays import ArraySchema
-from snugdp.tables.schema.kinds import Boolean, Category, Column
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Undeclared
 from snugdp.tables.schema.scaling import MAX_CLASSES, classes_in, codes, with_classes
 from snugdp.tables.schema.schema import Layout, Number, Schema
 
 if TYPE_CHECKING:
+    from snugdp.core.guarantee import Budget
+    from snugdp.mechanisms.linear.base import Design, Method
     from snugdp.tables.losses.losses import Logistic, Loss, SoftHinge, Softmax, TamedPoisson
 
 _LOWEST_LOGARITHM = -1e6  # one that can be averaged
@@ -40,6 +43,7 @@ class Response(ABC):
 
     classes: NDArray[Any] | None = None
     joint = False  # whether a long row is shortened together with its target
+    counts = False  # whether the target holds counts
 
     @property
     @abstractmethod
@@ -70,6 +74,35 @@ class Response(ABC):
     def shown(self, layout: Layout) -> Layout:
         """The layout in whose units coefficients are shown."""
         return UnitlessLayout(layout)
+
+    def settled(self, declared: Schema | None) -> Response:
+        """The same with what is known of the target once it was looked at."""
+        return self
+
+
+class OpenResponse(Response):
+    """A target of which something has to be found in private before there is a loss for it."""
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """None yet."""
+        return ()
+
+    def bounds(self, schema: Any, x_norm: Any, intercept: Any) -> NormBounds:
+        """There are none yet."""
+        raise ValueError("the bounds of the target are not known before a fit")
+
+    def value(self, linear: Floats, target: Floats) -> float:
+        """There is nothing to compare with yet."""
+        raise ValueError("the loss is not known before a fit")
+
+    @abstractmethod
+    def settled(self, declared: Schema | None) -> Response:
+        """The same with what was found, as the declared target says; as it is before that."""
+
+    @abstractmethod
+    def after(self, design: Design, budget: Budget, declared: Schema, *, beside: Fraction, rows: float) -> Method:
+        """The fit for what was found; what it costs does not depend on that."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +154,7 @@ class CountTarget(Response):
     """Counts from 0 to ``loss.most``, with rates up to ``loss.rate``."""
 
     loss: TamedPoisson
+    counts = True
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -160,6 +194,47 @@ class CountTarget(Response):
 
 
 @dataclass(frozen=True)
+class OpenCountTarget(OpenResponse):
+    """Counts from 0 to the largest, which is found. ``rate``: the largest rate, half of that if it is not given."""
+
+    rate: Fraction | None = None
+    counts = True
+
+    def open_target(self, y: Any, schema: Schema | None) -> OpenTarget:
+        """Numbers from 0 on."""
+        kind = Number(lower=0)
+        if schema is not None and schema.columns[str(schema.target)] not in (kind, Number(), Undeclared()):
+            raise ValueError(f'the target "{schema.target}" holds counts: it must be Number(0, y_max) in the schema')
+        values = None if y is None or isinstance(y, str) else target_of(y)
+        return OpenTarget(kind, kind, values, target_name(y))
+
+    def settled(self, declared: Schema | None) -> Response:
+        """Counts up to the largest that was found."""
+        column = None if declared is None or declared.target is None else declared.columns[declared.target]
+        if not isinstance(column, Number) or column.is_open:
+            return self
+        return CountTarget(self._loss(_most(column)))
+
+    def _loss(self, most: Fraction) -> TamedPoisson:
+        from snugdp.tables.losses.losses import TamedPoisson
+
+        return TamedPoisson(most, most / 2 if self.rate is None else self.rate)
+
+    def after(self, design: Design, budget: Budget, declared: Schema, *, beside: Fraction, rows: float) -> Method:
+        """One run, planned for counts up to 1."""
+        from snugdp.mechanisms.objective.standardised import StandardisedGLM
+
+        column, planned = declared.columns[str(declared.target)], (self._loss(Fraction(1)),)
+        found = self._loss(_most(column))
+        return StandardisedGLM(design, budget, losses=planned, beside=beside, rows=rows, found=found)
+
+
+def _most(column: Column) -> Fraction:
+    """The largest count that a declared target has."""
+    return rational(getattr(column, "upper", None), "y_max")  # type: ignore[arg-type]  # None is refused there
+
+
+@dataclass(frozen=True)
 class LabelBounds(NormBounds):
     """How the user bounds rows with labels: a schema that lists the classes, or classes and a norm."""
 
@@ -187,6 +262,46 @@ class LabelBounds(NormBounds):
     def schema_layout(self) -> Schema:
         """The schema, its classes in order."""
         return with_classes(super().schema_layout, tuple(self.labels.tolist()))
+
+
+@dataclass(frozen=True)
+class OpenClassTarget(OpenResponse):
+    """One of several classes, which are found. ``together``: as in ``ClassTarget``."""
+
+    loss: Logistic | SoftHinge
+    together: bool = False
+
+    def open_target(self, y: Any, schema: Schema | None) -> OpenTarget:
+        """A category whose levels are found; labels beside the rows are read as they would be in a table."""
+        kind = Category()
+        if schema is not None and not schema.columns[str(schema.target)].is_open:
+            raise TypeError(f'the target "{schema.target}" must be a Boolean or a Category: its values are the classes')
+        if y is None or isinstance(y, str):
+            return OpenTarget(kind, kind, None, y)
+        return OpenTarget(kind, kind, label_texts(one_column(y, "label")), target_name(y))
+
+    def settled(self, declared: Schema | None) -> Response:
+        """The classes that were found, or those that a declared type has."""
+        column = None if declared is None or declared.target is None else declared.columns[declared.target]
+        if declared is None or not isinstance(column, Category | Boolean) or column.is_open:
+            return self
+        return ClassTarget(self.loss, LabelBounds(None, 1, True, 1, classes_in(declared)), self.together)
+
+    def after(self, design: Design, budget: Budget, declared: Schema, *, beside: Fraction, rows: float) -> Method:
+        """One model for two classes; for more, one softmax model or one for each."""
+        from snugdp.mechanisms.objective.standardised import StandardisedClasses
+
+        count = len(classes_in(declared))
+        return StandardisedClasses(
+            design, budget, loss=self.loss, together=self.together, classes=count, beside=beside, rows=rows
+        )
+
+    def most(self, design: Design, budget: Budget, beside: Fraction) -> int:
+        """So many classes can be told apart with this budget."""
+        from snugdp.mechanisms.objective.standardised import StandardisedClasses
+
+        two = StandardisedClasses(design, budget, loss=self.loss, together=self.together, classes=2, beside=beside)
+        return two.most
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Required, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Required, Self, TypedDict, TypeVar
 
 from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import LedgerLike, Outcome, Unit
@@ -26,13 +26,12 @@ from snugdp.tables.grid import Ends
 from snugdp.tables.schema.schema import undivided
 
 if TYPE_CHECKING:
-    from snugdp.queries.search import BoundsSearch
     from snugdp.tables.sources import Source
 
 Data = TypeVar("Data")
 Drawn = TypeVar("Drawn")
 Seen = TypeVar("Seen")
-
+Seen_co = TypeVar("Seen_co", covariant=True)
 
 _NAMES = ("by", "candidates", "categories", "clip", "column", "columns", "keys", "law", "method", "neighbours")
 _LATER = {"person": None, "max_rows": 1}  # with their defaults, with which keys do not tell of them
@@ -61,6 +60,17 @@ class BoundedKeywords(ColumnKeywords, total=False):
     """Those of a query on one column of numbers."""
 
     bounds: GivenBounds
+
+
+class SearchedQuery(Protocol[Seen_co]):
+    """A query and what is found in private before it, as one release."""
+
+    @property
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+
+    def release(self, data: object, context: ReleaseContext) -> Outcome[Seen_co]:
+        """Pay, look, and ask with what was found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +117,21 @@ class Query(ABC, Generic[Seen]):
     @cached_property
     def _persons(self) -> Persons | None:
         """Whose rows belong together, by this query or its schema; None where rows are protected one by one."""
-        declared = getattr(getattr(self, "schema", None), "person", None)
-        return Persons.of(declared if self.person is None else self.person, self.max_rows, self._budget)
+        found = getattr(getattr(self, "bounds", None), "declared", None)
+        given = (self.person, *(getattr(each, "person", None) for each in (getattr(self, "schema", None), found)))
+        person = next((name for name in given if name is not None), None)
+        return Persons.of(person, self.max_rows, self._budget)
 
     @cached_property
     def _of_rows(self) -> Self:
         """The same question about the kept rows, each of which is protected by itself."""
         assert self._persons is not None
-        schema = {"schema": undivided(each)} if (each := getattr(self, "schema", None)) is not None else {}
+        schema, bounds = (getattr(self, name, None) for name in ("schema", "bounds"))
+        known: dict[str, Any] = {} if schema is None else {"schema": undivided(schema)}
+        if hasattr(bounds, "declared"):
+            known["bounds"] = replace(bounds, declared=undivided(bounds.declared))
         for budget in self._persons.row_budgets:
-            asked = replace(self, person=None, max_rows=1, epsilon=budget.epsilon, **schema)  # type: ignore[call-arg]
+            asked = replace(self, person=None, max_rows=1, epsilon=budget.epsilon, **known)  # type: ignore[call-arg]
             if self._persons.most == 1 or self._persons.fits(asked.plan()):
                 return asked
         return asked  # whose plan says what is wrong with it
@@ -146,7 +161,7 @@ class Query(ABC, Generic[Seen]):
         raise NotImplementedError
 
     @cached_property
-    def _search(self) -> BoundsSearch[Seen] | None:
+    def _search(self) -> SearchedQuery[Seen] | None:
         if not self._open:
             return None
         from snugdp.queries.search import BoundsSearch  # looks read tables: only for those who need them
@@ -174,16 +189,21 @@ class Query(ABC, Generic[Seen]):
         Outcome
             ``Released`` with the value, or ``Refused`` where there is a test; ``NotPrivate`` after a rehearsal.
         """
-        persons = self._persons
+        asked = self._for(data)
+        persons = asked._persons
         if persons is None:
-            context = ReleaseContext(noise, ledger, self._budget)
-            return self._answered(data, context.with_question(lambda: self._question(self._column(data))))
+            context = ReleaseContext(noise, ledger, asked._budget)
+            return asked._answered(data, context.with_question(lambda: asked._question(asked._column(data))))
         from snugdp.queries.persons import PersonTable  # polars: only for those who bring a table
 
-        context = ReleaseContext(noise, ledger, self._budget, unit=Unit.PERSON)
-        table = PersonTable.of(data, persons, self._read_columns)
-        asked = context.with_question(lambda: self._question(table.column or self._column(data)))
-        return self._of_rows._answered(table.kept(context.noise), asked.for_persons(persons))
+        context = ReleaseContext(noise, ledger, asked._budget, unit=Unit.PERSON)
+        table = PersonTable.of(data, persons, asked._read_columns)
+        context = context.with_question(lambda: asked._question(table.column or asked._column(data)))
+        return asked._of_rows._answered(table.kept(context.noise), context.for_persons(persons))
+
+    def _for(self, data: object) -> Self:
+        """The same question, with what names and declared types of the data add to it."""
+        return self
 
     def _answered(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
         """The release in a context that pays, after a search for bounds where they are not known."""

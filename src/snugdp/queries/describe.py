@@ -1,42 +1,39 @@
-"""All columns of a schema in one pass and for one charge: what to run first on a new table.
+"""All columns of a table for one charge, with a schema or without: what to run first on a new table.
 
 Proof: ``mechanisms/statistics/described.proof.md``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.statistics.described import ROWS, DescribedRelease, EntryCounts
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
-from snugdp.queries.base import Query, ReleaseKeywords, Shown
-from snugdp.queries.described_columns import SUMS_WEIGHT, DescribedColumn, NumberRequest, described_column
-from snugdp.queries.description import VALUE_NAMES, Description, names_with
+from snugdp.queries.base import Query, ReleaseKeywords, SearchedQuery, Shown
+from snugdp.queries.described_columns import DescribedKind, NumberRequest
+from snugdp.queries.described_table import DescribedTable, described_kinds, found_numbers, rows_found
+from snugdp.queries.description import Description
 from snugdp.queries.docstrings import takes
 from snugdp.queries.quantiles import inner_quantile
-from snugdp.queries.statistics.balance import balanced
-from snugdp.queries.statistics.base import TYPICAL_ROWS, best, budget_shares, row_guess
+from snugdp.queries.statistics.base import budget_shares, row_guess
 from snugdp.queries.statistics.clips import Clip, check_clip
-from snugdp.queries.table import Library, StatisticsTable, Value, library_of
+from snugdp.queries.table import library_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
-from snugdp.tables.found import FoundNumber
+from snugdp.tables.found import FoundBounds, FoundNumber
 from snugdp.tables.grid import Ends
-from snugdp.tables.passes.statistics import Measure, RowCount, StatisticsPass
-from snugdp.tables.passes.together import JointState, Together
-from snugdp.tables.schema.kinds import Number, Undeclared
+from snugdp.tables.passes.together import Together
+from snugdp.tables.schema.infer import declared_types, readable
+from snugdp.tables.schema.kinds import Category, Column, Date, Number, Undeclared
 from snugdp.tables.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -44,9 +41,9 @@ if TYPE_CHECKING:
 
 STATISTICS = ("mean", "standard_deviation", "quantiles")
 QUANTILES = ("0.05", "0.25", "0.5", "0.75", "0.95")
-_NO_SCHEMA = (
-    "a schema is needed: it says what is public about every column. The command 'snugdp schema init FILE -o NAME.toml' "
-    'writes one to be filled in, from names and types alone; or schema=Schema({"age": Number(0, 120)})'
+_NO_COLUMNS = (
+    "without a schema the columns are those of a table: Describe(...).for_table(data).plan() plans for its names and "
+    "types, and looks at no row"
 )
 
 
@@ -61,27 +58,29 @@ class DescribeKeywords(ReleaseKeywords, total=False):
     steps: Mapping[str, Real] | None
     clip: Clip
     rows: int | None
-    bounds: Mapping[str, FoundNumber] | None
+    bounds: Mapping[str, FoundNumber] | FoundBounds | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Describe(Query[Description]):
-    """Statistics of all columns of a schema, with a plan before the release. It is never refused.
+    """Statistics of all columns of a table, with a plan before the release. It is never refused.
 
-    Rows, and of every column how many entries it has and how many are missing; of numbers also the mean, the standard
-    deviation and quantiles; of categories and booleans the counts of all listed values. The budget is divided by public
-    weights: of a column of numbers 2 for mean and deviation and 2 for quantiles, of any other column 1.
+    Rows, and of every column how many entries it has and how many are missing; of numbers and dates also the mean, the
+    standard deviation and quantiles; of categories and booleans the counts of all values. What a schema leaves open,
+    or all of it where there is no schema, is found in private for a quarter of the budget: what a column holds, its
+    bounds, its values. The rest is divided by weights: of a column of numbers or dates 2 for mean and deviation and 2
+    for quantiles, of any other column 1.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/described.proof.md``), for
     everything that is shown together.
 
     Parameters
     ----------
-    schema : Schema, str or Path
-        Public bounds and values of the columns, or a TOML file with them; required. Bounds of numbers may be left open.
-    bounds : mapping of str to FoundNumber, optional
-        What was found before about numbers whose bounds the schema leaves open: ``certificate`` of another outcome. By
-        default that is found in private, for a part of the budget, where means or deviations are asked for.
+    schema : Schema, str or Path, optional
+        Public bounds and values of the columns, or a TOML file with them; any of them may be left open. Without a
+        schema the columns are those of the table, by their names and types; identifiers and free text are left out.
+    bounds : FoundBounds, or mapping of str to FoundNumber, optional
+        What was found before, at no cost: ``certificate`` of another outcome, or ``bounds_`` of a model.
     epsilon, delta : Real
         The privacy budget, for everything together. With a delta the noise is Gaussian where that is smaller.
     neighbours : {"add_remove", "replace"}
@@ -121,48 +120,80 @@ class Describe(Query[Description]):
     steps: Mapping[str, Real] | None = None
     clip: Clip = "auto"
     rows: int | None = None
-    bounds: Mapping[str, FoundNumber] | None = None
+    bounds: Mapping[str, FoundNumber] | FoundBounds | None = None
     _partial = True
+    _left_out: ClassVar[Mapping[str, str]] = {}  # of a question for a table, its own
 
     def __post_init__(self) -> None:
-        if self.schema is None:
-            raise ValueError(_NO_SCHEMA)
-        if not isinstance(self.schema, Schema):
+        if isinstance(self.schema, str | Path):
             object.__setattr__(self, "schema", Schema.from_toml(self.schema))
+        if not isinstance(self.schema, Schema | None):
+            raise TypeError(
+                "schema must be a Schema, or the path of a TOML file with one; leave it out to have it found"
+            )
         check_clip(self.clip)
-        if not isinstance(self.bounds, Mapping | None):
+        if not isinstance(self.bounds, Mapping | FoundBounds | None):
             raise TypeError("bounds must map columns to what was found of them, as the certificate of an outcome does")
         object.__setattr__(self, "rows", row_guess(self.rows))
         object.__setattr__(self, "statistics", _asked(self.statistics))
         object.__setattr__(self, "quantiles", tuple(self.quantiles))  # a list may change later
         object.__setattr__(self, "columns", None if self.columns is None else tuple(self.columns))
         object.__setattr__(self, "steps", self._steps)
-        self._require_kinds()
-        self.plan()
-
-    def _require_kinds(self) -> None:
-        """What a column holds must be declared: only models find it in private."""
-        unknown = [name for name, kind in self.described.columns.items() if isinstance(kind, Undeclared)]
-        if unknown:
-            raise ValueError(
-                f'the schema does not say what "{unknown[0]}" holds: declare it as a number, a boolean or a category '
-                "with its values, or name the columns to describe by columns=[...]"
-            )
+        if self._known_schema is not None:
+            self.plan()
 
     @property
     def _steps(self) -> dict[str, Real]:
         if not isinstance(self.steps, Mapping | None):
             raise TypeError('steps must map columns to the spacing of their values, such as {"age": 1}')
         given = dict(self.steps or {})
-        if unknown := [name for name in given if name not in self.described.columns]:
+        known = given if self._known_schema is None else self.described.columns
+        if unknown := [name for name in given if name not in known]:
             raise ValueError(f'steps has "{unknown[0]}", which is not among the columns that are described')
         return {name: rational(step, f'the step of "{name}"') for name, step in given.items()}
+
+    @property
+    def _known_schema(self) -> Schema | None:
+        """What is known of the columns before a table is brought."""
+        assert not isinstance(self.schema, str | Path)
+        return self.bounds.declared if self.schema is None and isinstance(self.bounds, FoundBounds) else self.schema
+
+    def for_table(self, data: object) -> Self:
+        """The same question with the columns of a table, by their names and declared types, where there is no schema.
+
+        No row is looked at. What is left out, and why, is in ``left_out``.
+
+        Parameters
+        ----------
+        data : table
+            A frame, the path of files, a database table or a Spark table.
+        """
+        if self._known_schema is not None:
+            return self
+        from snugdp.tables.sources import open_source
+
+        source = open_source(data)
+        types = declared_types(source.types, loaded=source.inferred)
+        types = {name: dtype for name, dtype in types.items() if name != self.person}
+        columns, left_out = readable(types, self.columns)
+        asked = replace(self, schema=Schema(columns, intercept=False))
+        object.__setattr__(asked, "_left_out", left_out)
+        return asked
+
+    _for = for_table
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Columns of a table that are not described, and why: with a schema none are."""
+        return dict(self._left_out)
 
     @cached_property
     def described(self) -> Schema:
         """The columns that are asked for, with what is public about them."""
-        assert isinstance(self.schema, Schema)
-        known = self.schema.columns
+        schema = self._known_schema
+        if schema is None:
+            raise ValueError(_NO_COLUMNS)
+        known = schema.columns
         names = tuple(known) if self.columns is None else self.columns
         for name in names:
             if name not in known:
@@ -176,39 +207,62 @@ class Describe(Query[Description]):
         return tuple(self.described.columns)
 
     @cached_property
-    def _quantiles(self) -> tuple[Fraction, ...]:
-        if "quantiles" not in self.statistics:
-            return ()
-        return tuple(sorted({inner_quantile(q) for q in self.quantiles}))
+    def _of_rows(self) -> Self:
+        asked = super()._of_rows
+        object.__setattr__(asked, "_left_out", self._left_out)
+        return asked
 
     @cached_property
-    def _described(self) -> tuple[DescribedColumn, ...]:
+    def _wanted(self) -> NumberRequest:
         scatter = "standard_deviation" in self.statistics
         degree = 2 if scatter else 1 if "mean" in self.statistics else 0
-        wanted = NumberRequest(degree, self._quantiles, scatter, self.clip, self.rows)
-        columns, found = self.described.columns, self.bounds or {}
-        plain = [described_column(name, 1, kind, wanted, self._steps.get(name)) for name, kind in columns.items()]
-        part = Fraction(SUMS_WEIGHT, sum(column.weight for column in plain))
-        wanted = replace(wanted, shares=tuple(share.part(part) for share in budget_shares(self._budget)))
-        return tuple(
-            described_column(name, at, kind, wanted, self._steps.get(name), seen=found.get(name))
-            for at, (name, kind) in enumerate(columns.items(), 1)
+        chosen = tuple(sorted({inner_quantile(q) for q in self.quantiles})) if "quantiles" in self.statistics else ()
+        return NumberRequest(degree, chosen, scatter, self.clip, self.rows)
+
+    @cached_property
+    def _table(self) -> DescribedTable:
+        """The columns, where all is known of them that a description needs."""
+        shares, found = budget_shares(self._budget), self.bounds or {}
+        if isinstance(found, FoundBounds):
+            return self._table_of(found, *shares)
+        kinds: Mapping[str, DescribedKind] = self.described.columns
+        return DescribedTable(kinds, self._wanted, shares, self._steps, found, self.described)
+
+    def _table_of(self, found: FoundBounds, *shares: Share) -> DescribedTable:
+        """The columns by what was found of them."""
+        kinds, seen = described_kinds(self.described, found), found_numbers(self.described, found)
+        steps = {name: step for name, step in self._steps.items() if isinstance(kinds[name], Number | Date)}
+        wanted = self._wanted if self.rows is not None else replace(self._wanted, rows=rows_found(found))
+        return DescribedTable(kinds, wanted, shares, steps, seen)
+
+    @cached_property
+    def _search(self) -> SearchedQuery[Description] | None:
+        if isinstance(self.bounds, FoundBounds) or not any(map(self._is_hidden, self.described.columns.values())):
+            return super()._search
+        from snugdp.queries.open_description import OpenDescription  # looks read tables: only for those who need them
+
+        return OpenDescription(self.described, self._budget, self._table_of, self._shown)
+
+    def _is_hidden(self, kind: Column) -> bool:
+        """Whether something must be found beside the bounds of numbers."""
+        return isinstance(kind, Undeclared) or (
+            kind.is_open and (isinstance(kind, Category) or (isinstance(kind, Date) and bool(self._wanted.degree)))
         )
 
     @property
     def _open(self) -> Mapping[str, Ends]:
         """Numbers of which a mean or a deviation is asked, and of which nothing is known."""
-        summed = {"mean", "standard_deviation"} & set(self.statistics)
         numbers = {name: kind for name, kind in self.described.columns.items() if isinstance(kind, Number)}
         return {
             name: (kind.lower, kind.upper)
             for name, kind in numbers.items()
-            if summed and kind.is_open and name not in (self.bounds or {})
+            if self._wanted.degree and kind.is_open and (self.bounds is None or self.bounds.get(name) is None)
         }
 
     def _with_found(self, found: Mapping[str, FoundNumber], rows: int | None, epsilon: Fraction) -> Self:
         guess = rows if self.rows is None else self.rows
-        return replace(self, bounds={**(self.bounds or {}), **found}, rows=guess, epsilon=epsilon)
+        known = self.bounds if isinstance(self.bounds, Mapping) else {}
+        return replace(self, bounds={**known, **found}, rows=guess, epsilon=epsilon)
 
     def _opened(self, data: object) -> tuple[Source, object]:
         from snugdp.queries.search import WIDEST  # for those who leave bounds to be found
@@ -218,34 +272,10 @@ class Describe(Query[Description]):
         source.check(self._with_found(dict.fromkeys(self._open, WIDEST), None, self._budget.epsilon)._pass)
         return source, data
 
-    def _part(self, share: Share, weight: int) -> Share:
-        """The part of a share that a weight stands for."""
-        return share.part(Fraction(weight, sum(column.weight for column in self._described)))
-
-    @cached_property
-    def _share(self) -> Share:
-        """The budget in the currency with the smaller errors: on average over columns and statistics, as ratios."""
-
-        def doubt(share: Share) -> float:
-            errors = (column.errors(partial(self._part, share), 10**9).values() for column in self._described)
-            return sum(math.log(error) for several in errors for error in several)
-
-        return best(budget_shares(self._budget), doubt)
-
-    @cached_property
-    def _mechanism(self) -> DescribedRelease:
-        shares = partial(self._part, self._share)
-        portions = (portion for column in self._described for portion in column.portions(shares))
-        return DescribedRelease(tuple(portions), self._budget.neighbours)
-
     @cached_property
     def _plan(self) -> Plan:
-        rows, shares = self.rows or TYPICAL_ROWS, partial(self._part, self._share)
-        weights = Note("describe-weights", {"total": sum(column.weight for column in self._described)})
-        notes = (Note("describe-rows", {"rows": rows}), *(column.note(shares, rows) for column in self._described))
-        forecast = Forecast(chances=(PassChance(1.0, "always"),), notes=(weights, *notes))
-        plan = Plan("Describe", theorem("describe/1"), self._mechanism.steps(), {}, forecast, self._budget)
-        return plan.with_notes(Note("missing-counted"))
+        table = self._table
+        return Plan("Describe", theorem("describe/1"), table.mechanism.steps(), {}, table.forecast(), self._budget)
 
     def _column(self, data: object) -> str | None:
         return None
@@ -253,48 +283,15 @@ class Describe(Query[Description]):
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Description]:
         from snugdp.tables.engines import measure  # polars and the engines
 
-        shown = Shown(self._mechanism, partial(self._show, library_of(data)))
-        return release(self.plan(), shown, measure(data, self._pass).map(self._statistics_of), context)
+        shown = Shown(self._table.mechanism, partial(self._shown, self._table, data))
+        return release(self.plan(), shown, measure(data, self._pass).map(self._table.statistics), context)
 
-    @cached_property
-    def _pass(self) -> Together:
-        cells = (column.cells for column in self._described)
-        return Together((self._sums, *(each for each in cells if each is not None)), self.described)
-
-    @cached_property
-    def _sums(self) -> StatisticsPass:
-        measures: list[Measure] = [RowCount(), *(column.measure for column in self._described)]
-        return StatisticsPass(tuple(measures))
-
-    def _statistics_of(self, states: JointState) -> Mapping[str, Any]:
-        """By the portions that draw from them."""
-        (rows,), *sums = self._sums.parts(states.parts[0])
-        found: dict[str, Any] = {ROWS: rows}
-        found |= {one.sums_id: one.statistics(rows, each) for one, each in zip(self._described, sums, strict=True)}
-        kept = [one.quantiles_id for one in self._described if one.cells is not None]
-        return found | {name: state.total() for name, state in zip(kept, states.parts[1:], strict=True)}
-
-    def _show(self, library: Library, drawn: Mapping[str, Any]) -> Description:
-        shares = partial(self._part, self._share)
-        found = [column.found(drawn, shares) for column in self._described]
-        rows, counts = balanced([one.entries for one in found], self._tail, drawn.get(ROWS))
-        quantiles = tuple(f"{float(100 * q):g}%" for q in self._quantiles)
-        lines: list[tuple[Value, ...]] = []
-        listed: list[tuple[Value, ...]] = []
-        for name, one, (entries, missing) in zip(self.described.columns, found, counts, strict=True):
-            lines.append((name, *one.line(entries, missing, len(quantiles))))
-            listed += [(name, value, count, one.value_error) for value, count in one.values]
-        tables = (_table(names_with(quantiles), lines, library), _table(VALUE_NAMES, listed, library))
-        return Description(rows, *tables)
+    def _shown(self, table: DescribedTable, data: object, drawn: Mapping[str, Any]) -> Description:
+        return table.shown(library_of(data), self._left_out, drawn)
 
     @property
-    def _tail(self) -> float:
-        """How many standard deviations the noise of counts stays below in 19 of 20 cases."""
-        return EntryCounts(self._share).noise.tail
-
-
-def _table(names: tuple[str, ...], lines: list[tuple[Value, ...]], library: Library) -> StatisticsTable:
-    return StatisticsTable(names, tuple(zip(*lines, strict=True)) if lines else ((),) * len(names), library)
+    def _pass(self) -> Together:
+        return self._table.work
 
 
 def _asked(statistics: Sequence[str]) -> tuple[str, ...]:

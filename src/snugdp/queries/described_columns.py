@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -22,18 +22,19 @@ from snugdp.propose.share import Share
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.ranks import usual_ranks
 from snugdp.queries.statistics.balance import NoisyEntries
-from snugdp.queries.statistics.clips import Clip, capped_sums, clip_range, left_for_release, reach_of
+from snugdp.queries.statistics.clips import Clip, HiddenPart, capped_sums, clip_range, left_for_release, reach_of
 from snugdp.queries.statistics.moments import deviation_of, mean_of
 from snugdp.queries.table import Value
 from snugdp.tables.cells import Names
 from snugdp.tables.found import Flag, FoundNumber
-from snugdp.tables.grid import CellRange, Grid, StepGrid
-from snugdp.tables.passes.statistics import CappedSums, LabelCounts, Measure, PowerSums, TruthCounts
+from snugdp.tables.grid import CellRange, Ends, Grid, StepGrid
+from snugdp.tables.passes.statistics import CappedSums, LabelCounts, Measure, PowerSums, Quantity, TruthCounts
 from snugdp.tables.passes.value_counts import ColumnCells
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number
+from snugdp.tables.schema.kinds import Category, Column, Date, Number
 from snugdp.tables.wide_grid import WideGrid
 
 Shares: TypeAlias = Callable[[int], Share]  # from a weight to its part of the whole
+DescribedKind: TypeAlias = "Column | Unlisted"
 SUMS_WEIGHT, QUANTILES_WEIGHT, VALUES_WEIGHT = 2, 2, 1  # of the parts of a column in the budget
 _BITS = {1: 40, 2: 24}  # of the grid of sums, by the degree
 _NOTES = {  # by the errors that there are beside those of counts
@@ -44,6 +45,8 @@ _NOTES = {  # by the errors that there are beside those of counts
     frozenset({"mean", "deviation"}): "describe-mean-deviation",
     frozenset({"mean", "deviation", "ranks"}): "describe-mean-deviation-ranks",
 }
+_POINT_BITS, _FLOAT_BITS = 20, 51  # of the grid of quantiles at least; of the grid that is finest for its size
+_FARTHEST = 2.0**60  # in size: what lies beyond is not told apart
 _COUNT_ONLY = 0  # the degree of sums if neither a mean nor a deviation is asked for
 
 
@@ -63,6 +66,13 @@ class NumberRequest:
 
 
 @dataclass(frozen=True)
+class Unlisted:
+    """A column of which entries are counted and nothing else. ``type``: what it holds, as far as that is known."""
+
+    type: str
+
+
+@dataclass(frozen=True)
 class ColumnFound:
     """What was released of a column, in the user's units; ``values``: listed ones with their counts."""
 
@@ -77,11 +87,11 @@ class ColumnFound:
 
     def line(self, entries: Estimate, missing: Estimate, quantiles: int) -> tuple[Value, ...]:
         """A line of the table of columns, behind its name; ``quantiles``: how many that table has."""
-        four = (entries, missing, self.mean, self.deviation)
-        numbers = (part for one in four for part in ((None, None) if one is None else (one.value, one.error)))
+        counts = (part for one in (entries, missing) for part in (one.value, one.error))
+        moments = (part for one in (self.mean, self.deviation) for part in _parts(one))
         points = self.quantiles or (None,) * quantiles
         value, count = self.values[0] if self.values else (None, None)
-        return self.kind, *numbers, *points, self.ranks, None if value is None else str(value), count
+        return self.kind, *counts, *moments, *points, self.ranks, None if value is None else str(value), count
 
 
 class DescribedColumn(ABC):
@@ -138,11 +148,11 @@ class DescribedColumn(ABC):
 
 @dataclass(frozen=True)
 class NumberColumn(DescribedColumn):
-    """Count, missing, mean, standard deviation and quantiles."""
+    """Count, missing, mean, standard deviation and quantiles; of dates in days since 1970."""
 
     name: str
     place: int
-    kind: Number
+    kind: Number | Date
     wanted: NumberRequest
     spacing: Real | None = None
     seen: FoundNumber | None = None
@@ -164,29 +174,52 @@ class NumberColumn(DescribedColumn):
     def _reach(self) -> tuple[Real, Real]:
         """The bounds: public, or wide enough around what was found; any, where nothing but counts is asked for."""
         if self.seen is not None:
+            clip, bits = self.wanted.clip, _BITS[self.wanted.degree or 1]
             both = self.seen.lower, self.seen.upper
-            return both if self.wanted.clip is None else reach_of(self.seen, self.wanted.shares, self.wanted.rows)
-        return (-1, 1) if self.kind.is_open else self.kind.bounds
+            return _apart(both if clip is None else reach_of(self.seen, self.wanted.shares, self.wanted.rows), bits)
+        return _both(self._ends) or (-1, 1)
+
+    @property
+    def _ends(self) -> Ends:
+        """The public ends, None where there is none."""
+        if isinstance(self.kind, Date):
+            return self.kind.end("lower"), self.kind.end("upper")
+        return self.kind.lower, self.kind.upper
 
     @cached_property
     def _points(self) -> CellRange:
-        if self.kind.is_open:
-            ends = self.kind.lower, self.kind.upper
-            return WideGrid.over(ends) if self.spacing is None else StepGrid.over(ends, self.spacing)
-        bounds = self.kind.bounds
+        bounds = _both(self._ends)
+        if bounds is None and self._is_located and self.seen is not None and self.spacing is None:
+            bounds = _apart((self.seen.lower, self.seen.upper), _POINT_BITS)
+        if bounds is None:
+            return WideGrid.over(self._ends) if self.spacing is None else StepGrid.over(self._ends, self.spacing)
         return Grid.between(bounds) if self.spacing is None else StepGrid.between(bounds, self.spacing)
+
+    @property
+    def _is_located(self) -> bool:
+        """Whether it was seen where the rows lie, and not only that they lie beyond the last doubling."""
+        seen = self.seen
+        return seen is not None and seen.flag is not Flag.NOT_FOUND and max(-seen.lower, seen.upper) < _FARTHEST
+
+    @property
+    def _reading(self) -> Quantity:
+        return "dates" if isinstance(self.kind, Date) else "numbers"
+
+    @property
+    def _type(self) -> str:
+        return "date" if isinstance(self.kind, Date) else "number"
 
     @property
     def measure(self) -> Measure:
         """Sums of the numbers up to every cap; if counts alone are asked for, plain sums, the first of which counts."""
         if self.wanted.degree == _COUNT_ONLY:
-            return PowerSums((self.name,), (self._grid,))
+            return PowerSums((self.name,), (self._grid,), reading=self._reading)
         return self._capped
 
     @property
     def _capped(self) -> CappedSums:
         centre = None if self.seen is None else self._grid.nearest(self.seen.centre, "the centre")
-        return capped_sums(self.name, self._grid, self.wanted.degree, centre)
+        return replace(capped_sums(self.name, self._grid, self.wanted.degree, centre), reading=self._reading)
 
     def statistics(self, rows: int, sums: list[int]) -> list[int]:
         """All rows first: those that are no numbers are missing."""
@@ -195,7 +228,9 @@ class NumberColumn(DescribedColumn):
     @property
     def cells(self) -> ColumnCells | None:
         """Its numbers, on the finest grid."""
-        return ColumnCells(self.name, self._points) if self.wanted.quantiles else None
+        if not self.wanted.quantiles:
+            return None
+        return ColumnCells(self.name, self._points, dates=self._reading == "dates")
 
     def _quantiles(self, shares: Shares) -> SeveralQuantiles:
         return SeveralQuantiles(self.wanted.quantiles, Points.of(self._points), shares(QUANTILES_WEIGHT))
@@ -229,7 +264,7 @@ class NumberColumn(DescribedColumn):
         points = tuple(map(self._shown_point, drawn.get(self.quantiles_id, ())))
         if self.wanted.degree == _COUNT_ONLY:
             noise = EntryCounts(shares(self._sums_weight)).noise
-            return ColumnFound("number", _entries(drawn[self.sums_id], noise), quantiles=points, ranks=ranks)
+            return ColumnFound(self._type, _entries(drawn[self.sums_id], noise), quantiles=points, ranks=ranks)
         clip, sums = drawn[self.sums_id]
         made = MomentsAndMissing(self._sums(shares))
         polynomials, missing = (sums[:-1], sums[-1:]) if made.counts_missing else (sums, [])
@@ -239,10 +274,14 @@ class NumberColumn(DescribedColumn):
         count, variance = moments.values[(0,)], moments.count_deviation**2
         beside = (missing[0], made.noise(clip).deviations[-1] ** 2) if missing else ()
         entries = NoisyEntries(count, variance, *beside)
-        if self.seen is not None and self.seen.flag in (Flag.NOT_FOUND, Flag.CONSTANT):
-            return ColumnFound("number", entries, quantiles=points, ranks=ranks)
-        scatter = deviation_of(moments.variance(), width) if self.wanted.deviation else None
-        return ColumnFound("number", entries, mean_of(moments.mean(), low, width), scatter, points, ranks)
+        if self.seen is not None and (self.seen.flag is Flag.CONSTANT or not self._is_located):
+            return ColumnFound(self._type, entries, quantiles=points, ranks=ranks)
+        hidden, surely = HiddenPart.of(clip, self._grid, found=self.seen is not None), moments.least_rows
+        mean = hidden.of_mean(mean_of(moments.mean(), low, width), surely)
+        if not self.wanted.deviation:
+            return ColumnFound(self._type, entries, mean, None, points, ranks)
+        scatter = hidden.of_deviation(deviation_of(moments.variance(), width), surely)
+        return ColumnFound(self._type, entries, mean, scatter, points, ranks)
 
     def _shown_point(self, cell: int) -> float | None:
         """A quantile; None where it stands for no answer."""
@@ -273,27 +312,24 @@ class NumberColumn(DescribedColumn):
 
 @dataclass(frozen=True)
 class ValuesColumn(DescribedColumn):
-    """Count, missing, and the counts of all listed values; of booleans, of no and yes."""
+    """Count, missing, and the counts of all values. ``listed``: these; None for booleans: no and yes."""
 
     name: str
     place: int
-    kind: Category | Boolean
+    type: str
+    listed: tuple[Hashable, ...] | None = None
 
     @property
     def weight(self) -> int:
         """For its counts."""
         return VALUES_WEIGHT
 
-    @property
-    def _listed(self) -> tuple[Any, ...]:
-        return (False, True) if isinstance(self.kind, Boolean) else self.kind.levels
-
     @cached_property
     def measure(self) -> Measure:
         """Its cells."""
-        if isinstance(self.kind, Boolean):
+        if self.listed is None:
             return TruthCounts(self.name)
-        return LabelCounts(self.name, Names(self.kind.levels, "the values of a category"))
+        return LabelCounts(self.name, Names(self.listed, "the values of a category"))
 
     def _noise(self, shares: Shares) -> JointNoise:
         return cell_noise(shares(VALUES_WEIGHT), self.measure.size)
@@ -308,12 +344,11 @@ class ValuesColumn(DescribedColumn):
         noise, counts = self._noise(shares), drawn[self.sums_id]
         variance = noise.deviations[0] ** 2
         entries = NoisyEntries(sum(counts[:-1]), (len(counts) - 1) * variance, counts[-1], variance)
-        pairs = zip(self._listed, map(float, counts), strict=False)  # others and missing come last
+        listed: tuple[Any, ...] = (False, True) if self.listed is None else self.listed
+        pairs = zip(listed, map(float, counts), strict=False)  # others and missing come last
         values = tuple(sorted(pairs, key=lambda pair: -pair[1]))
-        if not isinstance(self.kind, Boolean):
-            return ColumnFound("category", entries, values=values, value_error=noise.errors[0])
-        share = _share_of_yes(counts, noise)
-        return ColumnFound("boolean", entries, share, values=values, value_error=noise.errors[0])
+        share = _share_of_yes(counts, noise) if self.listed is None else None
+        return ColumnFound(self.type, entries, share, values=values, value_error=noise.errors[0])
 
     def errors(self, shares: Shares, rows: int) -> dict[str, float]:
         """Of a count."""
@@ -327,27 +362,43 @@ class ValuesColumn(DescribedColumn):
 def described_column(
     name: str,
     place: int,
-    kind: Column,
+    kind: DescribedKind,
     wanted: NumberRequest,
     spacing: Real | None = None,
     *,
     seen: FoundNumber | None = None,
 ) -> DescribedColumn:
     """What is drawn of a column. What is wrong with its bounds is said with its name."""
-    if isinstance(kind, Date):
-        raise TypeError(f'"{name}" holds dates, which are not described: leave it out of the columns')
-    if isinstance(kind, Category) and kind.is_open:
-        raise ValueError(f'the values of "{name}" are not declared: list them in the schema, or leave the column out')
-    if not isinstance(kind, Number):
+    if not isinstance(kind, Number | Date):
+        if isinstance(kind, Unlisted):
+            return ValuesColumn(name, place, kind.type, ())
         if spacing is not None:
             raise ValueError(f'steps are for columns of numbers, and "{name}" is none')
-        return ValuesColumn(name, place, kind)
+        listed = kind.levels if isinstance(kind, Category) else None
+        return ValuesColumn(name, place, "boolean" if listed is None else "category", listed)
     column = NumberColumn(name, place, kind, wanted, spacing, seen)
     try:
         column._grid, column._points  # noqa: B018
     except ValueError as problem:
         raise ValueError(f'column "{name}": {problem}') from None
     return column
+
+
+def _parts(one: Estimate | None) -> tuple[float | None, ...]:
+    return (None,) * 4 if one is None else (one.value, one.error, one.below, one.above)
+
+
+def _both(ends: Ends) -> tuple[Real, Real] | None:
+    low, high = ends
+    return None if low is None or high is None else (low, high)
+
+
+def _apart(bounds: tuple[float, float], bits: int) -> tuple[float, float]:
+    """Bounds that were found, if need be moved outwards until a grid of so many bits fits between them."""
+    low, high = bounds
+    least = max(abs(low), abs(high)) * 2.0 ** (bits - _FLOAT_BITS)
+    beyond = max(least - (high - low), 0.0) / 2
+    return low - beyond, high + beyond
 
 
 def _counts(on: str, noise: JointNoise, about: Mapping[str, Amount]) -> StepNoise:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
-from snugdp.queries.estimate import Estimate
+from snugdp.queries.estimate import Estimate, with_digits
 from snugdp.queries.table import StatisticsTable, Value
+from snugdp.tables.found_lines import date_text
 
 COLUMN, TYPE, RANKS = "column", "type", "quantile_ranks"
 _BEFORE = (COLUMN, TYPE, "count", "count_error", "missing", "missing_error")
-_MOMENTS = ("mean", "mean_error", "standard_deviation", "standard_deviation_error")
+_MOMENTS = (
+    "mean", "mean_error", "mean_below", "mean_above",
+    "standard_deviation", "standard_deviation_error", "standard_deviation_below", "standard_deviation_above",
+)  # fmt: skip
 _AFTER = (RANKS, "top", "top_count")
 VALUE_NAMES = (COLUMN, "value", "count", "count_error")
 _ESTIMATED = ("count", "missing", "mean", "standard_deviation")
@@ -79,8 +83,13 @@ class Description:
         A row for every column: ``count`` (rows with an entry), ``missing``, ``mean`` (of booleans the share of yes),
         ``standard_deviation``, quantiles such as ``50%``, and the most frequent listed value (``top``). In 19 of 20
         cases the noise is below the number in ``..._error``, and quantiles are off by at most ``quantile_ranks`` ranks.
+        ``..._below`` and ``..._above``: what clipping may hide, as in ``Estimate``.
     values : StatisticsTable
-        The counts of listed values, the most frequent ones of every column first.
+        The counts of listed values, or of those that were found, the most frequent ones of every column first.
+    left_out : mapping of str to str
+        Columns of the table that are not described, and why; with a schema there are none.
+
+    Dates are numbers of days since 1970 here, and dates where the description is printed.
 
     Examples
     --------
@@ -95,6 +104,7 @@ class Description:
     rows: Estimate
     columns: StatisticsTable
     values: StatisticsTable
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def mean(self, column: str) -> Estimate:
         """The mean of a column; of a column of booleans the share of yes."""
@@ -105,11 +115,17 @@ class Description:
         return self._estimate(column, "count")
 
     def _estimate(self, column: str, statistic: str) -> Estimate:
-        at = self._place(column)
-        value, error = self.columns[statistic][at], self.columns[f"{statistic}_error"][at]
+        line = self._line(column)
+        value, error = line[statistic], line[f"{statistic}_error"]
         if not isinstance(value, float) or not isinstance(error, float):
             raise KeyError(f"no {statistic} of this column was released")
-        return Estimate(value, error)
+        below, above = (line.get(f"{statistic}_{side}", 0.0) for side in ("below", "above"))
+        assert not isinstance(below, str)
+        assert not isinstance(above, str)
+        return Estimate(value, error, below=below, above=above)
+
+    def _line(self, column: str) -> dict[str, Value]:
+        return dict(zip(self.columns.names, self.columns.lines[self._place(column)], strict=True))
 
     def _place(self, column: str) -> int:
         names = self.columns[COLUMN]
@@ -146,19 +162,24 @@ class Description:
         return self.columns.names[len(_BEFORE) + len(_MOMENTS) : -len(_AFTER)]
 
     def texts(self) -> tuple[TextTable, ...]:
-        """Tables for people: one of numbers, one of listed values; those that there are."""
+        """Tables for people: of numbers, of dates, and of listed values; those that there are."""
         lines = [dict(zip(self.columns.names, line, strict=True)) for line in self.columns.lines]
-        numbers = [line for line in lines if line[TYPE] == "number"]
-        labels = [line for line in lines if line[TYPE] != "number"]
-        asked = [name for name in _ESTIMATED if any(line[name] is not None for line in numbers)]
-        shown = {"numbers": tuple(str(line[COLUMN]) for line in numbers)}
-        shown |= {_HEADS.get(name, name): tuple(_with_error(line, name) for line in numbers) for name in asked}
-        shown |= {name: tuple(_plain(line[name]) for line in numbers) for name in self.quantiles}
-        listed = {"values": tuple(str(line[COLUMN]) for line in labels)}
-        listed |= {name: tuple(_with_error(line, name) for line in labels) for name in _ESTIMATED[:2]}
-        listed |= {"most frequent": tuple(self._most_frequent(str(line[COLUMN])) for line in labels)}
-        made = ((numbers, shown), (labels, listed))
-        return tuple(TextTable(tuple(columns), tuple(columns.values())) for lines, columns in made if lines)
+        of_type = {kind: [line for line in lines if line[TYPE] == kind] for kind in _POINTS}
+        made = {f"{kind}s": self._with_points(of_type[kind], _POINTS[kind]) for kind in _POINTS if of_type[kind]}
+        if labels := [line for line in lines if line[TYPE] not in _POINTS]:
+            listed = {name: tuple(_with_error(line, name) for line in labels) for name in _ESTIMATED[:2]}
+            words = {"most frequent": tuple(self._most_frequent(str(line[COLUMN])) for line in labels)}
+            made["values"] = {COLUMN: tuple(str(line[COLUMN]) for line in labels), **listed, **words}
+        return tuple(TextTable((head, *list(one)[1:]), tuple(one.values())) for head, one in made.items())
+
+    def _with_points(self, lines: list[dict[str, Value]], point: Callable[[Value], str]) -> dict[str, tuple[str, ...]]:
+        """Columns with means and quantiles. ``point``: how one of these is written."""
+        shown = {COLUMN: tuple(str(line[COLUMN]) for line in lines)}
+        for name in _ESTIMATED:
+            if any(line[name] is not None for line in lines):
+                write = partial(_date_with_error if point is _date and name == "mean" else _with_error, name=name)
+                shown[_HEADS.get(name, name)] = tuple(write(line) for line in lines)
+        return shown | {name: tuple(point(line[name]) for line in lines) for name in self.quantiles}
 
     def _most_frequent(self, column: str) -> str:
         counts = list(self.counts(column).items())
@@ -180,8 +201,27 @@ class Description:
             f" Quantiles are off by at most {max(ranks):,} ranks, where rows lie evenly around them." if ranks else ""
         )
 
+    @property
+    def hidden_text(self) -> str:
+        """How much clipping may hide of means, in words; nothing where that is less than their noise."""
+        lines = [dict(zip(self.columns.names, line, strict=True)) for line in self.columns.lines]
+        means = [self.mean(str(line[COLUMN])) for line in lines if line["mean"] is not None]
+        words = ["Beyond bounds that were found in private rows may lie anywhere: means leave that out."]
+        said = words if any(mean.above is None for mean in means) else []
+        for line, mean in zip([line for line in lines if line["mean"] is not None], means, strict=True):
+            far = max(mean.below or 0.0, mean.above or 0.0)
+            if far > mean.error:
+                said.append(f"Clipping may hide up to {with_digits(far, mean.error)} of the mean of {line[COLUMN]}.")
+        return "\n".join(said)
+
+    @property
+    def left_out_text(self) -> str:
+        """What is not described, in words: a line for every column."""
+        return "\n".join(f"Left out: {name}: {reason}." for name, reason in self.left_out.items())
+
     def __str__(self) -> str:
-        return "\n\n".join([self.rows_text, *map(str, self.texts())])
+        parts = [self.rows_text, *map(str, self.texts()), self.hidden_text, self.left_out_text]
+        return "\n\n".join(part for part in parts if part)
 
     __repr__ = __str__
 
@@ -193,13 +233,25 @@ def _with_error(line: dict[str, Value], name: str) -> str:
         return ""
     if not error:
         return _plain(value)
-    if not 1e-6 < error < 1e12:
-        return f"{value:.4g} ± {error:.2g}"
-    digits = max(0, 1 - math.floor(math.log10(error))) if name not in _ESTIMATED[:2] else 0
-    return f"{value:,.{digits}f} ± {error:,.{digits}f}"
+    if name in _ESTIMATED[:2]:
+        return f"{value:,.0f} ± {error:,.0f}"
+    return f"{with_digits(value, error)} ± {with_digits(error, error)}"
 
 
 def _plain(value: Value) -> str:
     if not isinstance(value, float):
         return "" if value is None else str(value)
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def _date(value: Value) -> str:
+    return date_text(value) if isinstance(value, float) else ""
+
+
+def _date_with_error(line: dict[str, Value], name: str) -> str:
+    """A mean of dates, and its error in days."""
+    value, error = line[name], line[f"{name}_error"]
+    return f"{_date(value)} ± {_plain(error)} days" if isinstance(error, float) else ""
+
+
+_POINTS: Mapping[str, Callable[[Value], str]] = {"number": _plain, "date": _date}  # how quantiles are written, by type

@@ -61,6 +61,7 @@ STEPS = {
     "row-count": "number of rows, {law} noise of {scale}",
     "log-cosh-objective": "minimise a log-cosh loss with a random linear term ({law})",
     "objective": "minimise the losses with a random linear term ({law})",
+    "classes-objective": "minimise the losses of the classes found, with a random linear term ({law})",
     "softmax-objective": "minimise softmax losses of {classes} classes with a random linear term ({law})",
     "smallest-curvature": "smallest eigenvalue of the Hessian + {law} noise of {scale}, less {margin}: a lower bound",
     "minimiser-iso": "add {law} noise to the minimiser",
@@ -100,6 +101,7 @@ STEPS = {
     "{law} noise",
     "described-quantiles": "{times} quantiles by rank: one e-th as likely for every {scale} off",
     "described-values": "{times} counts, {law} noise of scale {scale} on each",
+    "description": "counts, means, deviations, quantiles and values of {times} columns by what was found, {law} noise",
     "own": "your draw",
     "former": "as it was planned",
     "own-calibrated": "your draw, scaled by the bounds",
@@ -151,13 +153,16 @@ NOTES = {
     "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
     "bounds cost little; with fewer they are not. Whether it pays cannot be known before: with tight bounds clip=None "
-    "is better. What is clipped away is not in the interval",
+    "is better. The answer says how much of it clipping may hide",
     "clip-surely": "numbers are clipped where hardly any lie beyond, so loose bounds cost little; this needs {rows} "
-    "rows. Whether it pays cannot be known before: with tight bounds clip=None is better. What is clipped away is not "
-    "in the interval",
+    "rows. Whether it pays cannot be known before: with tight bounds clip=None is better. The answer says how much of "
+    "it clipping may hide",
     "clip-needs-rows": "not clipped: that pays from about {rows} rows on",
     "describe-weights": "the budget is divided by weights, {total} in all: for a column of numbers 2 for its sums (1 "
     "if it is only counted) and 2 for its quantiles, for any other column 1",
+    "describe-sought": "what is not declared is found in private, for a quarter of the budget: what columns hold, "
+    "their bounds and values. The rest is divided by weights: for a column of numbers or dates 2 for its sums and 2 "
+    "for its quantiles, for any other column 1. Errors are in the answer",
     "describe-rows": "below: errors in 19 of 20 cases, with {rows} rows that fill their bounds evenly; the answer has "
     "its own",
     "describe-count": "{column}: counts within {count} rows",
@@ -176,6 +181,18 @@ NOTES = {
     "no-bounds-needed": "no bounds are given, and none are needed: answers lie between -2^59 and 2^59",
     "rows-to-find": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100); one that is "
     "not found is left out, and without its target a fit is refused",
+    "classes-found": "the classes are labels that are found in private, and shown: about {rows} rows of a label are "
+    "enough in 19 of 20 cases. Rows with other labels are left out; with fewer than two classes a fit is refused, and "
+    "of more than {most} the most frequent are kept. Labels must not be names, identifiers or free text of persons",
+    "count-found": "the largest count is found in private; larger ones are clipped to it",
+    "target-not-found": "a refusal with {rows} rows: too few to find a target that lies around 0, or most columns. "
+    "About {needed} rows are needed, fewer where columns lie far from 0. Declare bounds that are public, or give "
+    "rows=..., a larger epsilon or fewer columns",
+    "columns-not-found": "with {rows} rows many columns are not found and left out, first those that lie around 0. "
+    "About {needed} rows are needed. Declare bounds that are public, or give rows=..., a larger epsilon or fewer "
+    "columns",
+    "robust-line": "a robust line: large residuals count less than in least squares. Where the target is skewed, "
+    "predictions lie nearer to its usual values than its conditional mean does",
     "column-found": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",

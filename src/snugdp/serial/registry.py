@@ -122,6 +122,8 @@ LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
     "schema/1": {"missing": "centre", "person": None},
     "count/1": {"missing": False, **_PERSONS},
     "describe/1": {"bounds": None, **_PERSONS},
+    "description/1": {"left_out": {}},
+    "estimate/1": {"below": 0.0, "above": 0.0},
 }
 FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items() if former}
 _IDS = {f"snugdp.{home}": own for own, (home, _) in TYPES.items()}

@@ -97,7 +97,7 @@ def _line(name: str, kind: Column, found: FoundColumn | None, target: bool) -> F
 
 def _numbers(found: FoundNumber, dated: bool) -> tuple[str, str, str, str]:
     """Where a number lies, where it is clipped, its centre and its scale."""
-    written = _date if dated else _number
+    written = date_text if dated else _number
     ends = f"{written(found.lower)} to {written(found.upper)}"
     lies = ends if found.hull is None else " to ".join(map(written, found.hull))
     if found.flag is Flag.PUBLIC:  # nobody looked at the rows
@@ -129,6 +129,7 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _date(days: float) -> str:
+def date_text(days: float) -> str:
+    """Days since 1970 as a date; as a number where the calendar ends."""
     ordinal = _ORIGIN.toordinal() + days
     return str(_ORIGIN + timedelta(days=int(days // 1))) if _FIRST <= ordinal < _LAST else f"{_number(days)} days"

@@ -19,7 +19,7 @@ import numpy as np
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger.book import Ledger
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace, Law, Simulation
-from snugdp.queries import labels, quantiles, robust
+from snugdp.queries import functions
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.bench.contest.speed import Timing, timed
 
@@ -93,12 +93,12 @@ def query_times(rows: int = 5_000_000, repeats: int = 5) -> list[Timing]:
     categories = list(range(CATEGORIES))
     jobs: dict[str, Callable[[], object]] = {
         "numpy.sort": lambda: np.sort(values),
-        "median": lambda: quantiles.median(values, **common),
-        "median, tested": lambda: quantiles.median(values, method="test", **common),
-        "quantile": lambda: quantiles.quantile(values, 0.9, **common),
-        "trimmed mean, beta given": lambda: robust.trimmed_mean(values, **common, beta=50 / rows),
-        "mode": lambda: labels.mode(chosen, categories=categories, delta=1e-6, **listed),
-        "vote": lambda: labels.vote(chosen, candidates=categories, **listed),
+        "median": lambda: functions.median(values, **common),
+        "median, tested": lambda: functions.median(values, method="test", **common),
+        "quantile": lambda: functions.quantile(values, 0.9, **common),
+        "trimmed mean, beta given": lambda: functions.trimmed_mean(values, **common, beta=50 / rows),
+        "mode": lambda: functions.mode(chosen, categories=categories, delta=1e-6, **listed),
+        "vote": lambda: functions.vote(chosen, candidates=categories, **listed),
     }
     return timed(f"{rows:,} rows", jobs, repeats)
 

@@ -258,7 +258,7 @@ def test_ten_thousand_columns_of_text() -> None:
         ({"proposals": [1]}, "proposals must"),
         ({"method": "output", "proposals": {"ridge": [1, 2]}}, "no list"),
         ({"method": "descent"}, "rows"),
-        ({"y_bound": None}, "y_bound is needed"),
+        ({"y_bound": None, "x_bound": 2}, "y_bound is needed"),
         ({"x_bound": 0}, "x_bound"),
         ({"x_bound": [1, 2]}, "x_bound"),
         ({"x_norm": 0}, "x_norm"),
@@ -278,9 +278,9 @@ def test_what_is_wrong_is_said_before_anything_is_paid(
 
 
 @pytest.mark.parametrize("classes", [None, ["a"], ["a", "b", "c"], "ab"])
-def test_two_classes_are_declared(classes: Any) -> None:
+def test_two_classes_are_declared_with_bounds(classes: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="classes"):
-        labelled(classes=classes).fit(np.ones((5, 4)), ["a"] * 5)
+        labelled(classes=classes, x_bound=2).fit(np.ones((5, 4)), ["a"] * 5)
 
 
 def test_the_ledger_pays_once_for_both_stages() -> None:

@@ -25,9 +25,10 @@ from snugdp import (
     Simulation,
 )
 from snugdp.estimators.open_fit import OpenFit
+from snugdp.estimators.targets import OpenResponse
 from snugdp.ledger.limits import within
 from snugdp.mechanisms.bounds.preparation import TablePreparation, known_columns, most_frequent
-from snugdp.secrecy.secret import Secret
+from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber, SoftHinge
 from snugdp.tables.opened import OpenedTable
@@ -51,12 +52,16 @@ def with_target(target: Any) -> Schema:
 
 
 LABELS, CLASSES, COUNTS = with_target(Boolean()), with_target(Category(["u", "v", "w"])), with_target(Number(0, 20))
+FOUND = with_target(Category())
 LINEAR = ["auto", "objective", "sufficient", "adassp", "posterior", "ops_balanced", "adaops", "output", "descent"]
 MODELS: dict[str, Any] = {
     **{f"linear {name}": (LinearRegression, SCHEMA, {"method": name}) for name in LINEAR},
     **{f"labels {name}": (LogisticRegression, LABELS, {"method": name}) for name in ("auto", "objective", "output")},
     **{f"classes {name}": (LogisticRegression, CLASSES, {"method": name}) for name in ("auto", "objective")},
     "one against the others": (LogisticRegression, CLASSES, {"multi_class": "ovr"}),
+    "classes found": (LogisticRegression, FOUND, {}),
+    "classes found, one against the others": (LogisticRegression, FOUND, {"multi_class": "ovr"}),
+    "counts found": (PoissonRegression, with_target(Number(lower=0)), {}),
     **{f"counts {name}": (PoissonRegression, COUNTS, {"method": name}) for name in ("auto", "objective", "output")},
     **{type(loss).__name__: (GLM, SCHEMA, {"loss": loss}) for loss in (PseudoHuber(0.2), LogCosh(0.2), Huber(0.2))},
     "soft hinge": (GLM, CLASSES, {"loss": SoftHinge(0.5)}),
@@ -89,6 +94,11 @@ def test_what_is_found_does_not_change_the_cost(name: str, intercept: bool) -> N
     bounds = set()
     for outcome in OUTCOMES:
         found = found_of(fit.declared, *outcome)
+        if isinstance(fit.response, OpenResponse):
+            aimed = fit._preparation._aimed(replace(found, columns=fit._preparation._kept(found.columns)))  # type: ignore[union-attr]
+            if aimed is None:
+                continue
+            found = aimed
         method: Any = fit._make(OpenFit.layout_of(found, fit.response, intercept), found.rows)
         assert method.plan().cost == planned.cost
         assert within(method.plan().cost, planned.cost)
@@ -134,6 +144,84 @@ def test_the_exact_cost_of_one_row(row: dict[str, float], joint: bool, missing: 
         assert one.distance_squared(other) <= preparation.cost.mu_squared
     assert found is not None
     assert found["y"].flag is not Flag.NOT_FOUND
+
+
+class Shown(Scripted):
+    """A scripted source that also writes down which labels get noise, and what their counts are."""
+
+    def keys_above(self, counts: Any, law: Any, threshold: int) -> list[tuple[Any, int]]:
+        keys, numbers = unwrap(counts)
+        self.labels = dict(zip([key for (key,) in keys], map(int, numbers), strict=True))
+        self.sigma = law.sigma
+        answer = (
+            self.answers[len(self.said)] if self.answers is not None else super().keys_above(counts, law, threshold)
+        )
+        self.said.append(answer)
+        return list(answer)
+
+
+@pytest.mark.parametrize("label", ["yes", "never", None, "", 0.5, math.nan], ids=str)
+def test_the_exact_cost_of_one_label(label: Any) -> None:
+    """A row moves the count of its label, or of rows without one, and is dropped if its label is not shown."""
+    preparation = TablePreparation(Schema({"x": Number(), "y": Category()}, target="y"), BUDGET, True, False)
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=2000), [("no", "yes")[row % 2] for row in range(2000)]
+    one = Shown(seed=1)
+    found = preparation.certify(opened({"x": x, "y": pd.Series(y, dtype=object)}), one)
+    assert found is not None
+    assert found["y"].values == ("no", "yes")  # type: ignore[union-attr]
+    other = Shown(answers=one.said)
+    more = {"x": np.append(x, 0.0), "y": pd.Series([*y, label], dtype=object)}
+    assert preparation.certify(opened(more), other) == found
+    moved = {name: other.labels.get(name, 0) - one.labels.get(name, 0) for name in {*one.labels, *other.labels}}
+    known = Fraction(sum(value**2 for name, value in moved.items() if name in one.labels)) / one.sigma**2
+    assert one.distance_squared(other) + known <= preparation.cost.mu_squared
+    assert sorted(moved.values()) in ([0, 0], [0, 1], [0, 0, 1])  # a label of its own is shown with the failure alone
+    assert preparation.cost.delta == BUDGET.delta / 20
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2, 7, 100, 150])
+def test_classes_are_the_most_frequent_levels(levels: int) -> None:
+    declared = Schema({"x": Number(), "c": Category(), "y": Category()}, target="y")
+    preparation = TablePreparation(declared, BUDGET, True, False)
+    listed = tuple(range(levels))
+    shares = tuple((1 + place) / (levels * (levels + 1)) for place in listed)
+    seen: Any = {"x": FoundNumber(-2, 3, 0.5, 1.0), "c": FoundLevels(("a",), (1.0,)), "y": FoundLevels(listed, shares)}
+    found = preparation._aimed(FoundBounds(declared, preparation._kept(seen), 1.0, 1.0))
+    if levels < 2:
+        assert found is None
+        return
+    assert found is not None
+    assert found.declared.columns["y"] == Category(listed[-100:])
+    assert found["c"].values == ("a",)  # type: ignore[union-attr]
+    text = FoundLevels((10, 2, "x"), (0.3, 0.3, 0.3))
+    mixed = preparation._aimed(FoundBounds(declared, {**seen, "y": text}, 1.0, 1.0))
+    assert mixed is not None
+    assert mixed.declared.columns["y"] == Category(("10", "2", "x"))
+
+
+@pytest.mark.parametrize(
+    ("column", "most"),
+    [
+        (FoundNumber(0, 40, 3, 2, hull=(0, 9.3)), 10),
+        (FoundNumber(0, 1e-7, 0, 1e-8, hull=(0, 1e-8)), 1),
+        (FoundNumber(0, 1e12, 3, 2, hull=(0, 1e12)), 10**6),
+    ],
+)
+def test_the_largest_count(column: FoundNumber, most: int) -> None:
+    declared = Schema({"x": Boolean(), "y": Number(lower=0)}, target="y")
+    preparation = TablePreparation(declared, BUDGET, True, False, counts=True)
+    found = preparation._aimed(FoundBounds(declared, {"y": column}, 1.0, 1.0))
+    assert found is not None
+    assert found.declared.columns["y"] == Number(0, most)
+    assert preparation.layout(found).target_units == (most / 2, most / 2)
+
+
+def test_a_column_called_none_is_no_target() -> None:
+    preparation = TablePreparation(Schema({"None": Number(), "x": Number()}), BUDGET, standardised=False, alone=True)
+    found = preparation.certify(opened({"None": [math.nan] * 3000, "x": np.arange(3000.0)}), Simulation(1))
+    assert found is not None
+    assert found["None"].flag is Flag.NOT_FOUND
 
 
 @pytest.mark.parametrize("categories", [0, 2])
@@ -223,3 +311,59 @@ def test_entries_are_counted_in_public() -> None:
 def test_budgets_that_no_theorem_speaks_of(budget: Budget, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TablePreparation(Schema({"x": Number(), "y": Number()}, target="y"), budget)
+
+
+def centred(columns: int, rows: int, seed: int) -> Any:
+    """Normal columns around 0, and a target that is their mean."""
+    X = np.random.default_rng(seed).normal(size=(rows, columns))
+    return {**{f"x{k}": column for k, column in enumerate(X.T)}, "y": X.mean(axis=1)}
+
+
+def share_found(preparation: TablePreparation, rows: int) -> float:
+    """Of the columns; 0 where the target was not found."""
+    shares = []
+    for seed in range(3):
+        data = opened(centred(len(preparation.declared.columns) - 1, rows, seed))
+        found = preparation.certify(data, Simulation(seed))
+        flags = [] if found is None else [column.flag is not Flag.NOT_FOUND for column in found.columns.values()]
+        shares.append(sum(flags) / len(preparation.declared.columns))
+    return sum(shares) / len(shares)
+
+
+def test_forecasts_of_wide_tables_come_true() -> None:
+    """So many rows find nearly all columns, fewer find some, and still fewer not even the target."""
+    declared = Schema({**{f"x{k}": Number() for k in range(60)}, "y": Number()}, target="y")
+    preparation = TablePreparation(declared, BUDGET)
+    enough, target = preparation.enough_rows, preparation.looks.rows_around_zero(heavy=True)
+    assert 2000 < enough < 2600
+    assert preparation.shortfall(None) == preparation.shortfall(enough) == ()
+    (fewer,), (least,) = preparation.shortfall(enough - 1), preparation.shortfall(target - 1)
+    assert (fewer.code, least.code) == ("columns-not-found", "target-not-found")
+    assert fewer.params == {"rows": enough - 1, "needed": enough}
+    assert share_found(preparation, enough) > 0.75
+    assert 0 < share_found(preparation, round(0.7 * enough)) < 0.6
+    assert share_found(preparation, round(0.6 * target)) == 0
+
+
+def test_a_guess_of_few_rows_gives_looks_a_larger_share() -> None:
+    declared = Schema({**{f"x{k}": Number() for k in range(60)}, "y": Number()}, target="y")
+    usual, few, many = (TablePreparation(declared, BUDGET, rows=rows) for rows in (None, 1700, 10**6))
+    assert many.cost == usual.cost
+    assert usual.cost.mu_squared < few.cost.mu_squared < Fraction(52, 100) * few._square
+    assert few.enough_rows <= 1700 < usual.enough_rows
+    assert share_found(few, 1700) > 0.75
+    model = LinearRegression(epsilon=1, delta=1e-6, schema=declared, rows=1700)
+    assert model.plan().cost.fits(BUDGET)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_the_exact_cost_of_one_row_where_few_are_expected(joint: bool) -> None:
+    declared = Schema({"x": Number(), "z": Number(), "y": Number()}, target="y")
+    preparation = TablePreparation(declared, BUDGET, True, joint, rows=50)
+    without = table(3000)
+    more = {name: np.append(values, HOSTILE[1][name]) for name, values in without.items()}
+    one = Scripted(seed=3)
+    found = preparation.certify(opened(without), one)
+    other = Scripted(answers=one.said)
+    assert preparation.certify(opened(more), other) == found
+    assert one.distance_squared(other) <= preparation.cost.mu_squared

@@ -2,22 +2,26 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from snugdp import Budget, Cost, Simulation
+from snugdp.accounting.objective.multiclass import SoftmaxRun
+from snugdp.ledger.limits import within
 from snugdp.mechanisms.bounds.preparation import known_columns
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective.adaptive import for_rows
-from snugdp.mechanisms.objective.standardised import StandardisedGLM
+from snugdp.mechanisms.objective.perturbation import ObjectiveRun
+from snugdp.mechanisms.objective.standardised import StandardisedClasses, StandardisedGLM
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.found import FoundBounds, FoundNumber
 from snugdp.tables.layouts.arrays import ArraySource
 from snugdp.tables.layouts.boxes import BoxSchema
 from snugdp.tables.layouts.standardised import StandardisedLayout
-from snugdp.tables.losses.losses import Huber, Logistic, OneAgainst, PseudoHuber, Softmax, TamedPoisson
+from snugdp.tables.losses.losses import Huber, Logistic, OneAgainst, PseudoHuber, SoftHinge, Softmax, TamedPoisson
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
@@ -101,3 +105,79 @@ def test_it_learns_and_checks_the_design() -> None:
 def test_the_layout_has_the_planned_design() -> None:
     for radius in (1e-9, 1.0, 1e9):
         assert Design(row_map(layout_of(radius))) == design(3)
+
+
+NUMBERS = [2, 3, 10, 11, 100]
+
+
+def classes(count: int, together: bool = True, loss: Any = None, budget: Budget = BUDGET) -> StandardisedClasses:
+    given: dict[str, Any] = {"loss": loss or Logistic(), "together": together, "classes": count}
+    return StandardisedClasses(design(4), budget, beside=BESIDE, **given)
+
+
+def true_cost(runs: tuple[ObjectiveRun, ...]) -> Cost:
+    """What the runs cost by themselves."""
+    return sum((run.cost for run in runs[1:]), runs[0].cost)
+
+
+@pytest.mark.parametrize("budget", [BUDGET, Budget(8, 1e-5), Budget(1, 0.05)], ids=str)
+def test_no_number_of_classes_costs_more_than_was_planned(budget: Budget) -> None:
+    planned = classes(2, budget=budget).cost
+    company = Cost(mu_squared=BESIDE)
+    assert (planned + company).fits(budget)
+    (atom,) = planned.atoms
+    for count in NUMBERS if budget.delta < 0.01 else [2]:
+        method = classes(count, budget=budget)
+        assert method.cost == planned
+        assert within(method.plan().cost, planned)
+        own = true_cost(method.runs)
+        (mine,) = own.atoms
+        for epsilon in (0, budget.epsilon / 2, budget.epsilon, 2 * budget.epsilon):
+            assert (own + company).delta_at(epsilon) <= (planned + company).delta_at(epsilon) * (1 + 1e-12)
+        assert max(branch.mu_squared for branch in mine.add) <= max(branch.mu_squared for branch in atom.add)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), SoftHinge(0.5)])
+def test_one_model_for_each_class_is_gaussian(loss: Any) -> None:
+    planned = classes(2, False, loss).cost
+    assert not planned.atoms
+    assert (planned + Cost(mu_squared=BESIDE)).fits(BUDGET)
+    for count in NUMBERS:
+        method = classes(count, False, loss)
+        assert method.cost == planned
+        assert len(method.runs) == (1 if count == 2 else count)
+        assert true_cost(method.runs).mu_squared <= planned.mu_squared
+
+
+def test_a_softmax_model_of_fewer_classes_has_no_larger_shift() -> None:
+    for kappa in (Fraction(1, 100), Fraction(1, 6), Fraction(3), Fraction(50)):
+        shifts = [SoftmaxRun(Fraction(1, 10**6), kappa, count).shift for count in range(2, 102)]
+        assert shifts == sorted(shifts)
+
+
+def test_two_classes_cost_hardly_more_than_public_ones() -> None:
+    public = StandardisedGLM(design(4), BUDGET, losses=(Logistic(),), beside=BESIDE).runs[0]
+    found = classes(2).runs[0]
+    assert 0.97 * public.m < found.m < public.m
+    assert found.ridge <= 1.25 * public.ridge
+
+
+@pytest.mark.parametrize("most", [1, 3, Fraction(17, 3), 999_999])
+def test_a_loss_that_is_found_costs_what_was_planned(most: Any) -> None:
+    planned = TamedPoisson(1, Fraction(1, 2))
+    found = TamedPoisson(most, Fraction(most) / 2)
+    method = StandardisedGLM(design(4), BUDGET, losses=(planned,), beside=BESIDE, found=found)
+    (run,) = method.runs
+    used: Any = method._scaled(run)
+    assert method.cost == StandardisedGLM(design(4), BUDGET, losses=(planned,), beside=BESIDE).cost
+    assert used.run.m_squared == run.run.m_squared
+    assert used.kappa <= run.kappa <= used.kappa * (1 + Fraction(1, 2**20))
+    assert used.sigma == run.sigma * found.slope / planned.slope
+
+
+@pytest.mark.parametrize("count", [0, 1, 101])
+def test_numbers_of_classes_that_are_not_planned(count: int) -> None:
+    with pytest.raises(ValueError, match="2 to 100 classes"):
+        classes(count)
+    with pytest.raises(ValueError, match="of the kind of the one that is planned"):
+        StandardisedGLM(design(4), BUDGET, losses=(Logistic(),), beside=BESIDE, found=TamedPoisson(1, Fraction(1, 2)))

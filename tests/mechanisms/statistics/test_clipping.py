@@ -195,3 +195,40 @@ def test_means_and_sums_of_both_signs(share: Share) -> None:
     clip, total = ClippedTotal(ClipRange(share, measure)).draw(Secret(sums), Simulation(2))
     assert total * unit == pytest.approx(values.sum(), abs=2000)
     assert max(-clip.low, clip.high) * unit < 100
+
+
+@pytest.mark.parametrize("share", SHARES, ids=name)
+def test_rows_beyond_the_drawn_candidate_are_bounded(share: Share) -> None:
+    """Lemma 1 by its exact law: a candidate with more rows beyond it than it allows is hardly ever drawn."""
+    choice = ClipChoice(share, 33)
+    for place in range(32):
+        most = choice.rows_beyond(place)
+        for extra in (1, most):
+            beyond = [10**6] * place + [most + extra] + [0] * (32 - place)
+            beyond[place + 1 : 32] = [most + extra] * (31 - place)  # all rows are far out: only the last is right
+            scores = np.array([float(score) for score in choice.scores(beyond)])
+            chances = np.exp(scores - scores.max())
+            assert chances[place] / chances.sum() <= 1 / (1000 * 33) * (1 + 1e-9)
+    assert choice.rows_beyond(32) == 0
+
+
+def test_a_heap_at_the_centre_tells_nothing_of_the_other_rows() -> None:
+    """Of 2,000 rows 1,950 are 0: too few are left to find a clip, and it stays near the bounds."""
+    share, grid = Share.pure(Budget(1)), Grid.across((0, 10**5), 36)
+    measure = CappedSums(ALONE, grid, 0, (0, *candidates(grid)))
+    rng = np.random.default_rng(8)
+    for zeros, far in ((1950, True), (0, False)):
+        rows = np.concatenate([np.zeros(zeros), rng.lognormal(5, 1, 2000 - zeros)])
+        (sums,) = StatisticsPass((measure,)).alone(rows)
+        found = [ClipRange(share, measure).draw(Secret(sums), Simulation(seed)) for seed in range(20)]
+        assert all((clip.high > grid.upper / 10) == far for clip in found)
+        assert all((clip.beyond > 0) == (clip.high < grid.upper) for clip in found)
+
+
+def test_the_cap_at_the_centre_is_no_candidate() -> None:
+    grid = Grid.across((0, 1), 20)
+    measure = CappedSums(ALONE, grid, 0, (0, *candidates(grid, 2)))
+    (sums,) = StatisticsPass((measure,)).alone(np.zeros(5000))
+    for seed in range(30):
+        found = ClipRange(Share.pure(Budget(4)), measure, 16).draw(Secret(sums), Simulation(seed))
+        assert found.high > 0

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from snugdp.tables.cells import Names, groups, numbers, truths
 from snugdp.tables.cells import cell as one
+from snugdp.tables.cells.columns import label_texts
 from snugdp_studies.audit.side_channels.inputs import object_array as objects
 from tests.effort import often, repeated
 from tests.tables.cells.loaders import LOADERS, load
@@ -95,6 +96,29 @@ def test_one_odd_cell_does_not_change_the_others(base: str, loader: str) -> None
             elif not refused(read, plain):
                 same = np.array_equal(quiet(read, column)[:-1], quiet(read, plain), equal_nan=True)
                 assert same or (base, name) == ("single", "numbers"), (base, loader, name, more)
+
+
+@repeated
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize("base", BASES)
+def test_labels_as_text_are_those_of_their_cells(base: str, loader: str) -> None:
+    def read(column: Any) -> list[Any]:
+        return list(label_texts(column).to_list())
+
+    plain, turn = LOADERS[loader](BASES[base]), sum(map(ord, base + loader))
+    known = [one.text(cell) for cell in BASES[base]]
+    assert read(BASES[base]) == known
+    for more in ODD[turn % often(24, 3, 1) :: often(24, 3, 1)]:
+        if loader == "polars" and hostile(more):
+            continue
+        column = load(loader, [*BASES[base], more])
+        if column is None or len(column) != len(plain) + 1 or getattr(column, "ndim", 1) != 1:
+            continue
+        if refused(read, column[:0]):
+            assert refused(read, column)
+        else:
+            assert quiet(read, column)[:-1] == known, (base, loader, more)
 
 
 @given(rows=odd, more=cells)

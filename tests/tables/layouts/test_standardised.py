@@ -234,3 +234,12 @@ def test_bounds_of_a_row_do_not_depend_on_what_was_found(joint: bool, constant: 
     assert len(maps) == 1
     bound, target, _, has_constant, _ = maps.pop()
     assert (bound, target, has_constant) == (Fraction(1 if joint else 2), Fraction(1), constant and not joint)
+
+
+def test_rows_to_predict_from_may_be_twice_as_long() -> None:
+    found = FoundBounds(
+        Schema({"x": Number(), "b": Boolean()}, target="b"), {"x": FoundNumber(-100, 100, 0.0, 1.0)}, 1.0, 1.0
+    )
+    layout = StandardisedLayout(found, joint=False)
+    (vectors,) = layout.predictors(Block(np.array([[0.5], [1.5], [2.0], [7.0]]), None, {"x": 0}))
+    assert np.allclose(vectors, [[1, 1], [3, 1], [4, 1], [4, 1]])

@@ -152,7 +152,7 @@ def test_a_reader_of_its_own() -> None:
 
 def test_a_block_without_a_target_has_none() -> None:
     block = Block(np.eye(2), None, {"a": 0, "b": 1, "y": 2})
-    assert block.get_column("b").tolist() == [0.0, 1.0]
+    assert np.asarray(block.get_column("b")).tolist() == [0.0, 1.0]
     for name in ("y", "z"):
         with pytest.raises(KeyError):
             block.get_column(name)

@@ -54,7 +54,8 @@ def test_weights_and_counts(container: str, room: int, tmp_path: Path, monkeypat
 def test_the_weights_of_a_person_add_up_to_the_cap_at_most() -> None:
     for cap in (1, 2, 7):
         totals: Counter[Any] = Counter()
-        for (person, *_, weight), number in weighed(table(skewed()), cap).items():
+        rows = [*skewed(), *[(99, 1.0, "a")] * 23]  # W is no multiple of 23
+        for (person, *_, weight), number in weighed(table(rows), cap).items():
             if person is not None:
                 totals[person] += int(weight) * number
         assert max(totals.values()) <= cap * WEIGHT

@@ -1,12 +1,14 @@
 """Objective perturbation with a loss whose slope keeps its sign: the curve of deltas, and three ways to use it.
 
-The curve bounds delta at every epsilon when a row is removed. It is turned into an atom (the Gaussian mechanism plus a
-few small constants) or into the parameter of one Gaussian mechanism. Statements and proofs: glm.proof.md.
+The curve bounds delta at every epsilon when a row, or a person, is removed. It is turned into an atom (the Gaussian
+mechanism plus a few small constants) or into the parameter of one Gaussian mechanism. Statements and proofs:
+glm.proof.md, for persons persons.proof.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -29,6 +31,7 @@ _MIN_DELTA = Fraction(1, 2**4000)
 
 Point = tuple[Fraction, Fraction]
 Knot = tuple[Fraction, arb]
+Convex = tuple[list[Branch], arb]
 
 
 @dataclass(frozen=True)
@@ -36,40 +39,54 @@ class RemovalCurve:
     """Deltas of a removal: at most ``points`` in between, and those of a Gaussian mechanism m at every other epsilon.
 
     ``points`` are (epsilon, delta), epsilon rising from above 0 to the last; between them a bound is the straight line
-    in exp(epsilon). Up to 0 and from the last point on it is the Gaussian curve itself.
+    in exp(epsilon). From the last point on it is the Gaussian curve itself, and for rows up to 0 as well. For persons
+    ``at_zero`` is the delta at epsilon 0, of both directions, which is above the Gaussian one.
     """
 
     m_squared: Fraction
     points: tuple[Point, ...]
+    at_zero: Fraction | None = None
 
     @property
     def removal(self) -> tuple[Branch, ...]:
         """The branches of a removal: the Gaussian one, and constants with the weights of glm.proof.md, Lemma 4."""
-        branches = [Branch(self.m_squared, Fraction(0))]
         with balls.precision(_BITS):
-            steepness, knots = arb(0), self._knots()
-            for (low, r_low), (high, r_high) in zip(reversed(knots[:-1]), reversed(knots[1:]), strict=True):
-                fall = (r_low - r_high) / (_exp(high) - _exp(low)) - self._mass(high)
-                if fall <= steepness:
-                    continue
-                steeper = steepness.max(fall)
-                branches += _weighted(high, (steeper - steepness) * _exp(high))
-                steepness = steeper
-        return tuple(branches)
+            constants, _ = convex_branches(self._knots(), self._delta, self._mass)
+        return (Branch(self.m_squared, Fraction(0)), *constants)
 
     @property
     def addition(self) -> tuple[Branch, ...]:
-        """The branches of an addition: the Gaussian one, and a weight at loss 0 (glm.proof.md, Lemma 4)."""
+        """The branches of an addition: the Gaussian one, and weights at loss 0, for persons at m^2/2 as well.
+
+        glm.proof.md, Lemma 4; persons.proof.md, Theorem 4.
+        """
         weight, knots = arb(0), self._knots()
         with balls.precision(_BITS):
+            excess = self._excess
             for (low, r_low), (high, r_high) in pairwise(knots):
                 width = _exp(high) - _exp(low)
-                start = r_low - self._delta(low) if low else arb(0)
+                start = r_low - self._delta(low) - excess if low else arb(0)
                 rise = (r_high - r_low) / width + self._mass(low)
                 if low:
                     weight = weight.max(start / (_exp(low) - 1))
                 weight = weight.max((start + rise * width) / (_exp(high) - 1))
-            return (Branch(self.m_squared, Fraction(0)), *_weighted(Fraction(0), weight))
+            both = (Branch(self.m_squared, Fraction(0)), *self.near_zero)
+            gained = sum((branch.weight for branch in both[1:]), Fraction(0))
+            return (*both, *weighted(Fraction(0), weight - balls.ball(gained)))
+
+    @property
+    def _excess(self) -> arb:
+        """How far the delta at 0 is above that of the Gaussian mechanism."""
+        return arb(0) if self.at_zero is None else balls.ball(self.at_zero) - self._delta(Fraction(0))
+
+    @property
+    def near_zero(self) -> list[Branch]:
+        """The constant m^2/2 of an addition, whose weight makes up for what lies above the Gaussian curve at 0."""
+        if self.at_zero is None:
+            return []
+        half = self.m_squared / 2
+        with balls.precision(_BITS):
+            return weighted(half, self._excess / (1 - _exp(-half)))
 
     def below_gaussian(self, square: Fraction) -> bool:
         """Whether the curve is proved to lie below that of a Gaussian mechanism of mu^2 = ``square``."""
@@ -78,8 +95,11 @@ class RemovalCurve:
         if not self.points or square == self.m_squared:
             return not self.points
         with balls.precision(_BITS):
-            knots = self._knots()
-            return all(_segment_below(square, *ends) for ends in pairwise(knots))
+            pieces = list(pairwise(self._knots()))
+            if self.at_zero is not None:  # an addition, up to where it is Gaussian
+                half = self.m_squared / 2
+                pieces.append(((Fraction(0), balls.ball(self.at_zero)), (half, self._delta(half))))
+            return all(_segment_below(square, *ends) for ends in pieces)
 
     def gaussian_squared(self) -> Fraction:
         """About the smallest square of a mu such that the run is mu-Gaussian DP; an error if none is found."""
@@ -112,7 +132,8 @@ class RemovalCurve:
             return []
         last = self.points[-1][0]
         inner = [(e, balls.ball(r)) for e, r in self.points[:-1]]
-        return [(Fraction(0), self._delta(Fraction(0))), *inner, (last, self._delta(last))]
+        first = self._delta(Fraction(0)) if self.at_zero is None else balls.ball(self.at_zero)
+        return [(Fraction(0), first), *inner, (last, self._delta(last))]
 
     def _delta(self, epsilon: Fraction) -> arb:
         with balls.precision(_BITS):
@@ -123,11 +144,34 @@ class RemovalCurve:
         return _second(self.m_squared, epsilon) if self.m_squared else arb(0)
 
 
+def convex_branches(knots: Sequence[Knot], base: Callable[[Fraction], arb], mass: Callable[[Fraction], arb]) -> Convex:
+    """Constants that lie above a broken line in exp(epsilon) less a convex function ``base`` of slope -``mass``.
+
+    The second is minus the slope of all of them before the first knot. (glm.proof.md, Lemma 4b.)
+    """
+    branches, steepness, height = list[Branch](), arb(0), arb(0)
+    for (low, r_low), (high, r_high) in zip(reversed(knots[:-1]), reversed(knots[1:]), strict=True):
+        width = _exp(high) - _exp(low)
+        line, left, right = (r_low - r_high) / width, mass(low), mass(high)
+        fall = line - right  # the slope at the right end
+        if left > right:  # or less, where the sum so far is higher than that end: above two tangents
+            end = r_low - base(low)
+            meet = (r_high - base(high) + fall * width - end) / (left - right)
+            over = ((end - (line - left) * meet - height) / (width - meet)).max((end - height) / width)
+            fall = fall.min(over) if over.is_finite() else fall
+        if not fall <= steepness:
+            steeper = steepness.max(fall)
+            branches += weighted(high, (steeper - steepness) * _exp(high))
+            steepness = steeper
+        height += steepness * width
+    return branches, steepness
+
+
 def plain_curve(m_squared: Fraction, limit: Fraction) -> RemovalCurve:
     """The curve known at 0 and at the critical loss only."""
     if not limit:
         return RemovalCurve(m_squared, ())
-    return RemovalCurve(m_squared, ((limit, _gaussian_above(m_squared, limit)),))
+    return RemovalCurve(m_squared, ((limit, gaussian_above(m_squared, limit)),))
 
 
 @lru_cache(maxsize=256)
@@ -143,15 +187,17 @@ def logistic_curve(m_squared: Fraction, kappa: Fraction, levels: int = MAX_LEVEL
     limit = max(Fraction(0), kappa - m_squared / 2)
     if not limit or limit > MAX_LOSS or limit**2 > MAX_RATIO**2 * m_squared:
         return plain_curve(m_squared, limit)
-    tops = _tops(limit, levels)
+    tops = losses_up_to(limit, levels)
     ends = _ends(tops, m_squared, kappa, limit)
     deltas = _integrals(tops, ends, m_squared)
     if m_squared < kappa**2 < 16 * m_squared:  # beyond, it is never the smaller one
-        deltas = [min(one, _gaussian_above(kappa**2, top)) for one, top in zip(deltas, tops, strict=True)]
-    return RemovalCurve(m_squared, _hull(m_squared, list(zip(tops, deltas, strict=True))))
+        deltas = [min(one, gaussian_above(kappa**2, top)) for one, top in zip(deltas, tops, strict=True)]
+    with balls.precision(_BITS):
+        start = rounded_up(delta_ball(m_squared, Fraction(0)))
+    return RemovalCurve(m_squared, hull(start, list(zip(tops, deltas, strict=True))))
 
 
-def _tops(limit: Fraction, levels: int) -> list[Fraction]:
+def losses_up_to(limit: Fraction, levels: int) -> list[Fraction]:
     """About ``levels`` losses up to the limit, denser where the Gaussian curve falls faster, on an even grid."""
     places = {math.ceil(_GRID * levels * math.sqrt(place / levels)) for place in range(1, levels + 1)}
     return [limit * place / (_GRID * levels) for place in sorted(places)]
@@ -202,7 +248,7 @@ def _integrals(tops: list[Fraction], ends: list[Fraction], m_squared: Fraction) 
         mass, weight = tail(ends[-1], none), tail(ends[-1], one)
         for place in range(len(tops) - 1, -1, -1):
             top = tops[place]
-            found.append(_rational(mass - _exp(top) * weight))
+            found.append(rounded_up(mass - _exp(top) * weight))
             if place and ends[place - 1] < ends[place]:
                 slope = (top - tops[place - 1]) / (ends[place] - ends[place - 1])
                 start = tops[place - 1] - slope * ends[place - 1]
@@ -214,10 +260,11 @@ def _integrals(tops: list[Fraction], ends: list[Fraction], m_squared: Fraction) 
     return found[::-1]
 
 
-def _hull(m_squared: Fraction, points: list[Point]) -> tuple[Point, ...]:
-    """The points that the lower convex hull in exp(epsilon) needs, chosen in floats: any choice is a bound."""
-    with balls.precision(_BITS):
-        start = _rational(delta_ball(m_squared, Fraction(0)))
+def hull(start: Fraction, points: list[Point]) -> tuple[Point, ...]:
+    """The points that the lower convex hull in exp(epsilon) needs, chosen in floats: any choice is a bound.
+
+    ``start``: the delta at 0, where it begins.
+    """
     kept: list[Point] = [(Fraction(0), start)]
     for point in points:
         while len(kept) > 1 and _above_line(kept[-2], kept[-1], point):
@@ -256,9 +303,9 @@ def _second(square: Fraction, epsilon: Fraction) -> arb:
     return cdf(balls.ball(-square / 2 - epsilon) / balls.ball(square).sqrt())
 
 
-def _weighted(shift: Fraction, weight: arb) -> list[Branch]:
-    """Branches of one shift with this weight in all, each of at most 1."""
-    most = _rational(weight)
+def weighted(shift: Fraction, weight: arb) -> list[Branch]:
+    """Branches of one shift with this weight in all, each of at most 1; none if it is not above 0."""
+    most = rounded_up(weight)
     if most <= 0:
         return []
     count = math.ceil(most)
@@ -269,7 +316,7 @@ def _exp(epsilon: Fraction) -> arb:
     return balls.exp(balls.ball(epsilon))
 
 
-def _rational(value: arb) -> Fraction:
+def rounded_up(value: arb) -> Fraction:
     """The upper end, with few digits; 0 if it is negative, and never smaller than 2^-4000 otherwise."""
     with balls.precision(balls.FIRST):
         end = value.upper()
@@ -278,6 +325,7 @@ def _rational(value: arb) -> Fraction:
         return _MIN_DELTA if end < balls.ball(_MIN_DELTA) else balls.exact(end)
 
 
-def _gaussian_above(square: Fraction, epsilon: Fraction) -> Fraction:
+def gaussian_above(square: Fraction, epsilon: Fraction) -> Fraction:
+    """The delta of a Gaussian mechanism of mu^2 = ``square``, rounded up."""
     with balls.precision(_BITS):
-        return _rational(delta_ball(square, epsilon))
+        return rounded_up(delta_ball(square, epsilon))

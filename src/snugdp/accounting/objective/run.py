@@ -3,7 +3,8 @@
 A sum of losses l(u) plus ``ridge/2 |theta - centre|^2`` plus ``b . theta``, b Gaussian, is minimised. What matters is
 m = L0 B / sigma (the largest gradient of a row over the noise) and kappa = c0 B^2 / ridge, and the kind of the loss:
 whether its slope keeps its sign, and how its curvature falls where the slope is largest. For the logistic loss one
-release is exactly as private as one Gaussian release. Statements and proofs: glm.proof.md, linear.proof.md.
+release is exactly as private as one Gaussian release. Statements and proofs: glm.proof.md, linear.proof.md, and where
+a person may have several rows persons.proof.md.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias, get_args
@@ -23,6 +24,8 @@ from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.objective import curve as curves
 from snugdp.accounting.objective import removal
 from snugdp.accounting.objective.curve import RemovalCurve
+from snugdp.accounting.objective.growth import Family
+from snugdp.accounting.objective.persons import PersonLoss
 from snugdp.numerics import balls, roots
 
 Kind: TypeAlias = Literal[
@@ -36,8 +39,20 @@ Kind: TypeAlias = Literal[
     "class_t",
     "class_t_sharp",
 ]
+Unit: TypeAlias = Literal["row", "person"]
 CONSTANT_SIGN: frozenset[str] = frozenset({"logistic", "class_c", "constant_sign"})
 CLASS_C: frozenset[str] = frozenset({"logistic", "class_c"})
+_FAMILIES: dict[Kind, Family] = {
+    "logistic": "logistic",
+    "class_c": "linear",
+    "tamed_poisson": "linear",
+    "constant_sign": "bounded",
+    "sign_changing": "bounded",
+    "log_cosh": "class_t",
+    "pseudo_huber": "class_t",
+    "class_t": "class_t",
+    "class_t_sharp": "class_t",
+}
 _NONE = Fraction(0)
 
 
@@ -51,27 +66,54 @@ class RunCost:
     ``sign_changing`` l'' <= c0. ``class_t`` is l'' <= c0 (1 - p^2) as well, with the simpler bounds of linear.proof.md;
     ``class_t_sharp`` follows the loss of a removal level by level (removal.py), which allows a larger kappa.
     ``levels``: how finely a run of logistic type is followed.
+    ``unit``: neighbours differ in a row, or in all rows of a person. Then m and kappa are those of a row times the most
+    that the weights of a person's rows add up to.
     """
 
     m_squared: Fraction
     kappa: Fraction
     kind: Kind = "logistic"
     levels: int = curves.MAX_LEVELS
+    unit: Unit = "row"
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise ValueError(f"the kind of a loss must be one of {', '.join(get_args(Kind))}")
+        if self.unit not in get_args(Unit):
+            raise ValueError(f"the unit must be one of {', '.join(get_args(Unit))}")
         if self.m_squared < 0 or self.kappa < 0 or self.levels < 1:
             raise ValueError("m_squared and kappa must be at least 0, levels at least 1")
+
+    def for_persons(self, weight: Fraction) -> RunCost:
+        """The same run with neighbours that differ in a person, whose rows weigh at most ``weight`` together.
+
+        >>> run = RunCost(Fraction(1, 16), Fraction(1, 4), "class_t").for_persons(Fraction(2))
+        >>> run.m_squared, run.kappa, run.critical_loss
+        (Fraction(1, 4), Fraction(1, 2), Fraction(9, 8))
+        """
+        if weight <= 0:
+            raise ValueError("the weight of a person must be greater than 0")
+        return replace(self, m_squared=weight**2 * self.m_squared, kappa=weight * self.kappa, unit="person")
+
+    @property
+    def person(self) -> PersonLoss | None:
+        """The same run where neighbours differ in all rows of a person; None if they differ in a row."""
+        if self.unit == "row":
+            return None
+        return PersonLoss(_FAMILIES[self.kind], self.kind in CONSTANT_SIGN, self.m_squared, self.kappa, 2 * self.levels)
 
     @property
     def failure(self) -> Fraction:
         """The probability of what the levels of a sharp bound do not follow."""
+        if self.person:
+            return self.person.failure
         return removal.TAIL if self.kind == "class_t_sharp" else _NONE
 
     @property
     def critical_loss(self) -> Fraction:
         """Where the determinant is paid for: e_c, or log(1 + kappa) for a loss with bounded curvature only."""
+        if self.person:
+            return self.person.critical_loss
         return critical_loss(self.kind, self.m_squared, self.kappa)
 
     @property
@@ -79,17 +121,23 @@ class RunCost:
         """The deltas of a removal (a loss with a slope of constant sign, l'' <= c0 (1 - p) at least)."""
         if self.kind not in CLASS_C:
             raise ValueError(f"there is no curve for {self.kind} losses: use the atom")
+        if self.person:
+            return self.person.curve
         if self.kind == "logistic" and self.levels > 1:
             return curves.logistic_curve(self.m_squared, self.kappa, self.levels)
         return curves.plain_curve(self.m_squared, self.critical_loss)
 
     @property
     def atom(self) -> Atom:
-        """What the run costs, for any company (glm.proof.md, Theorems 1 to 4; linear.proof.md, Theorem 1).
+        """What the run costs, for any company.
+
+        glm.proof.md, Theorems 1 to 4; linear.proof.md, Theorem 1; for persons persons.proof.md, Theorems 3 to 5.
 
         >>> RunCost(Fraction(1, 16), Fraction(1, 4)).atom.remove
         (Branch(mu_squared=Fraction(1, 16), shift=Fraction(0, 1), weight=Fraction(1, 1)),)
         """
+        if self.person:
+            return self.person.atom
         whole = Branch(self.m_squared, _NONE)
         if self.kind == "class_t_sharp":
             return removal.sharp_atom(self.m_squared, self.kappa)

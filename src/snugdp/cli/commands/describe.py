@@ -14,24 +14,22 @@ if TYPE_CHECKING:
     from snugdp.queries.description import Description, TextTable
 
 _FORMS = (".parquet", ".csv")
-_NO_SCHEMA = (
-    "a schema is needed, which says what is public about every column. Three steps: 'snugdp schema init {data} -o "
-    "schema.toml' writes one from names and types alone; fill in bounds and values that are known without the data; "
-    "then 'snugdp describe {data} schema.toml --epsilon {epsilon}'"
-)
 
 
 @releasing
 def describe(
     data: Data,
     schema: Annotated[
-        Path | None, typer.Argument(help="The schema, a TOML file, as 'snugdp schema init' writes one.")
+        Path | None,
+        typer.Argument(
+            help="The schema, a TOML file, as 'snugdp schema init' writes one; what it leaves open is found in private."
+        ),
     ] = None,
     *,
     epsilon: Epsilon,
     delta: Delta = "1e-6",
     column: Annotated[
-        list[str] | None, typer.Option("--column", "-c", help="Only this column of the schema; repeat for more.")
+        list[str] | None, typer.Option("--column", "-c", help="Only this column; repeat for more.")
     ] = None,
     statistic: Annotated[
         list[str] | None,
@@ -53,16 +51,17 @@ def describe(
 ) -> None:
     """Describe all columns: rows, missing cells, means, deviations, quantiles, and the counts of listed values.
 
-    One pass, one charge: the budget is divided among the columns, and the plan says how.
+    One charge: the budget is divided among the columns, and the plan says how. Without a schema a part of it finds out
+    in private what the columns hold, their bounds and their values; identifiers and free text are left out.
+
+    Example: snugdp describe people.csv --epsilon 1
 
     Example: snugdp describe people.parquet people.toml --epsilon 1 --ledger people.ledger
     """
     from snugdp.cli.reading import opened
     from snugdp.queries.describe import QUANTILES, STATISTICS, Describe
+    from snugdp.tables.sources import open_source
 
-    if schema is None:
-        file = data if isinstance(data, str) else "FILE"
-        raise ValueError(_NO_SCHEMA.format(data=file, epsilon=epsilon))
     if output is not None and output.suffix not in _FORMS:
         raise ValueError(f"{output} must end in {' or '.join(_FORMS)}")
     query = Describe(
@@ -77,10 +76,12 @@ def describe(
         rows=rows,
         **persons.persons(),
     )
-    source = opened(data, query.described.columns)
+    table = open_source(data)
+    query = query.for_table(table)
+    source = opened(table, query.described.columns)
     plan = query.plan()
     outcome = query.release(source, ledger=choices.agreed(plan))
-    public = {"columns": ", ".join(query.described.columns), "schema": str(schema)}
+    public = {"columns": ", ".join(query.described.columns), "schema": "none" if schema is None else str(schema)}
     shown: dict[str, Any] = {"query": "describe"}
     files = {"table": None if outcome.refused else output}
     if (description := outcome.value) is not None:
@@ -103,6 +104,7 @@ def _as_json(found: Description) -> dict[str, Any]:
     tables = {"columns": found.columns, "values": found.values}
     return {
         "rows": {"value": found.rows.value, "error": found.rows.error},
+        "left_out": dict(found.left_out),
         **{name: [dict(zip(table.names, line, strict=True)) for line in table.lines] for name, table in tables.items()},
     }
 
@@ -119,6 +121,8 @@ def _show(found: Description) -> None:
             typer.echo()
             console.print(_drawn(part)) if console.is_terminal else typer.echo(str(part))
     typer.echo("\nNoise stays below what follows ± in 19 of 20 cases." + found.ranks_text)
+    for words in filter(None, (found.hidden_text, found.left_out_text)):
+        typer.echo(words)
 
 
 def _drawn(text: TextTable) -> Any:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_ro
 from snugdp.estimators.coefficients import deviations
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
 from snugdp.estimators.open_schema import OpenSchemaEstimator, OpenSchemaFit
-from snugdp.estimators.open_tables import OpenTarget, open_input
+from snugdp.estimators.open_tables import OpenTarget, declared_numbers, open_input, target_name, with_target
 from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
@@ -36,6 +36,7 @@ from snugdp.tables.found import FoundBounds
 from snugdp.tables.layouts.boxes import Box, EntrySchema
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
+from snugdp.tables.schema.kinds import Column, Number
 from snugdp.tables.schema.schema import Schema
 
 SELECTIONS = ("gumbel", "gaussian", "votes")
@@ -69,7 +70,7 @@ class SparseModel(OpenSchemaEstimator):
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
         """
         if self._is_open:
-            return self._for_persons(self._open_plan(self._open(self.schema), rows))
+            return self._for_persons(self._open_plan(self._open(self._expected(n_features)), rows))
         guess, bounds = whole_rows(self.rows if rows is None else rows), self._bounds()
         box = bounds.box(self._array_names(n_features))
         return self._for_persons(self._told(self._make(box, self._budget()), box, guess))
@@ -77,7 +78,28 @@ class SparseModel(OpenSchemaEstimator):
     @property
     def _is_open(self) -> bool:
         """Whether there are bounds to be found."""
+        if self.schema is None:
+            entries = self.x_bound if isinstance(self.x_bound, int | float) else None
+            return self._seeks_bounds and self._nothing_given and entries == 1
         return self._seeks_bounds and isinstance(self.schema, Schema) and not self.schema.complete
+
+    @property
+    @abstractmethod
+    def _nothing_given(self) -> bool:
+        """Whether nothing is said of the target: then its bounds and those of the columns are found in private."""
+
+    _target_kind: ClassVar[Column] = Number()  # where nothing is said of it
+
+    def _kind_in(self, schema: Schema | None) -> Column:
+        """What the target holds: what a schema declares, as far as it does."""
+        column = None if schema is None else schema.columns[str(schema.target)]
+        return self._target_kind if column is None or (column.is_open and self._nothing_given) else column
+
+    def _expected(self, n_features: int | None) -> Schema:
+        """What is known of the columns before there are any rows."""
+        if isinstance(self.schema, Schema):
+            return with_target(self.schema, str(self.schema.target), self._kind_in(self.schema), self.schema.intercept)
+        return declared_numbers(len(self._array_names(n_features)), self._target_kind, bool(self.fit_intercept))
 
     @property
     def _known(self) -> Any:
@@ -105,14 +127,19 @@ class SparseModel(OpenSchemaEstimator):
         guess = whole_rows(self.rows if rows is None else rows)
         return with_fits(opened.plan(), opened.method.method, layout, guess, ErrorOf.STANDARDISED)
 
-    def _fitted(self, X: Any, y: NDArray[np.float64] | None, named: Any, groups: Any, **public: Any) -> Any:
-        """``named``: the target as it was given; ``public``: parameters as they were read."""
+    def _fitted(self, X: Any, y: Any, named: Any, groups: Any, **public: Any) -> Any:
+        """``y``: floats, or labels as text; None where the table holds its target. ``named``: as it was given.
+
+        ``public``: parameters as they were read.
+        """
         warn_of_pipeline()
         self._check_progress()
         given = PersonRows.of(X, self._persons(groups), groups)
         if self._is_open:
-            schema, kind = self.schema, self.schema.columns[str(self.schema.target)]
-            brought = open_input(given.X, OpenTarget(kind, kind, y, schema.target), schema, True)
+            schema, kind = self.schema, self._kind_in(self.schema)
+            name = target_name(named) if schema is None else schema.target
+            target = OpenTarget(kind, kind, y, name)
+            brought = open_input(given.X, target, schema, bool(self.fit_intercept), person=given.column)
             return self._fit_open(given, brought, named, **public)
         bounds, guess, context = self._bounds(), whole_rows(self.rows), self._context(given.persons)
         table = read(given.X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
@@ -142,7 +169,7 @@ class SparseModel(OpenSchemaEstimator):
         """The product theta . x for every row, restricted to the chosen columns."""
         check_is_fitted(self)
         if not self.released_:
-            refused(type(self).__name__)
+            refused(type(self).__name__, looked=self._is_open)
         X = without_person(X, self.person)
         if not isinstance(self._box, EntrySchema):
             self._check_features(X)
@@ -240,7 +267,7 @@ class SparseModel(OpenSchemaEstimator):
 
     def _forecaster(self, n_features: int | None) -> Forecaster:
         if self._is_open:
-            opened = self._open(self.schema)
+            opened = self._open(self._expected(n_features))
             box: Box = EntrySchema(opened.expected)
             sparse = opened.method
         else:

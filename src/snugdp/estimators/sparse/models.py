@@ -10,26 +10,31 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from snugdp.core.guarantee import Budget, Cost
+from snugdp.estimators.inputs import one_column
 from snugdp.estimators.labels import as_numbers, declared, labels_of
 from snugdp.estimators.methods.linear import METHODS, Recipe
 from snugdp.estimators.sparse.base import SparseModel
-from snugdp.estimators.sparse.tables import BoxBounds, require_truth, targets
+from snugdp.estimators.sparse.tables import BoxBounds, ClassBoxBounds, require_truth, targets
 from snugdp.mechanisms.linear.base import Design, Fit, Method
 from snugdp.mechanisms.objective.adaptive import Adaptive, AdaptiveGLM
 from snugdp.mechanisms.objective.glm import GLMObjective
 from snugdp.mechanisms.output.glm import OutputGLM
+from snugdp.tables.cells.columns import label_texts
 from snugdp.tables.layouts.boxes import Box
 from snugdp.tables.losses.losses import Logistic
-from snugdp.tables.schema.scaling import codes
+from snugdp.tables.schema.kinds import Category
+from snugdp.tables.schema.scaling import classes_in, codes
+from snugdp.tables.schema.schema import Schema
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     """Linear regression with differential privacy on a few of very many columns, which are selected privately.
 
-    Public bounds are required: give ``y_bound`` and, unless entries lie in [-1, 1], ``x_bound``; or a ``schema``. X may
-    be a scipy sparse matrix, which is never made dense. Rows without a target are left out; missing and invalid
-    entries count as 0, or as a schema says (by default as the middle of their bounds).
+    Bounds are public: give ``y_bound`` and, unless entries lie in [-1, 1], ``x_bound``; or a ``schema``. Without any of
+    them all bounds are found in private. X may be a scipy sparse matrix, which is never made dense as a whole.
+    Rows without a target are left out; missing and invalid entries count as 0, or as a schema says (by default as the
+    middle of their bounds).
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights,
@@ -105,8 +110,13 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
-        fitted: SparseLinearRegression = self._fitted(X, targets(y), y, groups)
+        named = isinstance(y, str) and self._is_open
+        fitted: SparseLinearRegression = self._fitted(X, None if named else targets(y), y, groups)
         return fitted
+
+    @property
+    def _nothing_given(self) -> bool:
+        return self.y_bound is None
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit: clipped to their bounds, shortened to the norm."""
@@ -145,7 +155,9 @@ LABEL_METHODS: dict[str, Recipe] = {
 class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[misc]
     """Logistic regression with differential privacy on a few of very many columns, which are selected privately.
 
-    Give ``classes``, or a ``schema`` whose target is a ``Boolean``. All else is as in ``SparseLinearRegression``.
+    Give ``classes``, or a ``schema`` whose target is a ``Boolean`` or a ``Category`` of two values. Without either, and
+    without ``x_bound``, the two most frequent labels and all bounds are found in private, and shown. All else is as in
+    ``SparseLinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (a vocabulary, idf weights),
@@ -194,14 +206,37 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
+        fitted: SparseLogisticRegression
+        if self._is_open and self._nothing_given:
+            labels = None if y is None or isinstance(y, str) else label_texts(one_column(y, "label"))
+            fitted = self._fitted(X, labels, y, groups)
+            fitted._take_classes()
+            return fitted
         classes = self._declared()
-        signs = None
-        if y is not None:
-            places = labels_of(y, classes.tolist())
-            signs = codes(places, 2) if self.schema is None else as_numbers(places)
-        fitted: SparseLogisticRegression = self._fitted(X, signs, y, groups, classes=classes)
+        fitted = self._fitted(X, None if y is None else self._signs(y, classes), y, groups, classes=classes)
         fitted.classes_ = classes
         return fitted
+
+    def _signs(self, y: Any, classes: NDArray[Any]) -> Any:
+        """Labels as the target is read: as they are where it lists them, or as numbers."""
+        known = self._known
+        if known is not None and isinstance(known.columns[known.target], Category):
+            return label_texts(one_column(y, "label"))
+        places = labels_of(y, classes.tolist())
+        return codes(places, 2) if known is None else as_numbers(places)
+
+    _target_kind = Category()
+
+    @property
+    def _nothing_given(self) -> bool:
+        schema = self.schema
+        open_target = isinstance(schema, Schema) and schema.target is not None and schema.columns[schema.target].is_open
+        return self.classes is None and (schema is None or open_target)
+
+    def _take_classes(self) -> None:
+        """The classes that were found, if there are some."""
+        if self.released_:
+            self.classes_ = declared(classes_in(self.bounds_.declared))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The log-odds of the second class, for every row. Rows are read as in the fit."""
@@ -225,20 +260,24 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         return chosen
 
     def _restore(self, *given: Any) -> None:
+        if self._is_open and self._nothing_given:
+            super()._restore(*given)
+            self._take_classes()
+            return
         self.classes_ = self._declared()
         super()._restore(*given)
 
     def _declared(self) -> NDArray[Any]:
-        if self.schema is not None and self.classes is None:
-            return np.array([False, True])
-        classes = declared(self.classes)
+        require_truth(self._known)
+        if self._known is not None and self.classes is None:
+            return declared(classes_in(self._known))
+        classes = declared(self.classes, "Or leave out x_bound as well, to have classes and bounds found in private")
         if len(classes) != 2:
             raise ValueError("classes must be two labels: a sparse logistic regression tells two classes apart")
         return classes
 
     def _bounds(self) -> BoxBounds:
-        require_truth(self._known)
-        return BoxBounds(self._known, 1 if self._known is None else None, self.fit_intercept, self.x_bound)
+        return ClassBoxBounds(self._known, 1 if self._known is None else None, self.fit_intercept, self.x_bound)
 
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(LABEL_METHODS)

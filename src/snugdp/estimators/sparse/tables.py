@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from snugdp.estimators.inputs import NO_TARGET, FitBounds, eager, joined, numbered, schema_table, target_of
+from snugdp.estimators.open_tables import matrix_blocks
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import Block
 from snugdp.tables.layouts.boxes import Box, BoxSchema, EntrySchema
-from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Boolean
+from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Boolean, Category
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources.sparse import canonical
 
@@ -28,7 +29,7 @@ Floats = NDArray[np.float64]
 
 _NO_BOUND = (
     "y_bound is needed: b for targets in [-b, b], or (low, high). It decides how much noise hides one person, and must "
-    f"not come from the data. {HOW_TO_GET_BOUNDS}"
+    f"not come from the data. {HOW_TO_GET_BOUNDS}. Or leave out x_bound as well, to have all bounds found in private"
 )
 
 
@@ -64,6 +65,13 @@ class BoxBounds(FitBounds):
             else tuple(rational(bound, "x_bound") for bound in columns)
         )
         return BoxSchema(names, entries, self.target_bound, bool(self.intercept))
+
+
+class ClassBoxBounds(BoxBounds):
+    """The same for a classifier: a schema has a target of two values."""
+
+    def _check_target(self) -> None:
+        require_truth(self.schema)
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,10 +111,11 @@ def targets(y: Any) -> Floats | None:
 
 
 def require_truth(schema: Any) -> None:
-    """A schema for a classifier has a target of two values."""
-    named = isinstance(schema, Schema) and schema.target is not None
-    if named and not isinstance(schema.columns[schema.target], Boolean):
-        raise TypeError(f'the target "{schema.target}" must be a Boolean: yes and no are the two classes')
+    """A schema for a classifier has a target of two values, or of values that are found."""
+    column = schema.columns[schema.target] if isinstance(schema, Schema) and schema.target is not None else Boolean()
+    two = isinstance(column, Category) and (column.is_open or len(column.levels) == 2)
+    if not (two or isinstance(column, Boolean)):
+        raise TypeError(f'the target "{schema.target}" must be a Boolean, or a Category of two values')
 
 
 def linear_part(X: Any, box: Box, support: tuple[int, ...], x_norm: Real, theta: Floats) -> Floats:
@@ -118,10 +127,9 @@ def linear_part(X: Any, box: Box, support: tuple[int, ...], x_norm: Real, theta:
 def _restricted(X: Any, box: Box, support: tuple[int, ...], x_norm: Real) -> Iterator[Floats]:
     frame = eager(X)
     if isinstance(box, EntrySchema):
-        if frame is None:
-            raise TypeError("give X as a pandas, polars or pyarrow table with the columns of the schema")
-        blocks = EntrySchema(box.layout.for_prediction).only(support, x_norm).blocks(frame)
-        return (rows for rows, _ in blocks)
+        chosen_entries = EntrySchema(box.layout.for_prediction).only(support, x_norm)
+        parts = [frame] if frame is not None else matrix_blocks(X, box.layout)
+        return (rows for part in parts for rows, _ in chosen_entries.blocks(part))
     if frame is not None:
         names = [frame.columns[place] for place in support]
         wanted = dict(zip(names, (box.names[place] for place in support), strict=True))

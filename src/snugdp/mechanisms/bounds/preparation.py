@@ -6,6 +6,7 @@ Proof: ``preparation.proof.md``; the numbers in the comments are those of its al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,15 +39,15 @@ Output = TypeVar("Output")
 
 # Chosen on made-up tables and on public ones that no benchmark uses: docs/benchmarks.md.
 _LOOKS_SHARE, _LENGTH_SHARE = Fraction(24, 100), Fraction(1, 100)  # of M squared
-_GLM_LENGTH_SHARE = Fraction(3, 100)  # the same for labels and counts
+_MOST_LOOKS = Fraction(1, 2)  # of M squared, where rows are known to be few for so many columns
 _SORTS_SHARE = Fraction(2, 100)  # of M squared, where columns have no declared type
 _LEVELS_SHARE = Fraction(1, 20)  # of delta, where there are levels to be found
 _LONG, _HALF = 0.1, 0.5  # the share of rows that is shortened: of a line, of other models
 _DOUBT, _FAR = 60.0, 3.0  # predictions: half a hull further out for so many deviations a row; at most so many
 _NOTHING_TO_LEARN = (Flag.NOT_FOUND, Flag.CONSTANT)  # of a target
-_DEVIATIONS = 3  # from the centre, for labels and counts
 _USUAL = FoundNumber(-1.25, 1.25, 0.0, 1.0)  # in a plan: a number in standard deviations
 _MOST_ENTRIES = 1 << 13  # of a row: up to here its grid, and with it every cost, is the same for any number of them
+_MOST_COUNT = 10**6  # of a loss for counts
 _MOST_LEVELS = 1 << 10  # of all categories together: with more a fit takes minutes
 
 
@@ -55,7 +56,9 @@ class TablePreparation:
     """What is looked at before a fit. ``declared``: what is public about the columns.
 
     ``constant``, ``joint``: as in the layout. ``standardised``: whether rows are read in that layout, and their lengths
-    looked at too. ``alone``: nothing follows, so that the looks have all of the budget.
+    looked at too. ``alone``: nothing follows, so that the looks have all of the budget. ``counts``: the target holds
+    counts, from 0 to the largest that is found. ``most_classes``: of a target whose levels are found.
+    ``rows``: a public guess of their number: where it is small for so many columns, looks have a larger share.
 
     Guarantee: ``cost``, whatever is found (``preparation.proof.md``, Theorem 1). Add/remove neighbours, and where no
     lengths are looked at also replaced ones.
@@ -67,6 +70,9 @@ class TablePreparation:
     joint: bool = True
     standardised: bool = True
     alone: bool = False
+    counts: bool = False
+    most_classes: int = 100
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         if not self.budget.delta:
@@ -100,9 +106,17 @@ class TablePreparation:
     def _shares(self) -> tuple[Fraction, Fraction]:
         """The parts of M squared for the sorts of cells, and for looks."""
         if not self.alone:
-            return _SORTS_SHARE, _LOOKS_SHARE
+            return _SORTS_SHARE, self._looks_share
         first = _SORTS_SHARE / (_SORTS_SHARE + _LOOKS_SHARE) if self._undeclared else Fraction(0)
         return first, 1 - first
+
+    @cached_property
+    def _looks_share(self) -> Fraction:
+        """The usual one; or, as far as that goes, the one with which the rows that are expected are enough."""
+        if self.rows is None:
+            return _LOOKS_SHARE
+        lacking = Fraction(replace(self, rows=None).enough_rows, self.rows)
+        return min(max(_LOOKS_SHARE, _LOOKS_SHARE * lacking**2), _MOST_LOOKS)
 
     @property
     def _undeclared(self) -> tuple[str, ...]:
@@ -144,9 +158,7 @@ class TablePreparation:
         """Of standardised rows."""
         if not self.standardised:
             return None
-        return RowLengths(
-            self._square * (_LENGTH_SHARE if self.joint else _GLM_LENGTH_SHARE), _LONG if self.joint else _HALF
-        )
+        return RowLengths(self._square * _LENGTH_SHARE, _LONG if self.joint else _HALF)
 
     @cached_property
     def cost(self) -> Cost:
@@ -184,13 +196,10 @@ class TablePreparation:
         declared = self._settled(data, noise)  # 0
         looks = self._looks_at(declared) if declared.open_columns else None
         seen, rows = ({}, 1.0) if looks is None else looks.draw(data, noise)  # 1
-        kept = {**known_columns(declared), **most_frequent(seen, max(self.most_levels, 0))}
-        found = FoundBounds(declared, kept, max(rows, 1.0), 1.0)
-        target = found.columns.get(str(declared.target))
-        if target is not None and target.flag in _NOTHING_TO_LEARN:  # 2
+        found = self._aimed(FoundBounds(declared, {**known_columns(declared), **self._kept(seen)}, max(rows, 1.0), 1.0))
+        if found is None:  # 2
             return None
-        answers = _answers(looks, str(declared.target), target, found.rows)
-        found = replace(found, columns=self._clipped(found), answers=answers)
+        found = replace(found, columns=self._clipped(found), answers=_answers(looks, found))
         if self.lengths is None:
             return found if self.alone or _any_feature(found) else None
         if not (features := len(self.layout(found).features)):
@@ -201,13 +210,38 @@ class TablePreparation:
         radius, number = self.lengths.draw(counts, entries, noise)  # 4
         return replace(found, radius=radius, rows=number)
 
+    @property
+    def finds_classes(self) -> bool:
+        """Whether the target is one of levels that are to be found."""
+        return self.declared.target is not None and _is_open_list(self.declared.columns[self.declared.target])
+
+    def _kept(self, seen: Mapping[str, FoundColumn]) -> dict[str, FoundColumn]:
+        """What was seen, with no more levels than can be used: the classes, if they were to be found, apart."""
+        classes = {name: column for name, column in seen.items() if name == self.declared.target}
+        others = {name: column for name, column in seen.items() if name not in classes}
+        return most_frequent(others, max(self.most_levels, 0)) | most_frequent(classes, self.most_classes)
+
+    def _aimed(self, found: FoundBounds) -> FoundBounds | None:
+        """With the levels of the target as its classes, or with the largest count; None if it cannot be learned."""
+        name = found.declared.target
+        target = None if name is None else found.columns.get(name)
+        if target is not None and target.flag in _NOTHING_TO_LEARN:
+            return None
+        if isinstance(target, FoundLevels) and self.finds_classes:
+            classes = _ascending(target)
+            return _with_target(found, Category(classes.values), classes) if len(classes.values) > 1 else None
+        if self.counts and isinstance(target, FoundNumber) and target.flag is not Flag.PUBLIC:
+            most = _largest_count(target)
+            counts = FoundNumber(0, most, most / 2, most / 6, target.flag, target.missing, (0, most))
+            return _with_target(found, Number(0, most), counts)
+        return found
+
     def _clipped(self, found: FoundBounds) -> dict[str, FoundColumn]:
-        """The features with bounds for this kind of model: further out for a line, nearer for others."""
+        """The features with bounds further out, where rows are shortened: no entry is longer than its row then."""
         if not self.standardised:
             return dict(found.columns)
-        clip = _further if self.joint else _nearer
         return {
-            name: clip(column, found.declared.columns[name])
+            name: _further(column, found.declared.columns[name])
             if isinstance(column, FoundNumber) and column.hull is not None and name != found.declared.target
             else column
             for name, column in found.columns.items()
@@ -218,6 +252,29 @@ class TablePreparation:
         """With so many rows in one doubling a column is found in most cases."""
         return self.looks.rows_needed if self.declared.open_columns else 0
 
+    def notes(self) -> tuple[Note, ...]:
+        """How many rows it takes to find a column, and the target."""
+        notes = [Note("rows-to-find", {"rows": self.rows_needed})]
+        if self.finds_classes and self.looks.selection is not None:
+            rows = self.looks.selection.usual_count
+            notes.append(Note("classes-found", {"rows": rows, "most": self.most_classes}))
+        if self.counts and self.declared.target in self.declared.open_columns:
+            notes.append(Note("count-found"))
+        return tuple(notes)
+
+    @property
+    def enough_rows(self) -> int:
+        """With so many rows nearly all columns are found, those around 0 too."""
+        return self.looks.rows_around_zero() if self.declared.open_columns and self.looks.numbers else 0
+
+    def shortfall(self, rows: int | None) -> tuple[Note, ...]:
+        """What to expect of so many rows, if they are not enough."""
+        if rows is None or rows >= self.enough_rows:
+            return ()
+        refused = self.looks.heavy is not None and rows < self.looks.rows_around_zero(heavy=True)
+        code = "target-not-found" if refused else "columns-not-found"
+        return (Note(code, {"rows": rows, "needed": self.enough_rows}),)
+
     def layout(self, found: FoundBounds) -> StandardisedLayout:
         """How rows are read by what was found."""
         return StandardisedLayout(found, self.constant, self.joint)
@@ -225,8 +282,10 @@ class TablePreparation:
     def expected(self) -> FoundBounds:
         """What stands in a plan for what will be found: numbers in standard deviations, a level for every category."""
         declared, columns = self.declared, self.declared.columns
-        usual = {name: _usual(columns[name]) for name in declared.open_columns}
-        return with_usual_radius(FoundBounds(declared, {**known_columns(declared), **usual}, 1.0, 1.0), self.constant)
+        usual = {name: _usual(columns[name], 1 + (name == declared.target)) for name in declared.open_columns}
+        found = self._aimed(FoundBounds(declared, {**known_columns(declared), **usual}, 1.0, 1.0))
+        assert found is not None
+        return with_usual_radius(found, self.constant)
 
 
 @dataclass(frozen=True)
@@ -249,13 +308,13 @@ class PreparedRelease(Generic[Output]):
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        second, needed = self.second, Note("rows-to-find", {"rows": self.preparation.rows_needed})
+        second, needed = self.second, self.preparation.notes()
         return Plan(
             second.title,
             THEOREM,
             (*self.preparation.steps(), *second.steps),
             second.proposal,
-            replace(second.forecast, notes=(*second.forecast.notes, needed)),
+            replace(second.forecast, notes=(*second.forecast.notes, *needed)),
             self.preparation.budget,
         )
 
@@ -264,15 +323,17 @@ class PreparedRelease(Generic[Output]):
         return TwoStages(self.plan(), self.preparation, self.then, self.second.cost).release(data, context)
 
 
-def _answers(looks: Looks | None, name: str, target: FoundColumn | None, rows: float) -> tuple[float, float] | None:
+def _answers(looks: Looks | None, found: FoundBounds) -> tuple[float, float] | None:
     """Where predictions may lie: where the target was seen, and further out the fewer rows there are."""
-    if not isinstance(target, FoundNumber):
+    name = found.declared.target
+    target = None if name is None else found.columns.get(name)
+    if name is None or not isinstance(target, FoundNumber):
         return None
     if target.hull is None or looks is None:
         return target.lower, target.upper
     deviation = float(looks.sigmas(1, looks.numbers)[looks.numbers.index(name)])
     low, high = target.hull
-    beyond = min(_DOUBT * deviation / rows, _FAR) * (high - low) / 2
+    beyond = min(_DOUBT * deviation / found.rows, _FAR) * (high - low) / 2
     return low - beyond, high + beyond
 
 
@@ -286,13 +347,6 @@ def _further(column: FoundNumber, kind: Column) -> FoundNumber:
         lower=min(column.centre, lower if least is None else max(lower, least)),
         upper=max(column.centre, upper if most is None else min(upper, most)),
     )
-
-
-def _nearer(column: FoundNumber, _: Column) -> FoundNumber:
-    """No more than a few deviations from the centre: a rare far entry would be most of the length of its row."""
-    reach = _DEVIATIONS * column.scale
-    lower, upper = max(column.lower, column.centre - reach), min(column.upper, column.centre + reach)
-    return replace(column, lower=lower, upper=upper)
 
 
 def _any_feature(found: FoundBounds) -> bool:
@@ -348,5 +402,26 @@ def _is_open_list(kind: Column) -> bool:
     return isinstance(kind, Category) and kind.is_open
 
 
-def _usual(kind: Column) -> FoundColumn:
-    return FoundLevels(("…",), (0.5,)) if isinstance(kind, Category) else _USUAL
+def _usual(kind: Column, levels: int) -> FoundColumn:
+    listed = tuple("…" * (place + 1) for place in range(levels))
+    return FoundLevels(listed, (0.5,) * levels) if isinstance(kind, Category) else _USUAL
+
+
+def _with_target(found: FoundBounds, kind: Column, column: FoundColumn) -> FoundBounds:
+    """The same with what was found of the target as if it had been declared."""
+    name = str(found.declared.target)
+    declared = replace(found.declared, columns={**found.declared.columns, name: kind})
+    return replace(found, declared=declared, columns={**found.columns, name: column})
+
+
+def _ascending(found: FoundLevels) -> FoundLevels:
+    """The levels in the order that classes have: as text, where not all of them are numbers."""
+    kind = found.kind()
+    pairs = sorted(zip(() if kind is None else kind.levels, found.shares, strict=True))
+    return replace(found, values=tuple(value for value, _ in pairs), shares=tuple(share for _, share in pairs))
+
+
+def _largest_count(found: FoundNumber) -> int:
+    """The upper end of where counts were seen, as a whole number."""
+    upper = found.upper if found.hull is None else found.hull[1]
+    return max(1, min(math.ceil(upper), _MOST_COUNT))

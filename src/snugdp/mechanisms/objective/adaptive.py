@@ -39,13 +39,14 @@ from snugdp.mechanisms.objective.perturbation import (
     gaussian_square,
     least_sharp_ridge,
     nothing_left,
+    robust_line,
     root_below,
     softmax_run,
     total_cost,
 )
 from snugdp.mechanisms.objective.scale import MeanRow, MeanTarget, RowRadius, SizeHistogram, Spread
 from snugdp.noise import Noise
-from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
@@ -228,7 +229,7 @@ class Adaptive:
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            noted("scaled-noise-at-most", noise=run.noise_at_most),
+            robust_line(run.noise_at_most),
             self.budget,
         )
 
@@ -285,14 +286,17 @@ def _glm_parts(
 
 
 def glm_runs(
-    design: Design, budget: Budget, losses: Losses, square: Fraction, beside: Fraction
+    design: Design, budget: Budget, losses: Losses, square: Fraction, beside: Fraction, *, part: Fraction = Fraction(1)
 ) -> tuple[ObjectiveRun, ...]:
-    """One run, or one for each class, with m squared up to ``square`` beside Gaussian releases."""
+    """One run, or one for each class, with m squared up to ``square`` beside Gaussian releases.
+
+    ``part``: of the m of a single run; the smaller it is, the smaller its ridge may be.
+    """
     loss = losses[0]
     if isinstance(loss, Softmax):
         return (softmax_run(design, budget, loss, mu_squared=beside),)
     if len(losses) == 1:
-        return (company_run(design, budget, loss, root_below(square), beside),)
+        return (company_run(design, budget, loss, part * root_below(square), beside),)
     return gaussian_runs(design, square, losses)
 
 
@@ -395,9 +399,9 @@ class AdaptiveGLM:
         return fit_of(thetas, released)
 
 
-def for_rows(run: R, rows: float) -> R:
+def for_rows(run: R, rows: float, times: float = _FEW_ROWS_RIDGE) -> R:
     """The run with more ridge where rows are few; that costs nothing."""
-    few = _FEW_ROWS_RIDGE * float(run.design.x_squared) * (run.design.entries / float(run.m)) ** 2 / rows
+    few = times * float(run.design.x_squared) * (run.design.entries / float(run.m)) ** 2 / rows
     return replace(run, ridge=max(run.ridge, Fraction(round(few * 4096), 4096)))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,7 +27,7 @@ from snugdp.core.guarantee import Budget, Cost
 from snugdp.mechanisms.linear.base import Design, Fit, of_design
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
 from snugdp.noise import Gaussian, Noise
-from snugdp.propose.forecast import Accuracy
+from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Loss, PseudoHuber, Softmax
 from snugdp.tables.rows import Rows
@@ -40,7 +41,8 @@ _MEAN_CURVATURE = 0.6  # forecasts: the mean second derivative, as a part of the
 _MIN_TARGET_CELLS = 1 << 12
 
 _SMALLER_KAPPAS = [1 - Fraction(k, 256) for k in (0, 1, 2, 4, 8, 16, 32, 64, 128, 192)]  # of one that did not fit
-_COMPANY_KAPPAS = [Fraction(k, 20) for k in (21, 20, 19, 18, 17, 16, 15, 14, 12, 10, 8, 6, 4, 2, 1)]  # of epsilon
+_MORE_KAPPAS, _LESS_KAPPAS = (64, 58, 52, 47, 43, 39, 36, 33, 30, 28, 26, 24, 22), (14, 12, 10, 8, 6, 4, 2, 1)
+_COMPANY_KAPPAS = [Fraction(k, 20) for k in (*_MORE_KAPPAS, *range(21, 14, -1), *_LESS_KAPPAS)]  # of epsilon
 _COMPOSABLE_KAPPA = Fraction(2)  # over m: half the ridge for a tenth more noise
 _SOFTMAX_KAPPA = Fraction(1, 6)  # of epsilon: what the determinant costs
 _ATTEMPTS = 40
@@ -242,6 +244,11 @@ def fit_of(theta: NDArray[np.float64], released: Mapping[str, float]) -> Fit:
     return Fit(theta if len(theta) > 1 else theta[0], None, dict(released))
 
 
+def robust_line(noise: float) -> Forecast:
+    """What is estimated with a robust loss, and the largest noise of a coefficient."""
+    return Forecast(notes=(Note("robust-line"), Note("scaled-noise-at-most", {"noise": noise})))
+
+
 def total_cost(runs: Sequence[ObjectiveRun]) -> Cost:
     """What several runs cost together."""
     return sum((run.cost for run in runs[1:]), runs[0].cost)
@@ -368,8 +375,9 @@ def company_run(design: Design, budget: Budget, loss: Loss, m: Fraction, mu_squa
 
     Guarantee: both together fit the budget (``glm.proof.md``, Theorem 2).
     """
-    runs = (GLMRun(design, loss, m, as_ridge(design, loss, part * budget.epsilon)) for part in _COMPANY_KAPPAS)
-    return _first_fitting(runs, budget, Cost(mu_squared=mu_squared))
+    runs = [GLMRun(design, loss, m, as_ridge(design, loss, part * budget.epsilon)) for part in _COMPANY_KAPPAS]
+    first = bisect_left(runs, True, key=lambda run: (run.cost + Cost(mu_squared=mu_squared)).fits(budget))
+    return _first_fitting(runs[first:], budget, Cost(mu_squared=mu_squared))
 
 
 def _first_fitting(runs: Iterable[GLMRun], budget: Budget, company: Cost) -> GLMRun:

@@ -27,13 +27,14 @@ from snugdp.mechanisms.objective.perturbation import (
     coefficients_of,
     fit_of,
     least_ridges,
+    robust_line,
     shared,
     total_cost,
 )
 from snugdp.mechanisms.objective.scale import MeanSize
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational, typed_up
-from snugdp.propose.forecast import Accuracy, noted
+from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
@@ -210,7 +211,7 @@ class ObjectivePerturbation:
             THEOREM,
             self._steps_of_plan(),
             proposal,
-            noted("scaled-noise-at-most", noise=last.noise_at_most),
+            robust_line(last.noise_at_most),
             self.budget,
         )
 

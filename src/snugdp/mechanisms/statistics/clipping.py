@@ -6,11 +6,12 @@ probability that falls with the number of rows beyond it, and with its size.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from snugdp.accounting import bounded_range
+from snugdp.mechanisms.order_statistics.rank_draw import range_of
 from snugdp.mechanisms.statistics.joint import RELEASE, JointNoise, count_noise, total_noise
 from snugdp.mechanisms.statistics.moments import JointMoments, NoisyMoments
 from snugdp.noise import Gumbel, Noise
@@ -27,6 +28,7 @@ MAX_OCTAVES = 16  # how often bounds are halved at most
 _PURE_PART, _GAUSSIAN_PART = Fraction(1, 5), Fraction(1, 10)  # of a share, for the choice
 _COUNT_PART = Fraction(1, 20)  # of a share, for the number of rows that decides how many candidates there are
 _DOUBT = 2  # standard deviations of that number, which are taken off it
+_RARE = Fraction(1, 1000)  # how often more rows are beyond the candidate than the law of the choice tells, at most
 _MARGIN = 6  # how far the right candidate leads the lowest one, as a logarithm, with the fewest rows that it is for
 
 
@@ -47,17 +49,22 @@ def candidates(grid: Grid, octaves: int = MAX_OCTAVES, centre: int | None = None
     (16, 20, 24, 28, 32, 40, 48, 56, 64)
     """
     centre = centre_of(grid) if centre is None else centre
-    largest = max(grid.upper - centre, centre - grid.lower)
+    return caps_up_to(max(grid.upper - centre, centre - grid.lower), octaves)
+
+
+def caps_up_to(largest: int, octaves: int) -> tuple[int, ...]:
+    """Whole numbers, four for every doubling; the last is the largest itself.
+
+    >>> caps_up_to(12, 10)
+    (1, 2, 3, 4, 5, 6, 7, 9, 10, 12)
+    """
     below = {(largest * quarter) >> (halvings + 2) for halvings in range(1, octaves + 1) for quarter in range(4, 8)}
     return (*sorted(cap for cap in below if 0 < cap < largest), largest)
 
 
 @dataclass(frozen=True)
-class ClipChoice:
-    """One of ``number`` candidates, drawn with weights exp(-range * rows beyond it - TILT * position).
-
-    Guarantee: the cost of the share (``clipping.proof.md``, Theorem 1).
-    """
+class CandidateDraw:
+    """One of ``number`` candidates, drawn with the weights of which ``scores`` has the logarithms."""
 
     share: Share
     number: int
@@ -65,18 +72,41 @@ class ClipChoice:
     @property
     def range(self) -> Fraction:
         """How far the logarithms of the probabilities may spread between neighbours."""
-        if self.share.is_pure:
-            return self.share.epsilon
-        return bounded_range.range_at(self.share.mu_squared)
+        return range_of(self.share)
 
     def draw(self, above: Secret[list[int]], noise: Noise) -> int:
-        """The position of a candidate, from the number of rows beyond each of them."""
+        """The position of a candidate, from how many are beyond each of them."""
         return noise.at(RELEASE).argmax(above.map(self.scores), Gumbel(1))  # 2
+
+    def scores(self, above: list[int]) -> list[Fraction]:
+        """The logarithms of the weights."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ClipChoice(CandidateDraw):
+    """One of ``number`` candidates, drawn with weights exp(-range * rows beyond it - TILT * position).
+
+    Guarantee: the cost of the share (``clipping.proof.md``, Theorem 1).
+    """
 
     def scores(self, above: list[int]) -> list[Fraction]:
         """The logarithms of the weights."""
         rate = self.range
         return [-rate * rows - TILT * place for place, rows in enumerate(above)]  # 1
+
+    def rows_beyond(self, place: int) -> int:
+        """At most so many rows lie beyond the candidate that was drawn, in 999 of 1,000 cases (Lemma 1); public.
+
+        >>> from snugdp.core.guarantee import Budget
+        >>> choice = ClipChoice(Share.pure(Budget("0.2")), 17)
+        >>> choice.rows_beyond(12), choice.rows_beyond(16)
+        (63, 0)
+        """
+        last = self.number - 1
+        if place == last:
+            return 0
+        return math.ceil((float(TILT) * (last - place) + math.log(self.number / _RARE)) / float(self.range))
 
 
 def octaves_for(share: Share, rows: float) -> int:
@@ -91,19 +121,25 @@ def rows_needed(share: Share, octaves: int) -> int:
 
 
 class ClippedRange(NamedTuple):
-    """A range of cells, within the grid, and what was left of the share for a release on it. Public."""
+    """A range of cells, within the grid, and what was left of the share for a release on it. Public.
+
+    ``beyond``: at most so many rows are clipped, as far as the law of the choice tells.
+    """
 
     low: int
     high: int
     place: int
     left: Share
+    beyond: int = 0
 
 
 @dataclass(frozen=True)
 class ClipRange:
     """Where to clip: a draw among the candidates of so many octaves. Of none: at the bounds, without a draw.
 
-    ``measure``: the sums that are looked at. ``octaves``: public, or None, and then a noisy number of rows decides.
+    ``measure``: the sums that are looked at; a first cap of 0 is no candidate: it tells rows at the centre from others.
+    ``octaves``: public, or None, and then a noisy number of rows beyond the first cap decides: a heap at the centre
+    tells nothing of the others.
 
     Guarantee: what it draws and what is ``left`` cost the share together (``clipping.proof.md``, Theorem 2).
     """
@@ -126,21 +162,21 @@ class ClipRange:
         """The range."""
         octaves = self._counted(sums, noise) if self.octaves is None else self.octaves
         last = len(self.measure.caps) - 1
-        first = max(last - STEPS * octaves, 0)
+        first = max(last - STEPS * octaves, int(self.measure.caps[0] == 0))
         if first == last:  # 4
             return self._range(last, self.rest)
         part = clip_part(self.rest)
         choice = ClipChoice(self.rest.part(part), last - first + 1)
-        place = first + choice.draw(sums.map(lambda each: self.measure.above(each)[first:]), noise)
-        return self._range(place, self.rest.part(1 - part))
+        drawn = choice.draw(sums.map(lambda each: self.measure.above(each)[first:]), noise)
+        return self._range(first + drawn, self.rest.part(1 - part), choice.rows_beyond(drawn))
 
     def _counted(self, sums: Secret[list[int]], noise: Noise) -> int:
         counting = self._counting
-        (drawn,) = counting.draw(sums.map(lambda each: self.measure.clipped(each, 0)[:1]), noise)  # 3
+        (drawn,) = counting.draw(sums.map(lambda each: self.measure.above(each)[:1]), noise)  # 3
         return octaves_for(self.rest, drawn - _DOUBT * counting.deviations[0])
 
-    def _range(self, place: int, left: Share) -> ClippedRange:
-        return ClippedRange(self.measure.low(place), self.measure.high(place), place, left)
+    def _range(self, place: int, left: Share, beyond: int = 0) -> ClippedRange:
+        return ClippedRange(self.measure.low(place), self.measure.high(place), place, left, beyond)
 
     def steps(self, release: StepNoise) -> tuple[Step, ...]:
         """Of a plan: the count, then the clip and the ``release`` in one; without a clip the release gets its part."""

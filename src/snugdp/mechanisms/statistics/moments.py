@@ -194,6 +194,11 @@ class NoisyMoments:
         alone = np.array([float(not any(which)) for which in self.order])
         return float(np.linalg.norm(alone @ self.spread))
 
+    @property
+    def least_rows(self) -> float:
+        """A number of rows that is too large in 1 of 40 cases; at least 1."""
+        return max(self.count - self.tail * self.count_deviation, 1.0)
+
     def mean(self) -> Found:
         """Of the only column."""
         value = self._mean((1,))

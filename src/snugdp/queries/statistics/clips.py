@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,6 +10,7 @@ from typing import Literal, Self, TypeAlias
 
 from snugdp.mechanisms.statistics.clipping import (
     MAX_OCTAVES,
+    ClippedRange,
     ClipRange,
     candidates,
     centre_of,
@@ -84,6 +86,55 @@ class ClippedStatistic(ColumnStatistic[Estimate]):
         return capped_sums(self._name, grid, degree, centre)
 
 
+@dataclass(frozen=True)
+class HiddenPart:
+    """What clipping may hide, in the user's units (``clipping.proof.md``, Lemmas 1 and 2).
+
+    ``rows``: at most so many were clipped. ``below``, ``above``: how far each at most; None where that is not known.
+    """
+
+    rows: float
+    below: float | None
+    above: float | None
+
+    @classmethod
+    def of(cls, clip: ClippedRange, grid: Grid, *, found: bool) -> HiddenPart:
+        """``found``: whether the bounds were found in private, so that rows may lie anywhere beyond them."""
+        unit = float(grid.unit)
+        far = (None, None) if found else ((clip.low - grid.lower) * unit, (grid.upper - clip.high) * unit)
+        return cls(clip.beyond, *far)
+
+    def of_sum(self, estimate: Estimate) -> Estimate:
+        """A sum with what is hidden of it."""
+        return self._times(estimate, self.rows)
+
+    def of_mean(self, estimate: Estimate, rows: float) -> Estimate:
+        """The same for a mean of at least so many rows."""
+        return self._times(estimate, self._share(rows))
+
+    def of_deviation(self, estimate: Estimate, rows: float) -> Estimate:
+        """The same for a standard deviation, which clipping makes smaller."""
+        far = self._farther
+        return replace(estimate, above=None if far is None else far * math.sqrt(self._share(rows)))
+
+    def of_variance(self, estimate: Estimate, rows: float) -> Estimate:
+        """The same for a variance."""
+        root = math.sqrt(max(estimate.value + estimate.error, 0.0))
+        above = self.of_deviation(Estimate(root, 0.0), rows).above
+        return replace(estimate, above=None if above is None else above * (2 * root + above))
+
+    def _share(self, rows: float) -> float:
+        return min(self.rows / rows, 1.0)
+
+    @property
+    def _farther(self) -> float | None:
+        return None if self.below is None or self.above is None else max(self.below, self.above)
+
+    def _times(self, estimate: Estimate, factor: float) -> Estimate:
+        below, above = (None if far is None else far * factor for far in (self.below, self.above))
+        return replace(estimate, below=below, above=above)
+
+
 def reach_of(found: FoundNumber, shares: Sequence[Share], rows: int | None) -> tuple[float, float]:
     """Bounds around the centre that was found, as wide as so many rows let a clip be found again in private."""
     octaves = [_FARTHEST, *(octaves_for(share, rows) for share in shares if rows is not None)]
@@ -100,7 +151,7 @@ def check_clip(clip: object) -> None:
 def capped_sums(column: str, grid: Grid, degree: int = 1, centre: int | None = None) -> CappedSums:
     """What has to be summed up so that a column can be clipped at any candidate; around a centre, or from zero on."""
     middle = centre_of(grid) if centre is None else centre
-    return CappedSums(column, grid, middle, candidates(grid, centre=middle), degree)
+    return CappedSums(column, grid, middle, (0, *candidates(grid, centre=middle)), degree)
 
 
 def clip_range(share: Share, measure: CappedSums, clip: Clip, rows: int | None) -> ClipRange:

@@ -15,10 +15,11 @@ from snugdp.propose.theorem import theorem
 from snugdp.queries.base import ColumnKeywords
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.base import ColumnStatistic, OfSums, PreparedStatistic, best, sums_of
-from snugdp.queries.statistics.clips import ClippedStatistic, clip_notes, clip_range
+from snugdp.queries.statistics.clips import ClippedStatistic, HiddenPart, clip_notes, clip_range
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names
 from snugdp.tables.cells.columns import open_column
+from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.statistics import LabelCounts, PowerSums, RowCount, StatisticsPass
 
@@ -125,8 +126,9 @@ class Sum(ClippedStatistic):
             forecast = Forecast(noise.errors[0] * unit)
             measure = PowerSums((self._name,), (grid,))
             made = OfSums(noise, lambda sums: [sums[1] + grid.lower * sums[0]])  # rows, and their sum above lower
+            whole = ClippedRange(grid.lower, grid.upper, 0, share)
             return PreparedStatistic(
-                measure, made, lambda drawn: self._shown(drawn[0], noise), theorem("counts/1"), forecast
+                measure, made, lambda drawn: self._shown(drawn[0], noise, whole), theorem("counts/1"), forecast
             )
         chosen = clip_range(share, self._capped(grid), self.clip, self.rows)
         most = total_noise(chosen.rest, grid.lower, grid.upper).errors[0] * unit
@@ -134,10 +136,11 @@ class Sum(ClippedStatistic):
 
         def show(drawn: tuple[ClippedRange, int]) -> Estimate:
             clip, total = drawn
-            return self._shown(total, total_noise(clip.left, clip.low, clip.high))
+            return self._shown(total, total_noise(clip.left, clip.low, clip.high), clip)
 
         return PreparedStatistic(chosen.measure, ClippedTotal(chosen), show, theorem("clipped-mean/1"), forecast)
 
-    def _shown(self, total: int, noise: JointNoise) -> Estimate:
+    def _shown(self, total: int, noise: JointNoise, clip: ClippedRange) -> Estimate:
         unit = self._grid.unit
-        return Estimate(float(total * unit), float(Fraction(noise.errors[0]) * unit))
+        shown = Estimate(float(total * unit), float(Fraction(noise.errors[0]) * unit))
+        return HiddenPart.of(clip, self._grid, found=isinstance(self.bounds, FoundNumber)).of_sum(shown)

@@ -25,7 +25,8 @@ from snugdp.queries.statistics.base import (
     moment_grid,
     row_guess,
 )
-from snugdp.queries.statistics.clips import ClippedStatistic, clip_notes, clip_range, left_for_release
+from snugdp.queries.statistics.clips import ClippedStatistic, HiddenPart, clip_notes, clip_range, left_for_release
+from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.statistics import LabelCounts, Measure, PowerSums, TruthCounts
 from snugdp.tables.schema.kinds import Category
@@ -60,6 +61,10 @@ class MomentStatistic(ClippedStatistic):
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         """The statistic in the user's units, for numbers from ``lower`` on over this width."""
 
+    @abstractmethod
+    def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
+        """The same with what clipping may hide of at least so many rows."""
+
     @cached_property
     def _grid(self) -> Grid:
         make = Grid.across if self.degree == 1 else moment_grid
@@ -73,7 +78,8 @@ class MomentStatistic(ClippedStatistic):
             made = JointMoments(share, (grid.width,), self.degree)
 
             def show(drawn: list[int]) -> Estimate:
-                return self._shown(self._statistic(made.moments(drawn)), grid.lower * unit, grid.width * unit)
+                whole = ClippedRange(grid.lower, grid.upper, 0, share)
+                return self._of_range(whole, made.moments(drawn), unit)
 
             measure = PowerSums((self._name,), (grid,), self.degree)
             forecast = expected(self.rows, lambda rows: self._error(share, rows))
@@ -85,10 +91,15 @@ class MomentStatistic(ClippedStatistic):
 
         def show_clipped(drawn: tuple[ClippedRange, list[int]]) -> Estimate:
             clip, sums = drawn
-            found = self._statistic(clipped.moments(clip, sums))
-            return self._shown(found, clip.low * unit, (clip.high - clip.low) * unit)
+            return self._of_range(clip, clipped.moments(clip, sums), unit)
 
         return PreparedStatistic(chosen.measure, clipped, show_clipped, theorem("clipped-mean/1"), forecast)
+
+    def _of_range(self, clip: ClippedRange, moments: NoisyMoments, unit: float) -> Estimate:
+        """The statistic of numbers clipped to a range."""
+        shown = self._shown(self._statistic(moments), clip.low * unit, (clip.high - clip.low) * unit)
+        hidden = HiddenPart.of(clip, self._grid, found=isinstance(self.bounds, FoundNumber))
+        return self._with_hidden(shown, hidden, moments.least_rows)
 
     def _error(self, share: Share, rows: int) -> float:
         """With so many rows that fill their bounds evenly, in the user's units."""
@@ -115,6 +126,9 @@ class Mean(MomentStatistic):
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return mean_of(found, lower, width)
 
+    def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
+        return hidden.of_mean(shown, rows)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Variance(MomentStatistic):
@@ -134,6 +148,9 @@ class Variance(MomentStatistic):
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return Estimate(found.value * width**2, found.error * width**2, found.count)
 
+    def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
+        return hidden.of_variance(shown, rows)
+
 
 @dataclass(frozen=True, kw_only=True)
 class StandardDeviation(Variance):
@@ -149,6 +166,9 @@ class StandardDeviation(Variance):
 
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return deviation_of(found, width)
+
+    def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
+        return hidden.of_deviation(shown, rows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -161,6 +161,29 @@ def groups(data: object) -> Integers:
     return images(rows, fast)
 
 
+def label_texts(data: object) -> nw.Series[Any]:
+    """Every label as text, one for each label, in a column of polars; null for what is missing.
+
+    >>> label_texts([1, "1", True, "red", None]).to_list()
+    ['1', '1', '1', 'red', None]
+    """
+    import polars as pl
+
+    rows = label_rows(data)
+
+    def numbered() -> NDArray[Any]:
+        values, present = _present(rows)  # type: ignore[arg-type]
+        distinct, which = np.unique(values.astype(np.float64), return_inverse=True)
+        texts = np.array([*map(one.text, distinct.tolist()), None], dtype=object)
+        return texts[which if present is None else np.where(present, which, len(distinct))]
+
+    def listed() -> NDArray[Any]:
+        return each(_listed(rows), one.text, None)
+
+    texts = images(rows, listed if isinstance(rows, list) or not _is_number(rows) else numbered)
+    return nw.from_native(pl.Series(texts.tolist(), dtype=pl.String), series_only=True)
+
+
 def label_rows(data: object, what: str = "labels") -> Rows:
     """The rows of a column of labels, or an error about its declared type."""
     rows = open_column(data)
@@ -205,9 +228,12 @@ def listed_numbers(cells: Sequence[Any]) -> Floats:
     return each(cells, one.number, np.nan)
 
 
-def each(cells: Sequence[Any], image: Callable[[Any], Any], missing: float) -> NDArray[Any]:
-    """Each by itself; plain cells, which compare without asking anybody, once for every distinct one."""
-    kind = np.float64 if isinstance(missing, float) else np.int64
+def each(cells: Sequence[Any], image: Callable[[Any], Any], missing: float | None) -> NDArray[Any]:
+    """Each by itself; plain cells, which compare without asking anybody, once for every distinct one.
+
+    ``missing``: the image of what is missing, which is of the type of all images; None for text.
+    """
+    kind = object if missing is None else np.float64 if isinstance(missing, float) else np.int64
     types = set(map(id, map(type, cells)))
     if not types <= _PLAIN:
         return np.fromiter(map(image, cells), kind, len(cells))

@@ -23,16 +23,19 @@ def sorts(data: object) -> Integers:
     >>> [SORTS[place] for place in sorts(["1", "2024-03-01", "Rome", "", None, True])]
     ['number', 'date', 'text', 'missing', 'missing', 'number']
     """
-    if _is_dates(data):
+    kind = _declared(data)
+    if kind in (nw.Date, nw.Datetime):
         return np.where(moments(data) == MISSING, 0, 2)
     found = (~np.isnan(numbers(data))).astype(np.int64)
+    if kind is not None and (kind.is_numeric() or kind == nw.Boolean):
+        return found  # what is no number is missing; other readers take no such column
     if not found.all():  # only a question of time: those that are numbers already stay what they are
         found = np.where((found == 0) & (moments(data) != MISSING), 2, found)
         found = np.where((found == 0) & (_NOBODY.places(data) >= 0), 3, found)
     return found
 
 
-def _is_dates(data: object) -> bool:
-    """Whether a column is declared as dates or times: none of its cells is a number or text."""
+def _declared(data: object) -> nw.dtypes.DType | None:
+    """The declared type of a column, where there is one: of dates no cell is a number or text, of numbers none else."""
     column: Any = nw.from_native(data, series_only=True, pass_through=True)
-    return isinstance(column, nw.Series) and declared(column) in (nw.Date, nw.Datetime)
+    return declared(column) if isinstance(column, nw.Series) else None

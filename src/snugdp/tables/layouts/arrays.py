@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MAX_BLOCK_CELLS = 1 << 20
 _MAX_BOUND = Fraction(10**290)
+Targets: TypeAlias = "NDArray[Any] | nw.Series[Any]"  # numbers, or labels as text
 
 
 class WrappedLayout:
@@ -146,14 +147,14 @@ class Block(PrivateState):
     __slots__ = ("X", "_places", "y")
 
     def __init__(
-        self, X: NDArray[Any] | SparseBlock, y: Floats | None, places: Mapping[str, int] | None = None
+        self, X: NDArray[Any] | SparseBlock, y: Targets | None, places: Mapping[str, int] | None = None
     ) -> None:
         self.X, self.y, self._places = X, y, places or {}
 
     def __len__(self) -> int:  # type: ignore[override]  # engines look how large it is
         return len(self.X)
 
-    def get_column(self, name: str) -> NDArray[Any]:
+    def get_column(self, name: str) -> Targets:
         """One column, or the target."""
         place = self._places[name]
         if place < self.X.shape[1]:
@@ -164,9 +165,10 @@ class Block(PrivateState):
         return self.y
 
     def with_targets(self) -> Block:
-        """The rows that have a target; all of them where there are no targets."""
-        kept = None if self.y is None else present([not_numbers(self.y)])
-        return self if kept is None or self.y is None else Block(self._dense()[kept], self.y[kept], self._places)
+        """The rows that have a target; all of them where there are no targets. Labels are for other layouts."""
+        y = self.y if isinstance(self.y, np.ndarray) else None
+        kept = None if y is None else present([not_numbers(y)])
+        return self if kept is None or y is None else Block(self._dense()[kept], y[kept], self._places)
 
     def _dense(self) -> NDArray[Any]:
         if not isinstance(self.X, np.ndarray):
@@ -259,7 +261,7 @@ def _opened(frame: Any, layout: NumberLayout) -> tuple[NDArray[Any] | SparseBloc
     if not isinstance(frame, Block):
         return columns_of(frame, layout)
     rows = frame.with_targets()
-    return rows.X, rows.y, len(rows)
+    return rows.X, rows.y if isinstance(rows.y, np.ndarray) else None, len(rows)
 
 
 def one_for_each(theta: ArrayLike, features: tuple[str, ...]) -> Floats:
@@ -278,6 +280,8 @@ def is_bound(value: Real, name: str) -> bool:
 class ArraySource(UndividedSource):
     """A matrix and its targets in memory, in blocks of rows that share its memory; those of a sparse one are dense.
 
+    ``y``: numbers, or labels as ``label_texts`` reads them.
+
     Guarantee: what is raised depends on shapes and declared types alone; that X and y have different lengths is a
     mistake of the program, and public.
     """
@@ -285,11 +289,13 @@ class ArraySource(UndividedSource):
     name = "the array"
 
     def __init__(self, X: object, y: object, schema: NumberLayout) -> None:
-        self._open(X, vector(y), schema)
+        self._open(X, y if isinstance(y, nw.Series) else vector(y), schema)
 
-    def _open(self, X: object, y: Floats | None, schema: NumberLayout) -> None:
+    def _open(self, X: object, y: Targets | None, schema: NumberLayout) -> None:
         self._X, self._y = read_matrix(X), y
-        self.types = dict.fromkeys(schema.columns, nw.Float64())  # numbers, whatever their width
+        self.types: dict[str, DType] = dict.fromkeys(schema.columns, nw.Float64())  # numbers, whatever their width
+        if isinstance(y, nw.Series):
+            self.types[str(schema.target)] = y.dtype
         self._places = {name: place for place, name in enumerate(schema.columns)}
         if self._X.shape[1] != len(schema.names):
             raise ValueError(f"the rows have {self._X.shape[1]} entries, but {len(schema.names)} are expected")

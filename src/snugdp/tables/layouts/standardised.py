@@ -17,6 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from snugdp.tables.cells import inferred
 from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
 from snugdp.tables.layouts.arrays import one_for_each
 from snugdp.tables.schema import missing as gaps
@@ -27,6 +28,7 @@ from snugdp.tables.schema.schema import Coefficients, entry_names
 
 _ROOT = math.sqrt(2)  # the size of a sine whose square is 1 in the mean
 _GLM_NORM = 2  # the longest row, in units of the constant
+_BEYOND = 2  # times that norm: to predict from, a row may be so long, as what was learned holds a little further out
 _REACH = 4  # half the width of what a scaled target can say, in parts of the distance from its centre to a bound
 _FEW = 0.05  # of the rows are in no level: too few to learn from
 _LEAST_SHARE = 0.02  # a rarer level is not stretched any further
@@ -219,7 +221,7 @@ class StandardisedLayout:
         if not isinstance(found, FoundNumber):
             return (0.5, 0.5) if isinstance(self.columns[self.target], Boolean) else (0.0, 1.0)
         half = max(found.upper - found.centre, found.centre - found.lower)
-        return found.centre, half * (1 if found.flag is Flag.PUBLIC else _REACH)
+        return found.centre, half * (_REACH if self.columns[self.target].is_open else 1)
 
     @cached_property
     def _aim(self) -> tuple[str, Scale] | None:
@@ -232,8 +234,8 @@ class StandardisedLayout:
         return self.target, scaling.Affine(centre, 1 / half, 1.0)
 
     def check(self, types: Mapping[str, DType]) -> None:
-        """Compare the names and declared types of a table with what is expected."""
-        self.bounds.declared.check(types)
+        """Compare the names and declared types of a table with what is expected; text may spell what was found."""
+        self.bounds.declared.check({name: inferred(dtype) for name, dtype in types.items()})
 
     def blocks(self, frame: Any) -> Iterator[tuple[Floats, Floats | None]]:
         """The vectors and scaled targets of some rows, part by part."""
@@ -243,13 +245,16 @@ class StandardisedLayout:
             yield image
 
     def predictors(self, frame: Any) -> Iterator[Floats]:
-        """The vectors of rows without targets, part by part; those of a line are not shortened."""
+        """The vectors of rows without targets, part by part.
+
+        Those of a line are not shortened; others only where they are far longer than those of a fit.
+        """
         for X, _ in self._standardised(frame, None):
             np.clip(X, -_FARTHEST, _FARTHEST, out=X)
             if not self.joint:
                 features = X[:, :-1] if self.constant else X
-                lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
-                features *= (self.norm / np.maximum(lengths, self.norm))[:, None]
+                lengths, most = np.sqrt(np.einsum("ij,ij->i", features, features)), _BEYOND * self.norm
+                features *= (most / np.maximum(lengths, most))[:, None]
             yield X
 
     def _standardised(self, frame: Any, target: tuple[str, Scale] | None) -> Iterator[tuple[Floats, Floats | None]]:

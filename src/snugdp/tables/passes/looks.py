@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.cells import numeric
+from snugdp.tables.cells import inferred, numeric
 from snugdp.tables.passes.base import SummingPass, Sums
 from snugdp.tables.schema.kinds import DType, type_name
 from snugdp.tables.schema.scaling import floats
@@ -148,7 +148,7 @@ class LookTypes:
     def check(self, types: Mapping[str, DType]) -> None:
         """Compare with the declared types of a table; who reads other types checks them."""
         for column in self.columns:
-            if column.read is floats and not numeric(types[column.name]):
+            if column.read is floats and not numeric(inferred(types[column.name])):  # text may spell numbers
                 kind = type_name(types[column.name])
                 raise TypeError(f'column "{column.name}" must hold numbers, not {kind}; convert it first')
 

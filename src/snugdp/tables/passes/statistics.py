@@ -18,14 +18,15 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.cells import Names, labelled, numbers, numeric, truths
+from snugdp.tables.cells import Names, dated, labelled, numbers, numeric, truths
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.base import SummingPass, Sums
 from snugdp.tables.schema.kinds import DType, type_name
-from snugdp.tables.schema.scaling import floats
+from snugdp.tables.schema.scaling import day_numbers, floats
 
 Integers: TypeAlias = NDArray[np.int64]
-Reading: TypeAlias = Literal["numbers", "booleans"] | Names
+Quantity: TypeAlias = Literal["numbers", "dates"]  # dates as days since 1970
+Reading: TypeAlias = Quantity | Literal["booleans"] | Names
 Reader: TypeAlias = Callable[[str, Reading], NDArray[Any]]
 
 ALONE = "column"  # the name of a column that comes by itself
@@ -72,11 +73,12 @@ class PowerSums:
     columns: tuple[str, ...]
     grids: tuple[Grid, ...]
     degree: int = 1
+    reading: Quantity = "numbers"
 
     @property
     def reads(self) -> tuple[tuple[str, Reading], ...]:
-        """All of them as numbers."""
-        return tuple((name, "numbers") for name in self.columns)
+        """All of them as numbers, or as dates."""
+        return tuple((name, self.reading) for name in self.columns)
 
     @property
     def size(self) -> int:
@@ -180,11 +182,12 @@ class CappedSums:
     centre: int
     caps: tuple[int, ...]
     degree: int = 1
+    reading: Quantity = "numbers"
 
     @property
     def reads(self) -> tuple[tuple[str, Reading], ...]:
-        """The column, as numbers."""
-        return ((self.column, "numbers"),)
+        """The column, as numbers or as dates."""
+        return ((self.column, self.reading),)
 
     @property
     def size(self) -> int:
@@ -193,7 +196,7 @@ class CappedSums:
 
     def sums(self, rows: int, read: Reader) -> list[int]:
         """The sums over some rows."""
-        values = read(self.column, "numbers")
+        values = read(self.column, self.reading)
         signed = _cells(self.grid, values[~np.isnan(values)]) + (self.grid.lower - self.centre)
         distance, width = np.abs(signed), len(self.caps)
         place = self._places(distance) + width * (signed >= 0)
@@ -269,7 +272,8 @@ class ReadColumns:
     def check(self, types: Mapping[str, DType]) -> None:
         """Compare with the declared types of a table."""
         for name, reading in self.reads:
-            if not (labelled(types[name]) if isinstance(reading, Names) else numeric(types[name])):
+            fits = labelled if isinstance(reading, Names) else dated if reading == "dates" else numeric
+            if not fits(types[name]):
                 wanted = "labels" if isinstance(reading, Names) else reading
                 raise TypeError(f'column "{name}" must hold {wanted}, not {type_name(types[name])}; convert it first')
 
@@ -345,6 +349,8 @@ class StatisticsPass(SummingPass[Sums]):
 
 
 def _image(column: nw.Series[Any], reading: Reading) -> NDArray[Any]:
+    if reading == "dates":
+        return day_numbers(column)
     return floats(column) if reading == "numbers" else _plain_image(column.to_native(), reading)
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
 from snugdp.tables.grid import CellRange
-from snugdp.tables.schema.scaling import floats
-from snugdp.tables.schema.schema import Number, Schema
+from snugdp.tables.schema.scaling import day_numbers, floats
+from snugdp.tables.schema.schema import Date, Number, Schema
 
 Integers = NDArray[np.int64]
 _HEADER = b"value-counts/1\n"
@@ -74,8 +74,8 @@ class GatheredCounts(PrivateState):
 class ColumnCells:
     """The cells of one column on a public grid.
 
-    ``missing``: the cell of rows that are missing or invalid; without it they are left out. The image of a row depends
-    on that row alone.
+    ``missing``: the cell of rows that are missing or invalid; without it they are left out. ``dates``: whether cells
+    are read as days since 1970. The image of a row depends on that row alone.
 
     >>> import pandas as pd
     >>> from snugdp.tables.grid import StepGrid
@@ -88,6 +88,7 @@ class ColumnCells:
     column: str
     grid: CellRange
     missing: int | None = None
+    dates: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ class ColumnCells:
     @property
     def schema(self) -> Schema:
         """The type that the column must have. Its bounds are those of the grid."""
-        return Schema({self.column: Number(-1, 1)}, intercept=False)
+        return Schema({self.column: Date(-1, 1) if self.dates else Number(-1, 1)}, intercept=False)
 
     def empty(self) -> GatheredCounts:
         """No rows."""
@@ -105,7 +106,8 @@ class ColumnCells:
 
     def fold(self, state: GatheredCounts, frame: nw.DataFrame[Any]) -> GatheredCounts:
         """Some more rows."""
-        cells = self.grid.cells(floats(frame.get_column(self.column)), self.missing)
+        read = day_numbers if self.dates else floats
+        cells = self.grid.cells(read(frame.get_column(self.column)), self.missing)
         return state.add(ValueCounts.of(cells))
 
     def merge(self, one: GatheredCounts, other: GatheredCounts) -> GatheredCounts:

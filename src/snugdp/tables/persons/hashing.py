@@ -18,7 +18,7 @@ Words: TypeAlias = NDArray[np.uint64]
 
 _MASK = (1 << 64) - 1
 _WORD = 8  # bytes
-_BLOCK = 1 << 14  # numbers that fit into a cache
+_BLOCK = 1 << 16  # numbers that fit into a cache
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 

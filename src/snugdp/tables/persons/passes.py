@@ -16,7 +16,7 @@ from snugdp.tables.engines import PASS_FAILED, cores, gather
 from snugdp.tables.persons.hashing import Words, mixed, subkeys
 from snugdp.tables.persons.images import Image, check_person, image, person_image
 from snugdp.tables.persons.order import TEXT, WHO
-from snugdp.tables.persons.spill import Block, Spill
+from snugdp.tables.persons.spill import Spill, SpilledRows
 from snugdp.tables.persons.state import Held, numbered
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources import Batch, Source, SparkSource
@@ -145,7 +145,7 @@ def all_persons(source: Source, work: PersonPass, *, progress: bool | None = Non
     return PersonSource(source, work.types(source), parts)
 
 
-def results(held: Held, work: PersonPass) -> Iterator[Frame | Block]:
+def results(held: Held, work: PersonPass) -> Iterator[Frame | SpilledRows]:
     """The rows of the result: in memory if they were there, in a file otherwise."""
     in_files = held.is_in_files()
     spill = Spill() if in_files else None
@@ -157,7 +157,7 @@ def results(held: Held, work: PersonPass) -> Iterator[Frame | Block]:
 class PersonSource(UndividedSource):
     """Rows that were made of another table, with the types that it declares."""
 
-    def __init__(self, source: Source, types: dict[str, DType], parts: Sequence[Frame | Block]) -> None:
+    def __init__(self, source: Source, types: dict[str, DType], parts: Sequence[Frame | SpilledRows]) -> None:
         self.name, self.inferred = source.name, source.inferred
         self.floats_for_missing = source.floats_for_missing
         self.types = types
@@ -171,5 +171,5 @@ class PersonSource(UndividedSource):
 
     def _read(self, columns: Sequence[str]) -> Iterator[Batch]:
         for part in self._parts:
-            frame = part.read()[0] if isinstance(part, Block) else part
+            frame = part.read()[0] if isinstance(part, SpilledRows) else part
             yield Batch(frame.select(*columns))

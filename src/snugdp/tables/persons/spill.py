@@ -28,7 +28,7 @@ class Spill(PrivateState):
         weakref.finalize(self, self._file.close)
         self._lock, self._end = Lock(), 0
 
-    def write(self, frame: Frame, index: pl.DataFrame | None) -> Block:
+    def write(self, frame: Frame, index: pl.DataFrame | None) -> SpilledRows:
         """Append rows."""
         packed = b"" if index is None else _packed(nw.from_native(index, eager_only=True))
         body = len(packed).to_bytes(_SIZE, "little") + packed + _packed(frame)
@@ -37,7 +37,7 @@ class Spill(PrivateState):
             self._file.seek(start)
             self._file.write(body)
             self._end += len(body)
-        return Block(self, start, len(body), frame.implementation.is_polars())
+        return SpilledRows(self, start, len(body), frame.implementation.is_polars())
 
     def read(self, start: int, size: int) -> bytes:
         """Some bytes; an error if they are not there."""
@@ -50,7 +50,7 @@ class Spill(PrivateState):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Block(PrivateState):
+class SpilledRows(PrivateState):
     """Rows in a file, and their index if they have one. Private."""
 
     spill: Spill

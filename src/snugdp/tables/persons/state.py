@@ -15,7 +15,7 @@ import polars as pl
 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.persons.order import WHO
-from snugdp.tables.persons.spill import Block, Spill, can_spill
+from snugdp.tables.persons.spill import Spill, SpilledRows, can_spill
 from snugdp.tables.sources.base import Frame
 
 PART, ROW = "part", "row"
@@ -49,7 +49,7 @@ class Held(PrivateState):
         self._loose: list[Frame] = []
         self._index: list[pl.DataFrame] = []
         self._chosen = self._waiting = self._loose_bytes = 0  # bytes
-        self._buckets: dict[int, list[Block]] = {}
+        self._buckets: dict[int, list[SpilledRows]] = {}
         self._depth, self._spill = depth, spill
 
     def add(self, frame: Frame, index: pl.DataFrame) -> None:

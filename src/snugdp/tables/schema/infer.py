@@ -13,7 +13,7 @@ A column that is left out by its name is used as soon as a schema declares it. A
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import narwhals as nw
 
@@ -48,8 +48,7 @@ def inferred(types: Mapping[str, DType], target: str | None = None) -> tuple[Sch
     """
     if target is not None and target not in types:
         raise ValueError(f'the table has no column "{target}", which is to be predicted')
-    left_out = {name: reason for name, dtype in types.items() if (reason := why_not(name, dtype)) and name != target}
-    columns = {name: column for name, dtype in types.items() if name not in left_out and (column := column_of(dtype))}
+    columns, left_out = _usable(types, () if target is None else (target,))
     if target is not None and target not in columns:
         raise TypeError(f'the target "{target}" is {_unreadable(types[target])}')
     if not columns.keys() - {target}:
@@ -58,6 +57,30 @@ def inferred(types: Mapping[str, DType], target: str | None = None) -> tuple[Sch
             "Declare the columns in a schema"
         )
     return Schema(columns, target), left_out
+
+
+def readable(
+    types: Mapping[str, DType], wanted: Sequence[str] | None = None
+) -> tuple[dict[str, Column], dict[str, str]]:
+    """All columns that can be described, and why others cannot. ``wanted``: these columns, whatever their names mean.
+
+    >>> columns, left_out = readable({"customer_id": nw.Int64(), "age": nw.Int64(), "city": nw.String()})
+    >>> list(columns), list(left_out)
+    (['age', 'city'], ['customer_id'])
+    """
+    if wanted is not None:
+        if absent := [name for name in wanted if name not in types]:
+            raise ValueError(f'the table has no column "{absent[0]}"')
+        types = {name: types[name] for name in wanted}
+    columns, left_out = _usable(types, wanted or ())
+    if unread := [name for name in wanted or () if name not in columns]:
+        raise TypeError(f'column "{unread[0]}" is {_unreadable(types[unread[0]])}')
+    if not columns:
+        raise ValueError(
+            "no column is left to describe: identifiers, free text and types that cannot be read are left out. Name "
+            "the columns, as in columns=[...], or declare them in a schema"
+        )
+    return columns, left_out
 
 
 def declared_types(types: Mapping[str, DType], *, loaded: bool) -> dict[str, DType]:
@@ -82,6 +105,14 @@ def column_of(dtype: DType) -> Column | None:
     if dtype in _LABELS:
         return Category()
     return Undeclared() if dtype in (nw.String, *_UNTYPED) else None  # text may spell numbers or dates
+
+
+def _usable(types: Mapping[str, DType], wanted: Collection[str]) -> tuple[dict[str, Column], dict[str, str]]:
+    """What columns hold, and why others are left out; those that are wanted are not left out by their names."""
+    reasons = {name: why_not(name, dtype) for name, dtype in types.items() if name not in wanted}
+    left_out = {name: reason for name, reason in reasons.items() if reason is not None}
+    columns = {name: column for name, dtype in types.items() if name not in left_out and (column := column_of(dtype))}
+    return columns, left_out
 
 
 def why_not(name: str, dtype: DType) -> str | None:

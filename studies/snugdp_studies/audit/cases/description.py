@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import snugdp
 from snugdp.audit.finding import Case
 from snugdp.noise import Noise
+from snugdp.tables.schema.kinds import Undeclared
 from snugdp_studies.audit.cases.tables import ODD, Generator, near, one_of
 
 Row: TypeAlias = tuple[Any, Any, Any]
@@ -45,6 +46,30 @@ def cases() -> Iterator[Case[Any]]:
                 tight=False,  # all columns are not at their worst on the same rows
                 parts=not delta,  # a draw that is paid with a Gaussian part
             )
+        yield _found_case(f"describe: found{': replace' if relation == 'replace' else ''}", relation)
+
+
+def _found_case(name: str, relation: str) -> Case[Rows]:
+    """Nothing is declared but that b holds booleans: kinds, bounds and levels are found, then described."""
+    schema = snugdp.Schema({"x": Undeclared(), "k": snugdp.Category(), "b": snugdp.Boolean()}, intercept=False)
+    query = snugdp.Describe(schema=schema, epsilon=4, delta=DELTA, neighbours=relation, statistics=("mean",), clip=None)
+    many: Rows = [(5.0, "a", True), (7.0, "b", False), (6.0, "a", None)] * 60  # found, and zoomed
+    gone: Rows = [] if relation == "add_remove" else [(None, None, None)]
+    other: Rows = [] if relation == "add_remove" else [(8.0, "b", False)]
+    new: Rows = [(5.0, "a", True)]
+    odd: Rows = [("Rome", "alone", None)]
+    worst = [(many + new, many + gone), (many + odd, many + gone), (many + odd, many + new), (new, gone)]
+    worst = [pair for pair in worst if relation == "replace" or len(pair[0]) != len(pair[1])]
+    return Case(
+        name,
+        lambda rows, noise: query.release(_undeclared(rows), noise=noise),
+        query.plan().cost,
+        partial(list, [*worst, (many + new, many + other)]),
+        random=partial(near, row=_row, odd=_odd, relation=relation, least=1, most=60),
+        group="description",
+        tight=False,  # a row is in one bin of a zoom at most, and columns are not all at their worst
+        parts=False,  # a level is shown or not
+    )
 
 
 def _case(name: str, query: snugdp.Describe, relation: str, **claims: Any) -> Case[Rows]:
@@ -84,6 +109,13 @@ def _row(generator: Generator) -> Row:
 
 def _odd(generator: Generator) -> Row:
     return one_of(generator, (*ODD, None)), one_of(generator, ("", "nobody", None)), None
+
+
+def _undeclared(rows: Rows) -> Any:
+    import polars
+
+    columns = {name: [row[place] for row in rows] for place, name in enumerate("xkb")}
+    return polars.DataFrame({name: polars.Series(cells, dtype=polars.Object) for name, cells in columns.items()})
 
 
 def _table(rows: Rows) -> Any:

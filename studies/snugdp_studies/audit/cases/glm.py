@@ -1,6 +1,6 @@
 """Generalised linear models by every method: labels of two and of more classes, counts, and numbers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -81,6 +81,33 @@ def _case(name: str, model: type[Any], form: dict[str, Any]) -> Case[tables.Tabl
     )
 
 
+def _with_found_target(name: str, model: type[Any], labels: Sequence[Any], more: dict[str, Any]) -> Case[tables.Table]:
+    """Classes, or the largest count, found with all bounds, and a fit on them, as one release."""
+    X, y = tables.spread_out(40 * len(labels), 2)
+    order = np.argsort(np.argsort(y)) * len(labels) // len(y)
+    many: tables.Table = X, [labels[place] for place in order]
+    few: tables.Table = np.ones((6, 2)), [labels[0]] * 6
+    rare = tables.more(few, [1.0, 0.0], labels[-1], 2)
+    rows = [([1.0, 0.0], labels[-1]), ([0.5, -0.5], "nobody"), ([1e300, -1e300], labels[0]), ([np.nan, np.inf], None)]
+    return fitting(
+        name,
+        model,
+        {"epsilon": EPSILON, "delta": DELTA, **more},
+        n_features=2,
+        group="glm",
+        worst=lambda: [(tables.more(table, *row), table) for table in (many, rare, few) for row in rows],
+        random=partial(
+            tables.with_targets,
+            d=2,
+            target=tables.any_of(*labels),
+            odd=tables.any_of(*labels, None, "nobody", 7),
+            most=80,
+        ),
+        tight=False,
+        parts=False,
+    )
+
+
 def _one_run(given: dict[str, Any]) -> bool:
     """Whether one perturbed objective is all there is: with one coefficient its density has a closed form."""
     plain = given.get("method") == "objective" and not given.get("fit_intercept", True)
@@ -140,7 +167,7 @@ def _targets(given: dict[str, Any]) -> tuple[Callable[[tables.Generator], Any], 
     )
 
 
-MAKERS: dict[str, Callable[[], Case[tables.Table]]] = {
+MAKERS: Mapping[str, Callable[[], Case[tables.Table]]] = {
     f"{kind}: {name}": partial(_case, f"{kind}: {name}", model, given)
     for kind, model, forms in (
         ("logistic", LogisticRegression, _LOGISTIC),
@@ -148,5 +175,13 @@ MAKERS: dict[str, Callable[[], Case[tables.Table]]] = {
         ("glm", GLM, _LOSSES),
     )
     for name, given in forms.items()
+} | {
+    name: partial(_with_found_target, name, model, labels, more)
+    for name, model, labels, more in (
+        ("logistic: classes found", LogisticRegression, TWO, {}),
+        ("logistic: three classes found", LogisticRegression, THREE, {}),
+        ("logistic: one against the rest, classes found", LogisticRegression, THREE, {"multi_class": "ovr"}),
+        ("poisson: counts found", PoissonRegression, (0, 1, 2, 4), {}),
+    )
 }
 """Each case by itself: some take seconds to plan."""

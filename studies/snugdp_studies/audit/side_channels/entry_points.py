@@ -135,6 +135,14 @@ KINDS: dict[str, Any] = {"OneHotEncoder": Category([0, 1])}
 TARGETS: dict[str, Any] = {"LogisticRegression": Category([0, 1]), "SparseLogisticRegression": Boolean()}
 """The target in the schema of an entry point that takes no ``Number(0, 2)``."""
 
+OPEN_TARGETS: dict[str, Any] = {
+    "LogisticRegression": Category(),
+    "SparseLogisticRegression": Category(),
+    "PoissonRegression": Number(lower=0),
+    "SparseLinearRegression": Number(),
+}
+"""The target in the schema of an entry point that finds its classes, its largest count or its bounds by itself."""
+
 ROWLESS: dict[str, str] = {
     "load": "reads a file of what was released",
     "save": "writes what was released",
@@ -204,7 +212,8 @@ def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Ite
                 yield from _query(f"{name}.{inner}", inner, function, how)
     elif inspect.isfunction(thing):
         if name in BUILDERS:
-            yield EntryPoint(name, "column", lambda data: BUILDERS[name](data, how()))
+            for own in (own for own in BUILDERS if own == name or own.startswith(f"{name} (")):
+                yield EntryPoint(own, "column", partial(_built, own, how))
         elif _reads(thing):
             yield from _query(name, name, thing, how)
         elif name not in ROWLESS:
@@ -232,6 +241,10 @@ def _given(name: str, thing: Any) -> dict[str, Any]:
 
 def _taken(how: How, known: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in how().items() if key in known}
+
+
+def _built(name: str, how: How, data: Any) -> Any:
+    return BUILDERS[name](data, how())
 
 
 def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoint]:
@@ -280,9 +293,14 @@ def _estimator(name: str, thing: Any, full: bool, how: How) -> Iterator[EntryPoi
         return _fit(name, thing, given, how)
 
     known, finds = inspect.signature(thing).parameters, given.get("bounds") == "private"
-    yield EntryPoint(name, "table", fit(given), without=_without(given, fit, ("bounds", "x_norm") if finds else ()))
+    found = ("bounds", "x_norm") if "x_norm" in given else ("bounds", "y_bound", "classes")
+    yield EntryPoint(name, "table", fit(given), without=_without(given, fit, found if finds else ()))
+    opens = name in OPEN_TARGETS
     if finds:
-        yield EntryPoint(f"{name} (no bounds)", "table", _fit_without_bounds(name, thing, given, how))
+        without = _fit_without_target if opens else _fit_without_bounds
+        yield EntryPoint(f"{name} (no bounds)", "table", without(name, thing, given, how))
+    if finds and opens and full:
+        yield EntryPoint(f"{name} (public target)", "table", _fit_without_bounds(name, thing, given, how))
     methods = BY_NAME[name].all_methods() if full and name in BY_NAME else {}
     for method, recipe in methods.items():
         if method != given["method"]:
@@ -312,14 +330,24 @@ def _fit(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[An
     return release
 
 
-def _fit_without_bounds(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[Any], Any]:
+def _fit_without_target(name: str, thing: Any, given: dict[str, Any], how: How) -> Callable[[Any], Any]:
+    """As without bounds, where nothing is known of the target either; a rehearsal finds it on a few rows."""
+    left = {key: value for key, value in given.items() if key not in ("classes", "y_max", "y_bound")}
+    if "noise" in how():
+        left |= {"epsilon": 60, "delta": "0.01"}
+    return _fit_without_bounds(name, thing, left, how, OPEN_TARGETS[name])
+
+
+def _fit_without_bounds(
+    name: str, thing: Any, given: dict[str, Any], how: How, target: Any = None
+) -> Callable[[Any], Any]:
     """A fit of arrays and frames of which nothing is known, or of tables whose schema is open."""
     known = inspect.signature(thing).parameters
     norms = ("bounds", "x_norm", "y_bound") if "x_norm" in given else ("bounds",)
     free = {key: value for key, value in given.items() if key not in norms}
     if given["method"] == "objective":
         free["method"] = "auto"  # quicker beside looks
-    target = TARGETS.get(name, Number(0, 2) if "y_max" in given else Number())
+    target = target or TARGETS.get(name, Number(0, 2) if "y_max" in given else Number())
     schema = Schema({**dict.fromkeys(NAMES, Number()), TARGET: target}, target=TARGET)
     described = {**{key: value for key, value in free.items() if key not in ("classes", "y_bound")}, "schema": schema}
 
@@ -448,7 +476,16 @@ def _grouped(data: Any, how: dict[str, Any]) -> Any:
 def _described(data: Any, how: dict[str, Any]) -> Any:
     """A column as numbers and as labels."""
     schema = Schema({"key": Category([0, 1]), "value": Number(-1, 2)}, intercept=False)
-    outcome = snugdp.describe(_twice(data), schema=schema, epsilon=1, delta=1e-6, **how)
+    return _in_polars(snugdp.describe(_twice(data), schema=schema, epsilon=1, delta=1e-6, **how))
+
+
+def _described_without_schema(data: Any, how: dict[str, Any]) -> Any:
+    """The same with nothing declared; with so much that in a rehearsal most of it is found."""
+    epsilon = 60 if "noise" in how else 1
+    return _in_polars(snugdp.describe(_twice(data), columns=["key", "value"], epsilon=epsilon, delta=1e-6, **how))
+
+
+def _in_polars(outcome: Any) -> Any:
     if outcome.value is None:
         return outcome
     tables = {name: replace(getattr(outcome.value, name), library="polars") for name in ("columns", "values")}
@@ -477,6 +514,7 @@ BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
         for name in ("from_distance", "from_statistics", "from_upper_bound", "calibrated")
     },
     "describe": _described,
+    "describe (no schema)": _described_without_schema,
     "group_by": _grouped,
     **{name: partial(_of_pair, name) for name in ("covariance", "correlation")},
     "select": _select,
@@ -512,8 +550,11 @@ def demanded(one: EntryPoint, what: str) -> Finding:
 
 
 _NEAR_THE_ROWS = {
-    f"{name} (no bounds)"
-    for name in ("mean", "median", "quantile", "quantiles", "quantile_table", "minimum", "maximum", "trimmed_mean")
+    "describe (no schema)",
+    *(
+        f"{name} (no bounds)"
+        for name in ("mean", "median", "quantile", "quantiles", "quantile_table", "minimum", "maximum", "trimmed_mean")
+    ),
 }
 """Without bounds a mean or quantile of a column whose cells are all a canary is about that number: the release."""
 

@@ -61,3 +61,26 @@ def test_ranges_next_to_public_ends() -> None:
     cut = ranges.cut(limits)
     assert cut.lower.tolist() == [0.0, 1.0, 1e290, -6.0, 0.0]
     assert cut.upper.tolist() == [4.0, 4.0, 2e290, -3.0, 0.25]
+
+
+def test_a_narrow_column_is_not_lost_in_noise_beside_it() -> None:
+    """Tails are sought in so many places that noise looks like one now and then; a heap of zeros is left alone."""
+    generator, sigma = np.random.default_rng(3), 45.0
+    counts = generator.normal(0, sigma, (4000, 32))
+    counts[:, 20] += 2000
+    ranges, z = Ranges(np.full(4000, 1e5), np.full(4000, 2e5)), bin_sets().threshold(10)
+    wide, narrow = (Reading.of_bins(counts, ranges, sigma, z, doubted=doubted) for doubted in (False, True))
+    assert 0.03 < 1 - wide.narrow.mean() < 0.3
+    assert narrow.narrow.mean() > 0.999
+    lower, upper = narrow.hull.lower[narrow.narrow], narrow.hull.upper[narrow.narrow]
+    assert np.all((lower < 1.64e5) & (upper > 1.64e5))
+    zeros = Ranges(ranges.lower - 1.64e5, ranges.upper - 1.64e5)
+    at_zero = [Reading.of_bins(counts, zeros, sigma, z, doubted=doubted).narrow for doubted in (False, True)]
+    assert np.array_equal(at_zero[0], at_zero[1])
+
+
+def test_rows_that_are_surely_there_are_no_noise() -> None:
+    counts = np.zeros((1, 32))
+    counts[0, 3], counts[0, 4:14] = 2000.0, 80.0
+    reading = Reading.of_bins(counts, Ranges(np.array([10.0]), np.array([42.0])), 20.0, 4.0, doubted=True)
+    assert (reading.hull.lower[0], reading.hull.upper[0], reading.narrow[0]) == (13.0, 24.0, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,8 +86,18 @@ def _told(value: Any) -> tuple[str, dict[str, Any]]:
         lines = [f"  {cell}: {count:,}" for cell, count in pairs if count is not None]
         shown = {"cells": value.cells, "counts": value.counts, "error": value.error, **beside}
         return "\n".join([f"counts, with noise below {value.error:,.3g} in 19 of 20 cases", *lines]), shown
-    shown = {name: getattr(value, name) for name in ("value", "error", "lower", "upper", "count")}
-    return f"{value.value:,.6g}, with noise below {value.error:,.3g} in 19 of 20 cases", shown
+    ends = {name: end if math.isfinite(end := getattr(value, name)) else None for name in ("lower", "upper")}
+    rest = {name: getattr(value, name) for name in ("count", "below", "above")}
+    told = f"{value.value:,.6g}, with noise below {value.error:,.3g} in 19 of 20 cases{_hidden(value)}"
+    return told, {"value": value.value, "error": value.error, **ends, **rest}
+
+
+def _hidden(value: Any) -> str:
+    """What clipping may hide, in words."""
+    if None in (value.below, value.above):
+        return "; rows beyond the bounds that were found may lie anywhere, and are not in it"
+    far = [f"{amount:,.3g} {side}" for amount, side in ((value.below, "less"), (value.above, "more")) if amount]
+    return f"; without clipping up to {' or '.join(far)}" if far else ""
 
 
 def _between(ends: tuple[Any, Any]) -> str:

@@ -20,10 +20,13 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Hulls: TypeAlias = tuple[Integers, Integers]  # the first and the last cell of each column; -1 where nothing was found
 
+AROUND_ZERO = 0.28  # of normal rows around 0: in a set of L cells they stand out like so many, times the root of L
 ASTRAY = 0.05  # how often, at most, an empty set counts as occupied in one of the columns of a look
 _GROWTH = 2.0  # deviations: from so many on a hull grows into the next cells
 _SURER, _STRETCH = 1.5, 2.0**8  # deviations more, for cells that make a hull reach so many times further
 _TAIL = 2.5  # deviations: from so many on some of the next bins are the tail of a hull
+_HEAP = 0.7  # of the rows in two bins side by side: what is seen of the others may be noise
+_BESIDE = 5.0  # deviations: fewer rows than so many beside a heap may be noise alone
 _CLEAR = 3.0  # deviations: fewer rows than so many may be noise alone
 _NOTHING = -1
 
@@ -130,6 +133,24 @@ def _tail(counts: Floats, last: Integers, sigma: Floats | float) -> Integers:
         clear = (sums > least[:, None] * np.sqrt(np.arange(1, cells - at))).any(axis=1)
         moved = np.where((moved == at) & clear, at + 1, moved)
     return moved
+
+
+def cores(counts: Floats, hulls: Hulls, sigma: Floats | float) -> Hulls:
+    """The two bins that hold nearly all rows of a hull, where what the others hold may be noise; else the hull.
+
+    Tails are sought among so many bins that noise looks like one now and then: a narrow column would be lost in it.
+
+    >>> counts = np.array([[0.0, 900.0, 800.0, 60.0, *[30.0] * 4], [900.0, 40.0, *[300.0] * 6]])
+    >>> [end.tolist() for end in cores(counts, (np.array([1, 0]), np.array([7, 7])), 20.0)]
+    [[1, 0], [2, 7]]
+    """
+    first, last = hulls
+    held = possible(counts, first, last)
+    pairs, rows = held[:, :-1] + held[:, 1:], held.sum(axis=1)
+    place, most = np.argmax(pairs, axis=1), pairs.max(axis=1)
+    noise = _BESIDE * sigma * np.sqrt(np.maximum(last - first - 1, 0))
+    alone = (first >= 0) & (last > first + 1) & (most >= _HEAP * rows) & (rows - most <= noise)
+    return np.where(alone, place, first), np.where(alone, place + 1, last)
 
 
 @cache

@@ -144,8 +144,15 @@ class Looks:
     @property
     def rows_needed(self) -> int:
         """A column of which so many rows lie within one doubling is found in five of six cases."""
+        return math.ceil(self._clear_rows(heavy=False))
+
+    def rows_around_zero(self, heavy: bool = False) -> int:
+        """With so many rows a normal column around 0 is found in five of six cases, or the one that matters more."""
+        return math.ceil(self._clear_rows(heavy) / grid.AROUND_ZERO)
+
+    def _clear_rows(self, heavy: bool) -> float:
         threshold = grid.doubling_sets().threshold(max(len(self.numbers), 1))
-        return math.ceil((threshold + 1) * float(self.law(0, self._counted(0, self.numbers)).sigma))
+        return (threshold + 1) * float(self.law(0, self._counted(0, self.numbers), heavy).sigma)
 
     def steps(self) -> tuple[Step, ...]:
         """Of a plan: one for each look."""
@@ -223,8 +230,9 @@ class Looks:
         work = LookPass(tuple(map(self._looked_at, names, bins)))
         counts = data.map(lambda table: work.counts(table.state(work)).ravel().tolist())  # 5
         noisy = self._noisy(counts, noise, look, names).reshape(len(names), -1)  # 6
-        threshold = grid.bin_sets().threshold(len(names))
-        return Reading.of_bins(noisy, ranges, self.sigmas(look, names), threshold).cut(self._limits.at(asked))
+        threshold, doubted = grid.bin_sets().threshold(len(names)), np.array([name != self.heavy for name in names])
+        reading = Reading.of_bins(noisy, ranges, self.sigmas(look, names), threshold, doubted=doubted)
+        return reading.cut(self._limits.at(asked))
 
     def _looked_at(self, name: str, places: Doublings | EqualBins) -> LookedAt:
         return LookedAt(name, places, self.known.get(name, _FREE), self.readers.get(name, floats))

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.mechanisms.bounds.looks.grid import bin_sets, with_tails
+from snugdp.mechanisms.bounds.looks.grid import bin_sets, cores, with_tails
 from snugdp.tables.passes.looks import BINS
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -31,6 +31,10 @@ class Ranges:
     def middle(self) -> Floats:
         """Half-way between the ends."""
         return self.lower + (self.upper - self.lower) / 2
+
+    def edge(self, place: NDArray[np.int64]) -> Floats:
+        """The lower edge of a bin."""
+        return self.lower + place * ((self.upper - self.lower) / BINS)
 
     def widened(self, by: Floats) -> Ranges:
         """With both ends moved outwards."""
@@ -80,13 +84,27 @@ class Reading:
 
     @classmethod
     def of_bins(
-        cls, counts: Floats, ranges: Ranges, sigma: Floats | float, threshold: Floats | float, tails: bool = True
+        cls,
+        counts: Floats,
+        ranges: Ranges,
+        sigma: Floats | float,
+        threshold: Floats | float,
+        *,
+        tails: bool = True,
+        doubted: Flags | bool = False,
     ) -> Self:
-        """What the noisy counts of a zoom tell. The centre stays near the middle of bins that hold hardly any rows."""
+        """What the noisy counts of a zoom tell. The centre stays near the middle of bins that hold hardly any rows.
+
+        ``doubted``: columns in which a few rows beside a heap, which is not one of zeros, are taken for noise.
+        """
         hulls = bin_sets().hulls(counts, sigma, threshold)
         first, last = with_tails(counts, hulls, sigma) if tails else hulls
+        if np.any(doubted):
+            heap = cores(counts, (first, last), sigma)
+            apart = doubted & ((ranges.edge(heap[0]) > 0) | (ranges.edge(heap[1] + 1) < 0))
+            first, last = np.where(apart, heap[0], first), np.where(apart, heap[1], last)
         width, half = (ranges.upper - ranges.lower) / BINS, (last + 1 - first) / 2
-        hull = Ranges(ranges.lower + first * width, ranges.lower + (last + 1) * width)
+        hull = Ranges(ranges.edge(first), ranges.edge(last + 1))
         place = np.arange(BINS)
         held = np.where((place >= first[:, None]) & (place <= last[:, None]), counts, 0.0)
         rows = np.maximum(held.sum(axis=1), sigma)
