@@ -317,7 +317,8 @@ class ArraySource(UndividedSource):
         if len(self._X) != len(values):
             raise ValueError(f"X and {name} have inconsistent numbers of rows: give one for every row")
         dense = np.asarray(self._X[:], dtype=np.float64)
-        columns = {key: dense[:, at] if at < dense.shape[1] else self._y for key, at in self._places.items()}
+        target = self._y.to_polars() if isinstance(self._y, nw.Series) else self._y
+        columns = {key: dense[:, at] if at < dense.shape[1] else target for key, at in self._places.items()}
         held = {key: column for key, column in columns.items() if column is not None}
         return open_source(pl.DataFrame({**held, name: values}))
 
