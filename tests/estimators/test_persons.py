@@ -191,7 +191,7 @@ def test_teachers_protect_persons() -> None:
 
 
 def test_what_is_wrong_is_said_in_public() -> None:
-    given = {"epsilon": 1, "x_norm": 1, "y_bound": 1}
+    given: dict[str, Any] = {"epsilon": 1, "x_norm": 1, "y_bound": 1}
     for model, data, more, error, words in (
         (snugdp.LinearRegression(person="who", **given), (X, Y), {}, TypeError, "an array has none"),
         (snugdp.LinearRegression(**given), (table().drop("y"), Y), {"groups": WHO}, TypeError, "person=... names"),

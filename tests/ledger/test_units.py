@@ -46,6 +46,7 @@ def test_releases_for_others_are_refused_and_cost_nothing(tmp_path: Path) -> Non
     import polars as pl
 
     table = pl.DataFrame(rows)
+    given: Any
     for unit, given in (("person", {}), ("row", {"person": "who"})):
         with Ledger.open(tmp_path / f"{unit}.ledger", dataset="orders", budget=BUDGET, unit=unit) as ledger:
             for account in (ledger, ledger.once("a key"), str(tmp_path / f"{unit}.ledger")):

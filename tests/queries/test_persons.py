@@ -132,7 +132,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "describe": lambda table, given: snugdp.describe(table, schema=SCHEMA, **given),
 }
-MORE = {  # with a test or a threshold
+MORE: dict[str, Callable[[Any, Any], Any]] = {  # with a test or a threshold
     "mode": lambda table, given: snugdp.mode(table.select("who", "city"), categories=["Rome"], delta=0.1, **given),
     "trimmed mean": lambda table, given: snugdp.trimmed_mean(
         table.select("who", "value"), bounds=(0, 9), beta=1, delta=0.1, neighbours="replace", **given
@@ -175,7 +175,8 @@ def test_tests_and_thresholds_refuse_several_rows(name: str) -> None:
 
 
 def test_what_is_wrong_is_said_in_public() -> None:
-    table, given = orders(), {"epsilon": 1, "person": "who"}
+    table = orders()
+    given: dict[str, Any] = {"epsilon": 1, "person": "who"}
     for data, more, error, words in (
         ([1.0, 2.0], {}, TypeError, "these data have no names"),
         (np.arange(3.0), {}, TypeError, "these data have no names"),

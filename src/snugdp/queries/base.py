@@ -128,7 +128,7 @@ class Query(ABC, Generic[Seen]):
         assert self._persons is not None
         schema, bounds = (getattr(self, name, None) for name in ("schema", "bounds"))
         known: dict[str, Any] = {} if schema is None else {"schema": undivided(schema)}
-        if hasattr(bounds, "declared"):
+        if bounds is not None and hasattr(bounds, "declared"):
             known["bounds"] = replace(bounds, declared=undivided(bounds.declared))
         for budget in self._persons.row_budgets:
             asked = replace(self, person=None, max_rows=1, epsilon=budget.epsilon, **known)  # type: ignore[call-arg]

@@ -109,5 +109,5 @@ def _fit(name: str, **given: Any) -> Case[People]:
         return Fitted(fitted.outcome_, fitted)
 
     cost, pairs = quick(**how).plan().cost, _pairs("add_remove", 3)
-    how_parts = {"tight": False, "parts": not cost.atoms}
+    how_parts: dict[str, Any] = {"tight": False, "parts": not cost.atoms}
     return Case(name, run, cost, partial(list, pairs), _random("add_remove"), group="persons", **how_parts)
