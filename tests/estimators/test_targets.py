@@ -29,6 +29,7 @@ from snugdp import (
     SparseLogisticRegression,
 )
 from snugdp.estimators.open_fit import OpenFit
+from snugdp.estimators.persons import PersonRows
 from snugdp.tables.cells import cell as one
 from snugdp.tables.found import Flag
 from snugdp.tables.losses.losses import SoftHinge
@@ -136,7 +137,7 @@ ODD = (None, "", "maybe", 7, 0.5, float("nan"), [1, 2], b"yes", "yes ", True, ob
 
 def images(frame: Any, layout: Layout) -> list[Any]:
     """The rows of a table, with their targets, as a fit reads them."""
-    source: Any = OpenFit.of(rehearsed(), frame, "bought").table.source
+    source: Any = OpenFit.of(rehearsed(), PersonRows(frame), "bought").table.source
     parts = [layout.blocks(batch.frame) for batch in source.batches(list(layout.columns))]
     return [np.column_stack([X.copy(), y.copy()]) for blocks in parts for X, y in blocks if y is not None]
 

@@ -147,8 +147,8 @@ def watched(shelf: Shelf, **given: Any) -> Iterator[Watch]:
     """Every context without a ledger pays from this shelf, and a watch follows it."""
     watch, init, pay = Watch(shelf, **given), ReleaseContext.__init__, ReleaseContext.pay
 
-    def filled(self: ReleaseContext, noise: Any = None, ledger: Any = None, budget: Any = None) -> None:
-        init(self, noise, shelf if ledger is None else ledger, budget)
+    def filled(self: ReleaseContext, noise: Any = None, ledger: Any = None, budget: Any = None, **more: Any) -> None:
+        init(self, noise, shelf if ledger is None else ledger, budget, **more)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ReleaseContext, "__init__", filled)

@@ -75,6 +75,8 @@ class TextTable:
 class Description:
     """What was released about the columns of a table.
 
+    Dates are numbers of days since 1970 here, and dates where the description is printed.
+
     Parameters
     ----------
     rows : Estimate
@@ -88,8 +90,6 @@ class Description:
         The counts of listed values, or of those that were found, the most frequent ones of every column first.
     left_out : mapping of str to str
         Columns of the table that are not described, and why; with a schema there are none.
-
-    Dates are numbers of days since 1970 here, and dates where the description is printed.
 
     Examples
     --------

@@ -225,9 +225,9 @@ NOTES = {
     "number of rows. missing=... chooses another value",
     "missing-counted": "missing entries are counted separately",
     "missing-keys": "rows without a key, and missing entries, are left out",
-    "persons-one": "one row of each person is used, chosen at random (theorem persons/1)",
-    "persons-several": "at most {rows} rows of each person are used, chosen at random; the noise hides all of them "
-    "(theorem persons/1)",
+    "persons-one": "one row of each person is used, chosen at random among those that differ (theorem persons/1)",
+    "persons-several": "at most {rows} rows of each person are used, chosen at random among those that differ; the "
+    "noise hides all of them (theorem persons/1)",
     "missing-keys-kept": "rows without a key are a group of their own; missing entries are left out",
 }
 UNITS = {Unit.TEACHER: "one teacher, with all its votes", Unit.PERSON: "one person, whatever the number of rows"}

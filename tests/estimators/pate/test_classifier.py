@@ -407,8 +407,10 @@ def test_bad_parameters_are_refused_before_anything_is_charged_or_read(
     ],
 )
 def test_bad_data(X: Any, y: Any, groups: Any, error: type[Exception], message: str, *, unspent: MemoryLedger) -> None:
+    account = unspent if groups is None else MemoryLedger(1, 1e-6, unit="person")
     with pytest.raises(error, match=message):
-        release(ledger=unspent).fit(X, y, groups)
+        release(ledger=account).fit(X, y, groups)
+    assert account.spent == Cost()
 
 
 def test_names_must_match() -> None:

@@ -214,7 +214,8 @@ def test_coefficients_are_in_the_units_of_the_table(joint: bool) -> None:
 
 def test_a_long_row_is_shortened_with_its_target() -> None:
     bounds = {name: FoundNumber(-100, 100, 0, 1.0, Flag.PUBLIC) for name in "abcy"}
-    layout = StandardisedLayout(FoundBounds(SCHEMA, bounds, 10.0, 2.0))
+    schema = Schema({name: Number(-100, 100) for name in "abcy"}, target="y")
+    layout = StandardisedLayout(FoundBounds(schema, bounds, 10.0, 2.0))
     ((X, y),) = layout.blocks(block(np.array([[30.0, -40.0, 0.0, 50.0]])))
     length = math.sqrt(1 + 30**2 + 40**2)
     assert y is not None

@@ -159,7 +159,7 @@ def test_entries_of_a_schema() -> None:
     assert (form.scores().centred(0) / CELLS**2).tolist() == np.abs(X.T @ y).tolist()
     some = box.only((3, 0), 2)
     assert some.only((1,), 2).names == ("a",)
-    (block, aims), *_ = some.blocks(form._source._frame)  # type: ignore[attr-defined]
+    (block, aims), *_ = some.blocks(form.source._frame)  # type: ignore[attr-defined]
     assert np.allclose(block, np.c_[X[:, [3, 0]] / 2, np.ones(4)])
     assert aims is not None
     assert np.allclose(aims, y)

@@ -247,7 +247,8 @@ def test_a_complete_schema_has_vectors(table: Path, tmp_path: Path) -> None:
     assert "private" not in checked.output
     told = json.loads(CliRunner().invoke(app, ["check", str(out), str(table), "--json"]).output)
     assert told == {
-        "schema": str(out), "columns": ["age", "town", "member"], "target": None, "open": [], "entries": 4, "gaps": [],
+        "schema": str(out), "columns": ["age", "town", "member"], "target": None, "person": None, "open": [],
+        "entries": 4, "gaps": [],
     }  # fmt: skip
 
 

@@ -101,7 +101,7 @@ class ClipChoice(CandidateDraw):
         >>> from snugdp.core.guarantee import Budget
         >>> choice = ClipChoice(Share.pure(Budget("0.2")), 17)
         >>> choice.rows_beyond(12), choice.rows_beyond(16)
-        (63, 0)
+        (64, 0)
         """
         last = self.number - 1
         if place == last:
