@@ -151,7 +151,7 @@ class LinearModel(PrivateEstimator):
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         opened = self._opening().of(self, X, y)
         require_rows(context.noise, opened.table.is_empty)
-        plan, data = opened.plan(guess), OpenedTable(opened.table.source, progress=self.progress)
+        plan, data = opened.plan(guess), OpenedTable(opened.table.source, opened.table.declared, progress=self.progress)
         with one_blas_thread():
             if not isinstance(data.source, ArraySource):
                 opened.read(data)  # a table that cannot be read is found before the charge

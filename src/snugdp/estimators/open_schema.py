@@ -108,7 +108,7 @@ class OpenSchemaEstimator(PrivateEstimator):
         budget, declared = self._budget(), table.declared
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         require_rows(context.noise, table.is_empty)
-        opened, data = self._open(declared), OpenedTable(table.source, progress=self.progress)
+        opened, data = self._open(declared), OpenedTable(table.source, declared, progress=self.progress)
         plan, names = self._open_plan(opened), [name for name in declared.columns if name != declared.target]
         with one_blas_thread():
             opened.read(data)  # a table that cannot be read is found before the charge

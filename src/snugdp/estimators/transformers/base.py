@@ -84,7 +84,7 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
         budget, table = self._budget(), self._open(X)
         context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
         require_rows(context.noise, table.is_empty)
-        looks, data = self._looks(table.declared), OpenedTable(table.source, progress=self.progress)
+        looks, data = self._looks(table.declared), OpenedTable(table.source, table.declared, progress=self.progress)
         plan, names = self._told(looks), list(table.declared.columns)
         if not isinstance(table.source, ArraySource):
             looks.read(data)  # a table that cannot be read is found before the charge
