@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from snugdp import pate as pate
     from snugdp.certify.statistics import Statistic
     from snugdp.core.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
-    from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released
+    from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released, Unit, UnitMismatchError
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.files.model_file import load, save
     from snugdp.estimators.pipelines import PrivacyWarning, check_pipeline
@@ -131,6 +131,8 @@ __all__ = [
     "Sum",
     "TamperedLedgerError",
     "TrimmedMean",
+    "Unit",
+    "UnitMismatchError",
     "Variance",
     "Vote",
     "calibrated",
@@ -176,7 +178,7 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
     "LedgerWriteError",
     "snugdp.noise": "Exact Simulation",
-    "snugdp.core.outcome": "Account NotPrivate Outcome Receipt Refused Released",
+    "snugdp.core.outcome": "Account NotPrivate Outcome Receipt Refused Released Unit UnitMismatchError",
     "snugdp.certify.statistics": "Statistic",
     "snugdp.propose.plan": "Plan",
     "snugdp.recipe": "PrivateAlgorithm calibrated from_distance from_statistics from_upper_bound",

@@ -279,9 +279,9 @@ def test_a_seed_is_a_rehearsal_and_says_so() -> None:
 class Checked(LogisticRegression):
     """With classes read from the rows, as scikit-learn's checks declare none. Never do this."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         self._seen = y
-        return super().fit(X, y)
+        return super().fit(X, y, groups)
 
     def _response(self) -> ClassTarget:
         seen = np.asarray(self._seen)

@@ -41,6 +41,7 @@ TOPICS = (
     "contributions",
     "classes",
     "descriptions",
+    "unit",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

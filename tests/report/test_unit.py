@@ -65,7 +65,7 @@ def test_a_file_says_it(released: Any, rehearsed: Any) -> None:
         assert "one teacher had voted" in Page(render(teacher)).text
         del whole["unit"]  # as files were before
         assert from_dict(whole).plan_.unit is Unit.ROW
-        with pytest.raises(ValueError, match='"unit" must be one of row, teacher'):
+        with pytest.raises(ValueError, match='"unit" must be one of row, person, teacher'):
             from_dict({**whole, "unit": "anybody"})
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 from flint import arb, fmpq
 from scipy.special import ndtri
 
@@ -17,11 +18,13 @@ from snugdp.accounting.composition import Atom
 from snugdp.accounting.objective import glm
 from snugdp.accounting.objective.growth import Family, Growth, bound_along, removal_deltas
 from snugdp.accounting.objective.run import Kind, RunCost
-from snugdp.mechanisms.persons.contributions import row_weights
 from snugdp.mechanisms.persons.sensitivity import of_weighted_rows
 from snugdp.numerics import balls
+from snugdp.tables.persons import WEIGHT, weigh_rows
+from snugdp.tables.sources import open_source
 from tests.accounting.atoms import exact
 from tests.accounting.objective.person_laws import Person, allowed, hockey, in_the_plane
+from tests.tables.persons.tables import content
 
 Adapter = Callable[..., Any]
 _KINDS: dict[str, tuple[Family, Kind]] = {"class_T": ("class_t", "class_t"), "logistic": ("logistic", "logistic")}
@@ -133,9 +136,11 @@ def _pair(
 
 
 def _weights(rows: list[int], k: int, rho: float) -> dict[str, Any]:
-    """Row weights with 15 digits, and the error formula of the notes."""
-    unit = 720720 * 10**9
-    each = row_weights(np.array(rows), k, unit) / unit
+    """The weights of rows in a table, and the error formula of the notes."""
+    table = pl.DataFrame({"person": np.repeat(np.arange(len(rows)), rows)})
+    found = content(weigh_rows(open_source(table), ["person"], "person", k, 0), ("person", "weight"))
+    by_person = {int(person): weight / WEIGHT for person, weight in found}
+    each = np.array([by_person[person] for person in range(len(rows))])
     total = sum(min(one, k) for one in rows)
     spread = sum(w**2 * one * (1 + (one - 1) * rho) for w, one in zip(each, rows, strict=True))
     return {

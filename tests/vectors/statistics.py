@@ -19,7 +19,6 @@ from snugdp.mechanisms.order_statistics.rank_draw import (
     levels_of,
 )
 from snugdp.mechanisms.order_statistics.several import halvings
-from snugdp.mechanisms.persons.contributions import row_weights
 from snugdp.tables.passes.value_counts import ValueCounts
 from tests.vectors.statistics_keys import KEYS
 from tests.vectors.statistics_sums import STATISTICS_SUMS
@@ -57,9 +56,9 @@ def _persons(*, persons: list[Rows], lo: int, hi: int, step: int, q: Rows, unit:
     """Rows count with weights: what a tally holds in place of numbers of rows."""
     weights: dict[int, int] = {}
     for rows in persons:
-        (weight,) = row_weights(np.array([len(rows)]), cap, unit)
+        weight = unit * min(len(rows), cap) // len(rows)
         for value in rows:
-            weights[(value - lo) // step] = weights.get((value - lo) // step, 0) + int(weight)
+            weights[(value - lo) // step] = weights.get((value - lo) // step, 0) + weight
     tally = ValueCounts(np.array(sorted(weights)), np.array([weights[value] for value in sorted(weights)]))
     _, count, level = levels_of(tally, RankTarget.quantile(Fraction(*q)), (0, (hi - lo) // step))
     return [int(one) for one in np.repeat(level, count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.persons.cap_draw import CapDraw
-from snugdp.mechanisms.persons.contributions import gram_square, kept_rows, length_cut
+from snugdp.mechanisms.persons.contributions import gram_square, length_cut
 from snugdp.propose.share import Share
 from tests.accounting.atoms import exact
 
@@ -38,8 +39,11 @@ def _caps(totals: list[int], caps: list[int], target: list[int], eps: list[int],
 
 
 def _kept(rows: list[list[int]], max_rows: int) -> dict[str, Any]:
-    persons, values = np.array(rows).T
-    kept = sorted([int(p), int(v)] for p, v in np.array(rows)[kept_rows(persons, values, max_rows)])
+    """By content. The library's order is that of a keyed hash (``tables/persons/persons.proof.md``, Theorem 1)."""
+    whose: dict[int, list[int]] = defaultdict(list)
+    for person, value in rows:
+        whose[person].append(value)
+    kept = [[person, value] for person in sorted(whose) for value in sorted(whose[person])[:max_rows]]
     return {"kept": kept, "sum": sum(value for _, value in kept)}
 
 

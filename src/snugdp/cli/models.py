@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from snugdp.cli.options import OptionGroup, Relation, Target
+from snugdp.cli.options import PersonOptions, Relation, Target
 from snugdp.estimators.registry import ESTIMATORS
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from snugdp.propose.plan import Plan
     from snugdp.tables.schema.kinds import Column
     from snugdp.tables.schema.schema import Schema
+    from snugdp.tables.sources import Source
 
 
 class Model(StrEnum):
@@ -54,7 +55,7 @@ Which = Annotated[Model, typer.Argument(help=_HELP, show_default=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions(OptionGroup):
+class ModelOptions(PersonOptions):
     """What was asked of a model."""
 
     epsilon: Annotated[float, typer.Option(help="The privacy budget of this fit, such as 1.", show_default=False)]
@@ -95,7 +96,7 @@ class ModelOptions(OptionGroup):
     def described(self, model: Model, file: object) -> TableSchema:
         """The schema in this file, or that of this table, whose bounds are then found in private."""
         self._check(model)
-        schema, left_out = described(file, self.target, needed=model is not Model.PCA)
+        schema, left_out = described(file, self.target, needed=model is not Model.PCA, person=self.person)
         if self.missing is not None:
             schema = replace(schema, missing=self.missing.value)
         return TableSchema(self._with_target(model, schema), left_out)
@@ -103,7 +104,7 @@ class ModelOptions(OptionGroup):
     def estimator(self, model: Model, schema: Schema, rows: int | None) -> Any:
         """The estimator, not fitted. What is wrong with the options is said here."""
         given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
-        given |= {"method": self.method, "rows": rows, "schema": schema}
+        given |= {"method": self.method, "rows": rows, "schema": schema, "max_rows": self.max_rows}
         known = [entry for entry in ESTIMATORS if entry.command == model.value]
         if model is Model.PCA:
             return known[0].load()(value_of(self.components or "auto", {}), **given)
@@ -169,19 +170,28 @@ def schema_of(file: object, target: str | None, *, needed: bool = True) -> Schem
     return schema
 
 
-def described(file: object, target: str | None, *, needed: bool = True) -> TableSchema:
+def described(file: object, target: str | None, *, needed: bool = True, person: str | None = None) -> TableSchema:
     """As ``schema_of``; what is no TOML file is a table, and its columns are told by their declared types and names."""
     from snugdp.tables.schema.infer import inferred
     from snugdp.tables.sources import open_source
 
     if str(file).endswith(".toml"):
-        return TableSchema(schema_of(file, target, needed=needed), {})
+        schema = schema_of(file, target, needed=needed)
+        return TableSchema(schema if person is None else replace(schema, person=person), {})
     if needed and target is None:
         raise ValueError("give --target, the column to predict, or a schema that names one")
-    schema, left_out = inferred(open_source(file).types, target)
+    source = open_source(file)
+    require_person(source, person)
+    schema, left_out = inferred({name: kind for name, kind in source.types.items() if name != person}, target)
     for name, why in left_out.items():
         typer.echo(f'Column "{name}" is left out: {why}', err=True)
-    return TableSchema(schema, left_out)
+    return TableSchema(replace(schema, person=person), left_out)
+
+
+def require_person(source: Source, person: str | None) -> None:
+    """Whether a table has the column that says whose rows belong together, if there is one."""
+    if person is not None and person not in source.types:
+        raise ValueError(f'{source.name} has no column "{person}", which is to say whose rows belong together')
 
 
 def in_range(epsilon: float | str, delta: float | str | None = None) -> None:
@@ -260,6 +270,14 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
 
     theorem = {"theorem": plan.theorem.id, "proof": plan.theorem.link}
     return {"plan": str(plan), **theorem, "unit": plan.unit.value, "cost": cost_told(plan.cost)}
+
+
+def require_unit(ledger: Ledger | None, plan: Plan) -> None:
+    """Whether a ledger protects whom the plan protects: said before anything is read or asked."""
+    from snugdp.core.outcome import Unit
+
+    if ledger is not None:
+        Unit.of_label(ledger.unit).require(plan.unit)
 
 
 def exceeded(ledger: Ledger, plan: Plan) -> str:

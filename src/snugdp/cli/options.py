@@ -7,6 +7,7 @@ import glob
 import inspect
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -41,6 +42,27 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an existing file."
 
 class OptionGroup:
     """A dataclass whose fields are options of every command that has a parameter of its type."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonOptions(OptionGroup):
+    """Whom a release protects: single rows, or persons with all their rows."""
+
+    person: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says whose rows belong together, such as customer_id: then persons are protected, "
+            "whatever the number of their rows. By default as the schema says."
+        ),
+    ] = None
+    max_rows: Annotated[int, typer.Option(min=1, help="With --person: how many rows of a person are used.")] = 1
+
+    def persons(self, schema: Path | None = None) -> dict[str, Any]:
+        """As queries are given it; ``schema``: a TOML file that may name the column."""
+        from snugdp.tables.schema.schema import Schema
+
+        declared = None if schema is None or self.person is not None else Schema.from_toml(schema).person
+        return {"person": declared if self.person is None else self.person, "max_rows": self.max_rows}
 
 
 def spelt_out(command: Callable[..., None]) -> Callable[..., None]:

@@ -63,9 +63,9 @@ def of_numbers(file: object, columns: Sequence[str]) -> Source:
     return opened(source, {name: Number(-1, 1) for name in columns})
 
 
-def frame(source: Source, kinds: Mapping[str, Column]) -> pl.DataFrame:
-    """The columns of all rows, booleans as 0 and 1. Private if the table is."""
-    table = gathered(source, tuple(kinds))
+def frame(source: Source, kinds: Mapping[str, Column], *, beside: Sequence[str] = ()) -> pl.DataFrame:
+    """The columns of all rows, booleans as 0 and 1; those ``beside`` them as they are. Private if the table is."""
+    table = gathered(source, (*kinds, *beside))
     readers = {Number: numbers, Boolean: truths, Date: dates}
     read = {name: readers[type(kind)] for name, kind in kinds.items() if type(kind) in readers}
     return table.with_columns(pl.Series(name, reader(table[name])) for name, reader in read.items())

@@ -78,6 +78,7 @@ class ReleaseOptions(OptionGroup):
 
         ``aside``: on the error stream, because the output has a form of its own.
         """
+        models.require_unit(self.book, plan)
         if self.only_plan:
             typer.echo(
                 json.dumps(self._planned(plan), allow_nan=False) if self.as_json else f"{plan}{self._left(plan)}"

@@ -12,14 +12,77 @@ from snugdp.core.guarantee import Cost
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Unit(enum.Enum):
-    """Whom a plan protects: who it is that two neighbouring data sets differ in.
+class UnitMismatchError(ValueError):
+    """A ledger protects one unit, a release another: their costs must not be added.
 
-    ``ROW``: one row of a table, which stands for one person. ``TEACHER``: one teacher with all its votes.
+    Examples
+    --------
+    >>> Unit.PERSON.require(Unit.ROW)
+    Traceback (most recent call last):
+        ...
+    snugdp.core.outcome.UnitMismatchError: this ledger protects persons, but the release protects single rows: ...
+    """
+
+
+class Unit(enum.Enum):
+    """Whom a plan protects: who it is that two neighbouring data sets differ in. A ledger has one too.
+
+    Attributes
+    ----------
+    ROW
+        One row of a table, which stands for one person.
+    PERSON
+        One person, whatever the number of rows.
+    TEACHER
+        One teacher with all its votes.
+
+    Examples
+    --------
+    >>> Unit("person") is Unit.PERSON
+    True
     """
 
     ROW = "row"
+    PERSON = "person"
     TEACHER = "teacher"
+
+    @classmethod
+    def of(cls, value: Unit | str) -> Unit:
+        """The unit itself, or the one with this name."""
+        try:
+            return cls(value)
+        except ValueError:
+            pass
+        raise ValueError('unit must be "row", "person" or "teacher" (see snugdp.Unit)')
+
+    @classmethod
+    def of_label(cls, label: str) -> Unit:
+        """The unit of a ledger: "row", "person" or "teacher". Any other label is a name for a row, as "one row" is.
+
+        >>> Unit.of_label("person"), Unit.of_label("one customer")
+        (<Unit.PERSON: 'person'>, <Unit.ROW: 'row'>)
+        """
+        return cls(label) if label in {unit.value for unit in cls} else cls.ROW
+
+    def require(self, released: Unit) -> None:
+        """Raise unless a ledger for this unit takes a release for that one.
+
+        Releases for teachers are taken everywhere: whether all rows of a person went to one teacher is up to whoever
+        has trained them.
+        """
+        if released not in (self, Unit.TEACHER):
+            raise UnitMismatchError(
+                f"this ledger protects {_SEVERAL[self]}, but the release protects {_SEVERAL[released]}: these costs "
+                f"must not be added, and nothing was drawn. {_WAYS_OUT[released]}"
+            )
+
+
+_SEVERAL = {Unit.ROW: "single rows", Unit.PERSON: "persons", Unit.TEACHER: "teachers"}
+_WAYS_OUT = {
+    Unit.ROW: 'Name the column of identifiers, such as person="customer_id", or charge a ledger for rows',
+    Unit.PERSON: 'Charge a ledger for persons, made by Ledger.open(..., unit="person") or snugdp ledger create --unit '
+    "person",
+}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.core.outcome import Receipt
+from snugdp.core.outcome import Receipt, Unit
 from snugdp.estimators.coefficients import deviations, shown
 from snugdp.mechanisms.linear.base import Method
 from snugdp.noise import Noise, Simulation
@@ -25,7 +25,7 @@ from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.schema.missing import policy_of
 from snugdp.tables.schema.schema import Layout
 
-LATER: Mapping[str, Any] = {"bounds": "private", "missing": None}
+LATER: Mapping[str, Any] = {"bounds": "private", "missing": None, "person": None, "max_rows": 1}
 """Parameters that came later, with their defaults: while they have them, nothing is written of them."""
 _TYPICAL = (1_000, 10_000, 100_000, 1_000_000)
 _GAPS = {  # the notes about missing cells: of all columns, or of some
@@ -58,7 +58,7 @@ def rehearsal(random_state: Any, noise: Noise | None) -> Noise:
         "random_state makes this fit a rehearsal: its noise can be repeated, so it is NOT PRIVATE and must not be "
         "published. Leave random_state out to release",
         NotPrivateWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return Simulation(int(random_state))
 
@@ -80,6 +80,7 @@ class Promise:
 
     budget: Budget
     theorem: Theorem
+    unit: Unit = Unit.ROW
 
     @property
     def epsilon(self) -> float:
@@ -98,7 +99,8 @@ class Promise:
 
     def __str__(self) -> str:
         epsilon, delta = printed_up(self.budget.epsilon), printed_up(self.budget.delta)
-        return f"({epsilon}, {delta})-differential privacy, neighbours: {self.neighbours}"
+        person = " of persons, whatever the number of their rows" if self.unit is Unit.PERSON else ""
+        return f"({epsilon}, {delta})-differential privacy{person}, neighbours: {self.neighbours}"
 
 
 class AbsentLedger:
@@ -197,4 +199,4 @@ def as_long_rows(rows: int, layout: Layout) -> int:
 
 def told(name: str, value: Any) -> bool:
     """Whether files and keys tell of a parameter: not of one that came later while it has its default."""
-    return name not in LATER or not (value is None or isinstance(value, str)) or value != LATER[name]
+    return name not in LATER or not (value is None or isinstance(value, str | int)) or value != LATER[name]

@@ -58,6 +58,11 @@ class DeferredLedger(NeverCopied):
         stored: str | None = self._account().settle(receipt, body)
         return stored
 
+    @property
+    def unit(self) -> str:
+        """As ``Ledger.unit``."""
+        return str(self._account().unit)
+
     def affords(self, cost: Cost) -> bool:
         """As ``Ledger.affords``."""
         return bool(self._account().affords(cost))

@@ -62,7 +62,7 @@ def forecast(
         raise ValueError("give rows=..., a public guess of the number of rows")
     if not hasattr(model, "_forecaster"):
         raise TypeError("forecasts are for linear models, sparse ones and PCA; for others look at plan()")
-    budget: Budget = model._budget()
+    budget: Budget = model._promised()
     counts = [count * times for times in sorted({1, *more})]
     lines: list[tuple[FitForecast, ...]] = []
     outlook: Outlook | None = None

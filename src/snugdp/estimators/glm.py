@@ -76,7 +76,7 @@ class GLM(GeneralisedModel):
         For numbers: public bounds on the target, as in ``LinearRegression``.
     method, schema, bounds, missing, x_norm, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes

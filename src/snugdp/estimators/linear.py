@@ -73,6 +73,13 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
         Whether to show a progress bar while files are read; None decides by the terminal.
     neighbours : {"add_remove"}, default="add_remove"
         The only relation with a proof.
+    person : str, optional
+        The column that says whose rows belong together, such as "customer_id"; it is no feature. Then persons are
+        protected, whatever the number of their rows, and a row without an identifier is a person of its own. A schema
+        may name it too; the identifiers of an array are given as ``fit(X, y, groups=...)``.
+    max_rows : int, default=1
+        How many rows of a person are used, chosen at random. More than one needs a method whose cost is pure or
+        Gaussian, such as "adassp", and the noise grows with it.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         How to select; see ``Selection``.
     rows : int, optional
         A public guess of the number of rows.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes

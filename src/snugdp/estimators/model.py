@@ -20,6 +20,7 @@ from snugdp.estimators.grids import Score, Searched, combinations, options_of
 from snugdp.estimators.inputs import InputTable, NormBounds, rows_of
 from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
 from snugdp.estimators.open_tables import standardised_rows
+from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.targets import Response
@@ -28,7 +29,6 @@ from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf
 from snugdp.propose.plan import Plan, whole_rows
-from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundBounds
 from snugdp.tables.layouts.arrays import ArraySource
@@ -71,42 +71,46 @@ class LinearModel(PrivateEstimator):
         """
         guess = whole_rows(self.rows if rows is None else rows)
         if self._is_open:
-            return self._opening().planned(self, n_features).plan(guess)
+            return self._for_persons(self._opening().planned(self, n_features).plan(guess))
         response, bounds = self._checked()
         layout = bounds.layout(self._array_names(n_features))
         method = self._make(response, layout, self._budget())
-        return with_fits(method.plan(), method, response.shown(layout), guess, self._error_of)
+        return self._for_persons(with_fits(method.plan(), method, response.shown(layout), guess, self._error_of))
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Pay, test, release or refuse.
 
         X: rows of an array, a scipy sparse matrix or a list, or a pandas, polars or pyarrow table, with y; or a table,
-        or the path of one, that holds its target, with a schema or with the name of the target as y. What is public is
-        checked before anything is charged.
+        or the path of one, that holds its target, with a schema or with the name of the target as y. ``groups``: whose
+        rows those of an array are; a table has them in a column, which ``person`` names. What is public is checked
+        before anything is charged.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         warn_of_pipeline()
+        given = PersonRows.of(X, self._persons(groups), groups)
         if self._is_open:
-            return self._fit_open(X, y)
+            return self._fit_open(given, y)
         budget, (response, bounds), guess = self._budget(), self._checked(), whole_rows(self.rows)
         recipe_for(self.method, self.proposals, self.rows, self.validation, self._recipes())
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        table = response.read(X, y, bounds)
+        context = self._context(given.persons)
+        table = response.read(given.X, y, bounds)
         require_rows(context.noise, table.is_empty)
         method = self._make(response, table.layout, budget)
         plan = with_fits(method.plan(), method, response.shown(table.layout), guess, self._error_of)
+        plan = self._for_persons(plan, given.persons)
         progress = False if isinstance(method, Searched) else self.progress  # a bar for every run would count them
-        rows = Rows(table.data, table.layout, progress=progress)
+        data = given.kept(table.data, table.layout.columns, context.noise, progress=progress)
+        rows = Rows(data, table.layout, progress=progress)
         with one_blas_thread():
-            if not isinstance(table.data, ArraySource):
+            if not isinstance(data, ArraySource):
                 rows.moments()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
             public = partial(self._as_read, response, table.layout)
-            asked = context.with_question(lambda: self._question(table.layout.features, y, **public()))
+            asked = context.with_question(lambda: self._question(table.layout.features, y, **public(), **given.public))
             outcome: Outcome[Any] = method.fit(Secret(rows), asked)
-        return self._keep(outcome, plan, budget, response, table.layout)
+        return self._keep(outcome, plan, response, table.layout)
 
     @property
     def _declared(self) -> Schema | None:
@@ -145,13 +149,14 @@ class LinearModel(PrivateEstimator):
 
         return OpenFit
 
-    def _fit_open(self, X: Any, y: Any) -> Self:
+    def _fit_open(self, given: PersonRows, y: Any) -> Self:
         """As ``fit``, with bounds that are found in private."""
-        budget, guess = self._budget(), whole_rows(self.rows)
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        opened = self._opening().of(self, X, y)
+        guess, context = whole_rows(self.rows), self._context(given.persons)
+        opened = self._opening().of(self, given, y)
         require_rows(context.noise, opened.table.is_empty)
-        plan, data = opened.plan(guess), OpenedTable(opened.table.source, opened.table.declared, progress=self.progress)
+        plan = self._for_persons(opened.plan(guess), given.persons)
+        kept = given.kept(opened.table.source, opened.declared.columns, context.noise, progress=self.progress)
+        data = OpenedTable(kept, opened.table.declared, progress=self.progress)
         with one_blas_thread():
             if not isinstance(data.source, ArraySource):
                 opened.read(data)  # a table that cannot be read is found before the charge
@@ -159,9 +164,9 @@ class LinearModel(PrivateEstimator):
             self._name(opened.table.named, opened.names)
             self._named = opened.table.named is not None
             self.left_out_ = dict(opened.table.left_out)
-            asked = context.with_question(lambda: self._question(opened.names, y, **opened.public()))
+            asked = context.with_question(lambda: self._question(opened.names, y, **opened.public(), **given.public))
             outcome = opened.fit(Secret(data), asked)
-        return self._keep(outcome, plan, budget, opened.response, found=opened.known)
+        return self._keep(outcome, plan, opened.response, found=opened.known)
 
     @abstractmethod
     def _recipes(self) -> Mapping[str, Recipe]:
@@ -195,6 +200,7 @@ class LinearModel(PrivateEstimator):
         check_is_fitted(self)
         if not self.released_:
             refused(type(self).__name__, self._without_test, looked=self._looks)
+        X = without_person(X, self.person)
         if not self._by_name:
             self._check_features(X)
         theta: NDArray[np.float64] = self._fit.theta
@@ -252,7 +258,6 @@ class LinearModel(PrivateEstimator):
         self,
         outcome: Outcome[Any],
         plan: Plan,
-        budget: Budget,
         response: Response,
         layout: Layout | None = None,
         *,
@@ -261,7 +266,7 @@ class LinearModel(PrivateEstimator):
         """``layout``: as it was before the fit; without one, by bounds that were ``found`` before, or in the fit."""
         from snugdp.mechanisms.selection.select import Selected
 
-        self._record(outcome, plan, budget)
+        self._record(outcome, plan)
         winner: Outcome[Any] = outcome
         if isinstance(outcome.value, Selected):
             self.best_proposal_, winner = dict(outcome.value.proposal), outcome.value.release
@@ -339,12 +344,12 @@ class LinearModel(PrivateEstimator):
         """The fit again, from a model file. ``names``: of the features."""
         if self._is_open:
             found = None if self._looks else self._opening().planned(self, None).known
-            self._keep(outcome, plan, self._budget(), self._response(), found=found)
+            self._keep(outcome, plan, self._response(), found=found)
         else:
             response, bounds = self._checked()
             layout = bounds.layout(names)
             self._require_features(names, layout.columns)
-            self._keep(outcome, plan, self._budget(), response, layout)
+            self._keep(outcome, plan, response, layout)
         models, width = len(getattr(self, "classes_", ())), len(self._layout.features) if self.released_ else 0
         if self.released_ and np.shape(self._fit.theta) != ((width,) if models <= 2 else (models, width)):
             raise ValueError("a released model has as many coefficients as there are features")

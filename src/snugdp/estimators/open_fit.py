@@ -14,6 +14,7 @@ from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, fit_forecast, with_fits
 from snugdp.estimators.methods.linear import Options, recipe_for
 from snugdp.estimators.open_tables import OpenInput, OpenTarget, declared_numbers, open_input, target_in, with_target
+from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.targets import OpenClassTarget, OpenResponse, Response
 from snugdp.mechanisms.bounds.preparation import PreparedRelease, TablePreparation, known_columns
 from snugdp.mechanisms.linear.base import Design, Fit, Method
@@ -53,10 +54,11 @@ class OpenFit:
     given_table: OpenInput | None = None
 
     @classmethod
-    def of(cls, model: LinearModel, X: Any, y: Any) -> OpenFit:
+    def of(cls, model: LinearModel, given: PersonRows, y: Any) -> OpenFit:
         """For rows; what is wrong with them in public is said here."""
         response, schema = cls._checked(model)
-        table = open_input(X, _target(response, y, schema), schema, bool(model.fit_intercept))
+        target, intercept = _target(response, y, schema), bool(model.fit_intercept)
+        table = open_input(given.X, target, schema, intercept, person=given.column)
         declared = table.declared
         if schema is None and model.missing is not None:
             declared = replace(declared, missing=model.missing)

@@ -15,6 +15,7 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import require_rows
 from snugdp.estimators.open_tables import OpenInput
+from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.bounds.preparation import PreparedRelease, TablePreparation
 from snugdp.mechanisms.support.sparse import beside
@@ -100,27 +101,28 @@ class OpenSchemaEstimator(PrivateEstimator):
         """What a fit with such bounds will do."""
 
     @abstractmethod
-    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Any) -> Self:
+    def _keep(self, outcome: Outcome[Any], plan: Plan, layout: Any) -> Self:
         """What a fit leaves. ``layout``: as it was before the fit; None where its bounds were found."""
 
-    def _fit_open(self, table: OpenInput, y: Any = None, **public: Any) -> Self:
+    def _fit_open(self, given: PersonRows, table: OpenInput, y: Any = None, **public: Any) -> Self:
         """As ``fit``, with bounds that are found in private. ``public``: parameters as they were read."""
-        budget, declared = self._budget(), table.declared
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
+        declared, context = table.declared, self._context(given.persons)
         require_rows(context.noise, table.is_empty)
-        opened, data = self._open(declared), OpenedTable(table.source, declared, progress=self.progress)
-        plan, names = self._open_plan(opened), [name for name in declared.columns if name != declared.target]
+        opened, names = self._open(declared), [name for name in declared.columns if name != declared.target]
+        plan = self._for_persons(self._open_plan(opened), given.persons)
+        kept = given.kept(table.source, declared.columns, context.noise, progress=self.progress)
+        data = OpenedTable(kept, declared, progress=self.progress)
         with one_blas_thread():
             opened.read(data)  # a table that cannot be read is found before the charge
             self._forget()
             self._name(table.named, names)
             self.left_out_ = dict(table.left_out)
-            asked = context.with_question(lambda: self._question(names, y, declared=declared, **public))
+            asked = context.with_question(lambda: self._question(names, y, declared=declared, **public, **given.public))
             outcome = opened.fit(Secret(data), asked)
-        return self._keep(outcome, plan, budget, None)
+        return self._keep(outcome, plan, None)
 
     def _keep_again(self, outcome: Outcome[Any], plan: Plan, names: Sequence[str], layout: Any) -> None:
         """As ``_keep``, for a fit from a model file. ``names``: of the features."""
         if layout is not None:
             self._require_features(names, layout.columns)
-        self._keep(outcome, plan, self._budget(), layout)
+        self._keep(outcome, plan, layout)

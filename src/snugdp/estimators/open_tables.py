@@ -60,8 +60,10 @@ class OpenTarget:
     name: str | None = None
 
 
-def open_input(X: Any, target: OpenTarget, schema: Schema | None, intercept: bool) -> OpenInput:
-    """The table, opened, and its columns. Those of no schema are declared by their types."""
+def open_input(
+    X: Any, target: OpenTarget, schema: Schema | None, intercept: bool, *, person: str | None = None
+) -> OpenInput:
+    """The table, opened, and its columns. Those of no schema are declared by their types; ``person`` is not used."""
     frame = eager(X)
     if schema is not None:
         return _under_schema(X, frame, target, schema)
@@ -69,7 +71,7 @@ def open_input(X: Any, target: OpenTarget, schema: Schema | None, intercept: boo
         if target.name is None:
             raise ValueError(NO_TARGET)
         source = open_source(X if frame is None else frame)
-        declared, left_out = _inferred(source, target.name)
+        declared, left_out = _inferred(source, target.name, person)
         own = declared.columns[target.name] if target.own == Category() else target.own
         declared = with_target(declared, target.name, own if isinstance(own, Boolean) else target.own, intercept)
         return _checked(source, declared, left_out)
@@ -127,11 +129,12 @@ def _numbers_alone(declared: Schema | StandardisedLayout) -> tuple[str, ...]:
     return names
 
 
-def _inferred(source: Source, target: str | None) -> tuple[Schema, Mapping[str, str]]:
+def _inferred(source: Source, target: str | None, person: str | None = None) -> tuple[Schema, Mapping[str, str]]:
     """What the declared types and names of columns tell."""
     from snugdp.tables.schema.infer import declared_types, inferred
 
-    return inferred(declared_types(source.types, loaded=source.inferred), target=target)
+    types = {name: dtype for name, dtype in source.types.items() if name != person}
+    return inferred(declared_types(types, loaded=source.inferred), target=target)
 
 
 def with_target(declared: Schema, name: str, kind: Column, intercept: bool) -> Schema:
@@ -144,7 +147,9 @@ def _checked(source: Source, declared: Schema, left_out: Mapping[str, str]) -> O
     return OpenInput(source, declared, left_out)
 
 
-def open_points(X: Any, schema: Schema | None, kind: Callable[[int], Column] | None = None) -> OpenInput:
+def open_points(
+    X: Any, schema: Schema | None, kind: Callable[[int], Column] | None = None, *, person: str | None = None
+) -> OpenInput:
     """As ``open_input`` for rows without a target.
 
     ``kind``: what the columns of a table hold by their places, where it is not for their types to say.
@@ -159,9 +164,10 @@ def open_points(X: Any, schema: Schema | None, kind: Callable[[int], Column] | N
     if schema is not None:
         return _checked(source, unlabelled(schema), {})
     if kind is None:
-        declared, left_out = _inferred(source, None)
+        declared, left_out = _inferred(source, None, person)
     else:
-        declared, left_out = Schema({name: kind(place) for place, name in enumerate(source.types)}), {}
+        names = (name for name in source.types if name != person)
+        declared, left_out = Schema({name: kind(place) for place, name in enumerate(names)}), {}
     named = X if hasattr(X, "set_axis") else None
     return replace(_checked(source, replace(declared, intercept=False), left_out), named=named)
 

@@ -42,7 +42,7 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
         larger rate costs more noise, a smaller one saves none.
     method, schema, bounds, missing, x_norm, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes

@@ -11,16 +11,20 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import LedgerLike, Outcome, Unit
 from snugdp.estimators.base import Promise, rehearsal, told
 from snugdp.estimators.deferred_ledger import mask_password, pickled
 from snugdp.estimators.inputs import eager, numbered
+from snugdp.estimators.persons import GROUPS
 from snugdp.estimators.searches import PaidEstimator
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise, Simulation
 from snugdp.propose.plan import Plan, whole_rows
+from snugdp.release.context import ReleaseContext
+from snugdp.release.persons import Persons
 from snugdp.tables.cells import matrix
 from snugdp.tables.found import FoundBounds
+from snugdp.tables.schema.schema import Schema, check_person_name
 
 _HOW = ("epsilon", "delta", "neighbours", "ledger", "noise", "random_state", "progress", "n_jobs")  # or the budget
 
@@ -37,14 +41,43 @@ class PrivateEstimator(PaidEstimator):
     random_state: int | None = None
     progress: bool | None = None
     neighbours: Neighbours | str = "add_remove"
+    person: str | None = None
+    max_rows: int = 1
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; the password in the URL of a ledger is there and does not show."""
         params: dict[str, Any] = super().get_params(deep)
         return {**params, "ledger": mask_password(params["ledger"])}
 
-    def _budget(self) -> Budget:
+    def _promised(self) -> Budget:
+        """What a fit may spend."""
         return Budget(self.epsilon, self.delta, self.neighbours)
+
+    def _persons(self, groups: Any = None) -> Persons | None:
+        """Whose rows belong together; None where rows are protected one by one. ``groups``: given beside the rows."""
+        found = getattr(getattr(self, "bounds", None), "declared", None)
+        schemas = [each for each in (getattr(self, "schema", None), found) if isinstance(each, Schema)]
+        given = [self.person, *(each.person for each in schemas), None if groups is None else GROUPS]
+        person = next((name for name in given if name is not None), None)
+        for each in schemas:
+            check_person_name(person, each.columns)
+        return Persons.of(person, self.max_rows, self._promised())
+
+    def _budget(self) -> Budget:
+        """What may be spent on one of the rows that are used."""
+        persons = self._persons()
+        return self._promised() if persons is None else persons.gaussian_budget
+
+    def _for_persons(self, plan: Plan, persons: Persons | None = None) -> Plan:
+        """The plan as it is paid, from one for single rows."""
+        persons = self._persons() if persons is None else persons
+        return plan if persons is None else persons.plan(plan)
+
+    def _context(self, persons: Persons | None) -> ReleaseContext:
+        """Who pays for a fit, and where its noise comes from."""
+        unit = Unit.ROW if persons is None else Unit.PERSON
+        context = ReleaseContext(self._fresh_noise(), self.ledger, self._promised(), unit=unit)
+        return context.for_persons(persons)
 
     def _check_progress(self) -> None:
         if self.progress not in (None, True, False):
@@ -67,7 +100,7 @@ class PrivateEstimator(PaidEstimator):
         declared = getattr(schema, "target", None)
         target = declared if declared is not None and named in (None, declared) else named
         words = type(self).__name__ if target is None else f"{type(self).__name__} of {target}"
-        parts = {"by": type(self), "budget": self._budget(), "features": list(names), "target": [declared, target]}
+        parts = {"by": type(self), "budget": self._promised(), "features": list(names), "target": [declared, target]}
         return question(words, **parts, given={**given, **public})
 
     def _forget(self) -> None:
@@ -102,12 +135,12 @@ class PrivateEstimator(PaidEstimator):
         elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
             raise ValueError("The feature names should match those that were passed during fit, in the same order")
 
-    def _record(self, outcome: Outcome[Any], plan: Plan, budget: Budget) -> None:
+    def _record(self, outcome: Outcome[Any], plan: Plan) -> None:
         """What every fit leaves, released or refused."""
         self.outcome_: Any = outcome
         self.plan_, self.cost_ = plan, outcome.cost
         self.receipt_ = getattr(outcome, "receipt", None)
-        self.guarantee_ = None if self.receipt_ is None else Promise(budget, plan.theorem)
+        self.guarantee_ = None if self.receipt_ is None else Promise(self._promised(), plan.theorem, plan.unit)
         self.released_ = not outcome.refused
 
     @property

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.core.outcome import Receipt
+from snugdp.core.outcome import Receipt, Unit
 from snugdp.ledger import entries, records, requests
 from snugdp.ledger.anchor import Mark
 from snugdp.ledger.entries import Entry, Verification
@@ -56,7 +56,7 @@ class Ledger(OpenLedger):
         *,
         dataset: str | None = None,
         budget: Budget | Cost | None = None,
-        unit: str | None = None,
+        unit: Unit | str | None = None,
         anchor: str | os.PathLike[str] | None = None,
         keep: bool = True,
         receipts: Iterable[Receipt] = (),
@@ -71,8 +71,9 @@ class Ledger(OpenLedger):
             A public name for the data.
         budget : Budget or Cost, optional
             What may be spent in all; the parts of a ``Cost`` are separate caps.
-        unit : str, optional
-            What is protected; "one row" by default.
+        unit : {"row", "person", "teacher"}, optional
+            Whom it protects; a row by default. Releases that protect somebody else are refused. Any other text, such
+            as "one customer", is a name for a row.
         anchor : str or path, optional
             Where its newest head is remembered; better on another disk or account.
         keep : bool, default=True
@@ -107,11 +108,6 @@ class Ledger(OpenLedger):
     # -- what it is
 
     dataset = OpenLedger.label
-
-    @property
-    def unit(self) -> str:
-        """What is protected."""
-        return self._handle.state.born.unit
 
     @property
     def spent(self) -> Cost:
@@ -214,9 +210,10 @@ class Ledger(OpenLedger):
     # -- parts and reservations
 
     def partition(self, name: str, parts: Sequence[str]) -> None:
-        """Declare disjoint parts of the data, by a public rule that looks at one row only; once and for all.
+        """Declare disjoint parts of the data, by a public rule that looks at one row or person only; for good.
 
-        Charges on different parts do not add up: the largest counts. A row must never be in two parts.
+        Charges on different parts do not add up: the largest counts. A row must never be in two parts; in a ledger that
+        protects persons, neither must the rows of a person.
         """
         fields = requests.partition(name, parts)
 

@@ -18,6 +18,7 @@ _COLUMNS = (
     "sequence", "kind", "state", "key", "what", "partition", "part", "within",
     "mu_squared", "epsilon", "delta", "variation", "atoms", "time", "hash",
 )  # fmt: skip
+_UNITS = {"person": "one person, whatever the number of rows", "teacher": "one teacher, with all its votes"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def table(state: State, address: str) -> str:
     born = state.born
     lines = [
         f"ledger     {address}",
-        f"data set   {born.dataset} (protects {born.unit}; {born.neighbours.value})",
+        f"data set   {born.dataset} (protects {_UNITS.get(born.unit, born.unit)}; {born.neighbours.value})",
         f"budget     {born.budget!r}",
         f"spent      {state.spent!r}",
         f"remaining  {state.remaining}",

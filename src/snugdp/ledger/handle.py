@@ -219,6 +219,11 @@ class OpenLedger(NeverCopied):
         return self._handle.state.born.dataset
 
     @property
+    def unit(self) -> str:
+        """Whom it protects: "person", "teacher", or a name for a row, by default "one row"."""
+        return self._handle.state.born.unit
+
+    @property
     def budget(self) -> Budget | Cost:
         """What may be spent in all."""
         return self._handle.state.born.budget

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.core.outcome import Receipt
+from snugdp.core.outcome import Receipt, Unit
 from snugdp.ledger.errors import BudgetExceededError
 from snugdp.ledger.limits import Limits, Remaining, within
 from snugdp.ledger.shared import NeverCopied
@@ -34,6 +34,8 @@ class MemoryLedger(NeverCopied):
         The relation of every charge, "add_remove" by default.
     label : str, default="memory"
         Its name on receipts.
+    unit : {"row", "person", "teacher"}
+        Whom it protects. Releases that protect somebody else are refused.
 
     Attributes
     ----------
@@ -63,9 +65,10 @@ class MemoryLedger(NeverCopied):
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
         *,
         label: str = "memory",
+        unit: Unit | str = Unit.ROW,
     ) -> None:
         self.budget = Budget(epsilon, delta, neighbours)
-        self.label = label
+        self.label, self.unit = label, Unit.of(unit).value
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._spent = Cost(neighbours=self.budget.neighbours)
@@ -175,8 +178,9 @@ class RunLedger(MemoryLedger):
         *,
         parts: tuple[Budget, ...] = (),
         label: str = "one run of a selection",
+        unit: Unit = Unit.ROW,
     ) -> None:
-        super().__init__(budget.epsilon, budget.delta, budget.neighbours, label=label)
+        super().__init__(budget.epsilon, budget.delta, budget.neighbours, label=label, unit=unit)
         self._limit, self._parts = limit, parts or (budget,)
         self._open = True
         self._given: list[Receipt] = []

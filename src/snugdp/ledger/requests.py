@@ -12,6 +12,7 @@ from operator import add
 from typing import Protocol, TypeAlias
 
 from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Unit
 from snugdp.ledger import records
 from snugdp.ledger.errors import LedgerError
 from snugdp.ledger.question import Question
@@ -20,6 +21,7 @@ from snugdp.serial import costs as amounts
 from snugdp.serial.costs import Json
 
 LONGEST_NAME = 500
+ONE_ROW = "one row"  # what "row" is written as, in ledgers of all versions
 LONGEST_TEXT = 1_000_000
 
 
@@ -60,7 +62,7 @@ class Wanted:
             "format": records.FORMAT,
             "id": fresh,
             "dataset": self.dataset,
-            "unit": "one row" if self.unit is None else self.unit,
+            "unit": ONE_ROW if self.unit is None else self.unit,
             "neighbours": self.budget.neighbours.value,
             "budget": amounts.budget_to_json(self.budget),
             "keep": self.keep,
@@ -82,8 +84,9 @@ class Wanted:
             raise ValueError(f"the ledger at {address} keeps outputs (keep=True): leave keep out to open it")
 
 
-def genesis(dataset: str | None, budget: Budget | Cost | None, unit: str | None, keep: bool) -> Wanted:
+def genesis(dataset: str | None, budget: Budget | Cost | None, unit: Unit | str | None, keep: bool) -> Wanted:
     """What was said about a ledger, of the right types."""
+    named = unit.value if isinstance(unit, Unit) else unit
     if budget is not None and not isinstance(budget, Budget | Cost):
         raise TypeError("budget must be a Budget, or a Cost whose parts are caps, such as Budget(1, 1e-6)")
     if isinstance(budget, Budget):
@@ -93,7 +96,7 @@ def genesis(dataset: str | None, budget: Budget | Cost | None, unit: str | None,
     return Wanted(
         None if dataset is None else _name(dataset, "dataset"),
         budget,
-        None if unit is None else _name(unit, "unit"),
+        None if named is None else ONE_ROW if named == Unit.ROW.value else _name(named, "unit"),
         bool(keep),
     )
 

@@ -28,6 +28,7 @@ class Theorem:
 _TABLE = (
     ("release/1", "A private mechanism", "release/spine", "theorem-a0"),
     ("test-and-release/1", "Propose, test, release", "release/spine", "theorem-a1"),
+    ("persons/1", "Persons with several rows", "release/persons", "theorem-1"),
     ("recipe/1", "Your own mechanism", "recipe", "theorem-1"),
     ("median/1", "Median", "mechanisms/order_statistics/median", "theorem-1"),
     ("quantile/1", "Quantile", "mechanisms/order_statistics/quantile", "theorem-1"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Required, Self, TypedDict, TypeVar
 
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import LedgerLike, Outcome, Unit
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
@@ -18,10 +18,12 @@ from snugdp.propose.plan import Plan
 from snugdp.queries.bounds_given import GivenBounds
 from snugdp.queries.docstrings import inherit_docstring
 from snugdp.release.context import ReleaseContext
+from snugdp.release.persons import Persons
 from snugdp.release.spine import Mechanism
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends
+from snugdp.tables.schema.schema import undivided
 
 if TYPE_CHECKING:
     from snugdp.tables.sources import Source
@@ -32,7 +34,8 @@ Seen = TypeVar("Seen")
 Seen_co = TypeVar("Seen_co", covariant=True)
 
 _NAMES = ("by", "candidates", "categories", "clip", "column", "columns", "keys", "law", "method", "neighbours")
-_WORDS = (*_NAMES, "schema", "statistics", "values")  # all other parameters are numbers
+_LATER = {"person": None, "max_rows": 1}  # with their defaults, with which keys do not tell of them
+_WORDS = (*_NAMES, "person", "schema", "statistics", "values")  # all other parameters are numbers
 
 
 class ReleaseKeywords(TypedDict, total=False):
@@ -40,6 +43,8 @@ class ReleaseKeywords(TypedDict, total=False):
 
     epsilon: Required[Real]
     neighbours: Neighbours | str
+    person: str | None
+    max_rows: int
     ledger: LedgerLike | None
     noise: Noise | None
 
@@ -70,7 +75,21 @@ class SearchedQuery(Protocol[Seen_co]):
 
 @dataclass(frozen=True, kw_only=True)
 class Query(ABC, Generic[Seen]):
-    """A question about a table, with its parameters as fields. What follows from them is prepared once and kept."""
+    """A question about a table, with its parameters as fields. What follows from them is prepared once and kept.
+
+    Parameters
+    ----------
+    person : str, optional
+        The column that says whose rows belong together, such as "customer_id": then persons are protected, whatever
+        the number of their rows. A row without an identifier is a person of its own. The data are a table with this
+        column and those that are asked about.
+    max_rows : int, default=1
+        How many rows of a person are used, chosen at random. The noise grows with it. More than one needs a release
+        whose cost is pure or Gaussian: without a test, and with listed keys.
+    """
+
+    person: str | None = None
+    max_rows: int = 1
 
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
     _partial: ClassVar[bool] = False  # whether there is an answer also where some bounds are not found
@@ -91,7 +110,37 @@ class Query(ABC, Generic[Seen]):
 
     def plan(self) -> Plan:
         """What will be done, what it costs, what to expect. No data are read."""
+        if self._persons is not None:
+            return self._persons.plan(self._of_rows.plan())
         return self._plan if self._search is None else self._search.plan
+
+    @cached_property
+    def _persons(self) -> Persons | None:
+        """Whose rows belong together, by this query or its schema; None where rows are protected one by one."""
+        found = getattr(getattr(self, "bounds", None), "declared", None)
+        given = (self.person, *(getattr(each, "person", None) for each in (getattr(self, "schema", None), found)))
+        person = next((name for name in given if name is not None), None)
+        return Persons.of(person, self.max_rows, self._budget)
+
+    @cached_property
+    def _of_rows(self) -> Self:
+        """The same question about the kept rows, each of which is protected by itself."""
+        assert self._persons is not None
+        schema, bounds = (getattr(self, name, None) for name in ("schema", "bounds"))
+        known: dict[str, Any] = {} if schema is None else {"schema": undivided(schema)}
+        if bounds is not None and hasattr(bounds, "declared"):
+            known["bounds"] = replace(bounds, declared=undivided(bounds.declared))
+        for budget in self._persons.row_budgets:
+            asked = replace(self, person=None, max_rows=1, epsilon=budget.epsilon, **known)  # type: ignore[call-arg]
+            if self._persons.most == 1 or self._persons.fits(asked.plan()):
+                return asked
+        return asked  # whose plan says what is wrong with it
+
+    @property
+    def _read_columns(self) -> tuple[str, ...] | None:
+        """The columns of a table that are read; None where the data are a column by itself."""
+        column = getattr(self, "column", None)
+        return None if column is None else (column,)
 
     @property
     @abstractmethod
@@ -141,8 +190,16 @@ class Query(ABC, Generic[Seen]):
             ``Released`` with the value, or ``Refused`` where there is a test; ``NotPrivate`` after a rehearsal.
         """
         asked = self._for(data)
-        context = ReleaseContext(noise, ledger, asked._budget)
-        return asked._answered(data, context.with_question(lambda: asked._question(asked._column(data))))
+        persons = asked._persons
+        if persons is None:
+            context = ReleaseContext(noise, ledger, asked._budget)
+            return asked._answered(data, context.with_question(lambda: asked._question(asked._column(data))))
+        from snugdp.queries.persons import PersonTable  # polars: only for those who bring a table
+
+        context = ReleaseContext(noise, ledger, asked._budget, unit=Unit.PERSON)
+        table = PersonTable.of(data, persons, asked._read_columns)
+        context = context.with_question(lambda: asked._question(table.column or asked._column(data)))
+        return asked._of_rows._answered(table.kept(context.noise), context.for_persons(persons))
 
     def _for(self, data: object) -> Self:
         """The same question, with what names and declared types of the data add to it."""
@@ -170,6 +227,7 @@ class Query(ABC, Generic[Seen]):
     def _question(self, column: str | None) -> Question:
         """What is asked: the parameters, and the column."""
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("epsilon", "delta")}
+        given = {key: value for key, value in given.items() if _LATER.get(key, ...) != value}
         name = type(self).__name__
         parts = {"by": type(self), "budget": self._budget, "column": column}
         given["neighbours"] = self._budget.neighbours

@@ -112,6 +112,10 @@ class Bounds(Query[EstimatedBounds]):
     def _names(self) -> tuple[str, ...]:
         return (_ALONE,) if self.columns is None else tuple(self.columns)
 
+    @property
+    def _read_columns(self) -> tuple[str, ...] | None:
+        return None if self.columns is None else self._names
+
     @cached_property
     def _mechanism(self) -> GridEnds:
         budget, names = self._budget, self._names

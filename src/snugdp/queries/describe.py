@@ -174,6 +174,7 @@ class Describe(Query[Description]):
 
         source = open_source(data)
         types = declared_types(source.types, loaded=source.inferred)
+        types = {name: dtype for name, dtype in types.items() if name != self.person}
         columns, left_out = readable(types, self.columns)
         asked = replace(self, schema=Schema(columns, intercept=False))
         object.__setattr__(asked, "_left_out", left_out)
@@ -200,6 +201,16 @@ class Describe(Query[Description]):
         if not names or len(set(names)) < len(names):
             raise ValueError("columns must name some columns of the schema, none twice; leave it out for all")
         return Schema({name: known[name] for name in names}, intercept=False)
+
+    @property
+    def _read_columns(self) -> tuple[str, ...]:
+        return tuple(self.described.columns)
+
+    @cached_property
+    def _of_rows(self) -> Self:
+        asked = super()._of_rows
+        object.__setattr__(asked, "_left_out", self._left_out)
+        return asked
 
     @cached_property
     def _wanted(self) -> NumberRequest:

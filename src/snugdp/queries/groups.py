@@ -200,6 +200,10 @@ class GroupBy(Query[StatisticsTable]):
     def _by(self) -> tuple[str, ...]:
         return (self.by,) if isinstance(self.by, str) else tuple(self.by)
 
+    @property
+    def _read_columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self._by, *self._asked)))
+
     @cached_property
     def _lists(self) -> Mapping[str, tuple[Hashable, ...]]:
         """The listed keys of those key columns that have them."""

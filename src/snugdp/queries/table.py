@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 Value: TypeAlias = str | int | float | bool | None
 Library: TypeAlias = Literal["polars", "pandas", "pyarrow"]
@@ -93,6 +93,8 @@ class StatisticsTable:
 
 def library_of(data: object) -> Library:
     """The library whose frames the data are; polars for files and all else."""
+    if (named := getattr(data, "library", None)) in get_args(Library):  # that of a source
+        return cast(Library, named)
     module = type(data).__module__.partition(".")[0]
     if module == "narwhals":
         return library_of(data.to_native())  # type: ignore[attr-defined]

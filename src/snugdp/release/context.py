@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from snugdp.core.guarantee import Budget
-from snugdp.core.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released
+from snugdp.core.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released, Unit
 from snugdp.ledger.address import opened
 from snugdp.ledger.question import Question
 from snugdp.noise import Exact, Noise
 from snugdp.noise.steps import InSteps
 from snugdp.propose.plan import Plan
 from snugdp.release.once import Keeper, Purchase, checked
+from snugdp.release.persons import Persons
 from snugdp.serial.codec import StoredOutcome
 
 
@@ -28,9 +29,15 @@ class ReleaseContext:
     """
 
     _question: Callable[[], Question] | None = None
+    persons: Persons | None = None  # for whom the plans of single rows are carried over
 
     def __init__(
-        self, noise: Noise | None = None, ledger: LedgerLike | None = None, budget: Budget | None = None
+        self,
+        noise: Noise | None = None,
+        ledger: LedgerLike | None = None,
+        budget: Budget | None = None,
+        *,
+        unit: Unit = Unit.ROW,
     ) -> None:
         self.noise = Exact() if noise is None else noise
         if isinstance(noise, type) or not all(hasattr(self.noise, name) for name in ("private", "at")):
@@ -45,7 +52,14 @@ class ReleaseContext:
                 raise ValueError("a release needs a ledger to charge; give one, such as snugdp.MemoryLedger(...)")
             from snugdp.ledger.memory import MemoryLedger
 
-            self._account = MemoryLedger(budget.epsilon, budget.delta, budget.neighbours, label="this call")
+            amounts = budget.epsilon, budget.delta, budget.neighbours
+            self._account = MemoryLedger(*amounts, label="this call", unit=unit)
+        self._require(unit)
+
+    def _require(self, unit: Unit) -> None:
+        """Whether the ledger protects this unit, as far as it says: asked before anything is drawn or charged."""
+        if (label := getattr(self._account, "unit", None)) is not None:
+            Unit.of_label(label).require(unit)
 
     def with_question(self, question: Callable[[], Question]) -> Self:
         """The same context for one question, which is written beside the plan where that is kept.
@@ -56,11 +70,24 @@ class ReleaseContext:
         asked._question = question
         return asked
 
+    def for_persons(self, persons: Persons | None) -> Self:
+        """The same context for releases about a table of kept rows, each planned for single rows of it."""
+        carried = copy.copy(self)
+        carried.persons = persons
+        return carried
+
+    def _whole(self, plan: Plan) -> Plan:
+        """The plan as it is paid: for persons where there are some."""
+        whole = plan if self.persons is None else self.persons.plan(plan)
+        self._require(whole.unit)
+        return whole
+
     def known(self, plan: Plan) -> bool:
         """Whether this very release was charged before; a key of another one is refused. For what takes long to draw.
 
         Nothing is charged. An account without keys knows nothing.
         """
+        plan = self._whole(plan)
         asked = getattr(self._account, "knows", None)
         return asked is not None and bool(asked(plan.cost, plan.title, **self._written(plan)))
 
@@ -72,6 +99,7 @@ class ReleaseContext:
         a refusal, and a user's interrupt goes on as a new one after that is stored. A rehearsal shows the mistake, also
         a draw outside the steps. Where the account keeps outcomes, what is shown is the stored one.
         """
+        plan = self._whole(plan)
         if not self.noise.private:
             self._charged(plan)
             shown = checked(walk(InSteps(self.noise, plan.step_ids), None))
@@ -100,7 +128,7 @@ class ReleaseContext:
     def affords(self, plan: Plan) -> bool:
         """Whether the ledger has enough left, as far as it tells. Only ``pay`` decides."""
         asked = getattr(self._account, "affords", None)
-        return asked is None or bool(asked(plan.cost))
+        return asked is None or bool(asked(self._whole(plan).cost))
 
     def _written(self, plan: Plan) -> dict[str, Any]:
         """What a ledger that keeps a history writes down beside a cost."""

@@ -225,9 +225,14 @@ NOTES = {
     "number of rows. missing=... chooses another value",
     "missing-counted": "missing entries are counted separately",
     "missing-keys": "rows without a key, and missing entries, are left out",
+    "persons-one": "one row of each person is used, chosen at random (theorem persons/1)",
+    "persons-several": "at most {rows} rows of each person are used, chosen at random; the noise hides all of them "
+    "(theorem persons/1)",
     "missing-keys-kept": "rows without a key are a group of their own; missing entries are left out",
 }
+UNITS = {Unit.TEACHER: "one teacher, with all its votes", Unit.PERSON: "one person, whatever the number of rows"}
 _ABOUT_GAPS = "missing-"  # how the codes of notes begin that say what is done with missing cells
+_ABOUT_PERSONS = "persons-"  # or with the rows of a person
 _FORMATS: Mapping[tuple[str, str], str] = {
     ("best-tried", "quantile"): ".1%",
     ("too-many-runs", "probability"): ".1g",
@@ -256,13 +261,19 @@ def plan_text(plan: Plan) -> str:
     if plan.budget is not None and (plan.cost.mu_squared or plan.cost.atoms or plan.cost.variation):
         epsilon, delta = printed_up(plan.budget.epsilon), printed_up(plan.budget.delta)
         lines += [("that is", f"epsilon {epsilon} at delta {delta}")]
-    lines += [("unit", "one teacher, with all its votes")] if plan.unit is Unit.TEACHER else []
-    gaps = tuple(note for note in plan.forecast.notes if note.code.startswith(_ABOUT_GAPS))
-    rest = replace(plan.forecast, notes=tuple(note for note in plan.forecast.notes if note not in gaps))
+    lines += [("unit", UNITS[plan.unit])] if plan.unit in UNITS else []
+    people, gaps = (_noted_under(plan, heading) for heading in (_ABOUT_PERSONS, _ABOUT_GAPS))
+    lines += [("persons", note_words(note)) for note in people]
+    apart = (*people, *gaps)
+    rest = replace(plan.forecast, notes=tuple(note for note in plan.forecast.notes if note not in apart))
     lines += [("expect", line) for line in forecast_lines(rest)]
     lines += [*(("missing", note_words(note)) for note in gaps), ("theorem", plan.theorem.id)]
     width = max(7, *(len(name) for name, _ in lines))
     return "\n".join([f"Plan: {plan.title}", *(f"  {name:<{width}}  {words}" for name, words in lines)])
+
+
+def _noted_under(plan: Plan, heading: str) -> tuple[Note, ...]:
+    return tuple(note for note in plan.forecast.notes if note.code.startswith(heading))
 
 
 def step_label(step: Step) -> str:

@@ -127,7 +127,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     schema = found.declared if schema is None and found is not None else schema
     target = None if schema is None else schema.target
     promise, cost, plan = model.guarantee_, model.cost_, model.plan_
-    budget = model._budget() if promise is None else promise.budget
+    budget = model._promised() if promise is None else promise.budget
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
     certificate = facts(getattr(model, "certificate_", None), of_released)
     beside = facts(getattr(model, "details_", None), of_released)

@@ -179,6 +179,8 @@ class Protected:
         """Of a relation between tables of rows, or between votes of teachers."""
         if unit is Unit.TEACHER:
             return _TEACHER
+        if unit is Unit.PERSON:
+            return _PERSON_ADDED if relation is Neighbours.ADD_REMOVE else _PERSON_REPLACED
         return _ADDED if relation is Neighbours.ADD_REMOVE else _REPLACED
 
 
@@ -202,6 +204,28 @@ _REPLACED = Protected(
     "all tables <i>D</i>, <i>D</i>′ which differ in one row",
     ("The content of every row: tables that differ in one row look alike. The number of rows is public.", _MANY),
 )
+_TOGETHER = (
+    "All rows of a person belong together, whatever their number: the same identifier, the same person. A row without "
+    "an identifier counts as a person of its own, and a person with two identifiers as two."
+)
+_PERSON_ADDED = Protected(
+    "person",
+    "one person more or less, whatever the number of rows",
+    "if no row of that person had been in the table",
+    "a person's rows were used",
+    "all tables <i>D</i>, <i>D</i>′, one of which has the rows of one person more than the other",
+    ("Every person: tables with and without all rows of that person look alike. The numbers of persons and of rows are "
+     "protected too.", _TOGETHER),
+)  # fmt: skip
+_PERSON_REPLACED = Protected(
+    "person",
+    "all rows of one person replaced by those of another",
+    "if all rows of that person had been replaced by those of any other",
+    "it is a person's own rows that were used, and not those of another",
+    "all tables <i>D</i>, <i>D</i>′ which differ in the rows of one person",
+    ("Every person: tables that differ in the rows of one person look alike. The number of persons is public, the "
+     "number of rows is not.", _TOGETHER),
+)  # fmt: skip
 _TEACHER = Protected(
     "teacher",
     "the votes of one teacher",

@@ -113,11 +113,15 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "chance/1": ("propose.forecast:PassChance", ""),
     "note/1": ("propose.forecast:Note", ""),
 }  # fmt: skip
+_ANSWERS = ("estimated-bounds/1", "description/1", "statistics-table/1", "estimate/1", "histogram-counts/1")
+_PERSONS = {"person": None, "max_rows": 1}
+_QUERIES = tuple(own for own, (home, _) in TYPES.items() if home.startswith("queries.") and own not in _ANSWERS)
 LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
+    **dict.fromkeys(_QUERIES, _PERSONS),
     "category/1": {"reference": None},
-    "schema/1": {"missing": "centre"},
-    "count/1": {"missing": False},
-    "describe/1": {"bounds": None},
+    "schema/1": {"missing": "centre", "person": None},
+    "count/1": {"missing": False, **_PERSONS},
+    "describe/1": {"bounds": None, **_PERSONS},
     "description/1": {"left_out": {}},
     "estimate/1": {"below": 0.0, "above": 0.0},
 }

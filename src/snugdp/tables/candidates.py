@@ -27,7 +27,7 @@ class Candidates(PrivateState):
     ``table`` that holds all columns of the box. ``row_norm``: whole rows are shortened to it before they are scored.
     """
 
-    __slots__ = ("_X", "_progress", "_scores", "_source", "_y", "box", "work")
+    __slots__ = ("_X", "_progress", "_scores", "_y", "box", "source", "work")
 
     def __init__(
         self,
@@ -41,8 +41,8 @@ class Candidates(PrivateState):
     ) -> None:
         self.box, self._X, self._y, self._progress = box, X, y, progress
         self.work = ScorePass(box, row_norm)
-        self._source: Source = self._open(table)
-        self._source.check(self.work)
+        self.source: Source = self._open(table)
+        self.source.check(self.work)
         self._scores: Scores | None = None
 
     def _open(self, table: object) -> Source:
@@ -59,7 +59,7 @@ class Candidates(PrivateState):
     @property
     def in_order(self) -> bool:
         """Whether rows can be read one batch after the other; on a cluster they cannot. Public."""
-        return not isinstance(self._source, SparkSource)
+        return not isinstance(self.source, SparkSource)
 
     @property
     def in_memory(self) -> bool:
@@ -73,20 +73,20 @@ class Candidates(PrivateState):
     def scores(self) -> Scores:
         """The sums of one pass over all rows, read once."""
         if self._scores is None:
-            self._scores = gather(self._source, self.work, progress=self._progress)
+            self._scores = gather(self.source, self.work, progress=self._progress)
         return self._scores
 
     def block_sums(
         self, parts: int, lots: Callable[[int, int], Integers]
     ) -> tuple[Integers, Integers, Integers, Integers]:
         """The sums of blocks of rows; see ``passes.scores.block_sums``."""
-        return block_sums(self._source, self.work, parts, lots)
+        return block_sums(self.source, self.work, parts, lots)
 
     def rows(self, support: tuple[int, ...], x_norm: Real) -> Rows:
         """The rows with the chosen entries alone."""
         layout = self.box.only(support, x_norm)
         if self._X is None or not isinstance(layout, BoxSchema):
-            return Rows(self._source, layout, progress=False)
+            return Rows(self.source, layout, progress=False)
         chosen = self._X[:, list(support)]
         dense = chosen if isinstance(chosen, np.ndarray) else chosen.toarray()
         return Rows(ArraySource(dense, self._y, layout), layout)

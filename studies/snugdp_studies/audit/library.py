@@ -17,6 +17,7 @@ from snugdp_studies.audit.cases import (
     looks,
     pate,
     pca,
+    persons,
     queries,
     selection,
     sparse,
@@ -37,6 +38,7 @@ MODULES: dict[str, Any] = {  # by group, those whose cases are made quickly firs
     "queries": queries,
     "statistics": statistics,
     "description": description,
+    "persons": persons,
     "looks": looks,
     "pca": pca,
     "pate": pate,
@@ -46,7 +48,7 @@ MODULES: dict[str, Any] = {  # by group, those whose cases are made quickly firs
     "linear": linear,
 }
 GROUPS = tuple(MODULES)
-_STEADY = frozenset({"looks", "pca", "sparse", "glm", "linear"})  # walks of some ten milliseconds
+_STEADY = frozenset({"looks", "pca", "persons", "sparse", "glm", "linear"})  # walks of some ten milliseconds
 SLOW = frozenset(  # of some fifty and more
     {
         "bounds",

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from snugdp import MemoryLedger, PATEClassifier, Simulation
+from snugdp import MemoryLedger, PATEClassifier, Simulation, Unit
 from snugdp.estimators.pate import teachers as pate_teachers
 from snugdp.estimators.pate.teachers import Scattered, Tolerance, vote
 from snugdp.secrecy.secret import PrivateComputationError
@@ -155,13 +155,13 @@ def test_a_person_is_told_apart_one_by_one() -> None:
     assert people(np.array([3.0, np.nan, 3.0])).tolist() == [0, -1, 0]
 
 
-def test_rows_without_a_person_are_left_out(ballots: list[Any]) -> None:
+def test_a_row_without_a_person_is_a_person_of_its_own(ballots: list[Any]) -> None:
     X, y = made(40)
-    groups: list[Any] = [*range(20), *[None] * 20]
-    model_of(noise=Simulation(1)).fit(X, y, groups=groups)
-    assert sum(len(rows) for rows, _, _ in ballots) == 20
-    model_of(noise=Simulation(1)).fit(X, y, groups=[None] * 40)
-    assert sum(len(rows) for rows, _, _ in ballots) == 20
+    drawn = model_of(noise=Simulation(1)).fit(X, y).labels_
+    assert sum(len(rows) for rows, _, _ in ballots) == 40
+    for groups in ([None] * 40, [*range(20), *[None] * 20]):
+        assert (model_of(noise=Simulation(1)).fit(X, y, groups=groups).labels_ == drawn).all()
+    assert sum(len(rows) for rows, _, _ in ballots) == 3 * 40
 
 
 def lotteries(n: int, teachers: int) -> Iterator[Any]:
@@ -237,7 +237,7 @@ def test_nothing_of_the_rows_is_kept(kind: str, gap: Any) -> None:
         X[::2, 0] = -CANARY
         return X, np.arange(ROWS) % 2
 
-    model = model_of(queries=checks.contained(PUBLIC, kind), ledger=MemoryLedger(9, 0.1), gap=gap)
+    model = model_of(queries=checks.contained(PUBLIC, kind), ledger=MemoryLedger(9, 0.1, unit="person"), gap=gap)
     people = [f"{SECRET} {place}" for place in range(ROWS)]
     checks.assert_nothing_kept(partial(model.fit, groups=people), table, kind, largest=math.inf)
 
@@ -266,9 +266,10 @@ def test_no_type_of_an_array_raises_or_warns(kind: str) -> None:
 def test_the_number_of_rows_does_not_show() -> None:
     def public(n: int) -> list[Any]:
         fits = [model_of().fit(*made(n), groups=groups) for groups in (None, np.arange(n))]
-        seen = [(sorted(vars(fit)), str(fit.plan_), fit.cost_, fit.classes_.tolist()) for fit in fits]
+        assert [fit.plan_.unit for fit in fits] == [Unit.ROW, Unit.PERSON]
+        seen = [(sorted(vars(fit)), fit.plan_.steps, fit.cost_, fit.classes_.tolist()) for fit in fits]
         assert seen[0] == seen[1]
-        return seen
+        return [*seen, *(str(fit.plan_) for fit in fits)]
 
     checks.assert_number_of_rows_does_not_show(public)
 

@@ -53,7 +53,7 @@ def test_the_range_is_what_is_charged(share: Share, target: Fraction) -> None:
 def test_the_draw_has_the_law_of_its_scores() -> None:
     draw, counts = CapDraw(Share.pure(Budget(1)), len(CAPS), Fraction(3, 2)), [4, 3, 1, 0]
     want = np.exp(logs(draw, counts))
-    for noise, draws in ((Simulation(2), 20_000), (Exact(), 600)):
+    for noise, draws in ((Simulation(2), 6_000), (Exact(), 600)):
         drawn = [draw.draw(Secret(counts), noise) for _ in range(draws)]
         found = np.bincount(drawn, minlength=len(CAPS)) / draws
         assert np.all(np.abs(found - want) < 6 * np.sqrt(want / draws) + 1e-3)

@@ -54,6 +54,7 @@ NOT_MECHANISMS = {
 
 # By which case what has a proof is run. A name is that of a case or its beginning.
 PROOFS = {
+    "release/persons": "persons",
     "mechanisms/objective/adaptive": "linear: auto",
     "mechanisms/components/base": "pca: gauss, private centre",
     "mechanisms/linear/descent": "linear: descent",

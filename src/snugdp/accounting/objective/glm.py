@@ -20,7 +20,7 @@ from snugdp.numerics.rationals import Real, float_down, readings
 
 _NONE = Fraction(0)
 _OF_A_GUESS = (1.0, 0.9998, 0.998, 0.99, 0.97, 0.93, 0.85, 0.7, 0.4)
-_HALVINGS = 3
+_HALVINGS, _CLOSE = 3, 1024
 
 
 def calibrate(
@@ -108,7 +108,11 @@ def _near(fits: Callable[[Fraction], bool], guess: float) -> Fraction:
     for part in _OF_A_GUESS:
         kappa = _short(Fraction(guess * part))
         if fits(kappa):
-            return kappa if before is None else roots.bisect(fits, kappa, before, _HALVINGS, middle=short_mean)[0]
+            return (
+                kappa
+                if before is None
+                else roots.bisect(fits, kappa, before, _HALVINGS, middle=short_mean, near=_CLOSE)[0]
+            )
         before = kappa
     return _NONE
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snugdp.cli.options import Data, Delta, Epsilon, Relation, Rows
+from snugdp.cli.options import Data, Delta, Epsilon, PersonOptions, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def describe(
     ] = None,
     rows: Rows = None,
     neighbours: Relation = "add_remove",
+    persons: PersonOptions,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the table of columns to this Parquet or CSV file.")
     ] = None,
@@ -73,6 +74,7 @@ def describe(
         quantiles=q or QUANTILES,
         steps=_steps(step or []),
         rows=rows,
+        **persons.persons(),
     )
     table = open_source(data)
     query = query.for_table(table)

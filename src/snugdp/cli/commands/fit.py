@@ -33,6 +33,7 @@ def fit(
     estimator = options.estimator(model, known.schema, rows)
     plan = models.plan_of(estimator, rows)
     source = reading.opened(data, models.columns_of(estimator))
+    models.require_person(source, known.schema.person)
     estimator.set_params(ledger=choices.agreed(plan)).fit(source)
     if known.left_out:
         estimator.left_out_ = dict(known.left_out)

@@ -33,7 +33,9 @@ def create(
     neighbours: Annotated[
         str, typer.Option(help='Which tables are neighbours: "add_remove" or "replace".')
     ] = "add_remove",
-    unit: Annotated[str, typer.Option(help="Who is protected, such as one row.")] = "one row",
+    unit: Annotated[
+        str, typer.Option(help="Who is protected: row, person or teacher; other words are a name for a row.")
+    ] = "row",
     anchor: Anchor = None,
     keep: Annotated[bool, typer.Option(help="Store what is released, so that a retry shows it again.")] = True,
 ) -> None:

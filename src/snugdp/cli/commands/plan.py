@@ -41,6 +41,7 @@ def plan(
         planned = models.plan_of(estimator, rows)
         outlook = _outlook(estimator, rows)
         book = models.opened(ledger)
+        models.require_unit(book, planned)
         accepted = None if book is None else book.affords(planned.cost)
         left = None if book is None else book.remaining_after(planned.cost)
         if as_json:

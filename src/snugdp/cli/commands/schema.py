@@ -21,7 +21,11 @@ app = typer.Typer(no_args_is_help=True, help="What is public about a table: colu
 @app.command()
 def init(
     file: Data,
+    *,
     target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="The column that says whose rows belong together, such as customer_id.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     force: Force = False,
     multiline: Multiline = True,
@@ -33,6 +37,7 @@ def init(
 
     Example: snugdp schema init people.parquet -o people.toml
     """
+    from snugdp.cli.models import require_person
     from snugdp.cli.reading import table
     from snugdp.tables.schema.infer import inferred
     from snugdp.tables.schema.toml import template
@@ -45,8 +50,9 @@ def init(
             raise ValueError(f"{file} has no columns to describe")
         if any("\ufffd" in name for name in source.types):
             raise ValueError(f"the column names in {file} are not UTF-8: save the file in that encoding first")
-        schema, left_out = inferred(source.types, target)
-        text = template(schema.columns, target, left_out)
+        require_person(source, person)
+        schema, left_out = inferred({name: kind for name, kind in source.types.items() if name != person}, target)
+        text = template(schema.columns, target, left_out, person)
         if output is None:
             typer.echo(text, nl=False)
             return
@@ -69,7 +75,8 @@ def check(
     with in_plain_words():
         found, gaps = _read(schema)
         if file is not None:
-            gaps += _beside(found.get("columns", {}), file, multiline)
+            person = {} if found.get("person") is None else {found["person"]: None}
+            gaps += _beside({**found.get("columns", {}), **person}, file, multiline)
     facts = _facts(found, gaps)
     if as_json:
         typer.echo(json.dumps({"schema": str(schema), **facts, "gaps": gaps}))
@@ -78,7 +85,8 @@ def check(
         fail("\n".join(f"Error: {schema}: {gap}" for gap in gaps), ERROR)
     aim = f", target {facts['target']}" if facts["target"] is not None else ""
     size = f"; a row becomes a vector of {facts['entries']} entries" if facts["entries"] is not None else ""
-    typer.echo(f"{schema}: {len(facts['columns'])} columns{aim}{size}")
+    whose = f", persons by {facts['person']}" if facts["person"] is not None else ""
+    typer.echo(f"{schema}: {len(facts['columns'])} columns{aim}{whose}{size}")
     if facts["open"]:
         typer.echo(f"To be found in private: {', '.join(facts['open'])}")
 
@@ -101,7 +109,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
     return parts, gaps
 
 
-def _beside(columns: Mapping[str, Column], file: str, multiline: bool) -> list[str]:
+def _beside(columns: Mapping[str, Column | None], file: str, multiline: bool) -> list[str]:
     """What is wrong beside a table. Names of a CSV file are not quoted: its first line may be a row."""
     from snugdp.cli.reading import table
     from snugdp.tables.schema.schema import mismatches
@@ -114,7 +122,7 @@ def _beside(columns: Mapping[str, Column], file: str, multiline: bool) -> list[s
         source.verify()
     except ValueError as problem:
         return [*absent, str(problem)]
-    return absent + mismatches(columns, types)
+    return absent + mismatches({name: column for name, column in columns.items() if column is not None}, types)
 
 
 def _facts(parts: Mapping[str, Any], gaps: list[str]) -> dict[str, Any]:
@@ -125,6 +133,7 @@ def _facts(parts: Mapping[str, Any], gaps: list[str]) -> dict[str, Any]:
     return {
         "columns": list(columns),
         "target": parts.get("target"),
+        "person": parts.get("person"),
         "open": [name for name, column in columns.items() if column.is_open],
         "entries": len(whole.features) if whole is not None and whole.complete else None,
     }

@@ -187,7 +187,7 @@ def _made(file: Any) -> Any:
     if given["schema"] is not None:
         parameters["schema"] = Schema.from_json(given["schema"])
     model = cls(**parameters)
-    plan = _plan(given, _cost(given["cost"]), model._budget())
+    plan = _plan(given, _cost(given["cost"]), model._promised())
     outcome = decode(_outcome(given))
     model._restore(outcome, plan, _name(model, given["features"]))
     _check_promise(given["guarantee"], model)
@@ -229,7 +229,9 @@ def _in_words(paid: bool, released: bool) -> str:
 
 
 def _told(promise: Promise) -> dict[str, Any]:
-    one = "one row more or less" if promise.neighbours == "add_remove" else "one row replaced by another"
+    unit = "the rows of one person" if promise.unit is Unit.PERSON else "one row"
+    other = "those of another" if promise.unit is Unit.PERSON else "another"
+    one = f"{unit} more or less" if promise.neighbours == "add_remove" else f"{unit} replaced by {other}"
     factor = balls.above(lambda: balls.exp(balls.ball(promise.budget.epsilon)))
     larger = printed_up(Fraction(factor), 3) if factor < math.inf else f"e^{printed_up(promise.budget.epsilon)}"
     words = (

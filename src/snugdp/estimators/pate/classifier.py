@@ -26,6 +26,7 @@ from snugdp.estimators.labels import declared
 from snugdp.estimators.pate.rows import Form, fresh, read, size, take
 from snugdp.estimators.pate.student import coefficients_of, take_coefficients
 from snugdp.estimators.pate.teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
+from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.ledger import BudgetExceededError
@@ -38,6 +39,7 @@ from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Plan, whole_rows
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
+from snugdp.release.persons import Persons
 from snugdp.secrecy.secret import Secret
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -108,6 +110,10 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         Whether to show a progress bar while teachers are trained.
     neighbours : {"add_remove", "replace"}
         Whether neighbouring tables differ by one row more or less, or by one row replaced.
+    person : str, optional
+        The column of X that says whose rows belong together, instead of ``groups``; it is no feature.
+    max_rows : int, default=1
+        Must be 1: all rows of a person go to one teacher, and all of them are used.
 
     Attributes
     ----------
@@ -159,7 +165,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             count = getattr(self, "_asked", None) if self.queries is None else size(self._public(None)[1])
         if count is None:
             raise ValueError("give n_queries=..., the number of public queries, or queries")
-        return self._proposal(self._budget(), count, len(self._declared())).plan
+        return self._proposal(self._promised(), count, len(self._declared()), self._persons()).plan
 
     def _price(self, width: int) -> Cost:
         return self.plan().cost
@@ -168,19 +174,22 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """Train the teachers, pay, test, release or refuse, train the student.
 
         X: rows of an array, a sparse matrix, or a pandas, polars or pyarrow table; y: their labels. ``groups``: whose
-        row it is; rows without a group are left out. ``queries``: public rows with the columns of X, instead of those
-        of the constructor. What is public is checked before a private row is read; whatever fails before the votes are
-        released costs nothing.
+        row it is, instead of a column that ``person`` names; a row without a group is a person of its own. ``queries``:
+        public rows with the columns of X, instead of those of the constructor. What is public is checked before a
+        private row is read; whatever fails before the votes are released costs nothing.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         warn_of_pipeline()
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None: give the labels of X")
-        budget, teachers = self._budget(), self._teachers()
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
+        teachers, persons = self._teachers(), self._persons(groups)
+        context = self._context(persons).for_persons(None)  # all rows of a person are used
+        if persons is not None and groups is None:
+            given = PersonRows.of(X, persons, None)
+            X, groups = given.X, given.identifiers.to_native()
         classes, (form, public) = self._declared(), self._public(queries)
-        proposal = self._proposal(budget, size(public), len(classes))
+        proposal = self._proposal(self._promised(), size(public), len(classes), persons)
         context = context.with_question(lambda: self._asked_of(form, public, y, groups))
         context.known(proposal.plan)  # a key of another question is refused before anything is drawn
         self._affordable(proposal.plan, context)
@@ -190,8 +199,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
         # 1. A seed for every teacher; a teacher for every person.
         seeds = context.noise.scatter(teachers, SEEDS)
-        persons = size(rows) if whose is None else int(whose.max(initial=-1)) + 1
-        drawn = context.noise.scatter(persons, teachers)
+        number = size(rows) if whose is None else int(whose.max(initial=-1)) + 1
+        drawn = context.noise.scatter(number, teachers)
         # 2. Votes: each teacher sees its own part and nothing else.
         private = Scattered.of(rows, labels, whose, drawn, takes)
         how = {"n_jobs": self.n_jobs, "progress": self.progress}
@@ -204,7 +213,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         del votes
         # 4. The student sees what was released.
         self._name_features(public)
-        self._keep(outcome, proposal.plan, budget, classes)
+        self._keep(outcome, proposal.plan, classes)
         self._form, self._asked = form, size(public)
         return self._teach(public)
 
@@ -230,7 +239,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise NotReleased(_REFUSED)
         if not hasattr(self, "student_"):
             raise NotFittedError("the student could not be trained on the released labels, which are in labels_")
-        rows = self._checked(X)
+        rows = self._checked(without_person(X, self.person))
         with warnings.catch_warnings():  # said already
             warnings.filterwarnings("ignore", "X (does not have|has) .*feature names", UserWarning)
             return getattr(self.student_, method)(rows)
@@ -267,7 +276,12 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise ValueError("there are no queries: give at least one public row")
         return form, rows
 
-    def _proposal(self, budget: Budget, queries: int, classes: int) -> Proposal:
+    def _persons(self, groups: Any = None) -> Persons | None:
+        if self.max_rows != 1:
+            raise ValueError("teachers learn from all rows of a person, whatever their number: leave out max_rows")
+        return super()._persons(groups)
+
+    def _proposal(self, budget: Budget, queries: int, classes: int, persons: Persons | None) -> Proposal:
         """That of ``snugdp.pate.label``; it is made once in a fit."""
         numbers = face.Numbers(self.sigma, self.gap, self.proxy, self.threshold, self.threshold_sigma)
         test: Any = self.test
@@ -277,8 +291,9 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             if test in ("distance", "smooth") and self.sigma is None and "test=" not in str(problem):
                 raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem
             raise
-        # A row changes the votes of one teacher, so hiding a teacher hides a row: Theorem 1.
-        plan = replace(proposal.plan, theorem=THEOREM, unit=Unit.ROW).with_notes(Note("missing-target"))
+        # A person changes the votes of one teacher, so hiding a teacher hides a person: Theorem 1.
+        unit = Unit.ROW if persons is None else Unit.PERSON
+        plan = replace(proposal.plan, theorem=THEOREM, unit=unit).with_notes(Note("missing-target"))
         return replace(proposal, plan=plan)
 
     def _affordable(self, plan: Plan, context: ReleaseContext) -> None:
@@ -322,16 +337,16 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             return self._form.dress(X)
         return self._form.read(X if framed else frame.to_numpy())
 
-    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, classes: NDArray[Any]) -> None:
+    def _keep(self, outcome: Outcome[Any], plan: Plan, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        self._record(outcome, plan, budget)
+        self._record(outcome, plan)
         if outcome.value is not None:
             self.labels_ = np.asarray(outcome.value.labels).astype(classes.dtype)
             self.answered_ = np.asarray(outcome.value.answered, dtype=bool)
 
     def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file; its student is among what comes beside."""
-        self._keep(outcome, plan, self._budget(), self._declared())
+        self._keep(outcome, plan, self._declared())
 
     def _extras(self) -> dict[str, Any]:
         return {"student": coefficients_of(self)}

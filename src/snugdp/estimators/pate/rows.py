@@ -208,7 +208,10 @@ def usable(rows: Any, *, nan: bool, infinite: bool) -> Bits:
 
 
 def read(X: Any, y: Any, whose: Any, form: Form, classes: NDArray[Any]) -> tuple[Any, Integers, Integers | None]:
-    """Private rows, the indices of their labels, and the number of the person of each row if there are groups."""
+    """Private rows, the indices of their labels, and the number of the person of each row if there are groups.
+
+    A row without a group is a person of its own.
+    """
     rows, labels = form.read(X), labels_of(y, classes.tolist())
     if size(rows) != len(labels):
         raise ValueError("X and y have inconsistent numbers of rows: give one label for every row")
@@ -217,6 +220,9 @@ def read(X: Any, y: Any, whose: Any, form: Form, classes: NDArray[Any]) -> tuple
     persons = None if whose is None else groups(whose)
     if persons is not None and size(rows) != len(persons):
         raise ValueError("X and groups have inconsistent numbers of rows: give one group for every row")
+    if persons is not None:
+        alone = np.flatnonzero(persons < 0)
+        persons[alone] = persons.max(initial=-1) + 1 + np.arange(len(alone))
     return rows, labels, persons
 
 

@@ -106,7 +106,7 @@ class Scattered:
     @classmethod
     def of(cls, rows: Any, labels: Integers, whose: Integers | None, drawn: Integers, takes: Tolerance) -> Scattered:
         """Each person's rows with one teacher: ``drawn`` has a teacher for every person, or for every row."""
-        teachers = drawn.copy() if whose is None else np.append(drawn, -1)[whose]
+        teachers = drawn.copy() if whose is None else drawn[whose]
         teachers[(labels < 0) | ~usable(rows, nan=takes.nan, infinite=takes.infinite)] = -1
         return cls(rows, labels, teachers)
 

@@ -21,6 +21,7 @@ from snugdp.estimators.open_schema import OpenSchemaEstimator, OpenSchemaFit
 from snugdp.estimators.open_tables import declared_points, open_points
 from snugdp.estimators.pca.scree import scree
 from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
+from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import FOCUS, AnalyzeGauss, Crossing
@@ -93,7 +94,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         For "crossing": whether to get all components right as one subspace, or each of them.
     rows : int, optional
         The number of rows, if it is public; otherwise a hundredth of mu**2 pays for releasing it.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
@@ -154,37 +155,39 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         if self._is_open:
             names = () if self.schema is not None else self._array_names(n_features)
             opened = self._open(declared_points(names) if self.schema is None else unlabelled(self.schema))
-            return self._open_plan(opened)
+            return self._for_persons(self._open_plan(opened))
         bounds = self._bounds()
         names = () if bounds.schema is not None else self._array_names(n_features)
         layout = bounds.layout(names)
-        return self._told(self._make(layout, bounds, self._budget()), layout)
+        return self._for_persons(self._told(self._make(layout, bounds, self._budget()), layout))
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Pay and release. What is public is checked before anything is charged; ``y`` is ignored.
 
         X: rows of an array, a scipy sparse matrix or a list, or a pandas, polars or pyarrow table; or, with a schema,
-        also the path of a table, a query or a Spark table.
+        also the path of a table, a query or a Spark table. ``groups``: as in ``LinearRegression.fit``.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         warn_of_pipeline()
+        given = PersonRows.of(X, self._persons(groups), groups)
         if self._is_open:
-            return self._fit_open(open_points(X, self.schema))
-        budget, bounds = self._budget(), self._bounds()
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        table = read(X, bounds)
+            return self._fit_open(given, open_points(given.X, self.schema, person=given.column))
+        bounds, context = self._bounds(), self._context(given.persons)
+        table = read(given.X, bounds)
         require_rows(context.noise, table.is_empty)
-        method = self._make(table.layout, bounds, budget)
-        plan = self._told(method, table.layout)
-        data = Scatter(Rows(table.data, table.layout, progress=self.progress), bounds.moves)
+        method = self._make(table.layout, bounds, self._budget())
+        plan = self._for_persons(self._told(method, table.layout), given.persons)
+        kept = given.kept(table.data, table.layout.columns, context.noise, progress=self.progress)
+        data = Scatter(Rows(kept, table.layout, progress=self.progress), bounds.moves)
         with one_blas_thread():
-            if not isinstance(table.data, ArraySource):
+            if not isinstance(kept, ArraySource):
                 data.read()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            outcome = method.fit(Secret(data), context.with_question(lambda: self._question(table.layout.features)))
-        return self._keep(outcome, plan, budget, table.layout)
+            asked = context.with_question(lambda: self._question(table.layout.features, **given.public))
+            outcome = method.fit(Secret(data), asked)
+        return self._keep(outcome, plan, table.layout)
 
     @property
     def _is_open(self) -> bool:
@@ -221,6 +224,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
     def transform(self, X: Any) -> Any:
         """The coordinates of every row along the components. As private as the rows: the noise is in the components."""
         self._require_release()
+        X = without_person(X, self.person)
         if not isinstance(self._layout, Schema):
             self._check_features(X)
         return faces(X, self._layout, self._units) @ self.components_.T
@@ -286,8 +290,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
     def _name_features(self, table: InputTable) -> None:
         self._name(table.named, list(table.layout.columns))
 
-    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Layout | None) -> Self:
-        self._record(outcome, plan, budget)
+    def _keep(self, outcome: Outcome[Any], plan: Plan, layout: Layout | None) -> Self:
+        self._record(outcome, plan)
         self.certificate_ = outcome.certificate
         released = outcome.value
         if released is not None and layout is None:

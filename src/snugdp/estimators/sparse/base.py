@@ -20,6 +20,7 @@ from snugdp.estimators.coefficients import deviations
 from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
 from snugdp.estimators.open_schema import OpenSchemaEstimator, OpenSchemaFit
 from snugdp.estimators.open_tables import OpenTarget, declared_numbers, open_input, target_name, with_target
+from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
 from snugdp.mechanisms.linear.base import Design, Fit, Method
@@ -69,10 +70,10 @@ class SparseModel(OpenSchemaEstimator):
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
         """
         if self._is_open:
-            return self._open_plan(self._open(self._expected(n_features)), rows)
+            return self._for_persons(self._open_plan(self._open(self._expected(n_features)), rows))
         guess, bounds = whole_rows(self.rows if rows is None else rows), self._bounds()
         box = bounds.box(self._array_names(n_features))
-        return self._told(self._make(box, self._budget()), box, guess)
+        return self._for_persons(self._told(self._make(box, self._budget()), box, guess))
 
     @property
     def _is_open(self) -> bool:
@@ -126,40 +127,50 @@ class SparseModel(OpenSchemaEstimator):
         guess = whole_rows(self.rows if rows is None else rows)
         return with_fits(opened.plan(), opened.method.method, layout, guess, ErrorOf.STANDARDISED)
 
-    def _fitted(self, X: Any, y: Any, named: Any, **public: Any) -> Any:
+    def _fitted(self, X: Any, y: Any, named: Any, groups: Any, **public: Any) -> Any:
         """``y``: floats, or labels as text; None where the table holds its target. ``named``: as it was given.
 
         ``public``: parameters as they were read.
         """
         warn_of_pipeline()
         self._check_progress()
+        given = PersonRows.of(X, self._persons(groups), groups)
         if self._is_open:
             schema, kind = self.schema, self._kind_in(self.schema)
             name = target_name(named) if schema is None else schema.target
-            brought = open_input(X, OpenTarget(kind, kind, y, name), schema, bool(self.fit_intercept))
-            return self._fit_open(brought, named, **public)
-        budget, bounds, guess = self._budget(), self._bounds(), whole_rows(self.rows)
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
-        table = read(X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
+            target = OpenTarget(kind, kind, y, name)
+            brought = open_input(given.X, target, schema, bool(self.fit_intercept), person=given.column)
+            return self._fit_open(given, brought, named, **public)
+        bounds, guess, context = self._bounds(), whole_rows(self.rows), self._context(given.persons)
+        table = read(given.X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
         require_rows(context.noise, table.candidates.is_empty)
         if self.selection == "votes" and not table.candidates.in_order:
             raise TypeError('selection="votes" reads rows in their order, which a cluster has not: use "gumbel"')
-        method = self._make(table.box, budget)
-        plan = self._told(method, table.box, guess)
+        method = self._make(table.box, self._budget())
+        plan = self._for_persons(self._told(method, table.box, guess), given.persons)
+        candidates = self._kept(given, table, context)
         with one_blas_thread():
-            if not table.candidates.in_memory:
-                table.candidates.scores()  # a table that cannot be read is found before the charge
+            if not candidates.in_memory:
+                candidates.scores()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
-            asked = context.with_question(lambda: self._question(table.box.names, named, **public))
-            outcome = method.fit(Secret(table.candidates), asked)
-        return self._keep(outcome, plan, budget, table.box)
+            asked = context.with_question(lambda: self._question(table.box.names, named, **public, **given.public))
+            outcome = method.fit(Secret(candidates), asked)
+        return self._keep(outcome, plan, table.box)
+
+    def _kept(self, given: PersonRows, table: SparseTable, context: ReleaseContext) -> Candidates:
+        """The rows that are kept of each person; all of them without persons."""
+        if given.persons is None:
+            return table.candidates
+        kept = given.kept(table.candidates.source, table.box.columns, context.noise, progress=self.progress)
+        return Candidates(table.box, table=kept, row_norm=self._row_norm(), progress=self.progress)
 
     def _linear(self, X: Any) -> NDArray[np.float64]:
         """The product theta . x for every row, restricted to the chosen columns."""
         check_is_fitted(self)
         if not self.released_:
             refused(type(self).__name__, looked=self._is_open)
+        X = without_person(X, self.person)
         if not isinstance(self._box, EntrySchema):
             self._check_features(X)
         return linear_part(X, self._box, tuple(self.support_.tolist()), self._norm(), self._theta)
@@ -275,8 +286,8 @@ class SparseModel(OpenSchemaEstimator):
     def _name_features(self, table: SparseTable) -> None:
         self._name(table.named, [name for name in table.box.columns if name != table.box.target])
 
-    def _keep(self, outcome: Outcome[Any], plan: Plan, budget: Budget, layout: Box | None) -> Self:
-        self._record(outcome, plan, budget)
+    def _keep(self, outcome: Outcome[Any], plan: Plan, layout: Box | None) -> Self:
+        self._record(outcome, plan)
         self.certificate_, value, box = outcome.certificate, outcome.value, layout
         if box is None and value is not None:
             self.bounds_, value = value

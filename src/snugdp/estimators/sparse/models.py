@@ -73,7 +73,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
     proposals : dict, optional
         Public settings of the method, as in ``LinearRegression``, without lists.
-    fit_intercept, rows, ledger, noise, random_state, progress, neighbours
+    fit_intercept, rows, ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
@@ -101,16 +101,17 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
 
     y_bound: Any = None
 
-    def fit(self, X: Any, y: Any = None) -> SparseLinearRegression:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> SparseLinearRegression:
         """Pay, choose columns, fit on them: release or refuse.
 
         X: rows of an array, a scipy sparse matrix, or a pandas, polars or pyarrow table, with y; or, with a schema, a
-        table or the path of one that holds its target. What is public is checked before anything is charged.
+        table or the path of one that holds its target. ``groups``: as in ``LinearRegression.fit``. What is public is
+        checked before anything is charged.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         named = isinstance(y, str) and self._is_open
-        fitted: SparseLinearRegression = self._fitted(X, None if named else targets(y), y)
+        fitted: SparseLinearRegression = self._fitted(X, None if named else targets(y), y, groups)
         return fitted
 
     @property
@@ -172,7 +173,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         As in ``LogisticRegression``; "output" tests the curvature on the selected columns.
     selection, selection_share, blocks, schema, bounds, x_bound, x_norm, row_norm, fit_intercept, proposals, rows
         As in ``SparseLinearRegression``.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
@@ -197,21 +198,22 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
     classes: Any = None
 
-    def fit(self, X: Any, y: Any = None) -> SparseLogisticRegression:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> SparseLogisticRegression:
         """Pay, choose columns, fit on them: release or refuse.
 
-        X as in ``SparseLinearRegression.fit``; y: labels. What is public is checked before anything is charged.
+        X and ``groups`` as in ``SparseLinearRegression.fit``; y: labels. What is public is checked before anything is
+        charged.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         fitted: SparseLogisticRegression
         if self._is_open and self._nothing_given:
             labels = None if y is None or isinstance(y, str) else label_texts(one_column(y, "label"))
-            fitted = self._fitted(X, labels, y)
+            fitted = self._fitted(X, labels, y, groups)
             fitted._take_classes()
             return fitted
         classes = self._declared()
-        fitted = self._fitted(X, None if y is None else self._signs(y, classes), y, classes=classes)
+        fitted = self._fitted(X, None if y is None else self._signs(y, classes), y, groups, classes=classes)
         fitted.classes_ = classes
         return fitted
 

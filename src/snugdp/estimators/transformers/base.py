@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import NotReleased, missing_notes, require_rows
 from snugdp.estimators.open_tables import OpenInput, open_points, standardised_rows
+from snugdp.estimators.persons import PersonRows, without_person
 from snugdp.estimators.pipelines import warn_of_pipeline
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.mechanisms.bounds.looks_release import LooksRelease
 from snugdp.numerics.rationals import Real
 from snugdp.propose.plan import Plan
-from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundBounds, FoundColumn
 from snugdp.tables.layouts.arrays import ArraySource
@@ -71,27 +71,29 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
         if schema is None:
             names = self._array_names(n_features)
             schema = Schema({name: self._kind(place) for place, name in enumerate(names)})
-        return self._told(self._looks(self._declared(schema)))
+        return self._for_persons(self._told(self._looks(self._declared(schema))))
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Pay and look. What is public is checked before anything is charged; ``y`` is ignored.
 
-        X: rows of an array or a list, or a pandas, polars or pyarrow table.
+        X: rows of an array or a list, or a pandas, polars or pyarrow table. ``groups``: as in ``LinearRegression.fit``.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         warn_of_pipeline()
-        budget, table = self._budget(), self._open(X)
-        context = ReleaseContext(self._fresh_noise(), self.ledger, budget)
+        given = PersonRows.of(X, self._persons(groups), groups)
+        table, context = self._open(given.X, given.column), self._context(given.persons)
         require_rows(context.noise, table.is_empty)
-        looks, data = self._looks(table.declared), OpenedTable(table.source, table.declared, progress=self.progress)
-        plan, names = self._told(looks), list(table.declared.columns)
-        if not isinstance(table.source, ArraySource):
+        looks, names = self._looks(table.declared), list(table.declared.columns)
+        plan = self._for_persons(self._told(looks), given.persons)
+        source = given.kept(table.source, names, context.noise, progress=self.progress)
+        data = OpenedTable(source, table.declared, progress=self.progress)
+        if not isinstance(source, ArraySource):
             looks.read(data)  # a table that cannot be read is found before the charge
         self._forget()
         self._name(table.named, names)
         self._named = table.named is not None
-        asked = context.with_question(lambda: self._question(names, declared=table.declared))
+        asked = context.with_question(lambda: self._question(names, declared=table.declared, **given.public))
         outcome = looks.fit(Secret(data), asked)
         self.left_out_ = dict(table.left_out)
         return self._keep(outcome, plan)
@@ -99,6 +101,7 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
     def transform(self, X: Any) -> Floats:
         """The rows, each changed by itself by what was released. As private as they are: no noise is added to rows."""
         self._require_release()
+        X = without_person(X, self.person)
         if self._named:
             self._check_features(X)
         return np.concatenate([np.empty((0, len(self._layout.features))), *standardised_rows(X, self._layout)])
@@ -143,13 +146,13 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
             raise TypeError("schema must be a snugdp.Schema")
         return None if self.schema is None else unlabelled(self.schema)
 
-    def _open(self, X: Any) -> OpenInput:
+    def _open(self, X: Any, person: str | None = None) -> OpenInput:
         """The table, opened, and what is declared of its columns."""
-        table = self._points(X)
+        table = self._points(X, person)
         return replace(table, declared=self._declared(table.declared))
 
-    def _points(self, X: Any) -> OpenInput:
-        return open_points(X, self._schema, self._kind)
+    def _points(self, X: Any, person: str | None) -> OpenInput:
+        return open_points(X, self._schema, self._kind, person=person)
 
     def _declared(self, schema: Schema) -> Schema:
         """The columns as they are used. A constant is the matter of models."""
@@ -179,7 +182,7 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
             )
 
     def _keep(self, outcome: Outcome[FoundBounds], plan: Plan) -> Self:
-        self._record(outcome, plan, self._budget())
+        self._record(outcome, plan)
         if outcome.value is not None:
             self.bounds_ = outcome.value
             self._layout = StandardisedLayout(replace(self.bounds_, radius=1.0), constant=False, usual=self._usual)

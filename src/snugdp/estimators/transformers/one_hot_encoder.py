@@ -40,7 +40,7 @@ class OneHotEncoder(PrivateTransformer):
         Categories of a table by their names, instead of ``categories``.
     bounds : "private" or FoundBounds
         "private" finds the levels; those of an earlier fit, ``bounds_``, cost nothing.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
@@ -87,9 +87,9 @@ class OneHotEncoder(PrivateTransformer):
 
     _usual = False  # its entries are 0 for levels that are not known
 
-    def _points(self, X: Any) -> OpenInput:
+    def _points(self, X: Any, person: str | None) -> OpenInput:
         if eager(X) is not None or isinstance(X, str | os.PathLike | Source):
-            return super()._points(X)
+            return super()._points(X, person)
         schema = self._schema
         frame = labels_frame(X, None if schema is None else list(schema.columns))
         named = np.empty((0, len(frame.columns))) if schema is None else None

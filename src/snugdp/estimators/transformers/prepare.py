@@ -42,7 +42,7 @@ class Prepare(PrivateTransformer):
     missing : {"centre", "indicator"} or mapping of str to one of them, optional
         What becomes of missing cells, for all columns or by column; "indicator" adds an entry for it. By default as
         the schema says, or "centre". "drop" is for models.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
@@ -70,8 +70,8 @@ class Prepare(PrivateTransformer):
     def _kind(self, place: int) -> Column:
         return Number()
 
-    def _points(self, X: Any) -> OpenInput:
-        return open_points(X, self._schema)
+    def _points(self, X: Any, person: str | None) -> OpenInput:
+        return open_points(X, self._schema, person=person)
 
     def _declared(self, schema: Schema) -> Schema:
         return super()._declared(schema if self.missing is None else replace(schema, missing=self.missing))

@@ -32,7 +32,7 @@ class StandardScaler(PrivateTransformer):
         Numbers of a table, with the bounds of them that are known. Without one all columns must hold numbers.
     bounds : "private" or FoundBounds
         "private" finds them; those of an earlier fit, ``bounds_``, cost nothing.
-    ledger, noise, random_state, progress, neighbours
+    ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes

@@ -11,13 +11,13 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from snugdp.accounting.selection import Law
-from snugdp.core.guarantee import Budget
-from snugdp.core.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import LedgerLike, NotPrivate, Outcome, Refused, Released, Unit
 from snugdp.ledger.memory import RunLedger
 from snugdp.ledger.question import question
 from snugdp.mechanisms.selection.routes import (
@@ -113,6 +113,8 @@ class Selection(Generic[Proposal]):
         given its outcome as ``certificate=``. If it refuses, so does the selection.
     test_share : Real, default=0.2
         The share of the budget that the shared test spends.
+    unit : {"row", "person"}
+        Whom every run protects: "person" where runs name a column of persons, as in ``person="customer_id"``.
 
     Examples
     --------
@@ -136,6 +138,7 @@ class Selection(Generic[Proposal]):
     score_share: Real | None = None
     shared_test: Callable[..., Any] | None = None
     test_share: Real = 0.2
+    unit: Unit | str = Unit.ROW
     _plan: Plan = field(init=False, repr=False, compare=False)
     _runs: RunBudget = field(init=False, repr=False, compare=False)
     _request: SelectionRequest = field(init=False, repr=False, compare=False)
@@ -154,7 +157,8 @@ class Selection(Generic[Proposal]):
             test=self._test(),
         )
         chosen, other = cheapest(request, self.route)
-        made = {"_request": request, "_runs": chosen, "_plan": planned(request, chosen, other)}
+        plan = replace(planned(request, chosen, other), unit=self._unit)
+        made = {"_request": request, "_runs": chosen, "_plan": plan}
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -179,9 +183,10 @@ class Selection(Generic[Proposal]):
 
         Guarantee: that of the class.
         """
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        later = {"unit"} if self._unit is Unit.ROW else set()  # keys do not tell of it
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.init and one.name not in later}
         return self.paid_from(
-            ReleaseContext(noise, ledger, self.budget).with_question(
+            ReleaseContext(noise, ledger, self.budget, unit=self._unit).with_question(
                 lambda: question(self._plan.title, by="select", **given)
             ),
             progress,
@@ -209,8 +214,8 @@ class Selection(Generic[Proposal]):
     def _best(self, noise: Noise, more: dict[str, Any]) -> Selected[Proposal] | None:
         if self.shared_test is not None and self._request.test is not None:
             test, asked = self.shared_test, self._request.test
-            own = RunLedger(asked.whole, asked.limit, label="the test of a selection") if noise.private else None
-            certificate = _attempt(lambda: _released(test(asked.whole, own, **_noise_for(test, noise)), own), own)
+            own = self._ledger(noise, asked.whole, asked.limit, label="the test of a selection")
+            certificate = _attempt(lambda: self._released(test(asked.whole, own, **_noise_for(test, noise)), own), own)
             if certificate is None:
                 return None
             more = {**more, "certificate": certificate}
@@ -233,20 +238,41 @@ class Selection(Generic[Proposal]):
         """One run and its score, charged to a ledger of their own; nothing if it was refused or failed."""
         run_budget, score_budget = self._request.split(self._runs.whole)
         parts = (run_budget,) if score_budget is None else (run_budget, score_budget)
-        own = RunLedger(self._runs.whole, self._runs.limit, parts=parts) if noise.private else None
+        own = self._ledger(noise, self._runs.whole, self._runs.limit, parts=parts)
         to_run, to_score = (_noise_for(what, noise) for what in (self.run, self.score))
 
         def attempt() -> Selected[Proposal] | None:
-            release = _released(self.run(proposal, run_budget, own, **to_run, **more), own)
+            release = self._released(self.run(proposal, run_budget, own, **to_run, **more), own)
             if release is None:
                 return None
             if score_budget is None:
                 return Selected(proposal, release, _number(self.score(release)))
-            scored = _released(self.score(release, score_budget, own, **to_score), own)
+            scored = self._released(self.score(release, score_budget, own, **to_score), own)
             return None if scored is None else Selected(proposal, release, _number(_outcome(scored).value))
 
         found: Selected[Proposal] | None = _attempt(attempt, own)
         return found
+
+    @property
+    def _unit(self) -> Unit:
+        return Unit.of(self.unit)
+
+    def _ledger(self, noise: Noise, budget: Budget, limit: Cost | None, **how: Any) -> RunLedger | None:
+        """That of one run; None in a rehearsal."""
+        return RunLedger(budget, limit, unit=self._unit, **how) if noise.private else None
+
+    def _released(self, result: Any, own: RunLedger | None) -> Any:
+        """The result of a release, or nothing if it was refused. What was not charged to its ledger is no release."""
+        outcome = _outcome(result)
+        if isinstance(outcome, Refused) or (own is None and isinstance(outcome, NotPrivate) and outcome.refused):
+            return None
+        paid = isinstance(outcome, Released) and own is not None and own.gave(outcome.receipt)
+        if not paid and not (own is None and isinstance(outcome, NotPrivate)):
+            raise TypeError(
+                "a run must return the outcome, or the fitted estimator, that was charged to the ledger given"
+            )
+        self._unit.require(outcome.unit)
+        return result
 
     def _test(self) -> SharedTest | None:
         if self.shared_test is None:
@@ -304,7 +330,7 @@ def select(
     progress : bool, optional
         Whether to show that it is running.
     **options
-        ``most_runs``, ``score_share``, ``shared_test`` and ``test_share`` of ``Selection``.
+        ``most_runs``, ``score_share``, ``shared_test``, ``test_share`` and ``unit`` of ``Selection``.
 
     Returns
     -------
@@ -337,17 +363,6 @@ def _attempt(work: Callable[[], Any], own: RunLedger | None) -> Any:
             return attempt(work)[1]
     finally:
         own.close()
-
-
-def _released(result: Any, own: RunLedger | None) -> Any:
-    """The result of a release, or nothing if it was refused. What was not charged to its ledger is no release."""
-    outcome = _outcome(result)
-    if isinstance(outcome, Refused) or (own is None and isinstance(outcome, NotPrivate) and outcome.refused):
-        return None
-    paid = isinstance(outcome, Released) and own is not None and own.gave(outcome.receipt)
-    if not paid and not (own is None and isinstance(outcome, NotPrivate)):
-        raise TypeError("a run must return the outcome, or the fitted estimator, that was charged to the ledger given")
-    return result
 
 
 def _outcome(result: Any) -> Any:

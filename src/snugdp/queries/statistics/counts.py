@@ -80,6 +80,10 @@ class Count(ColumnStatistic[Estimate]):
         return PreparedStatistic(measure, OfSums(noise, itemgetter(place)), show, theorem("counts/1"), Forecast(error))
 
     @property
+    def _read_columns(self) -> tuple[str, ...]:
+        return () if self.column is None else (self.column,)
+
+    @property
     def _gaps(self) -> tuple[Note, ...]:
         return () if self.column is None or self.missing else super()._gaps
 

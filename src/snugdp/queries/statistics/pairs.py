@@ -111,6 +111,12 @@ class PairStatistic(Query[Estimate]):
         return self.columns or _ALONE
 
     @property
+    def _read_columns(self) -> tuple[str, ...]:
+        if self.columns is None:
+            raise ValueError('with person=... the columns are named, such as columns=("height", "weight")')
+        return self.columns
+
+    @property
     def _pair(self) -> tuple[GivenBounds, GivenBounds]:
         """The bounds of each column."""
         if self.bounds is None or isinstance(self.bounds, str):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
@@ -24,8 +24,11 @@ from snugdp.tables.cells.rows import is_sparse
 from snugdp.tables.schema.kinds import Column, DType, Number, type_name
 from snugdp.tables.schema.scaling import Affine, Floats, floats, not_numbers, present, scale_for
 from snugdp.tables.schema.schema import Coefficients, Layout
-from snugdp.tables.sources.base import Batch, Frame, UndividedSource, step
+from snugdp.tables.sources.base import Batch, Frame, Source, UndividedSource, step
 from snugdp.tables.sources.sparse import SparseBlock, read_matrix
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MAX_BLOCK_CELLS = 1 << 20
 _MAX_BOUND = Fraction(10**290)
@@ -302,6 +305,22 @@ class ArraySource(UndividedSource):
     def is_empty(self) -> bool:
         """Whether there are no rows. Private, except in a rehearsal."""
         return not len(self._X)
+
+    def framed(self, name: str, values: pl.Series) -> Source:
+        """The same rows as a table, with one more column of values that were given beside them."""
+        import polars as pl  # only for those who need it
+
+        from snugdp.tables.sources import open_source
+
+        if isinstance(self._X, SparseBlock):
+            raise TypeError("a sparse matrix cannot have more columns: give a dense one, as X.toarray() makes it")
+        if len(self._X) != len(values):
+            raise ValueError(f"X and {name} have inconsistent numbers of rows: give one for every row")
+        dense = np.asarray(self._X[:], dtype=np.float64)
+        target = self._y.to_polars() if isinstance(self._y, nw.Series) else self._y
+        columns = {key: dense[:, at] if at < dense.shape[1] else target for key, at in self._places.items()}
+        held = {key: column for key, column in columns.items() if column is not None}
+        return open_source(pl.DataFrame({**held, name: values}))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Blocks of rows. Engines hand them on; only the layouts of matrices look inside."""

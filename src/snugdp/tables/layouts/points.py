@@ -136,7 +136,7 @@ def centred(layout: Layout, shift: Shift) -> Layout:
     if isinstance(layout, MatrixSchema):
         return replace(layout, shift=shift)
     if isinstance(layout, Schema):
-        return CentredSchema(layout.columns, layout.target, layout.intercept, layout.norm, layout.missing, shift)
+        return CentredSchema(layout.columns, layout.target, layout.intercept, layout.norm, layout.missing, shift=shift)
     raise TypeError("rows can be centred under a schema, or as a matrix without a target")
 
 

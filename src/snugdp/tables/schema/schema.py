@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -117,6 +117,9 @@ class Schema(EqualByKey):
         middle of the bounds, or as none of the listed values. "drop": the row is left out of a fit; a prediction
         centres it. "indicator": as "centre", and an entry ``age is missing`` is 1 there. What is not one of the listed
         values is not missing.
+    person : str, optional
+        The column that says whose rows belong together, such as "customer_id". It is not among ``columns``: what uses
+        the schema protects persons, whatever the number of their rows.
 
     Examples
     --------
@@ -131,6 +134,7 @@ class Schema(EqualByKey):
     intercept: bool = True
     norm: Real = 1
     missing: gaps.Policies = "centre"
+    person: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -146,6 +150,7 @@ class Schema(EqualByKey):
         if not 0 < rational(self.norm, "norm") <= 1:
             raise ValueError("norm must be greater than 0 and at most 1, the norm that scaling by the bounds gives")
         self._check_target()
+        check_person_name(self.person, self.columns)
         object.__setattr__(self, "missing", gaps.checked(self.missing, self.columns, self.target))
         self._check_features()
 
@@ -169,7 +174,8 @@ class Schema(EqualByKey):
     def _key(self) -> tuple[object, ...]:
         """The order of the columns matters: it is the order of the entries."""
         policies = tuple(gaps.policy_of(self.missing, name) for name in self._used)
-        return tuple(self.columns.items()), self.target, self.intercept, rational(self.norm, "norm"), policies
+        norm = rational(self.norm, "norm")
+        return tuple(self.columns.items()), self.target, self.intercept, norm, policies, self.person
 
     @property
     def _used(self) -> dict[str, Column]:
@@ -322,7 +328,7 @@ class Schema(EqualByKey):
 
     def to_toml(self) -> str:
         """The schema as text that ``from_toml`` reads."""
-        return toml.write(self.columns, self.target, self.intercept, self.norm, self.missing)
+        return toml.write(self.columns, self.target, self.intercept, self.norm, self.missing, person=self.person)
 
     @classmethod
     def from_json(cls, given: Any) -> Schema:
@@ -342,6 +348,24 @@ class Schema(EqualByKey):
         if type(self) is not Schema:
             raise TypeError("only a plain snugdp.Schema can be written as JSON")
         return tomllib.loads(self.to_toml())
+
+
+def check_person_name(person: object, columns: Collection[str]) -> None:
+    """Whether a column of identifiers has a name, and is not read as anything else."""
+    if person is None:
+        return
+    if not isinstance(person, str) or not person:
+        raise TypeError('person must be the name of a column, such as person="customer_id"')
+    if person in columns:
+        raise ValueError(
+            f'the column "{person}" says whose rows belong together, and is not used for anything else: leave it out '
+            "of the other columns"
+        )
+
+
+def undivided(schema: Schema) -> Schema:
+    """The schema for rows that are protected one by one."""
+    return schema if schema.person is None else replace(schema, person=None)
 
 
 def mismatches(columns: Mapping[str, Column], types: Mapping[str, DType]) -> list[str]:

@@ -15,7 +15,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Undeclared
 
-_TOP_LEVEL_KEYS = ("target", "intercept", "norm", "missing", "columns")
+_TOP_LEVEL_KEYS = ("target", "person", "intercept", "norm", "missing", "columns")
 _KEYS = {
     "number": ("lower", "upper"),
     "category": ("values", "reference"),
@@ -32,7 +32,7 @@ _BLANK = re.compile(r"^\s*(type|lower|upper)\s*=\s*(#.*)?$")
 
 
 def read(source: str | Path) -> tuple[str, dict[str, Any]]:
-    """What to call the schema in errors, and its parts: columns, target, intercept, norm, missing."""
+    """What to call the schema in errors, and its parts: columns, target, person, intercept, norm, missing."""
     where, parts, problems = inspected(source)
     if problems:
         raise type(problems[0])(f"{where}: {problems[0]}")
@@ -68,8 +68,9 @@ def _parts(table: Any) -> tuple[dict[str, Any], list[Exception]]:
     if not isinstance(columns, dict) or not columns:
         problems.append(ValueError("it has no columns; describe each one in a section such as [columns.age]"))
         columns = {}
-    if not isinstance(table.get("target", ""), str):
-        problems.append(TypeError("target must be the name of a column"))
+    for key in ("target", "person"):
+        if not isinstance(table.get(key, ""), str):
+            problems.append(TypeError(f"{key} must be the name of a column"))
     for name, keys in columns.items():
         try:
             made[name] = _column(name, keys)
@@ -93,10 +94,17 @@ def named(where: str) -> Iterator[None]:
 
 
 def write(
-    columns: Mapping[str, Column], target: str | None, intercept: bool, norm: Real, missing: gaps.Policies = "centre"
+    columns: Mapping[str, Column],
+    target: str | None,
+    intercept: bool,
+    norm: Real,
+    missing: gaps.Policies = "centre",
+    *,
+    person: str | None = None,
 ) -> str:
     """The text of a schema."""
-    lines = [f"target = {_string(target)}"] if target is not None else []
+    named = {"target": target, "person": person}
+    lines = [f"{key} = {_string(name)}" for key, name in named.items() if name is not None]
     lines += [f"intercept = {str(intercept).lower()}", f"norm = {_number(norm)}"]
     one_by_one = missing if isinstance(missing, Mapping) else {}
     lines += [f"missing = {_string(missing)}"] if isinstance(missing, str) and missing != "centre" else []
@@ -123,7 +131,9 @@ def section(name: str) -> str:
     return f"[columns.{_key(name)}]"
 
 
-def template(columns: Mapping[str, Column], target: str | None, left_out: Mapping[str, str]) -> str:
+def template(
+    columns: Mapping[str, Column], target: str | None, left_out: Mapping[str, str], person: str | None = None
+) -> str:
     """A schema with comments, to be used as it is or filled in; ``left_out`` says why other columns are not in it.
 
     >>> print(template({"age": Number(), "member": Boolean()}, "age", {}))  # doctest: +ELLIPSIS
@@ -135,6 +145,7 @@ def template(columns: Mapping[str, Column], target: str | None, left_out: Mappin
         "# between 0 and 120), never what was read off them. Delete the sections of columns that are not to be used.",
         "",
         f"target = {_string(target)}" if target is not None else '# target = "name of the column to be predicted"',
+        f"person = {_string(person)}" if person is not None else _PERSON_HINT,
         "intercept = true",
         "norm = 1  # smaller: long rows are shortened to this norm",
     ]
@@ -146,6 +157,7 @@ def template(columns: Mapping[str, Column], target: str | None, left_out: Mappin
     return "\n".join(lines) + "\n"
 
 
+_PERSON_HINT = '# person = "customer_id"  # if a person may have several rows: the column that says whose they are'
 _HINTS: dict[type[Column], tuple[str, ...]] = {
     Number: ("lower = 0", "upper = 120"),
     Category: ('values = ["red", "blue"]', 'reference = "red"'),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import narwhals as nw
 
@@ -52,6 +52,7 @@ class Source(ABC):
     name: str  # what messages call it
     size = 0  # bytes on disk
     inferred = False  # whether a loader may have taken the types from the cells
+    library: Literal["polars", "pandas", "pyarrow"] = "polars"  # whose frames answers about it are
     floats_for_missing = False  # whether whole numbers become floats where a cell is missing, as in pandas
 
     @abstractmethod

@@ -28,6 +28,14 @@ class FrameSource(UndividedSource):
         self.floats_for_missing = frame.implementation.is_pandas_like()
         self.types = {name: declared(frame.get_column(name)) for name in names}
 
+    def beside(self, name: str, values: nw.Series[Any]) -> FrameSource:
+        """The table with one more column, which was taken out of it or given beside it."""
+        if name in self.types:
+            raise TableError(f"two columns of the table are called {listed([name])}; rename one")
+        if len(values) != len(self._frame):
+            raise ValueError(f"X and {name} have inconsistent numbers of rows: give one for every row")
+        return FrameSource(self._frame.with_columns(values.alias(name)))
+
     def is_empty(self) -> bool:
         """Whether there are no rows. Private, except in a rehearsal."""
         return not len(self._frame)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from snugdp.cli import models
 from snugdp.cli.commands.query.groups import GroupOptions
-from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
+from snugdp.cli.options import Data, Delta, Epsilon, PersonOptions, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ Replaced = Annotated[str, typer.Option("--neighbours", help='Must be "replace", 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnOptions(OptionGroup):
+class ColumnOptions(PersonOptions):
     """Which column of which file."""
 
     data: Data
@@ -44,6 +45,16 @@ class ColumnOptions(OptionGroup):
     schema: Annotated[
         Path | None, typer.Option("--schema", help="A schema that describes the column, a TOML file.")
     ] = None
+
+    def _cells(self, source: Source, kinds: dict[str, Column]) -> Any:
+        """The column by itself; with persons, beside their identifiers."""
+        from snugdp.cli import reading
+
+        person = self.persons(self.schema)["person"]
+        if person is None:
+            return reading.frame(source, kinds)[self.column]
+        models.require_person(source, person)
+        return reading.frame(source, kinds, beside=(person,))
 
     def _tell(self, choices: ReleaseOptions, name: str, outcome: Any, plan: Plan, public: dict[str, Any]) -> None:
         value = outcome.value
@@ -85,7 +96,8 @@ class BoundedOptions(ColumnOptions):
     def draw(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], given: dict[str, Any]) -> None:
         """Release what is drawn by ranks: one pass over the file."""
         declared, kind = self._number()
-        query = make(bounds=(kind.lower, kind.upper), column=self.column, epsilon=self.epsilon, **given)
+        asked = {"column": self.column, "epsilon": self.epsilon, **self.persons(self.schema)}
+        query = make(bounds=(kind.lower, kind.upper), **asked, **given)
         source = self._source(declared, {self.column: kind})
         plan = query.plan()
         outcome = query.release(source, ledger=choices.agreed(plan))
@@ -126,7 +138,6 @@ class NumberOptions(BoundedOptions):
 
     def release(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **more: Any) -> None:
         """Release a number: of a draw by ranks, or of a test, which reads the column whole."""
-        from snugdp.cli import reading
         from snugdp.core.guarantee import Neighbours
 
         if "method" in more and (more["method"], self.beta) in (("auto", None), ("exponential", None)):
@@ -136,16 +147,19 @@ class NumberOptions(BoundedOptions):
         (declared, kind), rows = self._number(), self.rows
         kinds: dict[str, Column] = {self.column: kind}
         bounds = kind.lower, kind.upper
-        query = make(bounds=bounds, rows=rows, **given)  # what is wrong with it is said before a row is read
+        persons = self.persons(self.schema)
+        query = make(bounds=bounds, rows=rows, **given, **persons)  # what is wrong with it is said before a row is read
         source = self._source(declared, kinds)
         values = None
         if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:
-            values = reading.frame(source, kinds)[self.column]
+            if persons["person"] is not None:
+                raise ValueError("give --rows, the number of persons: it is public when neighbours replace a person")
+            values = self._cells(source, kinds)
             rows = max(len(values), 1)  # which is public under this relation
             query = make(bounds=bounds, rows=rows, **given)
         plan = query.plan()
         account = choices.agreed(plan)
-        values = reading.frame(source, kinds)[self.column] if values is None else values
+        values = self._cells(source, kinds) if values is None else values
         outcome = query.release(values, ledger=account)
         self._tell(choices, name, outcome, plan, {"bounds": _between(kind), **given, "rows": rows})
 
@@ -169,7 +183,7 @@ class MiddleOptions(NumberOptions):
         **q: str,
     ) -> None:
         """Release it; ``statistic``: its name where it is asked of every group."""
-        budget = {"delta": self.delta, "neighbours": self.neighbours}
+        budget: dict[str, Any] = {"delta": self.delta, "neighbours": self.neighbours}
         if not groups.wanted:
             self.release(choices, name, make, **q, method=self.method, step=self.step, **budget)
             return
@@ -178,7 +192,8 @@ class MiddleOptions(NumberOptions):
         _, kind = self._number()
         asked: dict[str, Any] = {self.column: [statistic]}
         bounds: dict[str, Any] = {self.column: (kind.lower, kind.upper)}
-        groups.release(choices, self.data, asked, bounds, self.schema, epsilon=self.epsilon, **budget)
+        budget |= {"epsilon": self.epsilon, **self.persons(self.schema)}
+        groups.release(choices, self.data, asked, bounds, self.schema, **budget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,11 +220,11 @@ class LabelOptions(ColumnOptions):
             if not isinstance(kind, Category) or kind.is_open:
                 raise ValueError("the values are needed: give --values, or a --schema that lists them")
         kinds: dict[str, Column] = {self.column: kind}
-        query = make(epsilon=self.epsilon, **{labels: kind.levels}, **more)
+        query = make(epsilon=self.epsilon, **{labels: kind.levels}, **more, **self.persons(self.schema))
         source = reading.opened(self.data if source is None else source, kinds)
         public, plan = {"values": list(kind.levels)}, query.plan()
         account = choices.agreed(plan)
-        outcome = query.release(reading.frame(source, kinds)[self.column], ledger=account)
+        outcome = query.release(self._cells(source, kinds), ledger=account)
         self._tell(choices, name, outcome, plan, public)
 
 
@@ -354,6 +369,7 @@ def bounds(
     epsilon: Annotated[str, typer.Option(help="The privacy budget for all columns together, such as 0.5.")],
     outside: Annotated[str, typer.Option(help="The share of rows that may lie beyond each bound.")] = "0.01",
     neighbours: Relation = "add_remove",
+    persons: PersonOptions,
     choices: ReleaseOptions,
 ) -> None:
     """Estimate bounds privately and print them as sections of a schema. This spends budget; the plan comes first.
@@ -363,7 +379,8 @@ def bounds(
     from snugdp.cli import reading
     from snugdp.queries.bounds import Bounds
 
-    query = Bounds(columns=column, epsilon=epsilon, outside=outside, neighbours=neighbours)
+    given: dict[str, Any] = {"epsilon": epsilon, "outside": outside, "neighbours": neighbours}
+    query = Bounds(columns=column, **given, **persons.persons())
     source = reading.of_numbers(data, column)
     plan = query.plan()
     outcome = query.release(source, ledger=choices.agreed(plan, aside=True))

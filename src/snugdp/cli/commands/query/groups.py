@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation
+from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, PersonOptions, Relation
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def group_by(
     delta: Delta = "1e-6",
     max_keys: Annotated[int, typer.Option(help="For how many keys a row counts, where cells are lists of keys.")] = 1,
     neighbours: Relation = "add_remove",
+    persons: PersonOptions,
     choices: ReleaseOptions,
 ) -> None:
     """Count the rows of every group, and release statistics of its columns. Keys that few rows have are not shown.
@@ -138,7 +139,7 @@ def group_by(
     ends = {name: (pair[0], pair[1]) for name, pair in pairs.items()}
     budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "max_keys": max_keys}
     wanted = {name: [value.replace("-", "_") for value in values] for name, values in map(_named, statistic or ())}
-    asked.release(choices, data, wanted, ends, schema, **budget)
+    asked.release(choices, data, wanted, ends, schema, **budget, **persons.persons(schema))
 
 
 def _named(given: str) -> tuple[str, tuple[str, ...]]:

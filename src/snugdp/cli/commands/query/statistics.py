@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli.commands.query.groups import GroupOptions
-from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, Relation, Rows
+from snugdp.cli.options import Data, Delta, Epsilon, PersonOptions, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ ClipWord = Annotated[str, typer.Option(help='Where to clip numbers in private: "
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatisticOptions(OptionGroup):
+class StatisticOptions(PersonOptions):
     """A file and a budget."""
 
     data: Data
@@ -42,7 +42,8 @@ class StatisticOptions(OptionGroup):
     @property
     def budget(self) -> dict[str, Any]:
         """As queries are given it."""
-        return {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
+        budget = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
+        return {**budget, **self.persons(self.schema)}
 
     def bounds(self, column: str, lower: str | None, upper: str | None) -> tuple[Any, Any]:
         """The bounds of a column of numbers, as given or as the schema has them; None for an end that neither has."""

@@ -1,0 +1,108 @@
+"""``--person``: commands that protect persons, schemas that name them, and ledgers that are for them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from snugdp import Ledger, load
+from snugdp.cli.main import app
+
+PLAN = "one person, whatever the number of rows"
+
+
+@pytest.fixture
+def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rng = np.random.default_rng(3)
+    who = np.repeat(np.arange(500), 1 + np.arange(500) % 5)
+    age, city = rng.uniform(18, 80, 500)[who], np.array(["Oslo", "Rome"])[who % 2]
+    value = 20 + age / 2 + rng.normal(0, 3, len(who))
+    pl.DataFrame({"customer_id": who, "age": age, "city": city, "value": value}).write_parquet(tmp_path / "o.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def create(unit: str) -> str:
+    name = f"{unit}.ledger"
+    run("ledger", "create", name, "--dataset", "orders", "--epsilon", "9", "--delta", "1e-5", "--unit", unit)
+    return name
+
+
+PERSON = ("--person", "customer_id", "-y")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "mean": ("query", "mean", "o.parquet", "-c", "value", "--epsilon", "1", *PERSON),
+    "median": ("query", "median", "o.parquet", "-c", "value", "--epsilon", "1", *PERSON),
+    "vote": ("query", "vote", "o.parquet", "-c", "city", "--values", "Oslo,Rome", "--epsilon", "1", *PERSON),
+    "groups": ("query", "group-by", "o.parquet", "--by", "city", "-s", "value=mean", "--epsilon", "1", *PERSON),
+    "count by": ("query", "count", "o.parquet", "--by", "city", "--delta", "1e-6", "--epsilon", "1", *PERSON),
+    "bounds": ("bounds", "o.parquet", "-c", "age", "--epsilon", "1", *PERSON),
+    "fit": ("fit", "linear", "o.parquet", "--target", "value", "--epsilon", "2", "-o", "m.json", *PERSON),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_protect_persons(orders: Path, name: str) -> None:
+    ledger = create("person")
+    words = COMMANDS[name]
+    assert PLAN in run(*words, "--ledger", ledger)
+    with Ledger.open(ledger) as book:
+        assert len(book.entries()) == 1
+    alone = [word for word in words if word not in ("--person", "customer_id")]
+    assert "protects persons, but the release protects single rows" in run(*alone, "--ledger", ledger, code=1)
+    assert "protects single rows, but the release protects persons" in run(*words, "--ledger", create("row"), code=1)
+    if name == "fit":
+        model = load(orders / "m.json")
+        assert (model.plan_.unit.value, model.schema.person) == ("person", "customer_id")
+        assert "customer_id" not in model.feature_names_in_
+
+
+def test_a_schema_names_the_persons(orders: Path) -> None:
+    given = ("--target", "value", "--person", "customer_id", "-o", "o.toml")
+    run("schema", "init", "o.parquet", *given)
+    assert 'person = "customer_id"' in (orders / "o.toml").read_text()
+    assert "persons by customer_id" in run("schema", "check", "o.toml", "o.parquet")
+    assert json.loads(run("schema", "check", "o.toml", "--json"))["person"] == "customer_id"
+    for words in (
+        ("query", "mean", "o.parquet", "-c", "value", "--schema", "o.toml", "--epsilon", "1", "--plan"),
+        ("describe", "o.parquet", "o.toml", "-c", "age", "--epsilon", "1", "--plan"),
+        ("fit", "linear", "o.parquet", "o.toml", "--epsilon", "1", "--plan"),
+        ("plan", "linear", "o.toml", "--epsilon", "1", "--rows", "1000"),
+    ):
+        assert PLAN in run(*words)
+
+
+def test_plans_are_held_against_the_ledger(orders: Path) -> None:
+    words = ("plan", "linear", "o.parquet", "--target", "value", "--epsilon", "1", "--rows", "1000")
+    assert "this ledger protects persons" in run(*words, "--ledger", create("person"), code=1)
+    assert "After this fit" in run(*words, "--person", "customer_id", "--ledger", "person.ledger")
+
+
+def test_several_rows_of_a_person(orders: Path) -> None:
+    words = (*COMMANDS["mean"], "--max-rows", "3", "--json")
+    found: dict[str, Any] = json.loads(run(*words).splitlines()[-1])
+    assert found["unit"] == "person"
+    assert "at most 3 rows of each person" in found["plan"]
+    assert "Use max_rows=1" in run(*COMMANDS["fit"], "--max-rows", "2", code=1)
+
+
+def test_what_is_wrong_is_said(orders: Path) -> None:
+    words = ("--epsilon", "1", "-y", "--person", "nobody")
+    assert 'no column "nobody"' in run("query", "mean", "o.parquet", "-c", "value", *words, code=1)
+    assert 'no column "nobody"' in run("fit", "linear", "o.parquet", "--target", "value", *words, code=1)
+    assert 'no column "nobody"' in run("schema", "init", "o.parquet", "--person", "nobody", code=1)
+    mean = ("query", "trimmed-mean", "o.parquet", "-c", "value", "--lower", "0", "--upper", "99", "--epsilon", "1")
+    assert "give --rows, the number of persons" in run(*mean, *PERSON, code=1)
+    assert "Released" in run(*mean, *PERSON, "--rows", "500")
+    assert "protects one customer" in run(
+        "ledger", "create", "old.ledger", "--dataset", "o", "--epsilon", "1", "--unit", "one customer"
+    )

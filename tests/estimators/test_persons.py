@@ -1,0 +1,215 @@
+"""Estimators that protect persons: identifiers are no feature, one table for all passes, files and ledgers say so."""
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+import snugdp
+from snugdp import Budget, MemoryLedger, Simulation, Unit, UnitMismatchError
+from snugdp.estimators.files.model_file import as_dict, from_dict
+from snugdp.noise.recording import Witness, private_inputs
+from snugdp.report.model import render
+
+PERSONS = 300
+WHO = np.repeat(np.arange(PERSONS), 1 + np.arange(PERSONS) % 4)
+RNG = np.random.default_rng(7)
+X = RNG.uniform(-0.5, 0.5, (len(WHO), 2))
+Y = X[:, 0] - 0.5 * X[:, 1] + RNG.normal(0, 0.05, len(WHO))
+SCHEMA = snugdp.Schema({"a": snugdp.Number(-1, 1), "b": snugdp.Number(-1, 1), "y": snugdp.Number(-2, 2)}, "y")
+QUERIES = pl.DataFrame({"a": X[:20, 0], "b": X[:20, 1]})
+
+
+def table() -> pl.DataFrame:
+    return pl.DataFrame({"a": X[:, 0], "who": [f"p{who}" for who in WHO], "b": X[:, 1], "y": Y})
+
+
+def fitted(model: Any, *given: Any, **more: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(*given, **more)
+
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "linear": lambda **how: snugdp.LinearRegression(epsilon=4, x_norm=1, y_bound=1, **how),
+    "adassp": lambda **how: snugdp.LinearRegression(epsilon=4, x_norm=1, y_bound=1, method="adassp", **how),
+    "logistic": lambda **how: snugdp.LogisticRegression(epsilon=4, x_norm=1, classes=[False, True], **how),
+    "sparse": lambda **how: snugdp.SparseLinearRegression(1, epsilon=4, y_bound=1, method="adassp", **how),
+    "pca": lambda **how: snugdp.PCA(1, epsilon=4, x_norm=1, **how),
+    "scaler": lambda **how: snugdp.StandardScaler(epsilon=4, **how),
+    "open": lambda **how: snugdp.LinearRegression(epsilon=8, **how),
+}
+
+
+def target(name: str) -> Any:
+    return Y > 0 if name == "logistic" else Y
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_arrays_with_groups_and_tables_with_a_column_are_the_same(name: str) -> None:
+    rehearsed = {"noise": Simulation(1)}
+    arrays = fitted(MODELS[name](**rehearsed), X, target(name), groups=[f"p{who}" for who in WHO])
+    frame = table().drop("y")
+    kinds = (frame, frame.to_pandas()) if name in ("adassp", "pca") else (frame,)
+    tables = [fitted(MODELS[name](person="who", **rehearsed), rows, target(name)) for rows in kinds]
+    for model in (arrays, *tables):
+        assert model.plan_.unit is model.outcome_.unit is Unit.PERSON
+        assert model.n_features_in_ == 2
+    assert [list(model.feature_names_in_) for model in tables] == [["a", "b"]] * len(kinds)
+    rows = fitted(MODELS[name](**rehearsed), X, target(name))
+    assert rows.plan_.unit is Unit.ROW
+    assert rows.cost_ == arrays.cost_
+
+
+def test_predictions_take_rows_with_and_without_the_identifiers() -> None:
+    frame = table().drop("y")
+    for name in ("linear", "sparse", "pca", "scaler"):
+        model = fitted(MODELS[name](person="who", noise=Simulation(1)), frame, Y)
+        ask = model.predict if hasattr(model, "predict") else model.transform
+        assert np.array_equal(ask(frame), ask(frame.drop("who")))
+        model = fitted(MODELS[name](person="who", noise=Simulation(1)), frame.to_pandas(), Y)
+        ask = model.predict if hasattr(model, "predict") else model.transform
+        assert np.array_equal(ask(frame.to_pandas()), ask(frame.drop("who").to_pandas()))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_identifiers_of_an_undeclared_table_are_no_feature(tmp_path: Path, kind: str) -> None:
+    """Named so that nothing but ``person`` says what it is: a number that would be a feature."""
+    frame = table().with_columns(who=pl.Series(WHO)).rename({"who": "amount"})
+    file = tmp_path / f"orders.{kind}"
+    if kind != "frame":
+        frame.write_csv(file) if kind == "csv" else frame.write_parquet(file)
+    data: Any = frame if kind == "frame" else str(file)
+    model = fitted(snugdp.LinearRegression(epsilon=20, person="amount", noise=Simulation(1)), data, "y")
+    assert sorted(model.feature_names_in_) == ["a", "b"]
+    prepared = fitted(snugdp.Prepare(epsilon=20, person="amount", noise=Simulation(1)), data)
+    assert "amount" not in prepared.feature_names_in_
+
+
+def test_looks_and_fit_read_the_same_rows() -> None:
+    """One key for a release in stages: a second one would keep other rows."""
+    for name in ("open", "linear", "sparse"):
+        witness = Witness(3)
+        model = MODELS[name](person="who", noise=witness)
+        fitted(model, table().drop("y"), Y)
+        assert [lot.number("parts") for lot in witness.transcript().lots] == [1 << 32]
+
+
+def test_a_person_with_all_rows_moves_no_other() -> None:
+    """The kept rows of others are the same with and without somebody: sums of squares differ by those of one row."""
+    frame, sums = table(), []
+    for rows in (frame, frame.filter(pl.col("who") != "p299")):
+        witness = Witness(5)
+        fitted(snugdp.LinearRegression(epsilon=1e6, schema=SCHEMA, method="adassp", person="who", noise=witness), rows)
+        found = [private_inputs(site)[0] for site in witness.transcript() if site.step == "gram"]
+        sums.append(np.array(found[1], dtype=np.float64))  # the diagonal; a constant comes last
+    moved = sums[0] - sums[1]
+    assert sums[0][-1] == PERSONS * moved[-1]
+    assert (moved >= 0).all()
+    assert moved[:2].max() <= moved[-1]
+
+
+@pytest.mark.parametrize("name", ["adassp", "pca", "scaler", "sparse"])
+def test_several_rows_of_a_person(name: str) -> None:
+    model = MODELS[name](person="who", max_rows=3, noise=Simulation(1))
+    plan = model.plan(n_features=2)
+    assert plan.unit is Unit.PERSON
+    assert plan.cost.fits(Budget(4, 1e-6))
+    assert not plan.cost.fits(Budget("3.9", 1e-6))
+    fit = fitted(model, table().drop("y"), Y)
+    assert fit.cost_ == plan.cost
+    assert "at most 3 rows of each person" in str(fit.plan_)
+
+
+@pytest.mark.parametrize("name", ["linear", "logistic", "open"])
+def test_perturbed_objectives_refuse_several_rows(name: str) -> None:
+    with pytest.raises(ValueError, match="Use max_rows=1, which always works"):
+        MODELS[name](person="who", max_rows=2).plan(n_features=2)
+    with pytest.raises(ValueError, match="Use max_rows=1, which always works"):
+        fitted(MODELS[name](person="who", max_rows=2), table().drop("y"), target(name))
+
+
+def test_a_schema_names_the_persons_and_a_file_keeps_it() -> None:
+    schema = snugdp.Schema(SCHEMA.columns, "y", person="who")
+    model = fitted(snugdp.LinearRegression(epsilon=4, schema=schema, method="adassp"), table())
+    whole = json.loads(json.dumps(as_dict(model)))
+    assert (whole["unit"], whole["schema"]["person"]) == ("person", "who")
+    assert "with the rows of one person more or less in the table" in whole["guarantee"]["words"]
+    again = from_dict(whole)
+    assert again.plan_.unit is Unit.PERSON
+    assert str(again.guarantee_) == str(model.guarantee_)
+    assert "of persons, whatever the number of their rows" in str(again.guarantee_)
+    assert np.array_equal(again.predict(table()), model.predict(table()))
+    page = render(model)
+    assert "one person more or less, whatever the number of rows" in page
+    assert "if no row of that person had been in the table" in page
+
+
+def test_parameters_of_rows_are_written_as_before() -> None:
+    model = fitted(MODELS["adassp"](), X, Y)
+    assert not {"person", "max_rows"} & as_dict(model)["parameters"].keys()
+    several = fitted(MODELS["adassp"](person="who", max_rows=2), table().drop("y"), Y)
+    again = from_dict(json.loads(json.dumps(as_dict(several))))
+    assert (again.person, again.max_rows, again.plan_.cost) == ("who", 2, several.cost_)
+    assert clone(again).get_params()["person"] == "who"
+
+
+def test_bounds_that_were_found_for_persons_are_used_for_persons() -> None:
+    schema = snugdp.Schema({"a": snugdp.Number(), "b": snugdp.Number(), "y": snugdp.Number(-2, 2)}, "y", person="who")
+    first = fitted(snugdp.LinearRegression(epsilon=20, schema=schema, noise=Simulation(1)), table())
+    second = snugdp.LinearRegression(epsilon=1, bounds=first.bounds_)
+    assert second.plan().unit is Unit.PERSON
+
+
+def test_ledgers_are_asked_before_rows_are_read() -> None:
+    for ledger, given in ((MemoryLedger(9, 1e-5), {"person": "who"}), (MemoryLedger(9, 1e-5, unit="person"), {})):
+        with pytest.raises(UnitMismatchError, match="nothing was drawn"):
+            fitted(MODELS["adassp"](ledger=ledger, **given), table().drop("y"), Y)
+        assert ledger.spent.epsilon == ledger.spent.mu == 0
+    paid = MemoryLedger(9, 1e-5, unit="person")
+    assert fitted(MODELS["adassp"](ledger=paid, person="who"), table().drop("y"), Y).cost_ == paid.spent
+
+
+def test_teachers_protect_persons() -> None:
+    how: dict[str, Any] = {"classes": [False, True], "queries": QUERIES, "test": "none", "noise": Simulation(1)}
+    model = snugdp.PATEClassifier(GaussianNB(), GaussianNB(), 30, 8, person="who", **how)
+    assert model.plan().unit is Unit.PERSON
+    by_column = fitted(model, table().select("a", "who", "b"), Y > 0)
+    beside = fitted(clone(model).set_params(person=None), table().select("a", "b"), Y > 0, groups=table()["who"])
+    assert np.array_equal(by_column.labels_, beside.labels_)
+    assert by_column.plan_.unit is beside.plan_.unit is Unit.PERSON
+    assert np.array_equal(by_column.predict(table().select("a", "who", "b")), beside.predict(table().select("a", "b")))
+    with pytest.raises(ValueError, match="leave out max_rows"):
+        snugdp.PATEClassifier(person="who", max_rows=2, **how).plan()
+
+
+def test_what_is_wrong_is_said_in_public() -> None:
+    given: dict[str, Any] = {"epsilon": 1, "x_norm": 1, "y_bound": 1}
+    for model, data, more, error, words in (
+        (snugdp.LinearRegression(person="who", **given), (X, Y), {}, TypeError, "an array has none"),
+        (snugdp.LinearRegression(**given), (table().drop("y"), Y), {"groups": WHO}, TypeError, "person=... names"),
+        (snugdp.LinearRegression(person="nobody", **given), (table(), Y), {}, ValueError, 'no column "nobody"'),
+        (snugdp.LinearRegression(**given), (X, Y), {"groups": WHO[:3]}, ValueError, "inconsistent numbers of rows"),
+        (snugdp.LinearRegression(epsilon=1, schema=SCHEMA, person="a"), (table(),), {}, ValueError, "anything else"),
+        (snugdp.LinearRegression(max_rows=2, **given), (X, Y), {}, ValueError, "max_rows needs person"),
+    ):
+        with pytest.raises(error, match=words):
+            fitted(model, *data, **more)
+
+
+@pytest.mark.parametrize("odd", [None, float("nan"), "", "NaN", object, 2**60, [1], b"x", "x" * 1000])
+def test_no_identifier_raises_warns_or_moves_others(odd: Any) -> None:
+    """A door: an odd identifier changes whose row it is, and nothing else."""
+    who: list[Any] = [f"p{number}" for number in WHO]
+    who[5] = odd() if odd is object else odd
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MODELS["adassp"](noise=Simulation(2)).fit(X, Y, groups=who)
+    assert model.released_
