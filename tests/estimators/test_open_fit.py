@@ -37,6 +37,7 @@ from snugdp import (
 )
 from snugdp.estimators.forecast import forecast
 from snugdp.estimators.open_fit import OpenFit
+from snugdp.mechanisms.bounds import sorts
 from snugdp.report.model import render, told
 from snugdp.tables.found import Flag
 from tests.estimators import checks
@@ -468,3 +469,12 @@ def test_a_robust_line_is_called_one() -> None:
     assert model.predict(X).mean() < 0.9 * y.mean()  # as it says
     assert words not in str(LogisticRegression(epsilon=1, delta=1e-6, classes=[0, 1]).plan(n_features=2))
     assert words not in str(LinearRegression(epsilon=1, delta=1e-6, method="adassp").plan(n_features=2))
+
+
+def test_dates_that_are_taken_for_numbers_end_alike_for_every_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One odd cell makes objects of dates in memory: a fit must not be refused for one of them alone."""
+    monkeypatch.setattr(sorts, "settled", lambda counts, deviation: Number())
+    typed = mixed(600)[["x", "day", "y"]]
+    objects = typed.assign(day=pd.Series(typed["day"].to_list(), dtype=object))
+    found = [rehearsal().fit(table, "y").coef_.tolist() for table in (typed, pl.from_pandas(typed), objects)]
+    assert found[0] == found[1] == found[2]

@@ -156,7 +156,7 @@ class LinearModel(PrivateEstimator):
         require_rows(context.noise, opened.table.is_empty)
         plan = self._for_persons(opened.plan(guess), given.persons)
         kept = given.kept(opened.table.source, opened.declared.columns, context.noise, progress=self.progress)
-        data = OpenedTable(kept, progress=self.progress)
+        data = OpenedTable(kept, opened.table.declared, progress=self.progress)
         with one_blas_thread():
             if not isinstance(data.source, ArraySource):
                 opened.read(data)  # a table that cannot be read is found before the charge

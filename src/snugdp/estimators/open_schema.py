@@ -111,7 +111,7 @@ class OpenSchemaEstimator(PrivateEstimator):
         opened, names = self._open(declared), [name for name in declared.columns if name != declared.target]
         plan = self._for_persons(self._open_plan(opened), given.persons)
         kept = given.kept(table.source, declared.columns, context.noise, progress=self.progress)
-        data = OpenedTable(kept, progress=self.progress)
+        data = OpenedTable(kept, declared, progress=self.progress)
         with one_blas_thread():
             opened.read(data)  # a table that cannot be read is found before the charge
             self._forget()

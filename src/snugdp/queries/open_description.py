@@ -110,7 +110,7 @@ class OpenDescription:
         """Pay, look, and describe what was found."""
         source = open_source(data)
         self.declared.check({name: source.type_for_reading(name) for name in source.types})
-        table = OpenedTable(source)
+        table = OpenedTable(source, self.declared)
         self.preparation.read(table)
 
         def then(opened: Secret[OpenedTable], found: FoundBounds, paid: ReleaseContext) -> Outcome[Description]:

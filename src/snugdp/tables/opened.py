@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, TypeVar
+
+import narwhals as nw
 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines import gather
 from snugdp.tables.passes.base import Pass
 from snugdp.tables.rows import Rows
-from snugdp.tables.schema.schema import Layout
+from snugdp.tables.schema.kinds import Undeclared
+from snugdp.tables.schema.schema import Layout, Schema
 from snugdp.tables.sources import Source
 
 S = TypeVar("S")
 
 
 class OpenedTable(PrivateState):
-    """The rows of a table before their layout is known. Private: it travels as a ``Secret``."""
+    """The rows of a table before their layout is known. Private: it travels as a ``Secret``.
+
+    ``declared``: what is public about the columns, if anything.
+    """
 
     __slots__ = ("_first", "_progress", "source")
 
-    def __init__(self, source: Source, *, progress: bool | None = None) -> None:
-        self.source, self._progress = source, progress
+    def __init__(self, source: Source, declared: Schema | None = None, *, progress: bool | None = None) -> None:
+        self.source, self._progress = source if declared is None else _untyped(source, declared), progress
         self._first: tuple[Any, Any] | None = None
 
     def read(self, work: Pass[Any]) -> None:
@@ -40,3 +47,18 @@ class OpenedTable(PrivateState):
     def rows(self, layout: Layout) -> Rows:
         """The rows in a layout."""
         return Rows(self.source, layout, progress=False)
+
+
+def _untyped(source: Source, declared: Schema) -> Source:
+    """The table with columns that nobody declared as objects, whatever type a loader gave them in memory.
+
+    What they hold is told by noise, which may err: whether they can be read so must not depend on that type, which one
+    cell may have changed.
+    """
+    columns = declared.columns.items()
+    names = [name for name, kind in columns if isinstance(kind, Undeclared) and name in source.types]
+    if not source.inferred or not names:
+        return source
+    seen = copy(source)
+    seen.types = {**source.types, **dict.fromkeys(names, nw.Object())}
+    return seen

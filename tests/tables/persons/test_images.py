@@ -2,6 +2,7 @@
 
 import math
 import random
+import sys
 from typing import Any
 
 import narwhals as nw
@@ -10,6 +11,7 @@ import pandas as pd
 import polars as pl
 
 from snugdp.tables.cells import cell as one
+from snugdp.tables.persons import images
 from snugdp.tables.persons.images import Image, image, of_text, person_image
 from snugdp_studies.audit.side_channels.inputs import object_array
 from tests.tables.cells.odd import ODD
@@ -49,6 +51,8 @@ def test_text_has_the_label_of_each_cell() -> None:
         "12:00",
         " ",
         "\t",
+        "\x1c",
+        "\x85",
         "nan",
         "NaT",
         "inf",
@@ -71,6 +75,15 @@ def test_text_has_the_label_of_each_cell() -> None:
         "\x01" * 2,
     ]
     assert labels(of_text(pl.Series(texts))) == [one.label(text) for text in texts]
+
+
+def test_white_space_is_that_of_python() -> None:
+    """Polars does not strip the separators of ASCII, which ``cell.label`` does: one number made other texts missing."""
+    assert set(images._SPACES) == {chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()}
+    for text in ("nan\x1c", "\x1dNaT", "\x1e2020-01-01", "2020-W01\x1f", "\x1c7"):
+        for more in ([], [7], [b"x"], ["\ud800"]):
+            column = nw.from_native(pd.Series(object_array([text, *more]), dtype=object), series_only=True)
+            assert labels(person_image(column, exact=False))[0] == one.label(text), (text, more)
 
 
 def test_typed_columns_have_the_labels_of_their_cells() -> None:

@@ -269,6 +269,27 @@ def test_an_odd_cell_does_not_change_how_others_are_ordered(odd: Any) -> None:
         assert len({cells(keep_rows(open_source(f), ["x"], "id", 1, KEY), "x")[0] for f in frames}) == 1
 
 
+def test_how_a_column_is_written_has_no_say_before_what_others_hold() -> None:
+    """One text makes objects of floats: 7 and 7.0 are then written differently, and ``b`` must decide as before."""
+    single = float(np.float32(0.1))  # with the hash of 0.1
+    found = set()
+    for odd in ([], ["x"], [None], [b"7"]):
+        others = [2] * len(odd)
+        rows = pd.DataFrame({"id": [1, 1, *others], "a": [7, 7.0, *odd], "b": [single, 0.1, *map(float, others)]})
+        some = keep_rows(open_source(rows), ["a", "b"], "id", 1, KEY)
+        found.add(min(cells(some, "b")))
+    assert found == {0.1}
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "+05:30", "America/New_York"])
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_equal_times_are_kept_in_every_zone(zone: str | None, unit: str) -> None:
+    """Only where rows are equal is it asked how they are written: that must not fail, or else it tells of them."""
+    times = pa.array([0, 0, 0, 1], pa.timestamp(unit, zone))
+    rows = pa.table({"id": [1, 1, 2, 2], "x": times})
+    assert sum(content(keep_rows(open_source(rows), ["x"], "id", 1, KEY), ["x"]).values()) == 2
+
+
 def test_persons_of_the_same_hash_stay_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     rows = mixed_rows().with_columns(id="person " + pl.col("id").cast(pl.String))
     alone = kept(rows, 200)

@@ -87,7 +87,7 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
         looks, names = self._looks(table.declared), list(table.declared.columns)
         plan = self._for_persons(self._told(looks), given.persons)
         source = given.kept(table.source, names, context.noise, progress=self.progress)
-        data = OpenedTable(source, progress=self.progress)
+        data = OpenedTable(source, table.declared, progress=self.progress)
         if not isinstance(source, ArraySource):
             looks.read(data)  # a table that cannot be read is found before the charge
         self._forget()

@@ -30,6 +30,7 @@ _MARK = "\x01"  # before the microseconds of a date, and before a text that begi
 _LIST = "\x02"  # before the cells of a list
 _MISSING_WORDS = ["", "nan", "+nan", "-nan", "nat"]
 _MAY_BE_DATE = r"^[0-9]{4}(?:-[0-9]{2}-[0-9]{2}|[0-9]{4}|-?W[0-9]{2})"
+_SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))  # as ``str.strip`` has them: polars knows fewer
 _LABELS = KeyColumn("", KeyKind.LABEL)
 
 
@@ -103,17 +104,17 @@ def person_image(column: nw.Series[Any], *, exact: bool) -> Image:
     if digits is None:
         return Image(number, found.text)
     none: Any = pl.repeat(None, len(number), dtype=pl.String, eager=True) if found.text is None else found.text
-    return Image(number, none.zip_with(pl.Series(~large), digits.str.strip_chars()))
+    return Image(number, none.zip_with(pl.Series(~large), digits.str.strip_chars(_SPACES)))
 
 
 def written(column: nw.Series[Any]) -> pl.Series | None:
     """Each cell as it is written, where its image may not be all of it: 2**53 + 1, "07". None where it always is."""
     dtype = declared(column)
-    if dtype.is_float() or dtype == nw.Boolean:
+    if dtype.is_float() or dtype.is_temporal() or dtype == nw.Boolean:
         return None
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return _LABELS.raw(column)
-    if dtype.is_integer() or dtype.is_decimal() or dtype.is_temporal():
+    if dtype.is_integer() or dtype.is_decimal():
         return column.to_polars().to_physical().cast(pl.String)
     return pl.Series([attempt(lambda cell=cell: _spelled(cell))[1] for cell in cells_of(column)], dtype=pl.String)  # type: ignore[misc]
 
@@ -141,7 +142,7 @@ def check_person(name: str, dtype: DType) -> None:
 def of_text(texts: pl.Series) -> Image:
     """What texts stand for, as ``cell.label`` reads each of them."""
     number = numbers(texts)
-    bare = texts.str.strip_chars()
+    bare = texts.str.strip_chars(_SPACES)
     none = pl.Series(~np.isnan(number)) | bare.str.to_lowercase().is_in(_MISSING_WORDS) & (bare != "") | (texts == "")
     text = pl.select(pl.when(~none).then(pl.when(texts.str.starts_with(_MARK)).then(_MARK + texts).otherwise(texts)))
     found = text.to_series()

@@ -87,12 +87,15 @@ def _by_content(
 
 
 def _contents(index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
-    """What rows hold, in columns that compare: rows that are equal there are equal to every reader of cells."""
+    """What rows hold, in columns that compare: rows that are equal there are equal to every reader of cells.
+
+    First the images of all cells, then how they are written: on that a loader has a say.
+    """
     pieces = []
     for (part,), rows in index.with_row_index(_PLACE).partition_by(PART, as_dict=True, include_key=False).items():
         frame = parts[int(part)][rows[ROW].to_numpy()]
-        columns = (series for name in frame.columns for series in _comparable(frame.get_column(name)))
-        named = {f"{place}": series for place, series in enumerate(columns)}
+        cells = [_comparable(frame.get_column(name)) for name in frame.columns]
+        named = {f"{i} {j}": column[i] for i in range(len(cells[0])) for j, column in enumerate(cells)}
         pieces.append(pl.DataFrame(named).with_columns(rows[_PLACE]))
     return pl.concat(pieces).sort(_PLACE).drop(_PLACE)
 

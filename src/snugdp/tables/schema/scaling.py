@@ -147,7 +147,7 @@ class DateScale(Generic[Days]):
 
     def read(self, column: nw.Series[Any]) -> NDArray[np.int64]:
         """The column as microseconds since 1970."""
-        return moments(column.to_native())
+        return column_moments(column)
 
     def missing(self, raw: NDArray[Any]) -> Bits | None:
         """Which cells are missing; None where none is."""
@@ -292,7 +292,10 @@ def floats(column: nw.Series[Any] | NDArray[Any]) -> Floats:
     """The column as floats, row by row; what is not a number is NaN. That of a matrix is an array already."""
     if isinstance(column, np.ndarray):
         return column if column.dtype.kind == "f" else column.astype(np.float64)
-    if declared(column) in (nw.Float64, nw.Float32):  # no copy where the container has none of its own kind of missing
+    kind = declared(column)
+    if kind in (nw.Date, nw.Datetime):  # whoever declares numbers is told so before; among objects they are missing too
+        return np.full(len(column), np.nan)
+    if kind in (nw.Float64, nw.Float32):  # no copy where the container has none of its own kind of missing
         array = column.to_numpy()
         if array.dtype.kind == "f":
             return array
@@ -306,7 +309,15 @@ def _native(column: nw.Series[Any] | NDArray[Any]) -> Any:
 
 def day_numbers(column: nw.Series[Any]) -> Floats:
     """The column as days since 1970, row by row; what is no date is NaN."""
-    return days(moments(column.to_native()))
+    return days(column_moments(column))
+
+
+def column_moments(column: nw.Series[Any]) -> NDArray[np.int64]:
+    """The column as microseconds since 1970, row by row; what is no date, such as a number, is missing."""
+    kind = declared(column)
+    if kind.is_numeric() or kind == nw.Boolean:
+        return np.full(len(column), MISSING)
+    return moments(column.to_native())
 
 
 @dataclass(frozen=True)
