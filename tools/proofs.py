@@ -131,7 +131,9 @@ def _single(name: str, found: Iterable[str]) -> bool:
 def main(arguments: list[str]) -> None:
     """Stamp all proofs, and print what had changed."""
     if unknown := [given for given in arguments if given != "--list"]:
-        sys.exit(f"unknown: {' '.join(unknown)}. Nothing was stamped. --list: name what proofs mention; no option: stamp")
+        sys.exit(
+            f"unknown: {' '.join(unknown)}. Nothing was stamped. --list: name what proofs mention; no option: stamp"
+        )
     proofs = sorted(SOURCE.rglob("*.proof.md"))
     for proof in proofs if "--list" in arguments else ():
         name_parts(proof)
