@@ -87,7 +87,7 @@ def _correlated(name: str, columns: dict[tuple[Any, ...], dict[int, float]]) -> 
         if _moves(x) and _moves(y):
             checks += 1
             clean["sites"] = min(clean.get("sites", 1.0), correlation_p(x, y))
-            mixed = _SHARED * _unit(x) + math.sqrt(1 - _SHARED**2) * _unit(y)
+            mixed = _SHARED * _unit(x) + math.sqrt(1 - _SHARED**2) * _unit(_without(y, x))
             planted["shared noise"] = max(planted.get("shared noise", 0.0), correlation_p(x, mixed))
     for key, column in columns.items():
         z = np.array([column[run] for run in sorted(column)])
@@ -120,6 +120,12 @@ def _moves(z: Floats) -> bool:
 def _varies(z: Floats) -> bool:
     """Noise wider than its grid is the same in so many runs with a probability below 1e-10."""
     return float(np.ptp(z)) > 1e-9
+
+
+def _without(y: Floats, x: Floats) -> Floats:
+    """What is left of one residual without its part along another: then a planted correlation is what it says."""
+    part: Floats = y - float(_unit(x) @ _unit(y)) / len(x) * float(y.std()) * _unit(x)
+    return part
 
 
 def _unit(z: Floats) -> Floats:
