@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import snugdp
 from snugdp.tables.cells import Names, groups, numbers, truths
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import label_texts
@@ -265,3 +266,20 @@ def test_whole_numbers_beyond_all_floats_are_infinite() -> None:
 def test_numbers_of_a_declared_type_are_not_copied() -> None:
     plain = np.arange(5.0)
     assert np.shares_memory(numbers(plain), plain)
+
+
+def test_one_complex_cell_changes_no_other_in_a_table() -> None:
+    """pandas makes all numbers of a column complex if one is: as objects they are read as before."""
+    numbers_, who = [float(i % 7) for i in range(60)], [i % 20 for i in range(60)]
+    for person in (None, "who"):
+        answers = set()
+        for dtype, cell in ((None, 1j), (object, 1j), (float, None)):
+            table = pd.DataFrame({"who": [*who, 99], "v": pd.Series([*numbers_, cell], dtype=dtype)})
+            noise = snugdp.Simulation(3)
+            found = snugdp.histogram(table, column="v", edges=[0, 2, 8], epsilon=1, person=person, noise=noise)
+            answers.add(str(found))
+        assert len(answers) == 1
+    ids = [pd.Series([*who, 1j]), pd.Series([*who, 1j], dtype=object)]
+    tables = [pd.DataFrame({"who": column, "v": [*numbers_, 0.0]}) for column in ids]
+    counts = [snugdp.count(one, column="v", epsilon=1, person="who", noise=snugdp.Simulation(3)) for one in tables]
+    assert str(counts[0]) == str(counts[1])

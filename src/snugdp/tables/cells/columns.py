@@ -75,7 +75,7 @@ def declared(series: nw.Series[Any]) -> nw.dtypes.DType:
     if series.dtype != nw.Unknown:
         return series.dtype
     name = str(getattr(native, "type", None) or native.dtype).lower()
-    if name in ("null", "null[pyarrow]"):
+    if name in ("null", "null[pyarrow]") or name.startswith("complex"):  # one complex cell makes all others complex
         return nw.Object()
     if name.startswith("date64"):
         return nw.Date()
