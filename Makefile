@@ -28,8 +28,9 @@ lint: .venv/dev.stamp  ## ruff
 types: .venv/dev.stamp  ## mypy --strict
 	$(BIN)/mypy
 
+# Without pytest's own reading of assertions, which takes longer than many tests; what fails is run again with it.
 unit: .venv/test.stamp  ## the tests alone
-	$(BIN)/pytest -q -n 2 --dist worksteal
+	$(BIN)/pytest -q -n 2 --dist worksteal --assert=plain || { $(BIN)/pytest -q -n 2 --last-failed --last-failed-no-failures none; false; }
 
 slow: .venv/test.stamp  ## mutants, self-audit, site, wheel, browser, repeated kills: the second half of .ci/run
 	SNUGDP_EFFORT=slow $(BIN)/pytest -q -n 2 --dist worksteal -m '(slow or repeated) and not nightly'

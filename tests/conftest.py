@@ -8,9 +8,12 @@ import os
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+import atexit
 import gc
 import importlib
 import logging
+import shutil
+import tempfile
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +25,9 @@ from hypothesis import is_hypothesis_test, settings
 from tests.effort import often, repeated
 
 HERE = Path(__file__).parent
-settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(40, 100))
+os.environ["SNUGDP_STATE"] = tempfile.mkdtemp()  # what is seen in tests is not remembered
+atexit.register(shutil.rmtree, os.environ["SNUGDP_STATE"], ignore_errors=True)
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(15, 80, 100))
 settings.load_profile("steady")
 logging.getLogger("py4j").setLevel(logging.INFO)  # it logs when objects of an earlier Spark test are collected
 
@@ -48,12 +53,33 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):  # it tries more examples in make slow
             item.add_marker(repeated)
+    _sample(config, items)
     if seed := os.environ.get("SNUGDP_SHUFFLE"):
         _shuffle(items, Random(seed))
+
+
+def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every so manyth case of a test that is marked ``sampled``, but all of one that was asked for by name."""
+    named = {given.partition("[")[0] for given in config.args if "::" in given}
+    turn: Counter[str] = Counter()
+    kept, left = [], []
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is not None:
+            item.add_marker(repeated)
+            name = item.nodeid.partition("[")[0]
+            turn[name] += 1
+            if (turn[name] - 1) % mark.args[0] and not any(given.endswith(name) for given in named):
+                left.append(item)
+                continue
+        kept.append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 def _shuffle(items: list[pytest.Item], order: Random) -> None:

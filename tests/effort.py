@@ -11,3 +11,11 @@ def often(few: int, many: int, night: int | None = None) -> int:
     """The second number in ``make slow``, the third in ``make nightly``, where tests marked ``repeated`` run again."""
     night = many if night is None else night
     return {"slow": many, "nightly": night}.get(os.environ.get("SNUGDP_EFFORT", ""), few)
+
+
+def sampled(every: int, later: int = 1) -> pytest.MarkDecorator:
+    """Of a test's cases every so manyth in ``make test``, every ``later``th in ``make slow``, all of them at night.
+
+    Of a product of lists, a step that shares no factor with the length of the inner one leaves out none of its members.
+    """
+    return pytest.mark.sampled(often(every, later, 1))

@@ -37,7 +37,8 @@ def test_every_file_of_the_walk_is_there_and_walked() -> None:
     for file in WALK:
         assert (ROOT / file).exists(), file
     X = np.linspace(-1, 1, 400).reshape(-1, 2) / 2
-    model = LinearRegression(1, 1e-6, x_norm=1, y_bound=1, ledger=MemoryLedger(2, 1e-5))
+    unasked = 1.0417  # an epsilon for which no other test has left its calibration in a cache
+    model = LinearRegression(unasked, 1e-6, x_norm=1, y_bound=1, ledger=MemoryLedger(2, 1e-5))
     seen: set[str] = set()
 
     def watch(frame: FrameType, event: str, _: object) -> None:

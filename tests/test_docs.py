@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import snugdp
+from tests.effort import sampled
 from tests.ledger.conftest import SERVER, new_database
 from tests.pages import PAGES, ROOT, TUTORIALS, Reader, blocks
 from tests.tables.clusters import MARKS
@@ -34,11 +35,27 @@ MISSING = {
     "postgres": "no PostgreSQL server: run python tools/with_postgres.py make test, or set SNUGDP_TEST_POSTGRES",
 }
 DATABASE = "postgresql://ann@db.example/privacy"  # of the pages
-SLOW = ("pate", "selection", "choosing-epsilon", "auditing", "pca")
+SLOW = [
+    "pate",
+    "selection",
+    "choosing-epsilon",
+    "auditing",
+    "pca",
+    "your-own-csv",
+    "orders-and-customers",
+    "scikit-learn",
+    "ledger",
+]
 LONG = {"spark": [*MARKS[1:], pytest.mark.slow], **{stem: [pytest.mark.slow] for stem in SLOW}}
-EXAMPLES = [module for module, text in texts().items() if ">>> " in text]
+TAKE_SECONDS = ("estimators.pate.classifier", "estimators.sparse.models", "accounting.selection.shared")
+EXAMPLES = [
+    pytest.param(module, marks=[pytest.mark.slow] if module.endswith(TAKE_SECONDS) else [])
+    for module, text in texts().items()
+    if ">>> " in text
+]
 
 
+@sampled(7)
 @pytest.mark.parametrize(
     "page", [pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=LONG.get(page.stem, [])) for page in ALONE]
 )
@@ -52,7 +69,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     """Somebody who sits down in an empty folder, with all that is to be had on this machine."""
     monkeypatch.chdir(tmp_path)
     for name, value in {
-        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "SNUGDP_STATE": str(tmp_path / "state"),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": "--driver-memory 512m --conf spark.ui.enabled=false "
         "--conf spark.ui.showConsoleProgress=false --conf spark.driver.host=127.0.0.1 pyspark-shell",
@@ -64,6 +81,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
         yield Reader(there=[name for name, there in THERE.items() if there], instead={DATABASE: database})
 
 
+@sampled(6)
 @pytest.mark.parametrize(
     "page",
     [pytest.param(page, id=page.stem, marks=LONG.get(page.stem, [])) for page in TUTORIALS],
@@ -87,6 +105,7 @@ def test_the_plan_in_the_readme_is_the_plan() -> None:
     assert plan in (ROOT / "README.md").read_text()
 
 
+@sampled(12)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_docstring_examples(name: str) -> None:
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

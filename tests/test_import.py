@@ -13,8 +13,8 @@ HEAVY = ("polars", "pyspark", "duckdb", "psycopg", "sqlite3", "typer", "jinja2",
 NUMERIC = ("rich", "numpy", "pandas", "pyarrow", "scipy", "sklearn")
 # Neither the engines of tables in files, nor a ledger on disk, nor the accounting of selection.
 OWN = (
-    "snugdp.ledger.book", "snugdp.ledger.limits", "snugdp.tables.sources.files", "snugdp.audit", "snugdp.report",
-    "snugdp.mechanisms.selection.select", "snugdp.accounting.selection.calibrate", "snugdp.cli",
+    "snugdp.ledger.book", "snugdp.ledger.composition.limits", "snugdp.tables.sources.files", "snugdp.audit",
+    "snugdp.report", "snugdp.mechanisms.selection.select", "snugdp.accounting.selection.calibrate", "snugdp.cli",
 )  # fmt: skip
 NAMES = ("Budget", "median", "LinearRegression", "LogisticRegression")
 CODE = f"""
@@ -27,6 +27,7 @@ for name in {NAMES}:
 """
 
 
+@pytest.mark.slow
 def test_names_load_what_they_need_and_no_more() -> None:
     """In a process of its own; the first name after which a module is loaded is the one that loads it."""
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ from tests.test_house import MODULES, ROOT, texts, trees
 
 ORDER = (
     "lazy", "secrecy", "numerics", "accounting", "core", "serial", "ledger", "noise", "propose", "tables", "release",
-    "certify", "mechanisms", "recipe", "queries", "pate", "estimators", "audit", "report", "cli",
+    "certify", "inference", "mechanisms", "recipe", "queries", "pate", "estimators", "scores", "audit", "report", "cli",
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import snugdp
 from snugdp import Budget, LinearRegression, LogisticRegression, PATEClassifier, PoissonRegression, Simulation, pate
 from snugdp.estimators.labels import labels_of
 from snugdp.estimators.methods.linear import METHODS
+from tests.effort import sampled
 
 TEACHERS, QUERIES = 300, 12
 
@@ -47,6 +48,7 @@ def labelled_without(test: str) -> Any:
     return labelled([*([int(cell) for cell in row] for row in ballots()[:-1]), [None] * QUERIES], test)
 
 
+@sampled(3)
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("test", ["none", "distance"])
 def test_one_teacher_whose_votes_are_question_marks(loader: str, test: Any) -> None:
@@ -57,6 +59,8 @@ def test_one_teacher_whose_votes_are_question_marks(loader: str, test: Any) -> N
         assert found.value.labels.tolist() == [query % 2 for query in range(QUERIES)]
 
 
+@pytest.mark.slow
+@sampled(12)
 @pytest.mark.parametrize("method", METHODS)
 def test_one_target_that_is_not_a_list_among_lists(method: str) -> None:
     """It turned the targets of all rows into the middle of their bounds, or raised."""
@@ -80,6 +84,7 @@ def test_one_target_that_is_not_a_list_among_lists(method: str) -> None:
                 assert fitted.coef_[0] > 0.5
 
 
+@sampled(4)
 @pytest.mark.parametrize("odd", [None, [], [1, 2], "x"], ids=repr)
 def test_nested_targets_of_counts_and_of_sparse_models(odd: Any) -> None:
     X, nested, plain = [[1.0]] * 500, [[1]] * 499 + [odd], [1] * 499 + [None]
@@ -108,6 +113,7 @@ def test_labels_beyond_2_to_the_53_and_one_that_is_missing() -> None:
         LogisticRegression(classes=[2**53, 2**53 + 1], x_norm=1).fit([[1.0]], [2**53])
 
 
+@sampled(2)
 @pytest.mark.parametrize(
     ("X", "y"),
     [

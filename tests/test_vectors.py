@@ -12,7 +12,12 @@ from tests.vectors.adapters import LATER, adapter_for, exactly, number
 
 FOLDER = Path(os.environ.get("SNUGDP_VECTORS", Path(__file__).parent / "vectors"))
 FILES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
-CASES = [pytest.param(name, case, id=f"{name}-{case['id']}") for name, file in FILES.items() for case in file["cases"]]
+SLOW = {"person_calibration": [pytest.mark.slow]}  # kinds of cases
+CASES = [
+    pytest.param(name, case, id=f"{name}-{case['id']}", marks=SLOW.get(case["kind"], []))
+    for name, file in FILES.items()
+    for case in file["cases"]
+]
 
 
 def agrees(found: Any, expected: Any, case: dict[str, Any]) -> bool:

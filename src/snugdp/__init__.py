@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released, Unit, UnitMismatchError
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.files.model_file import load, save
-    from snugdp.estimators.pipelines import PrivacyWarning, check_pipeline
     from snugdp.estimators.registry import *  # noqa: F403  what its __all__ names
+    from snugdp.estimators.workflows.pipelines import PrivacyWarning, check_pipeline
     from snugdp.ledger import (
         BudgetExceededError,
         KeyConflictError,
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
         MemoryLedger,
         TamperedLedgerError,
     )
+    from snugdp.mechanisms.scores.result import MetricEstimate, ModelScores
     from snugdp.mechanisms.selection.select import Selected, Selection, select
     from snugdp.noise import Exact, Simulation
     from snugdp.propose.plan import Plan
-    from snugdp.queries.bounds import Bounds, EstimatedBounds, private_bounds
-    from snugdp.queries.describe import Describe, describe
-    from snugdp.queries.description import Description
+    from snugdp.queries.bounds.private import Bounds, EstimatedBounds, private_bounds
+    from snugdp.queries.description.describe import Describe, describe
+    from snugdp.queries.description.result import Description
     from snugdp.queries.estimate import Estimate
-    from snugdp.queries.extremes import Maximum, Minimum
     from snugdp.queries.functions import (
         correlation,
         count,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         mode,
         proportion,
         quantile,
+        quantile_interval,
         quantile_table,
         quantiles,
         standard_deviation,
@@ -58,16 +59,19 @@ if TYPE_CHECKING:
     )
     from snugdp.queries.groups import GroupBy, group_by
     from snugdp.queries.labels import Mode, Vote
-    from snugdp.queries.quantile_table import QuantileTable
-    from snugdp.queries.quantiles import InterquartileRange, Median, Quantile, Quantiles
-    from snugdp.queries.robust import TrimmedMean
+    from snugdp.queries.order_statistics.extremes import Maximum, Minimum
+    from snugdp.queries.order_statistics.interval import QuantileInterval
+    from snugdp.queries.order_statistics.quantile_table import QuantileTable
+    from snugdp.queries.order_statistics.quantiles import InterquartileRange, Median, Quantile, Quantiles
+    from snugdp.queries.order_statistics.robust import TrimmedMean
     from snugdp.queries.statistics.counts import Count, Sum
     from snugdp.queries.statistics.histogram import Histogram, HistogramCounts
     from snugdp.queries.statistics.moments import Mean, Proportion, StandardDeviation, Variance
     from snugdp.queries.statistics.pairs import Correlation, Covariance
     from snugdp.queries.table import StatisticsTable
     from snugdp.recipe import PrivateAlgorithm, calibrated, from_distance, from_statistics, from_upper_bound
-    from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Date, Number, Schema
+    from snugdp.scores.score import Score, score
+    from snugdp.tables.schema.schema import Boolean, Category, Coefficients, Date, Number, Schema, Spline
 
 __version__ = "0.1.0"
 
@@ -102,8 +106,10 @@ __all__ = [
     "Mean",
     "Median",
     "MemoryLedger",
+    "MetricEstimate",
     "Minimum",
     "Mode",
+    "ModelScores",
     "Neighbours",
     "NotPrivate",
     "NotPrivateWarning",
@@ -115,6 +121,7 @@ __all__ = [
     "PrivateAlgorithm",
     "Proportion",
     "Quantile",
+    "QuantileInterval",
     "QuantileTable",
     "Quantiles",
     "Receipt",
@@ -122,9 +129,11 @@ __all__ = [
     "RelationMismatchError",
     "Released",
     "Schema",
+    "Score",
     "Selected",
     "Selection",
     "Simulation",
+    "Spline",
     "StandardDeviation",
     "Statistic",
     "StatisticsTable",
@@ -157,9 +166,11 @@ __all__ = [
     "private_bounds",
     "proportion",
     "quantile",
+    "quantile_interval",
     "quantile_table",
     "quantiles",
     "save",
+    "score",
     "select",
     "standard_deviation",
     "sum",
@@ -170,10 +181,10 @@ __all__ = [
 __all__ += _estimators.__all__
 
 _NAMES = {  # where public names live; estimators have a table of their own
-    "snugdp.tables.schema.schema": "Boolean Category Coefficients Date Number Schema",
+    "snugdp.tables.schema.schema": "Boolean Category Coefficients Date Number Schema Spline",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
-    "snugdp.estimators.pipelines": "PrivacyWarning check_pipeline",
+    "snugdp.estimators.workflows.pipelines": "PrivacyWarning check_pipeline",
     "snugdp.core.guarantee": "Budget Cost Guarantee Neighbours RelationMismatchError",
     "snugdp.ledger": "BudgetExceededError KeyConflictError Ledger LedgerError MemoryLedger TamperedLedgerError "
     "LedgerWriteError",
@@ -183,26 +194,42 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.propose.plan": "Plan",
     "snugdp.recipe": "PrivateAlgorithm calibrated from_distance from_statistics from_upper_bound",
     "snugdp.mechanisms.selection.select": "Selected Selection select",
-    "snugdp.queries.bounds": "Bounds EstimatedBounds private_bounds",
+    "snugdp.queries.bounds.private": "Bounds EstimatedBounds private_bounds",
     "snugdp.queries.groups": "GroupBy group_by",
     "snugdp.queries.table": "StatisticsTable",
     "snugdp.queries.estimate": "Estimate",
-    "snugdp.queries.describe": "Describe describe",
-    "snugdp.queries.description": "Description",
+    "snugdp.queries.description.describe": "Describe describe",
+    "snugdp.queries.description.result": "Description",
     "snugdp.queries.statistics.counts": "Count Sum",
     "snugdp.queries.functions": "correlation count covariance histogram interquartile_range maximum mean median "
-    "minimum mode proportion quantile quantile_table quantiles standard_deviation sum trimmed_mean variance vote",
+    "minimum mode proportion quantile quantile_interval quantile_table quantiles standard_deviation sum trimmed_mean "
+    "variance vote",
     "snugdp.queries.statistics.histogram": "Histogram HistogramCounts",
     "snugdp.queries.statistics.moments": "Mean Proportion StandardDeviation Variance",
     "snugdp.queries.statistics.pairs": "Correlation Covariance",
     "snugdp.queries.labels": "Mode Vote",
-    "snugdp.queries.extremes": "Maximum Minimum",
-    "snugdp.queries.quantile_table": "QuantileTable",
-    "snugdp.queries.quantiles": "InterquartileRange Median Quantile Quantiles",
-    "snugdp.queries.robust": "TrimmedMean",
+    "snugdp.mechanisms.scores.result": "MetricEstimate ModelScores",
+    "snugdp.scores.score": "Score score",
+    "snugdp.queries.order_statistics.extremes": "Maximum Minimum",
+    "snugdp.queries.order_statistics.interval": "QuantileInterval",
+    "snugdp.queries.order_statistics.quantile_table": "QuantileTable",
+    "snugdp.queries.order_statistics.quantiles": "InterquartileRange Median Quantile Quantiles",
+    "snugdp.queries.order_statistics.robust": "TrimmedMean",
 }
 _ROOMS = frozenset(
-    {"accounting", "audit", "core", "estimators", "ledger", "mechanisms", "noise", "pate", "queries", "report"}
+    [
+        "accounting",
+        "audit",
+        "core",
+        "estimators",
+        "ledger",
+        "mechanisms",
+        "noise",
+        "pate",
+        "queries",
+        "report",
+        "scores",
+    ]
 )
 _load = loader(__name__, _NAMES)
 

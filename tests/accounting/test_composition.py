@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.numerics.rationals import rational
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 from .atoms import add_profile, objective_perturbation, objective_perturbation_general, remove_profile
 from .hockey import NODES, WEIGHTS, Array, from_loss, gaussian_bins, hockey_stick, pure_pair
@@ -40,6 +40,7 @@ def _delta(cost: Any, epsilon: float) -> float:
     return composition.delta(**cost, epsilon=rational(epsilon, "epsilon"))
 
 
+@pytest.mark.slow
 def test_random_adaptive_compositions_never_leak_more() -> None:
     """A binned Gaussian, then a pure mechanism chosen by its outcome, then a mechanism that may fail."""
     rng = np.random.default_rng(1)
@@ -69,6 +70,7 @@ def test_randomised_response_with_a_gaussian_is_exact() -> None:
         assert _delta(_cost(mu, pure), epsilon) == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_an_approximate_part_is_a_pure_part_and_a_failure() -> None:
     """Lemma 4: any pair that is (e, f)-close in both orders, composed with a Gaussian chosen to hurt."""
     rng = np.random.default_rng(2)
@@ -197,6 +199,7 @@ def _with_gaussian(loss: Array, mu: float, epsilon: float) -> float:
     return float((WEIGHTS * inner).sum())
 
 
+@sampled(4)
 @pytest.mark.parametrize("mu", [0.0, 0.05, 0.4])
 @pytest.mark.parametrize("m", [0.1, 0.5, 1.5])
 def test_objective_perturbation_by_quadrature(mu: float, m: float) -> None:
@@ -250,6 +253,7 @@ def test_too_many_distinct_atoms_are_refused() -> None:
         _delta(_cost(atoms=atoms), 1.0)
 
 
+@pytest.mark.slow
 def test_many_levels_beside_a_gaussian_part_are_put_together_safely() -> None:
     """Six different atoms of forty levels: more than 4096 combinations, and never less than the exact sum."""
     whole = Branch(Fraction(1, 100), ZERO)
@@ -296,6 +300,7 @@ def test_weights_that_leave_something_out_are_no_atom() -> None:
         Atom(rare, (Branch(Fraction(0), Fraction(0)),))
 
 
+@pytest.mark.slow
 def test_one_of_several_costs_no_less_than_each() -> None:
     """Also where it is composed with itself and with others, at every epsilon and in each direction."""
     rng = np.random.default_rng(5)

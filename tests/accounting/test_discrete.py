@@ -91,6 +91,7 @@ def test_parameter_of_extreme_scales() -> None:
     assert discrete.discrete_gaussian_mu(1, 0) == 0
 
 
+@pytest.mark.slow
 @repeated
 @settings(max_examples=often(12, 40), deadline=None)
 @given(st.floats(0.2, 40), tails)

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from snugdp.audit import bounds
+from tests.effort import sampled
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(0, 10), (3, 10), (10, 10), (500, 20000)])
@@ -16,6 +17,7 @@ def test_clopper_pearson_is_the_exact_binomial_test(hits: int, runs: int) -> Non
     assert high == 1 if hits == runs else stats.binom.cdf(hits, runs, high) == pytest.approx(0.01, rel=1e-6)
 
 
+@sampled(4)
 @pytest.mark.parametrize("law", ["coin", "loss", "rare"])
 def test_means_are_missed_seldom_enough(law: str) -> None:
     generator = np.random.default_rng(11)

@@ -63,6 +63,7 @@ def test_there_is_a_certificate_of_every_kind() -> None:
     assert len(names) == len(set(names)) >= 17
 
 
+@pytest.mark.slow
 def test_a_margin_that_is_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     gap = next(certificates.gaps())
     with monkeypatch.context() as patch:
@@ -75,6 +76,7 @@ def test_a_margin_that_is_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     assert not coverage(curvature, Simulation(5)).passed
 
 
+@pytest.mark.slow
 def test_a_mistaken_failure_probability_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """ln(1/delta) for ln(1/(2 delta)) and the like: the margin belongs to another failure probability."""
     both = list(certificates.statistics())[2]

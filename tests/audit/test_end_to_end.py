@@ -9,6 +9,7 @@ from snugdp.core.guarantee import Cost
 from snugdp.noise import Gumbel, Noise
 from snugdp.secrecy.secret import Secret
 from tests.audit.toys import Rows, Walk, case, checked_sum, clipped, gaussian_sum, laplace_sum
+from tests.effort import sampled
 
 
 def winner(data: Secret[Rows], noise: Noise) -> str:
@@ -16,6 +17,7 @@ def winner(data: Secret[Rows], noise: Noise) -> str:
     return ("few", "many")[noise.argmax(data.map(lambda rows: [5, len(rows)]), Gumbel(1))]
 
 
+@sampled(6)
 @pytest.mark.parametrize(
     ("walk", "cost"),
     [
@@ -30,6 +32,7 @@ def test_right_claims_pass(walk: Walk, cost: Cost) -> None:
     assert found.passed, found
 
 
+@pytest.mark.slow
 def test_noise_five_times_too_small_is_seen() -> None:
     (found,) = end_to_end(case(gaussian_sum(1), Cost(mu=1)), runs=600)
     assert "80% smaller is seen" in found.detail

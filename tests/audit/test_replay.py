@@ -14,6 +14,7 @@ from snugdp.core.guarantee import Cost
 from snugdp.noise import Gaussian, Noise
 from snugdp.secrecy.secret import Secret
 from tests.audit.toys import PAIRS, Rows, Walk, case, checked_sum, clipped, gaussian_sum, laplace_sum, peeked
+from tests.effort import sampled
 
 ONE, TWO = PAIRS[0]
 
@@ -84,6 +85,7 @@ def test_what_is_realised_is_exact() -> None:
     assert [step.method for step in found.steps] == ["at_least", "add_integers"]
 
 
+@sampled(8)
 @pytest.mark.parametrize("method", ["auto", "adassp", "sufficient", "objective", "posterior", "output"])
 def test_every_way_to_fit_a_line_can_be_replayed(method: str) -> None:
     X, y = np.array([[0.3], [-0.5], [0.8], [1.0]]), np.array([0.2, -0.4, 0.7, 1.0])

@@ -23,6 +23,7 @@ from snugdp_studies.audit.side_channels.entry_points import (
     entry_points,
 )
 from snugdp_studies.audit.side_channels.inputs import Given, contents, good, inputs
+from tests.effort import sampled
 
 POINTS = entry_point_names()
 SOME = [group for group in inputs("column") if "float" in group[0].form]
@@ -34,6 +35,7 @@ def test_what_has_a_short_form_is_covered_by_an_entry_point() -> None:
     assert set(COVERED_BY.values()) <= set(POINTS)
 
 
+@sampled(15)
 @pytest.mark.parametrize(("turn", "name"), list(enumerate(POINTS)), ids=POINTS)
 def test_nothing_depends_on_private_cells(turn: int, name: str) -> None:
     findings = bad_inputs(names=[name], part=slice(turn % EVERY, None, EVERY))
@@ -60,6 +62,7 @@ class NeedsMore(Needs):
         super().__init__(x_norm=1)
 
 
+@pytest.mark.slow
 def test_a_new_estimator_is_covered_or_missed_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snugdp, "New", Needs, raising=False)
     monkeypatch.setattr(snugdp, "__all__", ["New"])
@@ -86,6 +89,7 @@ def test_a_new_query_is_covered_or_missed_loudly(monkeypatch: pytest.MonkeyPatch
         entry_points()
 
 
+@pytest.mark.slow
 def test_bounds_from_the_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     class Careless(Needs):
         def fit(self, X: Any, y: Any = None) -> Any:
@@ -120,6 +124,8 @@ def declared(thing: Any) -> Any:
     return type(thing)
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("face", ["table", "column"])
 def test_inputs_of_one_form_differ_in_cells_alone(face: str) -> None:
     for group in inputs(face, full=True):
@@ -176,6 +182,7 @@ def _carried(x: Any) -> None:
         raise TypeError("no") from None
 
 
+@sampled(4)
 @pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS.keys())
 def test_a_planted_side_channel_is_found(leak: Callable[[Any], Any]) -> None:
     assert planted(leak)

@@ -10,6 +10,7 @@ from snugdp.audit import Case, audit, black_box, released_by
 from snugdp.audit.independence import walks
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.noise import DiscreteLaplace, Laplace, Simulation
+from tests.effort import sampled
 
 
 def laplace(scale: float, seed: int = 1) -> Callable[[float], float]:
@@ -17,12 +18,14 @@ def laplace(scale: float, seed: int = 1) -> Callable[[float], float]:
     return lambda value: value + float(generator.laplace(scale=scale))
 
 
+@sampled(3)
 @pytest.mark.parametrize("claim", [Cost(epsilon=1), Budget(epsilon=1, delta=0.01), Cost(mu=1.2)])
 def test_a_true_claim_is_not_refuted(claim: Cost | Budget) -> None:
     found = black_box(laplace(1.0), (1.0, 0.0), claim, runs=4000)
     assert found.passed, found
 
 
+@sampled(3)
 @pytest.mark.parametrize("claim", [Cost(epsilon=1), Budget(epsilon=1, delta=0.01), Cost(mu=1)])
 @pytest.mark.parametrize("score", [None, float, lambda x: -x])
 def test_a_gross_mistake_is_refuted(claim: Cost | Budget, score: Callable[[Any], float] | None) -> None:
@@ -114,6 +117,7 @@ def test_every_step_of_a_mechanism_of_others() -> None:
     assert found == [(True, "mu <= 0, e"), (False, "every step")]
 
 
+@sampled(3)
 @pytest.mark.parametrize("scale", ["1.01", "1.1", "1.5"])
 def test_coarse_noise_is_noise(scale: str) -> None:
     """Often 0, and not always: 32 runs, 40 times."""

@@ -16,7 +16,7 @@ from snugdp.certify.smooth import SmoothBound, smooth_bound
 from snugdp.certify.statistics import Statistic, gaussian_bounds
 from snugdp.noise import tail
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 RELATION = Neighbours.ADD_REMOVE
 RUNS = often(1500, 4000)
@@ -72,6 +72,7 @@ def bounds(delta: float) -> Any:
     return gaussian_bounds((low, high), mu=0.8, delta=delta, neighbours=RELATION)
 
 
+@pytest.mark.slow
 @repeated
 def test_bounds_hold_but_for_their_failure_probability() -> None:
     certifier, data, noise = bounds(0.2), Secret({"rows": 400, "norm": 30.0}), Simulation(11)
@@ -122,6 +123,7 @@ def test_names_must_differ() -> None:
         gaussian_bounds(twice, mu=1, delta=0.1, neighbours=RELATION)
 
 
+@sampled(2)
 @pytest.mark.parametrize("delta", [0.1, 1e-6])
 def test_a_distance_that_is_no_number_is_0(delta: float) -> None:
     for test in distance_tests(delta).values():
@@ -156,6 +158,7 @@ def test_a_loss_that_fails_refuses() -> None:
         test.passes(Secret({"rows": 1, "norm": 1}), Simulation(1))
 
 
+@pytest.mark.slow
 @repeated
 def test_a_bound_test_passes_uncertified_data_rarely() -> None:
     test = BoundTest(bounds(0.1), lambda b: 100 / max(b["rows"], 1e-9), Fraction(1, 4))
@@ -191,6 +194,7 @@ def test_the_smooth_bound_holds_but_for_its_failure_probability() -> None:
         assert failures <= RUNS / 4 * 0.2 + 5 * math.sqrt(RUNS / 4 * 0.16)
 
 
+@pytest.mark.slow
 def test_the_smooth_bound_is_blurred_as_declared() -> None:
     """ln S has noise beta sigma_scale, the loss has noise S sigma: both are seen in the spread of the bound."""
     certifier, noise = smooth(0.999999), Simulation(3)  # the margins are nearly 0: half of each bound fails

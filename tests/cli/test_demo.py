@@ -28,6 +28,7 @@ def test_the_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "already" in run("demo", "--out", str(out), code=1).stderr
 
 
+@pytest.mark.slow
 def test_rehearsals_fall_with_epsilon() -> None:
     table = demo_table.people()
     train, test = table[: demo_table.ROWS], table[demo_table.ROWS :]

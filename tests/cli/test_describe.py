@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from snugdp import Boolean, Budget, Category, Ledger, Number, Schema
 from snugdp.cli.main import app
+from tests.effort import sampled
 
 PEOPLE = pl.DataFrame(
     {"age": [20 + i % 41 for i in range(3000)], "city": ["Oslo", "Rome", None] * 1000, "own": [True] * 3000}
@@ -86,6 +87,7 @@ def test_mistakes_cost_nothing(people: tuple[str, str], tmp_path: Path, words: t
         assert book.spent.epsilon == 0
 
 
+@sampled(2)
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_without_a_schema_all_is_found(people: tuple[str, str], tmp_path: Path, form: str) -> None:
     file = str(tmp_path / f"people.{form}")

@@ -6,6 +6,7 @@ The commands of the tutorials are run by ``tests/test_docs.py``, together with t
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,15 @@ def documented() -> Iterator[tuple[str, str]]:
             yield f"{path} --help", line
 
 
+@cache
+def root() -> Any:
+    """The command of all commands."""
+    return typer.main.get_command(main.app)
+
+
 def parsed(words: list[str]) -> Any:
     """The command that these words mean, with its options; nothing is run. Wrong words raise."""
-    command: Any = typer.main.get_command(main.app)
+    command = root()
     context = command.make_context("snugdp", words)
     while hasattr(command, "resolve_command"):
         left = [*getattr(context, "_protected_args", []), *context.args]

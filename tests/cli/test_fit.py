@@ -10,6 +10,7 @@ import snugdp
 from snugdp.cli import releases
 from tests.cli import people
 from tests.cli.people import charges, new_ledger, run
+from tests.effort import sampled
 
 QUICK = ("--method", "adassp", "--epsilon", 1, "--delta", 1e-7)
 
@@ -35,6 +36,7 @@ def test_the_walk_from_a_table_to_a_model(folder: Path) -> None:
     assert charges() == 1
 
 
+@sampled(9)
 @pytest.mark.parametrize(
     "words",
     [

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from snugdp import Budget, Ledger
 from snugdp.cli.main import app
+from tests.effort import sampled
 
 PEOPLE = pl.DataFrame(
     {"city": ["Oslo", "Rome"] * 500 + ["Lima"], "year": [2000, 2001, 2002] * 333 + [2000, 2000], "age": [40.0] * 1001}
@@ -65,6 +66,7 @@ def test_listed_keys_as_json(people: str) -> None:
     assert "all 2 listed groups" in output
 
 
+@sampled(2)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -91,6 +93,7 @@ def test_mistakes_cost_nothing(people: str, tmp_path: Path, words: list[str], sa
 AGE = ["-c", "age", "--lower", "0", "--upper", "120"]
 
 
+@sampled(4)
 @pytest.mark.parametrize(
     ("words", "column"),
     [

@@ -61,6 +61,7 @@ def test_help_loads_the_table_alone() -> None:
     assert all(verb in printed for verb in main.VERBS)
 
 
+@pytest.mark.slow
 def test_help_of_a_command_loads_no_library() -> None:
     """One process for all of them: what the first one loads that is too much is named."""
     program = """
@@ -82,6 +83,7 @@ for verb in sys.argv[1:]:
     assert done.stdout.count("Usage") == len(verbs)
 
 
+@pytest.mark.slow
 def test_completion_loads_the_table_alone() -> None:
     given = {"_SNUGDP_COMPLETE": "complete_bash", "COMP_WORDS": "snugdp p", "COMP_CWORD": "1"}
     loaded, printed = modules(**given)

@@ -11,6 +11,7 @@ from snugdp.cli.main import app
 from snugdp.tables.sources import FileSource
 from tests.cli import people
 from tests.cli.people import new_ledger, run
+from tests.effort import sampled
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ COMMANDS = [
 ]
 
 
+@sampled(3)
 @pytest.mark.parametrize("words", COMMANDS)
 def test_an_ill_formed_file_costs_nothing_and_can_be_read_line_by_line(words: tuple[str, ...], folder: Path) -> None:
     before = run("ledger", "show", "people.ledger").stdout
@@ -74,6 +76,7 @@ OPENED = [
 ]
 
 
+@sampled(9)
 @pytest.mark.parametrize("words", OPENED, ids=lambda words: " ".join(words[:2]))
 def test_a_table_is_opened_once(words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []

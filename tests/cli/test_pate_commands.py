@@ -61,6 +61,7 @@ def test_labels_with_names_behind_a_test(votes: np.ndarray) -> None:
     assert labels["label"].to_list() == [("cat", "dog", "cow")[place] for place in votes.argmax(axis=1)]
 
 
+@pytest.mark.slow
 def test_labels_of_teachers_and_output_on_the_terminal(votes: np.ndarray) -> None:
     ballots = [["no"] * 300, ["yes"] * 300]
     pl.DataFrame({f"t{teacher}": [row[teacher] for row in ballots] for teacher in range(300)}).write_csv("b.csv")
@@ -69,6 +70,7 @@ def test_labels_of_teachers_and_output_on_the_terminal(votes: np.ndarray) -> Non
     assert "Plan: Labels of 2 queries by 300 teachers" in done.stderr
 
 
+@pytest.mark.slow
 def test_labels_are_charged_and_refused(votes: np.ndarray) -> None:
     with snugdp.Ledger.open("t.ledger", dataset="t", budget=snugdp.Budget(2, 1e-5)) as book:
         torn = np.tile([201, 199], (300, 1))
@@ -112,6 +114,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pl.DataFrame:
     return table[200:1000]
 
 
+@pytest.mark.slow
 def test_a_student_is_trained_saved_and_asked(people: pl.DataFrame) -> None:
     words = "train t.parquet t.toml --queries public.csv --epsilon 8 --teachers 60 --test none -o model.json"
     assert "Plan: Labels of 200 queries by 60 teachers" in ask(words, "--plan").stdout

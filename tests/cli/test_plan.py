@@ -14,6 +14,7 @@ from snugdp.estimators.forecast import forecast
 from snugdp.serial.costs import cost_from_json
 from tests.cli import people
 from tests.cli.people import charges, new_ledger, run
+from tests.effort import sampled
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +68,7 @@ def test_more_epsilon_and_more_rows_bring_less_error() -> None:
     assert all(one > two for column in columns for one, two in pairwise(column))
 
 
+@sampled(6)
 @pytest.mark.parametrize(
     "words",
     [

@@ -11,6 +11,7 @@ from snugdp.cli import reading
 from snugdp.tables.schema.schema import Schema
 from tests.cli import people
 from tests.cli.people import run
+from tests.effort import sampled
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@sampled(3)
 @pytest.mark.parametrize("data", ["people.parquet", "people.csv"])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_the_same_numbers_in_the_order_of_the_rows(

@@ -10,6 +10,7 @@ import pytest
 
 import snugdp
 from tests.cli.people import run
+from tests.effort import sampled
 
 _ROWS = 8_000
 _SCHEMA = """
@@ -55,6 +56,7 @@ def spent() -> float:
         return float(book.spent.epsilon)
 
 
+@sampled(2)
 @pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
 def test_numbers_without_bounds(folder: Path, file: str) -> None:
     ledger()
@@ -90,6 +92,7 @@ def test_numbers_of_files(folder: Path, file: str) -> None:
         assert told["cost"]["neighbours"] == ("add_remove" if words.startswith("median") else "replace")
 
 
+@sampled(6)
 @pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_draws_from_files(folder: Path, file: str, relation: str) -> None:
@@ -121,6 +124,7 @@ def test_a_draw_has_words_of_its_own(folder: Path) -> None:
     assert re.search(r"Released: quantiles of age = 4[45], 2[45]$", told, re.MULTILINE)
 
 
+@sampled(2)
 @pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
 def test_labels_of_files(folder: Path, file: str) -> None:
     for words, value in (
@@ -171,6 +175,7 @@ def test_a_refusal_is_charged_and_ends_with_three(folder: Path) -> None:
     assert spent() == 1
 
 
+@pytest.mark.slow
 def test_mistakes_cost_nothing(folder: Path) -> None:
     ledger()
     for words, said in (

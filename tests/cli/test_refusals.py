@@ -11,6 +11,7 @@ import pytest
 import snugdp
 from snugdp.noise import Exact
 from tests.cli.people import run
+from tests.effort import sampled
 
 AGE = ["-c", "age", "--lower", "0", "--upper", "120"]
 COMMANDS = {
@@ -24,6 +25,7 @@ COMMANDS = {
 }
 
 
+@sampled(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_failure_after_the_charge(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: Any) -> Any:

@@ -60,6 +60,7 @@ def test_a_refused_query_says_what_to_do() -> None:
     assert "Answer" not in text
 
 
+@pytest.mark.slow
 def test_labels_and_a_student() -> None:
     np.save("v.npy", [[290, 5, 5], [5, 5, 290]] * 20)
     text = page("pate", "label", "v.npy", "--classes", "b,c,a", "--epsilon", 8, "-o", "labels.csv")
@@ -76,6 +77,7 @@ def test_labels_and_a_student() -> None:
     assert "Coefficients of the student" in text
 
 
+@pytest.mark.slow
 def test_a_selection_and_a_fit() -> None:
     known = ("people.parquet", "people.toml", "--method", "adassp", "--epsilon", 3)
     grid = ("--validation", "public.csv", "--grid", "ridge=1,400", "--mean-runs", 2, "-o", "m.json")

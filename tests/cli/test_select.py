@@ -23,6 +23,7 @@ def ask(words: str, *more: str, code: int = 0) -> Any:
     return run("select", *words.split(), *more, code=code)
 
 
+@pytest.mark.slow
 def test_the_best_of_a_grid_for_one_price(folder: Path) -> None:
     with snugdp.Ledger.open("t.ledger", dataset="t", budget=snugdp.Budget(4, 1e-5)) as book:
         words = "linear people.parquet people.toml --validation public.csv --epsilon 3 --method adassp"
@@ -38,6 +39,7 @@ def test_the_best_of_a_grid_for_one_price(folder: Path) -> None:
         assert "does not cover" in ask(words, *more, code=4).stderr
 
 
+@pytest.mark.slow
 def test_a_grid_of_classifiers(folder: Path) -> None:
     words = "logistic people.csv people.toml --target member --validation public.csv --epsilon 4 --rows 2000 --json"
     told = json.loads(ask(words, "--grid", "ridge=10,100").stdout)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_query import ask, folder, ledger, spent
+from tests.effort import sampled
 
 __all__ = ["folder"]
 AGE = "-c age --schema t.toml"
@@ -18,6 +19,8 @@ def told(words: str, *more: str) -> Any:
     return json.loads(ask(words, *more, "--json").stdout)
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
 def test_numbers_of_files(folder: Path, file: str) -> None:
     for words, low, high in (
@@ -40,6 +43,7 @@ def test_numbers_of_files(folder: Path, file: str) -> None:
         assert found["outcome"] == "released"
 
 
+@sampled(2)
 @pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
 def test_histograms_of_files(folder: Path, file: str) -> None:
     for words, cells, first in (
@@ -71,6 +75,7 @@ def test_a_plan_is_free_a_release_is_charged_once_and_reported(folder: Path) -> 
     assert "does not cover" in ask(words, code=4).stderr
 
 
+@pytest.mark.slow
 def test_mistakes_cost_nothing(folder: Path) -> None:
     ledger()
     for words, said in (
@@ -94,6 +99,7 @@ def test_mistakes_cost_nothing(folder: Path) -> None:
     assert spent() == 0
 
 
+@pytest.mark.slow
 def test_statistics_without_bounds(folder: Path) -> None:
     """With hardly any noise, so that bounds are surely found."""
     for words, low, high in (

@@ -14,7 +14,7 @@ from tests.estimators.tiny import Tiny
 @pytest.fixture
 def unspent() -> Iterator[MemoryLedger]:
     """A ledger with room for everything, on which the test must charge nothing."""
-    ledger = MemoryLedger(100, 0.1)
+    ledger = MemoryLedger(100, 0.1, composition="tight")
     yield ledger
     assert ledger.spent == Cost()
 

@@ -33,6 +33,7 @@ def failures(estimator: Any, expected: dict[str, str]) -> set[str]:
     return {result["check_name"] for result in results if result["status"] == "xfail"}
 
 
+@pytest.mark.slow
 @repeated
 @pytest.mark.parametrize("method", list(OFFERED)[: often(1, 3)])
 def test_a_rehearsal_passes_all_checks_but_those_that_look_at_values(method: str) -> None:
@@ -40,6 +41,7 @@ def test_a_rehearsal_passes_all_checks_but_those_that_look_at_values(method: str
     assert failures(estimator, VALUES) == set(VALUES)
 
 
+@pytest.mark.slow
 @repeated
 @pytest.mark.parametrize("method", ["objective", "adassp", "auto"][: often(1, 3)])
 def test_a_release_passes_all_of_them_but_that_one(method: str) -> None:

@@ -18,6 +18,7 @@ from snugdp import (
     Simulation,
 )
 from snugdp.estimators.files import model_file
+from tests.effort import sampled
 
 CITIES = ["Bern", "Oslo", "Rome"]
 CITY = Category(CITIES, reference="Oslo")
@@ -55,6 +56,8 @@ def answers(linear: Any) -> list[float]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("columns", [PUBLIC, FOUND], ids=["public", "found"])
 def test_fits_of_one_table_agree_on_what_a_coefficient_means(columns: Any) -> None:
     models = [rehearsed(columns, seed) for seed in range(3)]
@@ -68,6 +71,7 @@ def test_fits_of_one_table_agree_on_what_a_coefficient_means(columns: Any) -> No
     assert apart[0] > 3 * apart[1]  # the reference level alone means nothing
 
 
+@sampled(2)
 @pytest.mark.parametrize("columns", [PUBLIC, FOUND], ids=["public", "found"])
 def test_coefficients_are_the_function_that_predicts(columns: Any) -> None:
     model = rehearsed(columns)
@@ -91,6 +95,7 @@ def test_a_reference_that_was_not_found_is_the_first_level() -> None:
     assert model.coef_names_ == ("age", "city=Oslo", "city=Rome", "city=(none)", "member")
 
 
+@pytest.mark.slow
 def test_labels_and_counts() -> None:
     table = TABLE.with_columns(pl.when(pl.col("y") > 110).then(pl.lit("many")).otherwise(pl.lit("few")).alias("y"))
     two = LogisticRegression(

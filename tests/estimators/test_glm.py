@@ -22,6 +22,7 @@ from snugdp import (
     Simulation,
 )
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, OneAgainst, PseudoHuber, SoftHinge, TamedPoisson
+from tests.effort import sampled
 from tests.estimators.test_check_estimator import VALUES, failures
 
 TRUTH = np.array([1.0, -2.0])
@@ -54,6 +55,7 @@ def test_logistic_and_counts_are_the_estimators_of_those_names(method: str) -> N
         assert one.score(X, target) == other.score(X, target)
 
 
+@sampled(4)
 @pytest.mark.parametrize("loss", [PseudoHuber(0.2), LogCosh("0.2"), Huber(0.2)], ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("method", ["auto", "objective", "output"])
 def test_numbers(loss: Any, method: str) -> None:
@@ -122,5 +124,6 @@ def test_clones_and_pickles() -> None:
         GLM(LogCosh(1)).predict(X)
 
 
+@pytest.mark.slow
 def test_scikit_learns_own_battery() -> None:
     assert failures(model(LogCosh(0.2), x_norm=10, y_bound=5, noise=Simulation(0)), VALUES) == set(VALUES)

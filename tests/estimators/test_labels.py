@@ -20,6 +20,7 @@ from snugdp.estimators.labels import labels_of
 from snugdp.tables.cells import cell as one
 from snugdp.tables.losses.losses import SoftHinge
 from snugdp.tables.schema.kinds import Boolean, Category
+from tests.effort import sampled
 from tests.tables.cells.loaders import LOADERS, load
 
 CLASSES: dict[str, tuple[list[Any], list[Any]]] = {  # classes, and labels with one that is none of them
@@ -62,6 +63,7 @@ def containers(cells: list[Any]) -> list[Any]:
     return [column for column in columns if column is not None and len(column) == len(cells)]  # an empty line is no row
 
 
+@sampled(9)
 @pytest.mark.filterwarnings("ignore")  # of the libraries, when they make the columns
 @pytest.mark.parametrize("name", CLASSES)
 def test_one_odd_cell_changes_no_other_reading(name: str) -> None:

@@ -252,6 +252,7 @@ def test_a_rehearsal_begins_anew_and_promises_nothing() -> None:
     assert model.released_
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_used_by_its_public_names_only() -> None:
     for path in Path(estimators.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

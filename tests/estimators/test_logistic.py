@@ -30,6 +30,7 @@ from snugdp.estimators.base import Promise
 from snugdp.estimators.targets import ClassTarget, LabelBounds
 from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Logistic
+from tests.effort import sampled
 from tests.estimators import checks
 from tests.estimators.checks import CANARY, ROWS, SECRET
 from tests.estimators.test_check_estimator import failures
@@ -86,6 +87,7 @@ def test_a_fit_finds_the_classes() -> None:
     assert (model.n_features_in_, model.coef_names_) == (3, ("x0", "x1", "x2"))
 
 
+@sampled(6)
 @pytest.mark.parametrize("method", ["auto", "objective"])
 @pytest.mark.parametrize("together", ["ovr", "softmax"])
 def test_more_than_two_classes(method: str, together: str) -> None:
@@ -123,6 +125,7 @@ def test_the_classes_of_a_schema(values: Any) -> None:
     assert np.allclose(array.coef_, inside.coef_, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_row_whose_label_is_none_of_the_classes_is_left_out() -> None:
     X, y = made(300)
     some = np.arange(300) % 7 > 0
@@ -138,6 +141,7 @@ def test_a_row_whose_label_is_none_of_the_classes_is_left_out() -> None:
         assert np.array_equal(with_schema().fit(frame, labels).coef_, expected)
 
 
+@sampled(3)
 @pytest.mark.parametrize("method", ["auto", "objective", "output"])
 def test_degenerate_tables_are_fitted_like_any_other(method: str) -> None:
     """One class only, no rows, one row, nothing but infinities: the same things happen, and nothing is said."""
@@ -166,6 +170,7 @@ def test_three_classes_of_which_one_is_there() -> None:
     assert rehearsal(classes=range(3)).fit(X[:1], [2]).coef_.shape == (3, 3)
 
 
+@sampled(2)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_intercept(intercept: bool) -> None:
     X, y = made(300)
@@ -197,9 +202,10 @@ def test_plans_are_public_and_in_the_users_units(tiny: str) -> None:
     assert Tiny.last["losses"][0].classifies
 
 
+@pytest.mark.slow
 def test_a_grid_is_searched_in_private() -> None:
     X, y = made(4000)
-    ledger = MemoryLedger(4, 1e-6)
+    ledger = MemoryLedger(4, 1e-6, composition="tight")
     given = {"epsilon": 4, "noise": None, "ledger": ledger, "validation": made(200, 2), "selection": {"mean_runs": 3}}
     model = rehearsal(**given, proposals={"ridge": [4, 40], "composable": True}).fit(X, y)
     assert ledger.spent == model.cost_ == Cost(epsilon=4, delta=1e-6)
@@ -279,9 +285,9 @@ def test_a_seed_is_a_rehearsal_and_says_so() -> None:
 class Checked(LogisticRegression):
     """With classes read from the rows, as scikit-learn's checks declare none. Never do this."""
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, holdout: Any = None) -> Any:
         self._seen = y
-        return super().fit(X, y, groups)
+        return super().fit(X, y, groups, holdout=holdout)
 
     def _response(self) -> ClassTarget:
         seen = np.asarray(self._seen)
@@ -310,6 +316,7 @@ def table(n: int = ROWS) -> tuple[Any, Any]:
     return np.full((n, 2), CANARY), np.full(n, SECRET)
 
 
+@sampled(9)
 @pytest.mark.parametrize("kind", ["array", "list", "pandas", "schema"])
 @pytest.mark.parametrize("classes", [["no", "yes"], ["a", "b", "c"]])
 def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, classes: list[str]) -> None:
@@ -317,5 +324,5 @@ def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, classes: list[str]) -
     if kind == "schema":
         columns: dict[str, Any] = {"a": Number(0, 10), "b": Number(0, 10), "y": Category(classes)}
         bounds = {"schema": Schema(columns, target="y"), "classes": None, "x_norm": None}
-    model = rehearsal(method=tiny, noise=None, ledger=MemoryLedger(9, 0.1), **bounds)
+    model = rehearsal(method=tiny, noise=None, ledger=MemoryLedger(9, 0.1, composition="tight"), **bounds)
     checks.assert_nothing_kept(model.fit, table, kind)

@@ -25,6 +25,7 @@ from snugdp import (
 )
 from snugdp.noise import Simulation
 from snugdp.tables.losses.losses import Huber
+from tests.effort import sampled
 
 ROWS = 600
 RNG = np.random.default_rng(8)
@@ -65,6 +66,7 @@ def known(model: Any, y: Any) -> Any:
     return ~GAPS if classes is None else ~GAPS & np.isin(y, classes)
 
 
+@sampled(12)
 @pytest.mark.parametrize("kind", MODELS)
 def test_missing_targets_are_as_if_their_rows_were_not_there(kind: str) -> None:
     model, y = MODELS[kind]
@@ -85,6 +87,7 @@ def test_missing_targets_are_as_if_their_rows_were_not_there(kind: str) -> None:
         assert np.array_equal(model.fit(sp.csr_matrix(X), gappy(y, gap)).coef_, answer)
 
 
+@sampled(2)
 @pytest.mark.parametrize("method", ["auto", "adassp"])
 def test_tables_that_hold_their_target(method: str, tmp_path: Path) -> None:
     schema = Schema({**{name: Number("-1/2", "1/2") for name in "abc"}, "y": Number(2, 4)}, target="y")
@@ -107,6 +110,7 @@ def test_what_the_model_is_worth_is_not_moved_by_gaps() -> None:
     assert np.abs(model.fit(X, cells).predict(X) - model.fit(X[~GAPS], cells[~GAPS]).predict(X)).max() == 0
 
 
+@sampled(3)
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_table_without_any_target_is_a_table_without_rows(kind: str) -> None:
     model, y = MODELS[kind]
@@ -116,6 +120,7 @@ def test_a_table_without_any_target_is_a_table_without_rows(kind: str) -> None:
     assert np.array_equal(model.fit(X[:5], nothing[:5]).coef_, one)
 
 
+@sampled(3)
 @pytest.mark.parametrize("missing", ["drop", "indicator", {"a": "drop", "c": "indicator"}])
 @pytest.mark.parametrize("kind", [LinearRegression, SparseLinearRegression])
 def test_a_schema_says_what_missing_features_do(missing: Any, kind: Any) -> None:

@@ -37,7 +37,7 @@ def rehearsal(**given: Any) -> Any:
 @pytest.mark.parametrize("method", ["auto", "objective", "output"])
 def test_a_fit_finds_the_rates(method: str) -> None:
     X, y = made(40_000)
-    ledger = MemoryLedger(4, 1e-6)
+    ledger = MemoryLedger(4, 1e-6, composition="tight")
     model = rehearsal(epsilon=4, method=method, noise=None, ledger=ledger).fit(X, y)
     assert model.coef_.shape == (2,)
     assert np.allclose(model.coef_, TRUTH, atol=0.35)
@@ -145,6 +145,7 @@ def test_a_grid_of_ridges_is_scored_by_likelihood() -> None:
     assert response.value(linear, target) > response.value(-linear, target)
 
 
+@pytest.mark.slow
 def test_scikit_learns_own_battery() -> None:
     model = PoissonRegression(method="objective", y_max=5, x_norm=10, noise=Simulation(0))
     assert failures(model, VALUES) == set(VALUES)

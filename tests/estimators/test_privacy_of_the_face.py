@@ -22,6 +22,7 @@ from snugdp import (
     Simulation,
     SparseLinearRegression,
 )
+from tests.effort import sampled
 from tests.estimators import checks
 from tests.estimators.checks import CANARY, ROWS, SECRET
 
@@ -45,6 +46,7 @@ def test_the_search_finds_what_is_there() -> None:
     assert not checks.shows(repr(LinearRegression(x_norm=10, y_bound=10)))
 
 
+@sampled(12)
 @pytest.mark.parametrize("refuse", [False, True])
 @pytest.mark.parametrize("kind", ["array", "list", "objects", "pandas", "schema"])
 def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, refuse: bool) -> None:
@@ -53,6 +55,7 @@ def test_nothing_of_the_rows_is_kept(tiny: str, kind: str, refuse: bool) -> None
     checks.assert_nothing_kept(model.fit, table, kind)
 
 
+@sampled(3)
 @pytest.mark.parametrize("kind", ["pandas", "polars", "array", "text", "lengths", "nested", "complex"])
 def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
     X, y = table()
@@ -75,6 +78,7 @@ def test_no_error_or_warning_quotes_a_row(kind: str) -> None:
         checks.assert_refused_in_silence(partial(model.fit, rows, target))
 
 
+@sampled(4)
 @checks.each_strange_cell
 def test_no_cell_raises_or_warns(strange: Any) -> None:
     """In a fit; and of all models in what they are asked afterwards, since audits look at fits alone."""

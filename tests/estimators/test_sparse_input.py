@@ -20,6 +20,7 @@ from snugdp import (
     Simulation,
 )
 from snugdp.tables.losses.losses import PseudoHuber
+from tests.effort import sampled
 from tests.estimators.checks import CANARY, assert_nothing_kept, assert_refused_in_silence, no_warnings
 
 WIDTH, ROWS = 6, 400
@@ -51,6 +52,7 @@ def same(one: Any, other: Any, X: Any, form: Any) -> None:
             assert np.array_equal(getattr(one, ask)(X), getattr(other, ask)(form))
 
 
+@sampled(10)
 @each_model
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_array, sp.lil_matrix, sp.dok_array])
 def test_the_same_as_the_dense_matrix(make: Any, form: Any) -> None:
@@ -82,6 +84,7 @@ def test_a_dense_model_reads_sparse_rows_and_the_other_way_round(make: Any) -> N
     same(make().fit(X, y), make().fit(sp.csr_array(X), y), sp.csc_array(X), X)
 
 
+@pytest.mark.slow
 def test_public_rows_for_a_choice_may_be_sparse() -> None:
     X, y = table()
     grid = {"method": "objective", "proposals": {"ridge": [4, 8]}, "noise": Simulation(2)}
@@ -90,6 +93,7 @@ def test_public_rows_for_a_choice_may_be_sparse() -> None:
     assert np.array_equal(one.coef_, other.coef_)
 
 
+@pytest.mark.slow
 def test_the_checks_of_scikit_learn_for_sparse_matrices() -> None:
     """Other models pass all checks in their own tests, sparse or not."""
     with warnings.catch_warnings():
@@ -100,6 +104,7 @@ def test_the_checks_of_scikit_learn_for_sparse_matrices() -> None:
     assert set(sparse.values()) == {"passed"}
 
 
+@sampled(6)
 @each_model
 def test_nothing_of_the_rows_is_kept(make: Any) -> None:
     def made() -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from snugdp import BudgetExceededError, Cost, MemoryLedger, NotReleased
 from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.methods.linear import METHODS
+from tests.effort import sampled
 from tests.estimators import test_linear, test_logistic
 from tests.estimators.checks import Untouchable
 
@@ -107,6 +108,7 @@ def test_rows_to_predict_are_read_as_the_fit_reads_them(face: Any) -> None:
         face.rehearsal().predict(X)
 
 
+@sampled(2)
 @pytest.mark.parametrize(
     ("name", "method"), [*(("linear", each) for each in METHODS), *(("logistic", each) for each in GLM_METHODS)]
 )
@@ -122,7 +124,7 @@ def test_all_methods_make_a_plan_and_a_fit(name: str, method: str) -> None:
 
 def test_a_refused_fit_is_fitted_and_refused(face: Any, tiny: str) -> None:
     X, y = face.made(30)
-    ledger = MemoryLedger(10, 1e-3)
+    ledger = MemoryLedger(10, 1e-3, composition="tight")
     model = face.rehearsal(method=tiny, noise=None, ledger=ledger).fit(X, y)
     assert model.coef_.shape[-1] == 3
     model.set_params(proposals={"refuse": True}).fit(X, y)
@@ -212,7 +214,7 @@ def test_bad_tables(
 
 def test_clones_and_searches_share_the_ledger_and_every_fit_is_charged(face: Any, tiny: str) -> None:
     X, y = face.made(60)
-    ledger = MemoryLedger(100, 1e-3)
+    ledger = MemoryLedger(100, 1e-3, composition="tight")
     model = face.rehearsal(epsilon=0.5, method=tiny, noise=None, ledger=ledger)
     twin = clone(model)
     assert twin.ledger is ledger
@@ -230,7 +232,7 @@ def test_clones_and_searches_share_the_ledger_and_every_fit_is_charged(face: Any
 
 def test_a_ledger_that_runs_out_stops_the_fit_and_leaves_no_model(face: Any, tiny: str) -> None:
     X, y = face.made(60)
-    model = face.rehearsal(method=tiny, noise=None, ledger=MemoryLedger(1.5, 1e-3)).fit(X, y)
+    model = face.rehearsal(method=tiny, noise=None, ledger=MemoryLedger(1.5, 1e-3, composition="tight")).fit(X, y)
     with pytest.raises(BudgetExceededError):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
@@ -239,13 +241,13 @@ def test_a_ledger_that_runs_out_stops_the_fit_and_leaves_no_model(face: Any, tin
 
 def test_pickles(face: Any) -> None:
     X, y = face.made(300)
-    model = face.rehearsal(noise=None, ledger=MemoryLedger(10, 1e-3)).fit(X, y)
+    model = face.rehearsal(noise=None, ledger=MemoryLedger(10, 1e-3, composition="tight")).fit(X, y)
     loaded = pickle.loads(pickle.dumps(model))
     assert np.array_equal(getattr(loaded, face.NUMBERS)(X), getattr(model, face.NUMBERS)(X))
     assert loaded.guarantee_ == model.guarantee_
     with pytest.raises(RuntimeError, match="stayed behind"):
         loaded.fit(X, y)
-    loaded.set_params(ledger=MemoryLedger(10, 1e-3)).fit(X, y)
+    loaded.set_params(ledger=MemoryLedger(10, 1e-3, composition="tight")).fit(X, y)
 
 
 def test_tags(face: Any) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from snugdp import Budget, Cost, Ledger
-from snugdp.ledger.records import Row
+from snugdp.ledger.anchors.recognition import state_folder
+from snugdp.ledger.history.records import Row
 
 BUDGET = Budget(1, 1e-6)
 TENTH = Cost(epsilon=0.1)
@@ -26,7 +27,20 @@ class Where:
     kind: str
     address: str  # for Ledger.open
     dataset: str
-    anchor: Path  # the default place of the file anchor
+
+    @property
+    def anchor(self) -> Path:
+        """The anchor beside an SQLite ledger, this user's of one in PostgreSQL; before there is one, its index."""
+        if self.kind == "sqlite":
+            return Path(f"{self.address}.anchor")
+        from snugdp.ledger.stores.postgres.url import Url
+
+        return next(iter(self.remembered), Url.parse(self.address).anchor())
+
+    @property
+    def remembered(self) -> list[Path]:
+        """The anchors of this user, by identity."""
+        return sorted(Path(state_folder(), "anchors").glob("*.anchor"))
 
     def rows(self) -> list[Row]:
         """What is stored, in order."""
@@ -87,18 +101,24 @@ def database() -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Where:
+def where(request: pytest.FixtureRequest, somebody: None, tmp_path: Path) -> Where:
     """A fresh place for one ledger; tests that take it run on both stores."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     if request.param == "sqlite":
-        path = tmp_path / "ledger.db"
-        return Where("sqlite", str(path), "survey", Path(f"{path}.anchor"))
+        return Where("sqlite", str(tmp_path / "ledger.db"), "survey")
     return in_postgres(request.getfixturevalue("database"))
 
 
+@pytest.fixture
+def somebody(tmp_path: Path) -> Iterator[None]:
+    """A user who has seen no ledger, whatever the test itself patches and undoes."""
+    with pytest.MonkeyPatch.context() as patch:
+        another_user(patch, tmp_path / "state")
+        yield
+
+
 def made(where: Where, budget: Budget | Cost = BUDGET, **given: Any) -> Ledger:
-    """A new ledger there."""
-    return Ledger.open(where.address, dataset=where.dataset, budget=budget, **given)
+    """A new ledger there; it composes costs, so that what it has spent is their sum."""
+    return Ledger.open(where.address, dataset=where.dataset, budget=budget, **{"composition": "tight", **given})
 
 
 @pytest.fixture
@@ -116,9 +136,8 @@ def second_database() -> Iterator[str]:
 
 
 @pytest.fixture
-def alone(second_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Where:
+def alone(second_database: str, somebody: None) -> Where:
     """A fresh place in a PostgreSQL database that holds nothing else."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with as_owner(second_database) as base:
         base.execute("DROP SCHEMA IF EXISTS snugdp CASCADE; DROP SCHEMA IF EXISTS moved CASCADE")
     return in_postgres(second_database)
@@ -126,8 +145,12 @@ def alone(second_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def in_postgres(database: str) -> Where:
     """A data set that nobody has used."""
-    from snugdp.ledger.postgres.url import Url
+    from snugdp.ledger.stores.postgres.url import Url
 
     dataset = f"survey {uuid.uuid4().hex}"
-    url = Url.parse(database, dataset)
-    return Where("postgres", url.whole, dataset, url.anchor())
+    return Where("postgres", Url.parse(database, dataset).whole, dataset)
+
+
+def another_user(monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
+    """From now on as somebody who keeps what was seen of ledgers in this folder."""
+    monkeypatch.setenv("SNUGDP_STATE", str(state))

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import snugdp
-from snugdp.ledger.anchor import Mark, _slot
-from snugdp.ledger.records import Row, canonical, digest
+from snugdp.ledger.anchors.anchor import Mark, _slot
+from snugdp.ledger.anchors.recognition import UserAnchor
+from snugdp.ledger.history.records import Row, canonical, digest
 
 KILLED = -signal.SIGKILL
 
@@ -148,6 +149,7 @@ def forged(rows: Sequence[Row], at: int, change: Callable[[dict[str, Any]], None
 
 
 def anchored(path: Path, rows: Sequence[Row]) -> None:
-    """Let an anchor hold the newest of these rows, as somebody would who rewrites everything."""
+    """Let an anchor and this user's hold the newest of these rows, as somebody would who rewrites everything."""
     mark = Mark(json.loads(rows[0].record)["id"], rows[-1].seq, rows[-1].hash)
-    path.write_bytes(_slot(mark) * 2)
+    for anchor in (path, Path(UserAnchor(mark.id).place)):
+        anchor.write_bytes(_slot(mark) * 2)

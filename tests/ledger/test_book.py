@@ -28,8 +28,8 @@ from snugdp.ledger.errors import (
     TamperedLedgerError,
 )
 from snugdp.ledger.handle import Handle
-from snugdp.ledger.records import Row
-from tests.ledger.conftest import BUDGET, TENTH, Where, made
+from snugdp.ledger.history.records import Row
+from tests.ledger.conftest import BUDGET, TENTH, Where, another_user, made
 from tests.ledger.faults import failing, in_child, in_threads
 
 # -- opening
@@ -88,11 +88,12 @@ def test_only_its_owner_may_read_the_files(tmp_path: Path) -> None:
         assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
 
 
-def test_the_file_alone_holds_genesis(tmp_path: Path) -> None:
+def test_the_file_alone_holds_genesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.open(tmp_path / "l", dataset="people", budget=BUDGET)
     (tmp_path / "copy").mkdir()
     for name in ("l", "l.anchor"):
         shutil.copy(tmp_path / name, tmp_path / "copy" / name)
+    another_user(monkeypatch, tmp_path / "somebody else")  # who knows it is told that this is a copy
     with Ledger.open(tmp_path / "copy" / "l") as other:
         assert other.spent == Cost()
     ledger.close()
@@ -266,7 +267,7 @@ def test_a_refused_charge_leaves_the_key_free(ledger: Ledger) -> None:
 
 def test_it_says_how_many_charges_it_can_pay(ledger: Ledger) -> None:
     for cost in (Cost(mu="0.05"), Cost(epsilon="0.17")):
-        assert ledger.payable([cost] * 50) == MemoryLedger(1, 1e-6).payable([cost] * 50)
+        assert ledger.payable([cost] * 50) == MemoryLedger(1, 1e-6, composition="tight").payable([cost] * 50)
     ledger.partition("region", ["north", "south"])
     north, south = ledger.part("region", "north"), ledger.part("region", "south")
     north.charge(Cost(epsilon="0.5"), "x")
@@ -288,7 +289,7 @@ def test_it_says_how_many_charges_it_can_pay(ledger: Ledger) -> None:
 def test_of_disjoint_parts_the_largest_counts(ledger: Ledger) -> None:
     ledger.partition("region", ["north", "south"])
     ledger.partition("region", ["north", "south"])
-    with pytest.raises(KeyConflictError, match="other parts"):
+    with pytest.raises(KeyConflictError, match="declared otherwise, for good: by the values north, south"):
         ledger.partition("region", ["north", "east"])
     north, south = ledger.part("region", "north"), ledger.part("region", "south")
     with pytest.raises(ValueError, match="no part"):
@@ -488,10 +489,13 @@ def test_a_third_party_can_check_an_export(where: Where) -> None:
 
 
 def test_it_shows_itself(where: Where, ledger: Ledger) -> None:
-    assert "nothing was charged yet" in ledger.show()
+    assert "Nothing was charged yet" in ledger.show()
     ledger.settle(ledger.charge(Cost(mu=0.05), "a mean", key="k"), "7")
-    for text in (where.dataset, "one row", "a mean", "released", "mu=0.05", "remaining"):
+    for text in (where.dataset, "one row", "a mean", "released", "mu 0.05", "left", "in 1 entry"):
         assert text in ledger.show()
+    assert "Cost(" not in ledger.show()
+    for text in ("Cost(mu=0.05", " or epsilon ", "  k  "):
+        assert text in ledger.show(verbose=True)
     assert repr(BUDGET) in repr(ledger)
     assert "3 records, 1 charges" in str(ledger.verify())
     assert ledger.remaining.mu > 0.2
@@ -524,7 +528,7 @@ def test_a_change_behind_an_open_ledger_is_seen_by_verify(where: Where) -> None:
 def test_an_anchor_that_is_behind_is_brought_forward(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that died between COMMIT and the anchor: the charge stands, and the next one mends the anchor."""
     ledger = made(where)
-    monkeypatch.setattr(Handle, "_advance_anchor", lambda *_: None)
+    monkeypatch.setattr(Handle, "_advance", lambda *_: None)
     ledger.charge(TENTH, "x")
     ledger.close()
     monkeypatch.undo()

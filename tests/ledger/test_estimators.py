@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -21,6 +22,7 @@ from snugdp.estimators.base import AbsentLedger
 from snugdp.estimators.deferred_ledger import DeferredLedger
 from snugdp.estimators.methods.linear import METHODS
 from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
+from tests.effort import sampled
 from tests.ledger.conftest import Where, made
 from tests.serial.test_codec import same
 
@@ -116,6 +118,7 @@ def answers(model: Any) -> Any:
     return model.transform(X[:20]) if hasattr(model, "transform") else model.predict(X[:20])
 
 
+@sampled(28)
 @pytest.mark.parametrize("name", FITS)
 def test_a_retry_gives_the_same_estimator_bit_by_bit(name: str, tmp_path: Path) -> None:
     fresh = FITS[name](None)
@@ -135,15 +138,21 @@ def test_a_retry_gives_the_same_estimator_bit_by_bit(name: str, tmp_path: Path) 
     assert not first.released_ or not same(fresh.outcome_.value, first.outcome_.value)
 
 
+TABLE = pd.DataFrame(X, columns=["a", "b", "c"]).assign(region="north")
+
+
 def places(where: Where, ledger: snugdp.Ledger) -> dict[str, Any]:
     return {"object": ledger, "path or URL": where.address, "part": ledger.part("region", "north")}
 
 
-@pytest.mark.parametrize("how", ["object", "path or URL", pytest.param("part", marks=pytest.mark.slow)])
+@sampled(2)
+@pytest.mark.parametrize(
+    "how", ["object", *(pytest.param(how, marks=pytest.mark.slow) for how in ("path or URL", "part"))]
+)
 def test_a_search_in_two_workers_charges_every_fit_exactly_once(where: Where, ledger: snugdp.Ledger, how: str) -> None:
     ledger.partition("region", ["north", "south"])
     model = line(places(where, ledger)[how])
-    search = GridSearchCV(model, {"epsilon": [1, 2]}, cv=3, n_jobs=2).fit(X, Y)
+    search = GridSearchCV(model, {"epsilon": [1, 2]}, cv=3, n_jobs=2).fit(TABLE if how == "part" else X, Y)
     entries = ledger.entries()
     assert len(entries) == 7
     assert {entry.state for entry in entries} == {"released"}
@@ -169,12 +178,13 @@ def test_estimators_that_come_back_from_workers_know_their_ledger(ledger: snugdp
 @pytest.mark.parametrize("how", ["object", "path or URL", "part"])
 def test_clones_share_and_pickles_find_it_again(where: Where, ledger: snugdp.Ledger, how: str) -> None:
     ledger.partition("region", ["north", "south"])
-    model = line(places(where, ledger)[how]).fit(X, Y)
+    rows = TABLE if how == "part" else X
+    model = line(places(where, ledger)[how]).fit(rows, Y)
     assert clone(model).ledger is model.ledger
     again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
-    assert same(again.predict(X), model.predict(X))
-    clone(again).fit(X, Y)
-    again.fit(X, Y)
+    assert same(again.predict(rows), model.predict(rows))
+    clone(again).fit(rows, Y)
+    again.fit(rows, Y)
     entries = ledger.entries()
     assert len(entries) == 3
     assert {entry.part for entry in entries} == {("region", "north") if how == "part" else None}
@@ -205,7 +215,7 @@ def test_a_relative_path_is_meant_where_it_was_written(tmp_path: Path, monkeypat
 
 
 def test_a_ledger_in_memory_stays_behind() -> None:
-    ledger = snugdp.MemoryLedger(10, 1e-3)
+    ledger = snugdp.MemoryLedger(10, 1e-3, composition="tight")
     model = line(ledger).fit(X, Y)
     assert clone(model).ledger is ledger
     again = pickle.loads(pickle.dumps(model))

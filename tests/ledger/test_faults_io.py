@@ -22,8 +22,9 @@ import pytest
 from snugdp import Budget, BudgetExceededError, Cost, Ledger, LedgerError, LedgerWriteError, RelationMismatchError
 from snugdp.ledger.errors import ForeignProcessError, TamperedLedgerError
 from snugdp.ledger.handle import Handle
-from snugdp.ledger.state import State
+from snugdp.ledger.history.state import State
 from snugdp.serial import costs
+from tests.effort import sampled
 from tests.ledger.conftest import BUDGET, TENTH, Where, made
 from tests.ledger.faults import at_once, failing, in_child, quick_folder
 from tests.ledger.faults import coin as vote
@@ -31,6 +32,7 @@ from tests.ledger.faults import coin as vote
 # -- a full disk
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
     """The system refuses the write somewhere in the middle: the charge is there, or it is not and nothing was drawn."""
     path = tmp_path / "l"
@@ -94,12 +96,12 @@ def test_an_anchor_that_cannot_be_written(ledger: Ledger, monkeypatch: pytest.Mo
     ledger.verify()
 
 
-def test_an_anchor_that_fails_after_the_draw(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_anchor_that_fails_after_the_draw(where: Where, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output is stored but was not shown: the same key shows it."""
-    plain, calls = os.pwrite, iter(range(100))
+    plain, calls, anchors = os.pwrite, iter(range(100)), 2 if where.kind == "sqlite" else 1
 
     def full(handle: int, content: bytes, place: int) -> int:
-        if next(calls) == 1:
+        if next(calls) == anchors:  # the first of those that are moved to the output
             raise OSError(errno.ENOSPC, "x")
         return plain(handle, content, place)
 
@@ -147,10 +149,11 @@ RIGHTS = {
     "a file that cannot be read": ((0o777, 0o000, 0o666, 0o666), False),
     "a lock that cannot be taken": ((0o777, 0o666, 0o000, 0o666), False),
     "an anchor that cannot be read": ((0o777, 0o666, 0o666, 0o000), False),
-    "an anchor that cannot be written": ((0o777, 0o666, 0o666, 0o444), True),
+    "an anchor that cannot be written": ((0o777, 0o666, 0o666, 0o444), False),
 }
 
 
+@sampled(3)
 @pytest.mark.parametrize("case", RIGHTS)
 def test_without_rights(case: str) -> None:
     modes, stands = RIGHTS[case]
@@ -180,7 +183,8 @@ def test_a_folder_without_rights_gets_no_ledger() -> None:
 
 
 def test_one_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snugdp.ledger import anchor, sqlite
+    from snugdp.ledger.anchors import anchor
+    from snugdp.ledger.stores import sqlite
 
     monkeypatch.setattr(sqlite, "PATIENCE", 0.05)
     monkeypatch.setattr(anchor, "PATIENCE", 0.05)
@@ -199,7 +203,7 @@ def test_one_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_clocks_and_time_zones(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snugdp.ledger import records
+    from snugdp.ledger.history import records
 
     times = iter([datetime(2030, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
 
@@ -270,6 +274,7 @@ def test_forks_while_the_parent_goes_on(where: Where) -> None:
         assert ledger.spent == Cost(epsilon=Fraction(charged + 40, 10))
 
 
+@pytest.mark.slow
 def test_threads_that_fork_at_the_same_time(tmp_path: Path) -> None:
     """Each holds the locks of all ledgers while it forks; none of them is left behind."""
     ledgers = [Ledger.open(tmp_path / f"l{i}", dataset="p", budget=Budget(100)) for i in range(3)]
@@ -405,6 +410,7 @@ def test_long_amounts_stay_short_and_are_never_rounded_down(where: Where) -> Non
 LONG = Fraction(3**180, 5 * 3**180 + 7)  # 573 bits: just short enough to be written as it is
 
 
+@sampled(4)
 @pytest.mark.parametrize(
     ("budget", "cost"),
     [
@@ -449,7 +455,7 @@ def test_bad_keys(ledger: Ledger, key: Any) -> None:
         lambda: ledger.charge(TENTH, "x", key=key),
         lambda: ledger.reserve(TENTH, "x", key=key),
         lambda: ledger.partition(key, ["a"]),
-        lambda: ledger.partition("p", [key]),
+        lambda: ledger.partition("p", ["a" if key == 7 else key] * 2),  # 7 is a value
     ):
         with pytest.raises((ValueError, TypeError)):
             act()
@@ -468,7 +474,7 @@ def test_strange_but_legal_texts(where: Where) -> None:
         assert ledger.verify().charges == 6
         ledger.charge(Cost(), "\x1b[2J wiped", key="terminal")
         shown = ledger.show()
-        assert len(shown.splitlines()) == 14
+        assert len(shown.splitlines()) == 16
         assert shown.encode()
         assert "\x1b" not in shown
         assert ledger.export()
@@ -547,6 +553,7 @@ def test_views_and_keys_do_not_lead_around_the_budget(ledger: Ledger) -> None:
     assert ledger.part("p", "a").reserve(Cost(epsilon=0.4), "work", key="work").affords(Cost(epsilon=0.3))
 
 
+@sampled(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_whichever_row_is_looked_at_its_charges_are_within_the_budget(seed: int) -> None:
     """Random charges through random views, and a sum by hand over every place that a row may have."""
@@ -603,11 +610,11 @@ def test_a_reader_of_the_anchor_never_waits_for_ever(
     where: Where, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step that fails in the middle leaves no lock behind, neither among threads nor in files."""
-    for name in ("_catch_up", "_check_anchor", "_append", "_advance_anchor"):
+    for name in ("_catch_up", "_check_anchors", "_hold", "_append", "_advance"):
         monkeypatch.setattr(Handle, name, failing(RuntimeError("x")))
         with pytest.raises(RuntimeError, match="x"):
             ledger.charge(TENTH, "x", key=name)
         monkeypatch.undo()
         with Ledger.open(where.address) as other:
             other.charge(TENTH, "x", key=name)
-    assert ledger.verify().spent == Cost(epsilon=0.4)
+    assert ledger.verify().spent == Cost(epsilon=0.5)

@@ -16,15 +16,15 @@ import snugdp
 from snugdp import Budget, Cost, KeyConflictError, Ledger, LedgerError, LedgerWriteError, Released, TamperedLedgerError
 from snugdp.core.outcome import Receipt
 from snugdp.ledger import Entry
-from snugdp.ledger.anchor import FileAnchor
+from snugdp.ledger.anchors.anchor import FileAnchor, OpenAnchor
 from snugdp.ledger.handle import Handle
-from snugdp.ledger.state import State
-from tests.effort import often, repeated
+from snugdp.ledger.history.state import State
+from tests.effort import often, repeated, sampled
 from tests.ledger.conftest import Where, made
 from tests.ledger.faults import KILLED, die, in_child
 
-KILLS = often(4, 50)  # for each step, in SQLite
-FEWER = often(2, 10)  # for a step that is much like another one
+KILLS = often(4, 20, 50)  # for each step, in SQLite
+FEWER = often(2, 5, 10)  # for a step that is much like another one
 ON_SERVER = often(2, 5)  # for each step, in PostgreSQL
 AGES = [30 + i % 7 for i in range(500)]
 BUDGET = Budget(1000, 1e-2)
@@ -58,7 +58,7 @@ STEPS: dict[str, tuple[Callable[[], None], str | None]] = {
     "after BEGIN": (lambda: before(Handle, "_catch_up"), None),
     "after INSERT": (lambda: behind(Handle, "_append"), None),
     "after COMMIT": (lambda: before(State, "take"), "open"),
-    "after the anchor": (lambda: behind(FileAnchor, "advance"), "open"),
+    "after the anchor": (lambda: behind(OpenAnchor, "advance"), "open"),
     "before the draw": (lambda: behind(Ledger, "recall"), "open"),
     "after the draw": (lambda: before(Ledger, "settle"), "open"),
     "after INSERT of the output": (lambda: behind(Handle, "_append", 2), "open"),
@@ -72,6 +72,7 @@ STANDS: dict[str | None, list[list[str]]] = {
 ALIKE = ("before the draw", "after INSERT of the output", "after COMMIT of the output")
 
 
+@sampled(20)
 @repeated
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at(where: Where, step: str) -> None:
@@ -106,7 +107,7 @@ def test_killed_at(where: Where, step: str) -> None:
 def test_killed_after_the_output_was_seen(where: Where, ledger: Ledger) -> None:
     """What somebody has seen is what every retry shows."""
     median(ledger.once("warm"))
-    for number in range(often(6, 20) if where.kind == "sqlite" else ON_SERVER):
+    for number in range(often(6, 12, 20) if where.kind == "sqlite" else ON_SERVER):
         read, write = os.pipe()
 
         def work(key: str = f"k{number}", write: int = write) -> None:
@@ -197,7 +198,7 @@ def test_killed_in_the_middle_of_a_commit(tmp_path: Path) -> None:
 
 def test_killed_while_a_ledger_is_made(tmp_path: Path) -> None:
     """Half a ledger is never found: it is made by the next one, or its anchor alone is there and it is refused."""
-    from snugdp.ledger.sqlite import SQLiteStore
+    from snugdp.ledger.stores.sqlite import SQLiteStore
 
     steps: tuple[Callable[[], None], ...] = (
         lambda: before(FileAnchor, "create"),
@@ -223,6 +224,7 @@ def test_killed_while_a_ledger_is_made(tmp_path: Path) -> None:
     assert ends == [1, 0, 0, 0, 1]
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     """Children that release without end and are killed from outside, whenever it happens."""
     path, chooser = tmp_path / "l", random.Random(9)

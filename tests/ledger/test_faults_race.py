@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from snugdp import Budget, BudgetExceededError, Cost, KeyConflictError, Ledger
+from tests.effort import sampled
 from tests.ledger.conftest import TENTH, Where, made
 from tests.ledger.faults import at_once
 from tests.ledger.faults import coin as vote
@@ -44,6 +45,7 @@ def test_the_last_units(where: Where) -> None:
         assert ledger.verify().charges == 11
 
 
+@sampled(6)
 @pytest.mark.parametrize("budget", [Budget(1, 1e-6), Cost(mu=0.2)])
 def test_the_last_gaussian_units(where: Where, budget: Budget | Cost) -> None:
     """The boxes are fixed once, by whoever is first."""

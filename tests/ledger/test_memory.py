@@ -29,7 +29,7 @@ def test_a_refused_charge_leaves_the_total() -> None:
 
 
 def test_gaussian_parts_add_in_squares() -> None:
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     for _ in range(4):
         ledger.charge(Cost(mu=0.118), "quarter")
     with pytest.raises(BudgetExceededError):
@@ -103,7 +103,7 @@ def test_a_kind_chosen_by_looking_at_an_answer_is_not_covered() -> None:
 
 
 def test_what_remains_can_be_spent() -> None:
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     assert (ledger.remaining.epsilon, ledger.remaining.delta) == (1, 1e-6)
     ledger.charge(Cost(epsilon="0.3", delta="1e-7"), "bounds")
     ledger.charge(Cost(mu="0.05"), "mean")

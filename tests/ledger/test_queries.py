@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import snugdp
 from snugdp.mechanisms.selection.select import Selected
+from tests.effort import sampled
 from tests.ledger.conftest import Where, made
 from tests.serial.test_codec import Whole, same
 
@@ -53,11 +55,12 @@ QUERIES: dict[str, Callable[[Any], snugdp.Outcome[Any]]] = {
 }
 
 
-def vote(ledger: Any) -> snugdp.Outcome[Any]:
+def vote(ledger: Any, data: Any = (1, 2)) -> snugdp.Outcome[Any]:
     """A coin: 60 calls agree with probability 2**-59."""
-    return snugdp.vote([1, 2], candidates=[1, 2], epsilon=0.001, ledger=ledger)
+    return snugdp.vote(data, candidates=[1, 2], epsilon=0.001, ledger=ledger)
 
 
+@sampled(5)
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_retry_is_not_charged_and_shows_the_same_outcome(where: Where, query: str) -> None:
     neighbours = "replace" if query == "trimmed_mean" else "add_remove"
@@ -141,10 +144,11 @@ def test_a_winner_that_cannot_be_written_down_is_shown_once(ledger: snugdp.Ledge
 
 
 def test_parts_and_reservations(ledger: snugdp.Ledger) -> None:
+    table = pl.DataFrame({"said": [1, 2] * 2, "region": ["north"] * 2 + ["south"] * 2})
     ledger.partition("region", ["north", "south"])
     for part in ("north", "south"):
-        first = vote(ledger.part("region", part).once(part))
-        assert same(vote(ledger.part("region", part).once(part)), first)
+        first = vote(ledger.part("region", part).once(part), table)
+        assert same(vote(ledger.part("region", part).once(part), table), first)
     assert ledger.spent == snugdp.Cost(epsilon="0.001")
     held = ledger.reserve(snugdp.Cost(epsilon="0.002"), "long work", key="work")
     first = vote(held.once("one"))

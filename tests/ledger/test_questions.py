@@ -50,6 +50,7 @@ from snugdp.ledger.question import column_name, plain
 from snugdp.noise import Exact, Laplace
 from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
 from snugdp_studies.audit.side_channels.entry_points import paid, points_of
+from tests.effort import sampled
 from tests.ledger.asking import by_name, said, voted
 from tests.serial.test_codec import same
 
@@ -227,6 +228,12 @@ CASES: dict[str, Case] = {
         query(partial(snugdp.quantiles, q=[0.25, 0.5, 0.75])),
         {"bounds": (-1, 1), "epsilon": 1},
         ({"q": [0.25, 0.5]}, {"q": [0.5, 0.25, 0.75]}, {"bounds": (-1, 1.5)}, {"step": 0.25}, {"missing": 0}),
+        table=False,
+    ),
+    "quantile_interval": Case(
+        query(snugdp.quantile_interval),
+        {"bounds": (-1, 1), "epsilon": 1},
+        ({"q": 0.25}, {"bounds": (-1, 1.5)}, {"step": 0.25}, {"missing": 0}),
         table=False,
     ),
     "quantile_table": Case(
@@ -407,6 +414,12 @@ CASES |= {
         ({"proposals": [0.1, 0.3]}, {"run": another}, {"score": loss}),
         table=False,
     ),
+    "score": Case(
+        lambda X, y, model, **given: snugdp.score(model, X, y, **given),
+        {"model": GaussianNB().fit(X, LABELS), "epsilon": 1},
+        ({"model": GaussianNB().fit(X[:40], LABELS[:40])}, {"metric": "accuracy"}),
+        CLASS,
+    ),
     "pate.label": Case(
         lambda X, y, **given: snugdp.pate.label([[9, 1], [2, 8]], **given),
         {"budget": Budget(1, 1e-6), "test": "none", "sigma": 40},
@@ -440,6 +453,7 @@ def shown(release: Any) -> Any:
     return release.outcome_ if hasattr(release, "outcome_") else release
 
 
+@sampled(12)
 @pytest.mark.parametrize("name", CASES)
 def test_one_key_is_one_question(name: str, tmp_path: Path) -> None:
     case = CASES[name]
@@ -468,6 +482,7 @@ def check_key(name: str, case: Case, ledger: Ledger) -> None:
     ledger.verify([first.receipt])
 
 
+@sampled(8)
 @pytest.mark.parametrize("name", CASES)
 def test_what_makes_another_question_and_what_does_not(name: str) -> None:
     case = CASES[name]

@@ -1,14 +1,9 @@
 """What mutants are shown to, by layer: one law, one case, one certificate, one entry point, some tests."""
 
-import io
-import json
-from contextlib import redirect_stdout
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
-
-import pytest
 
 import snugdp
 from snugdp.audit.coverage import coverage
@@ -31,22 +26,9 @@ from snugdp_studies.audit.library import case as case_of
 from snugdp_studies.audit.side_channels import entry_points
 from snugdp_studies.audit.side_channels.entry_points import EntryPoint, points_of
 from snugdp_studies.audit.side_channels.inputs import inputs
-from tests.mutants.patches import ROOT
+from tests.mutants.beside import tests, vectors
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "Gaussian", "Laplace"]  # laws, for the checks in patches
-
-_ALARMS = (AssertionError, pytest.fail.Exception, snugdp.LedgerError)
-
-
-class Seen(NamedTuple):
-    """What tests found, in the form of an audit's finding. G: ledgers and who pays; X: exact numbers."""
-
-    layer: str
-    case: str
-    claim: str
-    measured: str
-    passed: bool
-    detail: str = ""
+__all__ = ["DiscreteGaussian", "DiscreteLaplace", "Gaussian", "Laplace", "tests", "vectors"]  # for checks in patches
 
 
 def site_law(site: str, law: Law | None = None, count: int | None = None) -> list[Finding]:
@@ -128,40 +110,3 @@ def canaries(point: str) -> list[Finding]:
 
 def _point(name: str) -> EntryPoint:
     return next(points_of(name, getattr(snugdp, name)))
-
-
-def tests(*names: str) -> list[Seen]:
-    """G and X: tests beside the library. Other errors than assertions and a ledger's own are no alarm."""
-    told = _Reports()
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::RuntimeWarning", "--rootdir"]
-    with redirect_stdout(io.StringIO()):
-        code = pytest.main([*options, str(ROOT), "-m", "", *(str(ROOT / name) for name in names)], plugins=[told])
-    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or told.errors:
-        raise RuntimeError(f"pytest ended with {code!s}: {'; '.join(told.errors)}"[:300])
-    layer = "G" if names[0].startswith(("tests/ledger/", "tests/release/")) else "X"
-    where = told.failed[0].partition(":")[0] if told.failed else names[0]
-    claim, measured = "the tests beside it pass", f"{len(told.failed)} of {told.count} tests fail"
-    return [Seen(layer, where, claim, measured, not told.failed, "; ".join(told.failed))]
-
-
-def vectors(file: str, *kinds: str) -> list[Seen]:
-    """X: the vectors of these kinds in a file."""
-    cases = json.loads((ROOT / "tests" / "vectors" / f"{file}.json").read_text())["cases"]
-    return tests(*(f"tests/test_vectors.py::test_vector[{file}-{one['id']}]" for one in cases if one["kind"] in kinds))
-
-
-class _Reports:
-    """What pytest tells."""
-
-    def __init__(self) -> None:
-        self.count, self.failed, self.errors = 0, list[str](), list[str]()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-        report = yield
-        self.count += report.when == "call"
-        if report.failed and call.excinfo is not None:
-            said = f"{item.name}: {call.excinfo.exconly()}"[:200]
-            known = call.when == "call" and call.excinfo.errisinstance(_ALARMS)
-            (self.failed if known else self.errors).append(said)
-        return report

@@ -28,7 +28,7 @@ _LENGTH = 240  # of the words of a finding
 _TOGETHER = 8  # checks of the code as it is in one process
 _HEAVY = (
     "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition sklearn.naive_bayes flint narwhals "
-    "polars pandas pyarrow pytest"
+    "polars pandas pyarrow.compute jinja2 pytest hypothesis.strategies"
 )
 
 
@@ -110,7 +110,8 @@ class _Task:
         try:
             if self.mutant is not None:
                 sys.meta_path.insert(0, Patched(self.mutant.texts()))
-            names = vars(importlib.import_module("tests.mutants.checks"))
+            beside = all(check.startswith(("tests(", "vectors(")) for check in self.checks)
+            names = vars(importlib.import_module(f"tests.mutants.{'beside' if beside else 'checks'}"))
         except BaseException as problem:
             return self.lost(problem)
         return [_found(check, names) for check in self.checks]
@@ -168,6 +169,7 @@ def warm() -> None:
     assert "snugdp" not in sys.modules, "start the engine in a process that has not loaded the library"
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
         os.environ[name] = "1"
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # it would look through all that is installed, in every child
     for name in _HEAVY.split():
         with suppress(ImportError):
             importlib.import_module(name)

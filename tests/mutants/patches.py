@@ -42,6 +42,15 @@ TOPICS = (
     "classes",
     "descriptions",
     "unit",
+    "inference",
+    "adding_up",
+    "person_releases",
+    "person_models",
+    "person_fits",
+    "copies",
+    "scores",
+    "population",
+    "parts",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

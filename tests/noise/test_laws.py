@@ -19,6 +19,7 @@ from snugdp.noise import (
     rounded_pmf,
     tail,
 )
+from tests.effort import sampled
 
 mpmath.mp.dps = 60
 RELATIVE = 4e-16
@@ -38,6 +39,7 @@ def theta(variance: Fraction, start: int = -400) -> mpmath.mpf:
     return mpmath.fsum(mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * v)) for z in range(start, 401))
 
 
+@sampled(2)
 @pytest.mark.parametrize("variance", ["1/1000", "1/7", "1/6", "1/5", "1", "7/3", "400"])
 @pytest.mark.parametrize("x", [0, 1, -3, 12])
 def test_discrete_gaussian(variance: str, x: int) -> None:

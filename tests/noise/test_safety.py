@@ -22,6 +22,7 @@ from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Gum
 from snugdp.noise.exact import discrete, entropy
 from snugdp.noise.exact.refine import Bits, below, floor, negative, precision, refine
 from snugdp.secrecy.secret import Secret
+from tests.effort import sampled
 from tests.ledger.faults import in_threads
 
 ROOM = Path(snugdp.noise.__file__).parent
@@ -63,6 +64,7 @@ def test_forked_children_draw_differently() -> None:
     assert all(seen)
 
 
+@pytest.mark.slow
 def test_a_fork_while_another_thread_computes() -> None:
     stop = threading.Event()
 
@@ -177,6 +179,8 @@ def same_law(one: Any, other: Any) -> float:
     return two_samples_p(*(np.histogram(np.clip(sample, -199, 199), cells)[0] for sample in (one, other)))
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("scale", ["7/3", "20"])
 def test_discrete_laws_agree_with_opendp(scale: str) -> None:
     dp = pytest.importorskip("opendp.prelude")

@@ -22,11 +22,14 @@ from snugdp.noise.exact.refine import Bits
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.audit.laws.samples import LIGHT
 from snugdp_studies.audit.laws.sources import REAL, SITES, WHOLE, laws
+from tests.effort import sampled
 
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
 LATER = pytest.param(SOURCES[1], marks=pytest.mark.slow)  # nothing is released with a simulation
 
 
+@pytest.mark.slow
+@sampled(14)
 @pytest.mark.parametrize("noise", [SOURCES[0], LATER], ids=["Exact", "Simulation"])
 @pytest.mark.parametrize("site", SITES)
 def test_every_site_draws_its_law(noise: Noise, site: str) -> None:
@@ -58,6 +61,7 @@ def test_argmax_reads_on_when_two_sums_look_the_same() -> None:
     assert winners == {0, 1, 2}
 
 
+@sampled(2)
 @pytest.mark.parametrize("grid", [-30, -3, 0, 5])
 def test_add_lands_on_the_grid_with_the_right_spread(grid: int) -> None:
     step = Fraction(2) ** grid

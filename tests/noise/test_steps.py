@@ -81,7 +81,7 @@ def test_a_source_that_knows_no_steps_is_refused_before_the_charge() -> None:
     class Stepless:
         private = True
 
-    ledger, noise = MemoryLedger(1, 1e-6), cast(Noise, Stepless())
+    ledger, noise = MemoryLedger(1, 1e-6, composition="tight"), cast(Noise, Stepless())
     with pytest.raises(TypeError, match="source of noise"):
         snugdp.median([1.0, 2.0], bounds=(0, 4), epsilon=1, delta=1e-6, noise=noise, ledger=ledger)
     assert ledger.spent == Cost()

@@ -22,6 +22,7 @@ from snugdp.tables.passes.scores import ScorePass
 from snugdp.tables.passes.softmax import SoftmaxGradient
 from snugdp.tables.rowmap import RowLimits, RowMap
 from snugdp.tables.schema.schema import Number, Schema
+from tests.effort import sampled
 from tests.numerics.fast_products import (
     Product,
     inner_step,
@@ -62,6 +63,7 @@ def limit_block(seed: int, rows: int, d: int) -> Any:
     return np.random.default_rng(seed).integers(top * 7 // 8, top, (rows, d))
 
 
+@sampled(3)
 @pytest.mark.parametrize(("rows", "d"), [(8192, 1), (8192, 2), (2, 5), (1, 1), (1999, 56), (1024, 257)])
 def test_numpy_is_exact_in_every_shape(rows: int, d: int, threads: int) -> None:
     assert gram_is_exact(np.dot, rows, d)
@@ -72,6 +74,7 @@ def test_numpy_is_exact_in_every_shape(rows: int, d: int, threads: int) -> None:
     )
 
 
+@sampled(3)
 @pytest.mark.parametrize("sizes", [(2, 2048, 5), (8, 1024, 20), (32, 500, 71), (64, 300, 131)])
 @pytest.mark.parametrize("levels", [1, 2, 9])
 @pytest.mark.parametrize("step", STEPS)
@@ -83,6 +86,7 @@ def test_fast_products_are_refused(step: str, levels: int, sizes: tuple[int, int
         assert not products_are_exact(product, d, rows, d)
 
 
+@sampled(2)
 @pytest.mark.parametrize(("cutoff", "d"), [(128, 257), (512, 1025)])
 @pytest.mark.parametrize("step", STEPS)
 def test_fast_products_of_wide_tables_are_refused(step: str, cutoff: int, d: int) -> None:
@@ -92,6 +96,7 @@ def test_fast_products_of_wide_tables_are_refused(step: str, cutoff: int, d: int
     assert gram_is_exact(fast, 1024, 100)  # which it does in the plain way
 
 
+@sampled(2)
 @pytest.mark.parametrize("step", STEPS)
 def test_fast_products_are_refused_whatever_their_order_and_signs(step: str) -> None:
     """They are wrong on most blocks near the limit, and the guard finds it for every one of them."""

@@ -100,6 +100,7 @@ def _value(gram: list[list[int]], cross: list[int], unit: Fraction, lam: Fractio
     return log_lipschitz(gram, cross, unit=unit, ridge=lam, y_bound=ONE, x_bound=ONE, accuracy=Fraction(1, 1 << bits))
 
 
+@pytest.mark.slow
 @repeated
 def test_sensitivities_over_random_and_degenerate_neighbours() -> None:
     """Rows within the unit ball, on a grid of 1/64; the last one is the difference. The paper's bound fails."""

@@ -30,6 +30,7 @@ def test_limits_are_set_and_given_back() -> None:
         assert threads() == before
 
 
+@pytest.mark.slow
 def test_a_library_that_is_imported_later_is_held_too() -> None:
     code = """
 import numpy

@@ -14,7 +14,7 @@ from snugdp.mechanisms.teachers.planning import design
 from snugdp.pate.face import Numbers, propose
 from snugdp.pate.proposals import Size
 from snugdp.propose.forecast import Note
-from tests.effort import often, repeated
+from tests.effort import often, sampled
 
 SURE = np.array([[300, 60, 40], [10, 350, 40]] * 100)  # leads of 240 and 310 of 400
 SPLIT = np.array([[140, 130, 130]] * 200)
@@ -33,7 +33,7 @@ def test_sure_votes_are_released_at_a_fraction_of_the_plain_noise() -> None:
 
 
 def test_split_votes_are_refused_and_pay_the_same() -> None:
-    ledger = MemoryLedger("0.5", "1e-5")
+    ledger = MemoryLedger("0.5", "1e-5", composition="tight")
     outcome = pate.label(SPLIT, Budget("0.5", "1e-5"), gap=200, ledger=ledger)
     assert isinstance(outcome, Refused)  # passes by mistake with probability 1e-5
     assert outcome.cost.epsilon == Budget("0.5").epsilon
@@ -51,6 +51,7 @@ def test_plain_noise_never_refuses_and_is_taken_where_it_promises_more() -> None
     assert len(outcome.value) == 200
 
 
+@pytest.mark.slow
 def test_test_is_taken_where_teachers_agree() -> None:
     proposal = propose(Budget("0.5", "1e-5"), Size(400, 1000, 10), "distance", numbers(gap=250))
     assert proposal.test is not None
@@ -90,6 +91,7 @@ def test_belief_is_kept() -> None:
     assert float(test.table.at(test.distance(belief.votes()))) >= promised - 0.011
 
 
+@pytest.mark.slow
 def test_confident_labels() -> None:
     votes = np.concatenate([SURE, SPLIT])
     outcome = pate.label(
@@ -101,6 +103,7 @@ def test_confident_labels() -> None:
     assert answered[200:].mean() < 0.3
 
 
+@pytest.mark.slow
 def test_smooth_test_of_the_paper() -> None:
     votes = np.array([[390, 6, 4]] * 50)
     budget = Budget(2, "1e-5")
@@ -140,7 +143,7 @@ def test_forms_agree() -> None:
     assert one.labels.tolist() == two.labels.tolist() == three.labels.tolist() == ["a", "a", "a"]
 
 
-@repeated
+@sampled(20)
 @pytest.mark.parametrize("teachers", [1, 2, 3, 40])
 @pytest.mark.parametrize(
     ("turn", "budget"), list(enumerate([("0.01", "1e-9"), ("1", "0.3"), ("5", "0.05"), ("30", "1e-5")]))
@@ -190,10 +193,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("given", "message"), BAD)
 def test_bad_numbers_are_refused_before_anything_is_charged(given: dict[str, Any], message: str) -> None:
-    ledger = MemoryLedger(1, "1e-5")
+    ledger = MemoryLedger(1, "1e-5", composition="tight")
     with pytest.raises((ValueError, TypeError), match=message):
         pate.label(SURE, Budget(1, "1e-5"), ledger=ledger, **given)
-    assert ledger.spent == MemoryLedger(1, "1e-5").spent
+    assert ledger.spent == MemoryLedger(1, "1e-5", composition="tight").spent
 
 
 def test_bad_budgets() -> None:
@@ -206,6 +209,7 @@ def test_bad_budgets() -> None:
             pate.plan(Budget(1, "1e-5"), **{"n_queries": 10, "n_teachers": 10, "n_classes": 2, **wrong})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_labels_are_an_array() -> None:
     outcome = pate.label(SURE, Budget(1, "1e-5"), gap=200, noise=Simulation(1))
     assert np.asarray(outcome.value).shape == (200,)

@@ -26,7 +26,7 @@ from snugdp.pate import votes as vote_forms
 from snugdp.pate.votes import Panel, read
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.cells.cell import label as label_of
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 rng = np.random.default_rng(4)
 COUNTS = np.array([[5, 2, 0], [0, 0, 7], [3, 3, 1], [1, 6, 0]])
@@ -104,6 +104,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]
     return [containers(table, tmp_path_factory.mktemp("votes")) for table in (COUNTS, LABELS, LABELS.T.copy())]
 
 
+@sampled(2)
 @pytest.mark.parametrize("small", [False, True], ids=["one block", "many blocks"])
 def test_every_container_reads_alike(
     small: bool, everything: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
@@ -243,7 +244,7 @@ label = st.one_of(
 
 
 @repeated
-@settings(max_examples=often(25, 150), deadline=None, derandomize=True)
+@settings(max_examples=often(25, 80, 150), deadline=None, derandomize=True)
 @given(numeric, st.lists(label, min_size=2, max_size=9, unique_by=label_of), st.data())
 def test_typed_cells_match_as_one_by_one(dtype: str, classes: list[Any], data: st.DataObject) -> None:
     kind = np.dtype(dtype)
@@ -421,6 +422,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - limit) / 1024)
 """
 
 
+@pytest.mark.slow
 def test_a_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
     """A single row group of 288 MB."""
     column = np.tile(np.arange(4), 15_000)

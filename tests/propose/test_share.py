@@ -3,6 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from tests.effort import sampled
 
 from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.propose.share import Share
@@ -10,6 +11,7 @@ from snugdp.propose.share import Share
 BUDGETS = [Budget(1, 1e-6), Budget("0.1", 1e-9, "replace")]
 
 
+@sampled(3)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("make", [Share.pure, Share.gaussian])
 def test_parts_cost_what_the_whole_does_and_fit_the_budget(make: type[Share], budget: Budget) -> None:

@@ -36,7 +36,7 @@ def test_what_type_checkers_know_is_what_the_query_takes(name: str) -> None:
     function, query = FUNCTIONS[name], query_of(FUNCTIONS[name])
     (options,) = get_args(get_type_hints(function)["options"])
     declared = get_type_hints(getattr(options, "__origin__", options))
-    positional = set(inspect.signature(function, follow_wrapped=False).parameters) & {"data", "q", "by"}
+    positional = set(inspect.signature(function, follow_wrapped=False).parameters) & {"data", "q", "by", "model"}
     released = get_type_hints(query.release)
     wanted = get_type_hints(query)
     taken = {one.name: wanted[one.name] for one in fields(query) if one.name not in positional}
@@ -49,9 +49,9 @@ def test_signatures_are_those_of_the_query(name: str) -> None:
     function, query = FUNCTIONS[name], query_of(FUNCTIONS[name])
     shown = inspect.signature(function).parameters
     for parameter in inspect.signature(query).parameters.values():
-        if parameter.name not in ("q", "by"):
+        if parameter.name not in ("q", "by", "model"):
             assert shown[parameter.name] == parameter
-    assert next(iter(shown)) == "data"
+    assert next(iter(shown)) == ("model" if name == "score" else "data")
     assert [*shown][-2:] == ["ledger", "noise"]
 
 
@@ -89,6 +89,7 @@ def test_own_words_come_first_and_the_rest_is_inherited() -> None:
     assert told.index("\nParameters\n") < told.index("\nReturns\n") < told.index("\nExamples\n")
 
 
+@pytest.mark.slow
 def test_functions_work_without_docstrings() -> None:
     code = "import snugdp; assert snugdp.mean.__doc__ is None; snugdp.mean([1.0] * 9, bounds=(0, 2), epsilon=1)"
     subprocess.run([sys.executable, "-OO", "-c", code], check=True)

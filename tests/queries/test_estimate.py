@@ -12,6 +12,7 @@ import snugdp
 from snugdp import Simulation
 from snugdp.queries.estimate import Estimate
 from snugdp.serial.codec import StoredOutcome, dumps, loads
+from tests.effort import sampled
 
 WORDS = [
     (Estimate(42.1234, 0.3), "42.12 ± 0.30 (95 %)"),
@@ -54,6 +55,7 @@ HARD: dict[str, tuple[Any, float]] = {
 RUNS = 40
 
 
+@sampled(6)
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("loose", [1, 100])
 def test_the_mean_of_all_rows_is_inside(name: str, loose: int) -> None:
@@ -75,6 +77,7 @@ def test_a_mostly_zero_column_is_no_certain_zero() -> None:
         assert found.error + (found.above or 0) > float(rows.mean())
 
 
+@sampled(6)
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}], ids=str)
 def test_sums_and_spreads_say_it_too(relation: str, budget: dict[str, Any]) -> None:

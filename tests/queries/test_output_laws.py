@@ -15,6 +15,7 @@ import pytest
 
 import snugdp
 from snugdp.noise import DiscreteLaplace, Gaussian, Gumbel, Laplace
+from tests.effort import sampled
 from tests.mechanisms.noisy_votes import probabilities
 from tests.queries.witness import Witness
 
@@ -137,12 +138,14 @@ NUMBERS: dict[str, tuple[Callable[[Rows, Witness], Any], str]] = {
 }
 
 
+@sampled(12)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_keep_their_guarantee(name: str) -> None:
     run, relation = NUMBERS[name]
     assert number_delta(run, relation, EPSILON) <= DELTA * (1 + 1e-9)
 
 
+@sampled(4)
 @pytest.mark.parametrize("query", ["median", "median-replace", "quantile", "trimmed"])
 def test_a_smaller_epsilon_would_not_be_true(query: str) -> None:
     deltas = [number_delta(*NUMBERS[f"{query}-{beta}"], 0.4 * EPSILON) for beta in (0, 1, 3)]
@@ -184,6 +187,7 @@ VOTES = [
 ]
 
 
+@sampled(3)
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 @pytest.mark.parametrize("candidates", [2, 3])
 @pytest.mark.parametrize("query", VOTES, ids=str)
@@ -267,6 +271,7 @@ def drawn_pairs(relation: str) -> Iterator[tuple[Rows, Rows]]:
                     yield rows, (*rows[:place], value, *rows[place + 1 :])
 
 
+@sampled(15)
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 @pytest.mark.parametrize("name", DRAWN)
 def test_draws_keep_their_guarantee(name: str, relation: str) -> None:

@@ -71,6 +71,7 @@ def test_a_query_is_prepared_once(name: str, counts: Counter[str]) -> None:
     assert counts == expected
 
 
+@pytest.mark.slow
 def test_a_fit_reads_its_classes_once(counts: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from snugdp.estimators import targets
 

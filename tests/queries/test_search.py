@@ -15,6 +15,7 @@ import snugdp
 from snugdp import Budget, Category, MemoryLedger, Number, Schema, Simulation
 from snugdp.tables.found import Flag, FoundNumber
 from snugdp.tables.sources import TableError
+from tests.effort import sampled
 
 RNG = np.random.default_rng(7)
 N = 4000
@@ -35,6 +36,7 @@ def released(outcome: Any) -> Any:
     return outcome.value
 
 
+@sampled(5)
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -85,6 +87,7 @@ def test_steps_without_bounds() -> None:
     assert released(snugdp.median(zeros, epsilon=1, noise=Simulation(1))) == 0
 
 
+@pytest.mark.slow
 def test_too_few_rows_are_a_refusal_and_never_nonsense() -> None:
     """A draw beyond the rows is hardly ever shown as an answer."""
     shown = []
@@ -159,6 +162,7 @@ def test_what_was_found_is_used_again_at_no_cost() -> None:
     assert again.plan().cost == snugdp.Mean(bounds=(0, 1), epsilon=500).plan().cost
 
 
+@sampled(4)
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"epsilon": 0.2, "delta": 1e-3}, {"epsilon": 2, "delta": 1e-6}])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_the_whole_costs_what_was_asked_for(budget: dict[str, Any], relation: str) -> None:
@@ -220,6 +224,7 @@ def test_groups_and_descriptions_without_bounds() -> None:
 ODD: list[Any] = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, None, "word", True, 10**400, object()]
 
 
+@sampled(4)
 @pytest.mark.parametrize("function", [snugdp.mean, snugdp.median, snugdp.sum, snugdp.quantile_table])
 def test_odd_cells_at_the_doors(function: Any) -> None:
     """Nothing is raised or warned of, and one odd cell beside many rows moves hardly anything."""

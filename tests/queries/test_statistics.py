@@ -14,6 +14,7 @@ import pytest
 
 import snugdp
 from snugdp import Cost, Estimate, HistogramCounts, MemoryLedger, Simulation
+from tests.effort import sampled
 
 S: Any = snugdp  # its functions, without what they say of their arguments
 N = 6000
@@ -59,6 +60,7 @@ QUERIES: dict[str, tuple[Callable[..., Any], dict[str, Any], float]] = {
 }
 
 
+@sampled(15)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.parametrize("name", QUERIES)
@@ -74,6 +76,7 @@ def test_answers_are_close_and_intervals_honest(name: str, delta: float, relatio
     assert all(one.lower <= one.value <= one.upper for one in found)
 
 
+@sampled(5)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("delta", [0, 1e-6, 0.2])
 @pytest.mark.parametrize("name", QUERIES)
@@ -85,7 +88,7 @@ def test_plans_spend_the_budget_and_not_more(name: str, delta: float, relation: 
     assert plan.cost.fits(budget)
     assert not plan.cost.fits(snugdp.Budget("0.68", delta, relation))
     assert str(plan)
-    ledger = MemoryLedger(1, 0.3, relation)
+    ledger = MemoryLedger(1, 0.3, relation, composition="tight")
     outcome = query.release(TABLE, ledger=ledger)
     assert outcome.cost == plan.cost == ledger.spent
 
@@ -119,6 +122,7 @@ def test_a_category_of_a_schema_lists_the_values() -> None:
         assert first == second
 
 
+@pytest.mark.slow
 def test_many_cells_take_no_time_and_gaussian_noise_is_never_worse() -> None:
     query = S.Histogram(bins=50_000, bounds=(0, 1), epsilon=1, delta=1e-6)
     found = query.release(np.linspace(0, 1, 1000), noise=Simulation(1)).value
@@ -176,6 +180,7 @@ def test_the_number_of_rows_is_public_where_rows_are_replaced() -> None:
 NOTHING: list[Any] = [[], [None], ["?"] * 50, [math.nan] * 3, [7.0]]
 
 
+@sampled(6)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("rows", NOTHING, ids=str)
 def test_no_rows_one_row_and_missing_rows_have_ordinary_answers(rows: list[Any], relation: str) -> None:
@@ -242,14 +247,14 @@ def test_what_is_public_is_refused_before_the_charge(
     call: Callable[[dict[str, Any]], Any], error: type[Exception], message: str
 ) -> None:
     for relation in RELATIONS:
-        ledger = MemoryLedger(10, 0, relation)
+        ledger = MemoryLedger(10, 0, relation, composition="tight")
         with pytest.raises(error, match=message):
             call({"epsilon": 1, "neighbours": relation, "ledger": ledger})
         assert ledger.spent == Cost(neighbours=relation)
 
 
 def test_an_empty_budget_is_said_before_anything_is_drawn() -> None:
-    ledger = MemoryLedger(1, 0)
+    ledger = MemoryLedger(1, 0, composition="tight")
     S.mean(AGE, bounds=(0, 120), epsilon=1, ledger=ledger)
     with pytest.raises(snugdp.BudgetExceededError):
         S.count(AGE, epsilon="0.1", ledger=ledger)

@@ -27,7 +27,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 from snugdp_studies.audit.side_channels.entry_points import entry_point_names, entry_points, plain_input, rehearsed
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.plans import plan_of
 from tests.release.escapes import CANARY, KINDS, Counting, Shelf, Watch, attack, ended, lines, shown, tidy
 
@@ -155,7 +155,7 @@ def test_what_would_draw_after_the_outcome_is_not_shown(draw: Any, ledger: Ledge
 
 
 def test_without_keys_it_is_a_refusal_as_well() -> None:
-    ledger, draws = MemoryLedger(10, 0.1), Draws(raising(OSError))
+    ledger, draws = MemoryLedger(10, 0.1, composition="tight"), Draws(raising(OSError))
     assert isinstance(made(draws)([1], ledger=ledger), Refused)
     assert ledger.spent == made(draws).plan.cost
 
@@ -175,6 +175,7 @@ def some_lines(run: Callable[[Any], Any], number: int, name: str) -> None:
         assert attack(run, inside[index], KINDS[(number + turn) % len(KINDS)]) == "walk", name
 
 
+@sampled(24)
 @pytest.mark.parametrize(("number", "name"), list(enumerate(entry_point_names())), ids=entry_point_names())
 @pytest.mark.filterwarnings("ignore")
 def test_some_lines_of_every_entry_point(number: int, name: str) -> None:
@@ -215,6 +216,7 @@ def test_all_lines_of_every_mechanism(group: str) -> None:
                         assert attack(run, line, kind) == phase, (case.name, line)
 
 
+@sampled(5)
 @repeated
 @pytest.mark.parametrize(("turn", "kind"), list(enumerate(KINDS)))
 def test_all_lines_of_a_small_mechanism(turn: int, kind: type[BaseException]) -> None:
@@ -224,6 +226,7 @@ def test_all_lines_of_a_small_mechanism(turn: int, kind: type[BaseException]) ->
     assert phases == {"charged", "walk", "stored"}
 
 
+@sampled(2)
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_an_interrupt_while_another_exception_is_handled(kind: type[BaseException]) -> None:
     """Two at a time: at every line between a walk that failed and its refusal."""
@@ -407,12 +410,13 @@ class Teacher(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise self.kind(f"{CANARY} {X[0]}")
 
 
+@sampled(4)
 @pytest.mark.parametrize("when", ["fit", "predict"])
 @pytest.mark.parametrize("kind", TROUBLES)
 def test_a_teacher_that_raises_abstains(kind: Any, when: str) -> None:
     """Whatever it raises: only an interrupt ends the fit, bare and before the charge."""
     X, y = np.full((300, 1), 1000.0), np.arange(300) % 2
-    ledger = MemoryLedger(10, 0.1)
+    ledger = MemoryLedger(10, 0.1, composition="tight")
     model = snugdp.PATEClassifier(
         Teacher(kind, when), n_teachers=20, epsilon=2, classes=[0, 1], queries=np.zeros((4, 1)), ledger=ledger,
         test="none",

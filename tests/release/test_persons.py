@@ -1,6 +1,7 @@
 """Plans for single rows become plans for persons, where there is a theorem for it; and the key is drawn once."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -30,10 +31,22 @@ def test_without_a_column_rows_are_protected_one_by_one() -> None:
 
 
 def test_several_rows_are_not_replaced() -> None:
-    replace = Budget(1, 1e-6, "replace")
-    assert persons(1, replace).budget.neighbours is Neighbours.REPLACE
+    other = Budget(1, 1e-6, "replace")
+    assert persons(1, other).budget.neighbours is Neighbours.REPLACE
     with pytest.raises(ValueError, match="number of rows is private"):
-        Persons.of("id", 2, replace)
+        Persons.of("id", 2, other)
+
+
+def test_a_plan_for_persons_is_taken_as_it_is_and_must_fit() -> None:
+    """Planned by a mechanism that knows the weight of a person: nothing is multiplied, whatever its cost is."""
+    for most in (1, 3):
+        given = replace(plan_of("a release", {"one": Cost(mu="0.2", delta="1e-7")}), unit=Unit.PERSON)
+        plan = persons(most).plan(given)
+        assert (plan.cost, plan.unit, plan.budget) == (given.cost, Unit.PERSON, BUDGET)
+        assert "all rows of each person are used" in str(plan)
+        assert persons(most).plan(plan) == plan
+        with pytest.raises(ValueError, match="does not fit into the budget of a person"):
+            persons(most).plan(replace(plan_of("a release", {"one": Cost(mu=1)}), unit=Unit.PERSON))
 
 
 @pytest.mark.parametrize("most", [1, 2, 7])
@@ -93,7 +106,7 @@ def test_the_key_is_drawn_once_and_seen_by_an_audit() -> None:
 
 
 def test_a_context_carries_every_plan_over_to_persons() -> None:
-    ledger = MemoryLedger(1, 1e-6, unit="person")
+    ledger = MemoryLedger(1, 1e-6, unit="person", composition="tight")
     context = ReleaseContext(ledger=ledger, unit=Unit.PERSON).for_persons(persons(2))
     plan = plan_of("a release", Cost(epsilon="0.2"))
     assert context.affords(plan)
@@ -105,7 +118,7 @@ def test_a_context_carries_every_plan_over_to_persons() -> None:
 
 @pytest.mark.parametrize(("held", "asked"), [("row", Unit.PERSON), ("person", Unit.ROW), ("teacher", Unit.ROW)])
 def test_a_ledger_for_others_is_refused_before_anything_is_drawn(held: str, asked: Unit) -> None:
-    ledger = MemoryLedger(1, 1e-6, unit=held)
+    ledger = MemoryLedger(1, 1e-6, unit=held, composition="tight")
     with pytest.raises(UnitMismatchError, match="must not be added, and nothing was drawn"):
         ReleaseContext(ledger=ledger, unit=asked)
     context = ReleaseContext(ledger=ledger, unit=Unit(held)).for_persons(persons() if asked is Unit.PERSON else None)

@@ -11,7 +11,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release_or_refuse
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from tests.accounting.hockey import hockey_stick
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.plans import plan_of
 
 PLAN = plan_of("a test of the spine", {"test": Cost(epsilon=1), "release": Cost()})
@@ -62,7 +62,7 @@ def test_calibrating_form_releases_its_certificate(passing: bool) -> None:
 
 
 def test_nothing_is_drawn_when_the_budget_is_short() -> None:
-    diary, ledger = Diary(), MemoryLedger(0.5)
+    diary, ledger = Diary(), MemoryLedger(0.5, composition="tight")
     with pytest.raises(BudgetExceededError):
         release_or_refuse(PLAN, diary, diary, Secret(0), ReleaseContext(Exact(), ledger))
     assert diary.lines == []
@@ -76,7 +76,7 @@ def test_a_rehearsal_has_no_receipt_and_no_ledger() -> None:
     assert "NOT PRIVATE" in repr(outcome)
     assert not hasattr(outcome, "receipt")
     with pytest.raises(ValueError, match="NOT PRIVATE"):
-        ReleaseContext(Simulation(1), MemoryLedger(1))
+        ReleaseContext(Simulation(1), MemoryLedger(1, composition="tight"))
     with pytest.raises(ValueError, match="ledger"):
         ReleaseContext(Exact())
     for wrong in (Simulation, 1):
@@ -125,7 +125,7 @@ class Broken(Diary):
 
 @pytest.mark.parametrize("form", [release_or_refuse, certify_and_release])
 def test_a_failed_private_computation_is_a_refusal(form: Any) -> None:
-    ledger = MemoryLedger(1)
+    ledger = MemoryLedger(1, composition="tight")
     assert isinstance(form(PLAN, Broken(), Broken(), Secret(0), ReleaseContext(Exact(), ledger)), Refused)
     assert ledger.spent == PLAN.cost
     with pytest.raises(PrivateComputationError):
@@ -137,7 +137,9 @@ def test_a_secret_is_not_a_release() -> None:
         def draw(self, data: Secret[int], *rest: Any) -> Any:
             return data
 
-    outcome = release_or_refuse(PLAN, Careless(), Careless(), Secret(5), ReleaseContext(Exact(), MemoryLedger(1)))
+    outcome = release_or_refuse(
+        PLAN, Careless(), Careless(), Secret(5), ReleaseContext(Exact(), MemoryLedger(1, composition="tight"))
+    )
     assert isinstance(outcome, Refused)
     with pytest.raises(TypeError, match="private value"):
         release_or_refuse(PLAN, Careless(), Careless(), Secret(5), ReleaseContext(Simulation(1)))
@@ -182,6 +184,7 @@ def worst_excess(claim: Cost, e_test: float, e_mech: float, failure: float, alon
     return worst
 
 
+@sampled(2)
 @repeated
 @pytest.mark.parametrize("alone", [False, True])
 def test_theorem_a1_on_random_finite_mechanisms(alone: bool) -> None:

@@ -46,13 +46,15 @@ class Second:
 
 def run(first: First, second: Second, ledger: MemoryLedger | None = None) -> Any:
     context = (
-        ReleaseContext(None, ledger or MemoryLedger(1, 1e-6)) if ledger is not None else ReleaseContext(Simulation(1))
+        ReleaseContext(None, ledger or MemoryLedger(1, 1e-6, composition="tight"))
+        if ledger is not None
+        else ReleaseContext(Simulation(1))
     )
     return TwoStages(PLAN, first, second.fit, SECOND).release(Secret(1), context)
 
 
 def test_both_are_paid_once() -> None:
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     outcome = run(First("x"), Second(), ledger)
     assert isinstance(outcome, Released)
     assert outcome.value == ("x", "fit on x")
@@ -71,7 +73,7 @@ def test_both_are_paid_once() -> None:
     ],
 )
 def test_refusals_and_failures_look_alike_and_cost_the_same(first: First, second: Second) -> None:
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     outcome = run(first, second, ledger)
     assert isinstance(outcome, Refused)
     assert outcome.cost == FIRST + SECOND == ledger.spent
@@ -82,17 +84,17 @@ def test_refusals_and_failures_look_alike_and_cost_the_same(first: First, second
 )
 def test_a_stage_cannot_spend_more_or_twice(costs: tuple[Cost, ...]) -> None:
     """The first stage has drawn by then: a release is refused as a whole, a rehearsal says why."""
-    assert isinstance(run(First("x"), Second(*costs), MemoryLedger(1, 1e-6)), Refused)
+    assert isinstance(run(First("x"), Second(*costs), MemoryLedger(1, 1e-6, composition="tight")), Refused)
     with pytest.raises(BudgetExceededError):
         run(First("x"), Second(*costs))
 
 
 def test_a_stage_may_spend_less() -> None:
-    assert run(First("x"), Second(Cost(epsilon="0.1")), MemoryLedger(1, 1e-6))
+    assert run(First("x"), Second(Cost(epsilon="0.1")), MemoryLedger(1, 1e-6, composition="tight"))
 
 
 def test_nothing_is_drawn_without_money() -> None:
-    ledger = MemoryLedger("0.2", 1e-6)
+    ledger = MemoryLedger("0.2", 1e-6, composition="tight")
     with pytest.raises(BudgetExceededError):
         run(First("fail"), Second(), ledger)
     assert ledger.spent.fits(Budget("1e-9"))

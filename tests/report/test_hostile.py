@@ -60,6 +60,7 @@ def test_one_column_and_no_intercept() -> None:
     assert "intercept" not in text.replace("with an intercept no", "")
 
 
+@pytest.mark.slow
 def test_a_score_of_another_loss_is_not_called_odds() -> None:
     from snugdp.tables.losses.losses import SoftHinge
 
@@ -82,6 +83,7 @@ def test_the_best_of_a_grid_says_so_and_makes_no_forecast_for_one_run() -> None:
     assert "Every run that was tried is private by itself" in text
 
 
+@pytest.mark.slow
 def test_rows_in_no_level_have_no_forecast_of_their_own() -> None:
     """There are none here: what is said of them can be off by far more than any forecast."""
     place = np.arange(2000)
@@ -207,6 +209,7 @@ def test_every_name_of_ours_has_words() -> None:
             assert name in names.PUBLIC or name in f"{plain} {hidden}".split(), name
 
 
+@pytest.mark.slow
 def test_the_scores_of_several_classes_have_no_forecast_of_their_own() -> None:
     X = np.linspace(-0.5, 0.5, 900)[:, None]
     y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.2, 0.2])]

@@ -139,6 +139,7 @@ def test_a_file_and_its_estimator_tell_the_same(fitted: snugdp.LinearRegression)
     assert sum(1 for share in one.shares if share.test) == 2
 
 
+@pytest.mark.slow
 def test_perturbed_objectives_are_priced_from_a_file_too() -> None:
     model = snugdp.LogisticRegression(1, 1e-6, classes=["a", "b"], x_norm=1)
     X = np.array([[i % 10 / 10.0] for i in range(2000)])
@@ -273,6 +274,7 @@ def test_numbers_are_always_text(value: float) -> None:
     assert re.fullmatch(r"[−0-9.,× ⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|−?unbounded|not a number", words.number(value))
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_page(fitted: snugdp.LinearRegression, tmp_path: Path) -> None:
     model, made = tmp_path / "model.json", tmp_path / "report.html"
     snugdp.save(fitted, model)

@@ -11,6 +11,7 @@ from tests.pages import ROOT, Reader
 PAGE = ROOT / "docs" / "report.md"
 
 
+@pytest.mark.slow
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     reader = Reader()

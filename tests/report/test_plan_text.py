@@ -4,6 +4,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import snugdp
 from snugdp import Cost
 from snugdp.propose.forecast import ErrorOf, FitForecast, Forecast, Note, PassChance, noted
@@ -34,6 +36,7 @@ def calls() -> list[ast.Call]:
     return [node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
 
 
+@pytest.mark.slow
 def test_every_code_has_words() -> None:
     for name, words in WORDS.items():
         assert len(codes(name, 0)) > 3, name

@@ -16,6 +16,7 @@ from snugdp.estimators.files.model_file import as_dict, from_dict
 from snugdp.propose.theorem import theorem
 from snugdp.report.model import render, told
 from snugdp.report.story import of_estimator, story_of
+from tests.effort import sampled
 from tests.report.test_model import Page
 
 X = np.array([[i % 10 / 10, i % 7 / 7] for i in range(1000)])
@@ -69,6 +70,8 @@ def test_a_file_says_it(released: Any, rehearsed: Any) -> None:
             from_dict({**whole, "unit": "anybody"})
 
 
+@pytest.mark.slow
+@sampled(4)
 @pytest.mark.parametrize("test", ["none", "distance", "smooth"])
 def test_votes_protect_a_teacher(test: Any) -> None:
     plan = snugdp.pate.plan(BUDGET, n_queries=10, n_teachers=300, n_classes=3, test=test, sigma=None, gap=280)

@@ -17,6 +17,7 @@ from snugdp.estimators.registry import BY_NAME
 from snugdp.ledger.question import question
 from snugdp.serial.codec import decode, dumps, loads
 from snugdp.serial.registry import FORMER, TYPES
+from tests.effort import sampled
 from tests.ledger.test_questions import Untouched
 from tests.serial.test_codec import same
 
@@ -28,7 +29,8 @@ NEW = np.random.default_rng(1).uniform(-0.5, 0.5, (20, 3))
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Any:
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("SNUGDP_STATE", str(tmp_path / "state"))  # every test has a copy, and knows no other
     for name in ("ledger", "ledger.anchor"):
         shutil.copy(HERE / name, tmp_path)
     with Ledger.open(tmp_path / "ledger") as found:
@@ -53,6 +55,7 @@ def step_cost(step: dict[str, Any], whole: Cost) -> Cost:
     return replace(cost, atoms=tuple(whole.atoms[place] for place in step["atoms"]))
 
 
+@sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_former_model_is_read(name: str, tmp_path: Path) -> None:
     whole = json.loads((HERE / f"{name}.json").read_text())

@@ -24,6 +24,7 @@ WORK = Tally(("a", "b"))
 EXPECTED = unwrap(measure(TABLE, WORK))
 
 
+@pytest.mark.slow
 @repeated
 @settings(max_examples=often(6, 30), deadline=None)
 @given(threads=st.integers(1, 8), size=st.integers(500, 60_000), seed=st.integers(0, 99))

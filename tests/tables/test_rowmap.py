@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from snugdp.tables.rowmap import RowLimits, RowMap
+from tests.effort import sampled
 
 Floats = NDArray[np.float64]
 STRANGE = [0.0, -0.0, math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -2.5e-310, 1.0, -1.0, 0.1, 3.0]
@@ -124,6 +125,7 @@ def test_a_row_has_one_image_wherever_it_stands(scale: float) -> None:
             assert np.array_equal(np.concatenate([w for _, w in found]), target[order])
 
 
+@sampled(2)
 @pytest.mark.parametrize("constant", [False, True])
 def test_wide_rows_have_the_same_image_by_every_route(constant: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     row_map = RowMap(70, 1, constant=constant)

@@ -23,6 +23,7 @@ from snugdp.tables.passes.value_counts import ColumnCells
 from snugdp.tables.schema.schema import Category, Number, Schema
 from snugdp.tables.sources import Csv, TableError, cluster, open_source
 from snugdp.tables.sources.cluster import interpreter
+from tests.effort import sampled
 from tests.real_data import real_data
 from tests.tables.clusters import MARKS, PATH, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
 from tests.tables.tallies import Failing, Murderous, Tally
@@ -56,6 +57,7 @@ def test_the_same_state_as_here(spark: Any, table: Any) -> None:
     assert unwrap(measure(spark.range(0).selectExpr("double(id) a", "double(id) b"), WORK)) == WORK.empty()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_an_error_where_nobody_tries_again(table: Any, tmp_path: Path) -> None:
     work = Murderous(WORK.columns, tmp_path / "killed", executor=False)
     with pytest.raises(TableError, match="the Spark job failed") as caught:
@@ -88,6 +90,7 @@ def test_what_is_public_is_refused_up_front(spark: Any, table: Any) -> None:
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
 
 
+@sampled(3)
 @pytest.mark.parametrize("option", ["ignoreCorruptFiles", "IGNOREMISSINGFILES"])
 @pytest.mark.parametrize("version", ["parquet", ""])  # which formats are read by the first interface of Spark
 def test_options_that_skip_files_are_refused_wherever_they_are(
@@ -152,6 +155,7 @@ def test_real_tables_are_the_same_to_the_last_bit(name: str, spark: Any) -> None
     assert here.count() > 10_000
 
 
+@pytest.mark.slow
 def test_pyspark_is_not_imported_for_tables_elsewhere() -> None:
     code = (
         "import sys, polars as pl; from snugdp.tables.engines import measure\n"
@@ -161,6 +165,7 @@ def test_pyspark_is_not_imported_for_tables_elsewhere() -> None:
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": PATH}, check=True)
 
 
+@pytest.mark.slow
 def test_an_environment_that_was_not_activated(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another python3 comes first: workers run the interpreter of the driver, unless somebody named one."""
     assert unwrap(measure(spark.range(5), ROWS)) == [5]
@@ -207,18 +212,6 @@ def test_the_same_coefficients_as_here(table: Any) -> None:
     here, there = (LogisticRegression(schema=schema, noise=Simulation(1)).fit(rows) for rows in (TABLE, table))
     assert np.array_equal(here.coef_, there.coef_)
     assert here.classes_.tolist() == there.classes_.tolist()
-
-
-@pytest.mark.slow
-def test_a_cluster_gives_the_same_state_even_if_it_loses_an_executor(tmp_path: Path) -> None:
-    """Two workers with a JVM each, one of which is killed during the pass."""
-    with spark_session("local-cluster[2,1,1024]", tmp_path) as session:
-        table = in_files(session, tmp_path / "rows")
-        gram = GramPass(SCHEMA)
-        assert gram.pack(unwrap(measure(table, gram))) == gram.pack(unwrap(measure(TABLE, gram)))
-        work = Murderous(WORK.columns, tmp_path / "killed", executor=True)
-        assert unwrap(measure(table, work)) == unwrap(measure(TABLE, WORK))
-        assert "CoarseGrainedExecutorBackend" in (tmp_path / "killed").read_text()
 
 
 def test_a_description_is_the_same_on_a_cluster(spark: Any, tmp_path: Path) -> None:

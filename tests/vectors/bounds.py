@@ -40,7 +40,7 @@ def _first_range(hull: list[int]) -> dict[str, Any]:
 
 def _zoom(counts: list[int], lower: float, upper: float, sigma: float, z: float) -> dict[str, Any] | None:
     ranges = Ranges(np.array([lower]), np.array([upper]))
-    reading = Reading.of_bins(np.array([counts], dtype=np.float64), ranges, sigma, z, tails=False)
+    reading = Reading.of_bins(np.array([counts], dtype=np.float64), ranges, sigma, z, tails=None)
     return _told(reading) if reading.found[0] else None
 
 

@@ -33,7 +33,8 @@ def _squared_norm(weight_count: float, weight_square: float) -> Fraction:
 def _caps(totals: list[int], caps: list[int], target: list[int], eps: list[int], tilt: list[int]) -> list[float]:
     share = Share(Fraction(*eps), Fraction(0), Neighbours.ADD_REMOVE)
     above = [sum(total > cap for total in totals) for cap in caps]
-    logs = [float(score) for score in CapDraw(share, len(caps), Fraction(*target), Fraction(*tilt)).scores(above)]
+    draw = CapDraw(share, len(caps), Fraction(*target), Fraction(*tilt), Fraction(1, 2))  # the same on both sides
+    logs = [float(score) for score in draw.scores(above)]
     whole = math.log(sum(map(math.exp, logs)))
     return [log - whole for log in logs]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import arb, fmpq
 
@@ -16,6 +17,7 @@ from snugdp.numerics.rationals import Real, rational
 
 _FAR = arb(1 << 10)  # beyond this the tail is taken from its expansion: 12 terms give 190 bits
 _TERMS = 12
+_KEPT = 1024  # answers that are kept: plans ask for the same few budgets again and again
 
 
 def delta(mu: Real, epsilon: Real) -> float:
@@ -42,7 +44,11 @@ def epsilon(mu: Real, delta: Real) -> float:
     >>> round(epsilon("0.5", "1e-6"), 6)
     2.254085
     """
-    size, goal = nonnegative(mu, "mu"), probability(delta, "delta")
+    return _smallest_epsilon(nonnegative(mu, "mu"), probability(delta, "delta"))
+
+
+@lru_cache(maxsize=_KEPT)
+def _smallest_epsilon(size: Fraction, goal: Fraction) -> float:
     if balls.at_most(lambda: delta_ball(size**2, Fraction(0)), goal):
         return 0.0
     if goal == 0:
@@ -60,7 +66,11 @@ def mu(epsilon: Real, delta: Real) -> float:
     >>> round(mu(1, "1e-6"), 9)
     0.236704381
     """
-    level, goal = nonnegative(epsilon, "epsilon"), probability(delta, "delta")
+    return _largest_mu(nonnegative(epsilon, "epsilon"), probability(delta, "delta"))
+
+
+@lru_cache(maxsize=_KEPT)
+def _largest_mu(level: Fraction, goal: Fraction) -> float:
     if goal == 0:
         return 0.0
     low = balls.below(lambda: mu_ball(level, goal))

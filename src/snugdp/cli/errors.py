@@ -29,7 +29,9 @@ def in_plain_words() -> Iterator[None]:
 
 def fail(sentence: str, code: int) -> NoReturn:
     """Say it on the error stream, and end."""
-    typer.secho(sentence, err=True, fg=typer.colors.RED)
+    from snugdp.cli.terminal import harmless
+
+    typer.secho(harmless(sentence), err=True, fg=typer.colors.RED)
     raise typer.Exit(code)
 
 

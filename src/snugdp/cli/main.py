@@ -25,6 +25,10 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
     ),
     "fit": Verb("snugdp.cli.commands.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
     "predict": Verb("snugdp.cli.commands.predict:predict", "Predict the rows of a table with a released model."),
+    "score": Verb(
+        "snugdp.cli.commands.score:score",
+        "Score a released model on private rows: accuracy, ROC curve, calibration, losses and errors, with intervals.",
+    ),
     "query": Verb(
         "snugdp.cli.commands.query:app",
         "Query columns: counts, sums, means, quantiles, histograms, groups, modes, votes and more.",

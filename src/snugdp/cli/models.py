@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from snugdp.cli.options import PersonOptions, Relation, Target
+from snugdp.cli.options import PersonOptions, Relation, Target, max_rows_of
+from snugdp.cli.terminal import say
 from snugdp.estimators.registry import ESTIMATORS
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
-    from snugdp.ledger.limits import Remaining
+    from snugdp.ledger.composition.limits import Remaining
     from snugdp.propose.plan import Plan
     from snugdp.tables.schema.kinds import Column
     from snugdp.tables.schema.schema import Schema
@@ -91,6 +92,12 @@ class ModelOptions(PersonOptions):
     components: Annotated[
         str | None, typer.Option(help="pca: how many components, a share of the variance such as 0.9, or auto.")
     ] = None
+    inference: Annotated[
+        bool,
+        typer.Option(
+            "--inference", help="linear, logistic, poisson: release standard errors and intervals with the fit."
+        ),
+    ] = False
     neighbours: Relation = "add_remove"
 
     def described(self, model: Model, file: object) -> TableSchema:
@@ -104,7 +111,7 @@ class ModelOptions(PersonOptions):
     def estimator(self, model: Model, schema: Schema, rows: int | None) -> Any:
         """The estimator, not fitted. What is wrong with the options is said here."""
         given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
-        given |= {"method": self.method, "rows": rows, "schema": schema, "max_rows": self.max_rows}
+        given |= {"method": self.method, "rows": rows, "schema": schema, "max_rows": max_rows_of(self.max_rows)}
         known = [entry for entry in ESTIMATORS if entry.command == model.value]
         if model is Model.PCA:
             return known[0].load()(value_of(self.components or "auto", {}), **given)
@@ -113,7 +120,7 @@ class ModelOptions(PersonOptions):
         if model is Model.SPARSE:  # linear and logistic
             columns = len(schema.features) - schema.intercept if schema.complete else len(schema.columns) - 1
             return known[_is_truth(schema)].load()(self.features or min(10, columns), **given)
-        return known[0].load()(**given)
+        return known[0].load()(**given, inference=self.inference)
 
     @property
     def _params(self) -> tuple[str, ...]:
@@ -148,6 +155,8 @@ class ModelOptions(PersonOptions):
             raise ValueError("--features is for sparse models: leave it out")
         if self.components is not None and model is not Model.PCA:
             raise ValueError("--components is for pca: leave it out")
+        if self.inference and model not in (Model.LINEAR, Model.LOGISTIC, Model.POISSON):
+            raise ValueError("--inference is for linear, logistic and poisson models: leave it out")
         if self._params and model is Model.PCA:
             raise ValueError("pca has no parameters: leave out --param")
 
@@ -184,7 +193,7 @@ def described(file: object, target: str | None, *, needed: bool = True, person: 
     require_person(source, person)
     schema, left_out = inferred({name: kind for name, kind in source.types.items() if name != person}, target)
     for name, why in left_out.items():
-        typer.echo(f'Column "{name}" is left out: {why}', err=True)
+        say(f'Column "{name}" is left out: {why}', err=True)
     return TableSchema(replace(schema, person=person), left_out)
 
 
@@ -268,22 +277,23 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
     """What a plan says, for machines."""
     from snugdp.serial.costs import cost_told
 
-    theorem = {"theorem": plan.theorem.id, "proof": plan.theorem.link}
+    budget = None if plan.budget is None else {"epsilon": str(plan.budget.epsilon), "delta": str(plan.budget.delta)}
+    theorem = {"title": plan.title, "theorem": plan.theorem.id, "proof": plan.theorem.link, "budget": budget}
     return {"plan": str(plan), **theorem, "unit": plan.unit.value, "cost": cost_told(plan.cost)}
 
 
-def require_unit(ledger: Ledger | None, plan: Plan) -> None:
-    """Whether a ledger protects whom the plan protects: said before anything is read or asked."""
-    from snugdp.core.outcome import Unit
+def require_same(ledger: Ledger | None, plan: Plan) -> None:
+    """Whether a ledger protects whom the plan protects, by the same relation: said before anything is read or asked."""
+    from snugdp.release import context
 
-    if ledger is not None:
-        Unit.of_label(ledger.unit).require(plan.unit)
+    context.require_same(ledger, plan.unit, plan.cost.neighbours)
 
 
 def exceeded(ledger: Ledger, plan: Plan) -> str:
     """Why a ledger will not take a plan."""
+    needs = (plan.cost if plan.budget is None or not ledger.composition.adds else plan.budget.cost).words
     return (
-        f"the budget of {ledger.address} does not cover this release: it costs {plan.cost.words}, and "
-        f"{ledger.remaining} is left, each taken alone. Nothing was charged. Ask for less epsilon or delta; "
+        f"the budget of {ledger.address} does not cover this release: it needs {needs}; left: "
+        f"{ledger.remaining}. Nothing was charged. Ask for less epsilon or delta; "
         "'snugdp ledger show' lists what was spent"
     )

@@ -36,6 +36,10 @@ LedgerAt = Annotated[
 Multiline = Annotated[
     bool, typer.Option(help="For CSV files: line breaks in quotes belong to their cell; if not, every line is a row.")
 ]
+RawText = Annotated[
+    bool,
+    typer.Option("--raw-text", help="Write text as it is into CSV files, also where a spreadsheet would compute it."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 
@@ -55,14 +59,36 @@ class PersonOptions(OptionGroup):
             "whatever the number of their rows. By default as the schema says."
         ),
     ] = None
-    max_rows: Annotated[int, typer.Option(min=1, help="With --person: how many rows of a person are used.")] = 1
+    max_rows: Annotated[
+        str,
+        typer.Option(
+            help="With --person: how many rows of a person are used. private: the cap is found in private, from 1 to "
+            "1024; private:4096 up to 4096."
+        ),
+    ] = "1"
 
     def persons(self, schema: Path | None = None) -> dict[str, Any]:
         """As queries are given it; ``schema``: a TOML file that may name the column."""
         from snugdp.tables.schema.schema import Schema
 
         declared = None if schema is None or self.person is not None else Schema.from_toml(schema).person
-        return {"person": declared if self.person is None else self.person, "max_rows": self.max_rows}
+        return {"person": declared if self.person is None else self.person, "max_rows": max_rows_of(self.max_rows)}
+
+
+def max_rows_of(text: str) -> Any:
+    """``--max-rows``, as queries and estimators take it.
+
+    >>> max_rows_of("3"), max_rows_of("private"), max_rows_of("private:50")
+    (3, 'private', ('private', 50))
+    """
+    word, colon, largest = text.partition(":")
+    try:
+        if word == "private":
+            return (word, int(largest)) if colon else word
+        return int(text)
+    except ValueError:
+        pass
+    raise ValueError('--max-rows must be a whole number, "private", or private:4096 with a largest cap')
 
 
 def spelt_out(command: Callable[..., None]) -> Callable[..., None]:

@@ -16,12 +16,13 @@ import typer
 from snugdp.cli import models
 from snugdp.cli.errors import ERROR, REFUSED, fail, in_plain_words
 from snugdp.cli.options import AsJson, LedgerAt, Multiline, OptionGroup, can_write, of_ledger, spelt_out
-from snugdp.cli.terminal import agrees, is_terminal
+from snugdp.cli.terminal import agrees, is_terminal, say
 
 if TYPE_CHECKING:
     from snugdp.core.outcome import Outcome
     from snugdp.ledger.book import Ledger
     from snugdp.propose.plan import Plan
+    from snugdp.tables.found import FoundCap
 
 _READ = ("data", "schema", "validation", "queries", "votes", "proxy")  # arguments of commands: what they read
 _TABLES = ("data", "validation", "queries")
@@ -56,6 +57,13 @@ class ReleaseOptions(OptionGroup):
     key: Annotated[
         str | None, typer.Option(help="A name for this release: a retry prints the same output and costs nothing.")
     ] = None
+    part: Annotated[
+        str | None,
+        typer.Option(
+            help="Read the rows of one part alone, which the ledger pays for: a declared column and a value of it, "
+            "such as region=north."
+        ),
+    ] = None
     report: Annotated[Path | None, typer.Option(help="Write a report to this HTML file.")] = None
     only_plan: Annotated[bool, typer.Option("--plan", help="Print the plan and stop. It is public and free.")] = False
     as_json: AsJson = False
@@ -64,32 +72,45 @@ class ReleaseOptions(OptionGroup):
     def __post_init__(self) -> None:
         if self.ledger is None and self.key is not None:
             raise ValueError("--key names a release in a ledger: give --ledger too")
+        if self.part is not None and (self.ledger is None or "=" not in self.part):
+            raise ValueError("--part names a part that a ledger declares: give --ledger, and --part column=value")
         if self.report is not None:
             import snugdp.report.model  # noqa: F401  what it needs and is not installed is missed now
-        _ = self.book  # which must be there
+        _ = self._payer  # which must be there
 
     @functools.cached_property
     def book(self) -> Ledger | None:
         """The ledger, opened."""
         return models.opened(self.ledger)
 
+    @functools.cached_property
+    def _payer(self) -> Any:
+        """The ledger, or a part of it."""
+        if self.book is None or self.part is None:
+            return self.book
+        column, _, value = self.part.partition("=")
+        return self.book.part(column, value)
+
+    @property
+    def part_column(self) -> str | None:
+        """The column that says to which part a row belongs."""
+        return None if self.part is None else self.part.partition("=")[0]
+
     def agreed(self, plan: Plan, *, aside: bool = False) -> Any:
         """Show the plan and return what to charge; the command ends here if the plan is all that was asked for.
 
         ``aside``: on the error stream, because the output has a form of its own.
         """
-        models.require_unit(self.book, plan)
+        models.require_same(self.book, plan)
         if self.only_plan:
-            typer.echo(
-                json.dumps(self._planned(plan), allow_nan=False) if self.as_json else f"{plan}{self._left(plan)}"
-            )
+            say(json.dumps(self._planned(plan), allow_nan=False) if self.as_json else f"{plan}{self._left(plan)}")
             raise typer.Exit
         if not self.as_json:
-            typer.echo(f"{plan}\n", err=aside)
+            say(f"{plan}\n", err=aside)
         if self.book is None:
             typer.echo(_NO_LEDGER, err=True)
-        account: Any = self.book if self.book is None or self.key is None else self.book.once(self.key)
-        if self.book is not None and not account.affords(plan.cost):
+        account: Any = self._payer if self.book is None or self.key is None else self._payer.once(self.key)
+        if self.book is not None and not account.affords(plan):
             from snugdp.ledger.errors import BudgetExceededError
 
             raise BudgetExceededError(models.exceeded(self.book, plan))
@@ -113,9 +134,9 @@ class ReleaseOptions(OptionGroup):
 
                 Console().print(*told.tables)
             if not outcome.refused and told.words is not None:
-                typer.echo(told.words, err=told.aside)
+                say(told.words, err=told.aside)
             for line in _found_lines(outcome):
-                typer.echo(line, err=told.aside)
+                say(line, err=told.aside)
             if self.book is not None:
                 receipt: Any = getattr(outcome, "receipt", None)
                 typer.echo(
@@ -135,21 +156,22 @@ class ReleaseOptions(OptionGroup):
             save(model, file)
         if self.report is not None:
             from snugdp.report.model import render
+            from snugdp.serial.files import write_text
 
             subject = outcome if model is None else model
             held = plan if model is None else None  # a model has its own
             page = render(subject, plan=held, title=told.title, rows=told.rows, public=told.public)
-            self.report.write_text(page, encoding="utf-8")
+            write_text(self.report, page)
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
-        accepted = None if self.book is None else self.book.affords(plan.cost)
+        accepted = None if self.book is None else self._payer.affords(plan)
         ledger = None if self.book is None else {**self._left_in(self.book), "accepted": accepted}
         return {**models.plan_as_json(plan), "ledger": ledger}
 
     def _left(self, plan: Plan) -> str:
         if self.book is None:
             return ""
-        after = "" if self.book.affords(plan.cost) else " It would not accept this release."
+        after = "" if self._payer.affords(plan) else " It would not accept this release."
         return f"\nLedger {self.book.address}: {self.book.remaining} left.{after}"
 
     def _paid(self, outcome: Outcome[Any], plan: Plan) -> dict[str, Any]:
@@ -157,11 +179,12 @@ class ReleaseOptions(OptionGroup):
 
         receipt: Any = getattr(outcome, "receipt", None)
         names = ("ledger", "sequence", "what", "key", "hash")
+        told = None if receipt is None else {name: getattr(receipt, name) for name in names}
         return {
             "outcome": "refused" if outcome.refused else "released",
             **models.plan_as_json(plan),
             "cost": cost_told(outcome.cost),
-            "receipt": None if receipt is None else {name: getattr(receipt, name) for name in names},
+            "receipt": None if told is None else {**told, "unit": receipt.unit.value},
             "ledger": None if self.book is None else self._left_in(self.book),
         }
 
@@ -181,12 +204,23 @@ def _found(outcome: Outcome[Any]) -> dict[str, Any]:
     return dict(certificate) if several else {}
 
 
+def _cap(outcome: Outcome[Any]) -> FoundCap | None:
+    """A cap that was found for a release."""
+    from snugdp.tables.found import FoundCap
+
+    return outcome.certificate if isinstance(outcome.certificate, FoundCap) else None
+
+
 def _found_as_json(outcome: Outcome[Any]) -> dict[str, Any]:
+    if (cap := _cap(outcome)) is not None:
+        return {"found": {"cap": float(cap.cap), "largest": cap.largest}}
     found = {name: dataclasses.asdict(one) for name, one in _found(outcome).items()}
     return {"found": found.get("", found)} if found else {}
 
 
 def _found_lines(outcome: Outcome[Any]) -> list[str]:
+    if (cap := _cap(outcome)) is not None:
+        return [f"Found in private: a person contributes at most as much as {float(cap.cap):,.4g} rows"]
     return [
         f"Found in private{f' of {name}' if name else ''}: from {one.lower:,.6g} to {one.upper:,.6g}, around "
         f"{one.centre:,.6g}, with a spread of {one.scale:,.3g} ({one.flag})"

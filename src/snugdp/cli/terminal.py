@@ -1,8 +1,9 @@
-"""Small pictures in the terminal, of block characters, and what may be drawn where."""
+"""What is said in the terminal: words of a table, made harmless, and small pictures of block characters."""
 
 from __future__ import annotations
 
 import math
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,21 @@ from typing import Any
 import typer
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # a line break or a tab is none
+
+
+def harmless(text: str) -> str:
+    r"""Names and cells of a table as a terminal may show them: what it would obey, or turn round, is shown as a code.
+
+    >>> harmless("red \x1b[31m")
+    'red \\x1b[31m'
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print what may hold names or cells of a table."""
+    typer.echo(harmless(text), err=err)
 
 
 def bars(

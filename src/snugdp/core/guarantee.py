@@ -32,6 +32,24 @@ class RelationMismatchError(ValueError):
     """
 
 
+def other_relation(kept: Neighbours, released: Neighbours) -> str:
+    """Why a ledger of one relation does not take a release of the other, and the way out."""
+    way_out = (
+        "Charge a ledger of its own relation: Ledger.open(..., budget=Budget(epsilon, delta, "
+        f'neighbours="{released.value}")), snugdp ledger create --neighbours {released.value}, or '
+        f'MemoryLedger(..., neighbours="{released.value}")'
+    )
+    why = (
+        "A release that treats the number of rows as public cannot be paid where that number is private"
+        if released is Neighbours.REPLACE
+        else "To replace a row is to remove one and add another, so the release would cost more than its plan says"
+    )
+    return (
+        f"this ledger counts by {kept.value}, and the release is private for {released.value}: nothing was read, "
+        f'charged or drawn. {why}. {way_out}; or ask for the release with neighbours="{kept.value}" if it can be had'
+    )
+
+
 class Neighbours(enum.Enum):
     """Which two data sets must look alike. Every cost, test and ledger carries one of these.
 

@@ -103,6 +103,8 @@ class Receipt:
         The name of the release: a retry with the same key shows the same output.
     hash : str
         The hash of the ledger's record. Whoever holds the receipt can tell if that record was changed or lost.
+    unit : Unit
+        Whom the ledger protects: single rows, or persons with all their rows.
 
     Examples
     --------
@@ -117,6 +119,7 @@ class Receipt:
     cost: Cost
     key: str = ""  # names the release: a retry with the same key shows the same output
     hash: str = ""  # of the ledger's record; whoever holds a receipt can tell if that record was changed or lost
+    unit: Unit = Unit.ROW  # whom the ledger protects
 
 
 class Account(Protocol):

@@ -12,7 +12,7 @@ from snugdp.tables.found import FoundColumn
 from snugdp.tables.layouts.affine import UnitlessLayout
 from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.schema import contrasts
-from snugdp.tables.schema.kinds import Column
+from snugdp.tables.schema.kinds import Column, Spline
 from snugdp.tables.schema.schema import Coefficients, Layout, Schema
 
 UNITS = ("original", "standardised")
@@ -66,9 +66,18 @@ def _of_usual_levels(relative: Coefficients, raw: Coefficients, layout: Layout) 
 
 def deviations(layout: Layout, noise: float, *, reference: bool = True) -> NDArray[np.float64]:
     """The deviation of every coefficient that is shown, from that of a scaled one."""
-    raw = layout.coefficients(np.full(len(layout.features), noise))
-    own: NDArray[np.float64] = np.abs(raw.values)
+    raw = layout.coefficients(np.zeros(len(layout.features)))
+    own = noise * np.sqrt(_squares(layout))
     return contrasts.deviations(raw.names, own, compared(layout)) if reference else own
+
+
+def _squares(layout: Layout) -> NDArray[np.float64]:
+    """The squared length of every coefficient as a function of scaled ones: most are one of them, times a unit."""
+    width = len(layout.features)
+    if not any(isinstance(kind, Spline) for kind in layout.columns.values()):
+        return layout.coefficients(np.ones(width)).values ** 2
+    start = layout.coefficients(np.zeros(width)).values
+    return sum(((layout.coefficients(one).values - start) ** 2 for one in np.eye(width)), np.zeros(len(start)))
 
 
 def compared(layout: Layout) -> Mapping[str, Column]:

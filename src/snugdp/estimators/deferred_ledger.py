@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from snugdp.core.guarantee import Cost
+from snugdp.core.guarantee import Cost, Neighbours
 from snugdp.core.outcome import Receipt
 from snugdp.estimators.base import AbsentLedger
 from snugdp.ledger.address import without_password
 from snugdp.ledger.question import Question
 from snugdp.ledger.shared import NeverCopied
+
+if TYPE_CHECKING:
+    from snugdp.ledger.composition.filter import Composition
+    from snugdp.ledger.parts import TablePart
+    from snugdp.ledger.requests import Announced, Costly
 
 
 class Address(NeverCopied, str):
@@ -43,9 +48,11 @@ class DeferredLedger(NeverCopied):
             self._opened = pickle.loads(self._held)
         return self._opened
 
-    def charge(self, cost: Cost, what: str, *, plan: str = "", question: Question | None = None) -> Receipt:
+    def charge(
+        self, cost: Cost, what: str, *, plan: str = "", question: Question | None = None, announced: Announced = None
+    ) -> Receipt:
         """As ``Ledger.charge``."""
-        receipt: Receipt = self._account().charge(cost, what, plan=plan, question=question)
+        receipt: Receipt = self._account().charge(cost, what, plan=plan, question=question, announced=announced)
         return receipt
 
     def recall(self, receipt: Receipt) -> str | None:
@@ -63,11 +70,28 @@ class DeferredLedger(NeverCopied):
         """As ``Ledger.unit``."""
         return str(self._account().unit)
 
-    def affords(self, cost: Cost) -> bool:
+    @property
+    def composition(self) -> Composition:
+        """As ``Ledger.composition``."""
+        composition: Composition = self._account().composition
+        return composition
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """As ``Ledger.neighbours``."""
+        neighbours: Neighbours = self._account().neighbours
+        return neighbours
+
+    @property
+    def restricted_to(self) -> TablePart | None:
+        """As ``View.restricted_to``."""
+        return getattr(self._account(), "restricted_to", None)
+
+    def affords(self, cost: Costly) -> bool:
         """As ``Ledger.affords``."""
         return bool(self._account().affords(cost))
 
-    def payable(self, costs: Sequence[Cost]) -> int:
+    def payable(self, costs: Sequence[Costly]) -> int:
         """As ``Ledger.payable``."""
         return int(self._account().payable(costs))
 

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from snugdp.estimators.methods.linear import METHODS, Recipe
+from snugdp.estimators.intervals import WithIntervals
+from snugdp.estimators.methods.linear import INFERENCE, METHODS, Recipe
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.targets import RealTarget
 from snugdp.numerics.rationals import Real
 
 
 @dataclass(eq=False, repr=False)
-class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
+class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ignore[misc]
     """Linear regression with differential privacy.
 
     Public bounds are required: give ``x_norm`` and ``y_bound``, or a ``schema`` with bounds for every column of a
@@ -51,6 +52,10 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
         Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
+    inference : bool, default=False
+        Whether to release, with the fit and for the same budget, what standard errors, intervals and tests are computed
+        from: ``summary()``, ``conf_int()``, ``contrast()``, ``joint_test()``. Rows are whitened in private, which helps
+        the fit where columns are collinear or bounds are loose.
     proposals : dict, optional
         Public settings of the method, such as {"ridge": 10.0}. With lists, as in {"ridge": [1, 10], "clip": [0.1,
         0.2]}, every combination is a candidate, and the best on ``validation`` is selected privately.
@@ -77,9 +82,12 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
         The column that says whose rows belong together, such as "customer_id"; it is no feature. Then persons are
         protected, whatever the number of their rows, and a row without an identifier is a person of its own. A schema
         may name it too; the identifiers of an array are given as ``fit(X, y, groups=...)``.
-    max_rows : int, default=1
-        How many rows of a person are used, chosen at random. More than one needs a method whose cost is pure or
-        Gaussian, such as "adassp", and the noise grows with it.
+    max_rows : int or "private", default=1
+        With ``person``: how many rows those of one person may count for together. "auto" and "objective" use all rows,
+        with weights that add up to at most this; the noise grows with it, and the error of the sample falls. "private"
+        chooses 1, 2, 4, 8 or 16 from how many rows persons have, for a hundredth of the squared mu of the budget
+        ("auto"). Other methods keep so many rows of each person, chosen at random; those that are not proved for more
+        than one are refused when they are planned.
 
     Attributes
     ----------
@@ -100,6 +108,8 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
         What was found in private about the columns, if anything was: released, and good for other fits.
     details_ : dict
         Other released numbers.
+    holdout_score_ : ModelScores
+        After ``fit(..., holdout=0.2)``: the private scores on the rows that were held out of the fit.
     best_proposal_ : dict
         The winning proposal, if several were tried.
     certificate_ : object or None
@@ -137,6 +147,7 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
     delta: Real = 1e-6
     _: KW_ONLY
     y_bound: Real | tuple[Real, Real] | None = None
+    inference: bool = False
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit; none is left out, and missing is the middle.
@@ -150,7 +161,7 @@ class LinearRegression(RegressorMixin, LinearModel):  # type: ignore[misc]
         return answers if found is None or found.answers is None else np.clip(answers, *found.answers)
 
     def _recipes(self) -> Mapping[str, Recipe]:
-        return METHODS
+        return INFERENCE if self._wants_intervals() else METHODS
 
     def _response(self) -> RealTarget:
         return RealTarget(None, self.y_bound)

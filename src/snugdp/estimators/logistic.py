@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
@@ -10,13 +11,16 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from snugdp.estimators.glm import GeneralisedModel
+from snugdp.estimators.intervals import WithIntervals
+from snugdp.estimators.methods.glm import GLM_INFERENCE, GLM_METHODS
+from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.targets import ClassTarget, OpenClassTarget
 from snugdp.numerics.rationals import Real
 from snugdp.tables.losses.losses import Logistic
 
 
 @dataclass(eq=False, repr=False)
-class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[misc]
+class LogisticRegression(WithIntervals, ClassifierMixin, GeneralisedModel):  # type: ignore[misc]
     """Logistic regression with differential privacy, for two or more classes.
 
     Classes and bounds are public: give ``classes`` and ``x_norm``, or a ``schema`` with bounds for every column of a
@@ -58,6 +62,8 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
         How to select; see ``Selection``.
     rows : int, optional
         A public guess of the number of rows.
+    inference : bool, default=False
+        As in ``LinearRegression``; for two classes that are listed.
     ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
@@ -88,6 +94,8 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     _: KW_ONLY
     classes: Any = None
     multi_class: str = "auto"
+    inference: bool = False
+    _estimand = "log-odds"
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The log-odds of the second class for every row; of more than two, those of each against the others.
@@ -114,6 +122,9 @@ class LogisticRegression(ClassifierMixin, GeneralisedModel):  # type: ignore[mis
     @property
     def _answer(self) -> ClassTarget:
         return cast(ClassTarget, super()._answer)
+
+    def _recipes(self) -> Mapping[str, Recipe]:
+        return GLM_INFERENCE if self._wants_intervals() else GLM_METHODS
 
     def _response(self) -> ClassTarget | OpenClassTarget:
         if self.multi_class not in ("auto", "ovr", "softmax"):

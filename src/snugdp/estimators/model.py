@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,19 +17,22 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_rows, with_fits
 from snugdp.estimators.coefficients import deviations, shown
-from snugdp.estimators.grids import Score, Searched, combinations, options_of
 from snugdp.estimators.inputs import InputTable, NormBounds, rows_of
-from snugdp.estimators.methods.linear import Options, Recipe, recipe_for
-from snugdp.estimators.open_tables import standardised_rows
-from snugdp.estimators.persons import PersonRows, without_person
-from snugdp.estimators.pipelines import warn_of_pipeline
+from snugdp.estimators.methods.linear import Options, Recipe, check_persons, recipe_for
+from snugdp.estimators.open.tables import standardised_rows
+from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.targets import Response
+from snugdp.estimators.workflows.grids import Searched, ValidationScore, combinations, options_of
+from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.mechanisms.linear.base import Design, Method
+from snugdp.mechanisms.persons.weight_choice import WeightChoice, WeightedMethod
+from snugdp.mechanisms.scores.result import ModelScores
 from snugdp.numerics.rationals import Real
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf
 from snugdp.propose.plan import Plan, whole_rows
+from snugdp.release.persons import Persons
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundBounds
 from snugdp.tables.layouts.arrays import ArraySource
@@ -40,7 +44,10 @@ from snugdp.tables.schema.missing import Policies
 from snugdp.tables.schema.schema import Coefficients, Layout, Schema
 
 if TYPE_CHECKING:
-    from snugdp.estimators.open_fit import OpenFit
+    from snugdp.estimators.open.fit import OpenFit
+
+_HOLDOUT = "snugdp.scores.holdout"  # above this room: looked up by a fit that asks for it
+_MOST_EPSILON = 8  # up to here all rows of a person are used where they count as one
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -62,6 +69,7 @@ class LinearModel(PrivateEstimator):
     rows: int | None = None
 
     _error_of, _without_test = ErrorOf.PREDICTION, "adassp"
+    _private_weight = True
     _named = False  # whether scikit-learn knows the features of an open fit
 
     def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
@@ -69,42 +77,49 @@ class LinearModel(PrivateEstimator):
 
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
         """
+        self._require_same()
         guess = whole_rows(self.rows if rows is None else rows)
         if self._is_open:
             return self._for_persons(self._opening().planned(self, n_features).plan(guess))
         response, bounds = self._checked()
         layout = bounds.layout(self._array_names(n_features))
-        method = self._make(response, layout, self._budget())
+        method = self._make(response, layout, self._persons())
         return self._for_persons(with_fits(method.plan(), method, response.shown(layout), guess, self._error_of))
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, holdout: Real | None = None) -> Self:
         """Pay, test, release or refuse.
 
         X: rows of an array, a scipy sparse matrix or a list, or a pandas, polars or pyarrow table, with y; or a table,
         or the path of one, that holds its target, with a schema or with the name of the target as y. ``groups``: whose
-        rows those of an array are; a table has them in a column, which ``person`` names. What is public is checked
-        before anything is charged.
+        rows those of an array are; a table has them in a column, which ``person`` names. ``holdout``: a share of the
+        rows, such as 0.2, that is not fitted on: the model is scored on it, in ``holdout_score_``, at no further cost.
+        What is public is checked before anything is charged.
 
-        Guarantee: that of the class; ``guarantee_`` states it.
+        Guarantee: that of the class; ``guarantee_`` states it. With ``holdout`` it is that of the whole
+        (``scores/holdout.proof.md``, Theorem 1).
         """
+        if holdout is not None:
+            fitted: Self = import_module(_HOLDOUT).fit_with_holdout(self, X, y, groups, holdout)
+            return fitted
         warn_of_pipeline()
-        given = PersonRows.of(X, self._persons(groups), groups)
+        given, y = self._given(X, y, groups)
         if self._is_open:
             return self._fit_open(given, y)
-        budget, (response, bounds), guess = self._budget(), self._checked(), whole_rows(self.rows)
+        (response, bounds), guess = self._checked(), whole_rows(self.rows)
         recipe_for(self.method, self.proposals, self.rows, self.validation, self._recipes())
-        context = self._context(given.persons)
+        context = self._context(given.persons, given.part)
         table = response.read(given.X, y, bounds)
         require_rows(context.noise, table.is_empty)
-        method = self._make(response, table.layout, budget)
+        method = self._make(response, table.layout, given.persons)
         plan = with_fits(method.plan(), method, response.shown(table.layout), guess, self._error_of)
         plan = self._for_persons(plan, given.persons)
         progress = False if isinstance(method, Searched) else self.progress  # a bar for every run would count them
-        data = given.kept(table.data, table.layout.columns, context.noise, progress=progress)
+        keep = given.kept if self._weight(given.persons) is None else given.weighed
+        data = keep(table.data, table.layout.columns, context.noise, progress=progress)
         rows = Rows(data, table.layout, progress=progress)
         with one_blas_thread():
             if not isinstance(data, ArraySource):
-                rows.moments()  # a table that cannot be read is found before the charge
+                rows.one.moments()  # a table that cannot be read is found before the charge
             self._forget()
             self._name_features(table)
             public = partial(self._as_read, response, table.layout)
@@ -145,17 +160,18 @@ class LinearModel(PrivateEstimator):
     @staticmethod
     def _opening() -> type[OpenFit]:
         """How bounds are found: loaded when they are."""
-        from snugdp.estimators.open_fit import OpenFit
+        from snugdp.estimators.open.fit import OpenFit
 
         return OpenFit
 
     def _fit_open(self, given: PersonRows, y: Any) -> Self:
         """As ``fit``, with bounds that are found in private."""
-        guess, context = whole_rows(self.rows), self._context(given.persons)
+        guess, context = whole_rows(self.rows), self._context(given.persons, given.part)
         opened = self._opening().of(self, given, y)
         require_rows(context.noise, opened.table.is_empty)
         plan = self._for_persons(opened.plan(guess), given.persons)
-        kept = given.kept(opened.table.source, opened.declared.columns, context.noise, progress=self.progress)
+        keep = given.kept if opened.weight is None else given.weighed
+        kept = keep(opened.table.source, opened.declared.columns, context.noise, progress=self.progress)
         data = OpenedTable(kept, opened.table.declared, progress=self.progress)
         with one_blas_thread():
             if not isinstance(data.source, ArraySource):
@@ -167,6 +183,28 @@ class LinearModel(PrivateEstimator):
             asked = context.with_question(lambda: self._question(opened.names, y, **opened.public(), **given.public))
             outcome = opened.fit(Secret(data), asked)
         return self._keep(outcome, plan, opened.response, found=opened.known)
+
+    def _weight(self, persons: Persons | None) -> int | None:
+        """So much the rows of a person weigh together, at most, where the method plans for persons itself.
+
+        With ``max_rows=1`` and a very large epsilon one row of each person is kept: that asks for less ridge then. So
+        it is where the method, as proposed, is proved for single rows alone.
+        """
+        recipe, proposals = recipe_for(self.method, self.proposals, self.rows, self.validation, self._recipes())
+        if persons is not None and persons.is_private and not (recipe.persons and recipe.after):
+            raise ValueError(
+                'max_rows="private" is for method="auto" without inference: leave out method and inference, or give '
+                "max_rows as a number"
+            )
+        if persons is None or not recipe.persons or recipe.listed(proposals, self.validation):
+            return None
+        keeps = persons.budget.epsilon > _MOST_EPSILON or recipe.is_single(proposals)
+        if persons.most == 1 and not persons.is_private and keeps:
+            return None
+        return 1 if persons.is_private else persons.most  # what is found is a multiple of 1
+
+    def _weighs(self, persons: Persons | None) -> bool:
+        return self._weight(persons) is not None
 
     @abstractmethod
     def _recipes(self) -> Mapping[str, Recipe]:
@@ -200,7 +238,7 @@ class LinearModel(PrivateEstimator):
         check_is_fitted(self)
         if not self.released_:
             refused(type(self).__name__, self._without_test, looked=self._looks)
-        X = without_person(X, self.person)
+        X = self._features(X)
         if not self._by_name:
             self._check_features(X)
         theta: NDArray[np.float64] = self._fit.theta
@@ -213,13 +251,20 @@ class LinearModel(PrivateEstimator):
         """Whether rows to predict are looked up by the names of their columns, and may have others too."""
         return isinstance(self._layout, Schema) or (isinstance(self._layout, StandardisedLayout) and not self._named)
 
-    def _make(self, response: Response, layout: Layout, budget: Budget) -> Method:
+    def _make(self, response: Response, layout: Layout, persons: Persons | None) -> Method:
+        budget, weight = self._promised(), self._weight(persons)
+        most = self._rows_each(persons) if weight is None else 1
         recipe, proposals = recipe_for(self.method, self.proposals, self.rows, self.validation, self._recipes())
+        check_persons(self.method, self._recipes(), most)
         validation = self._scaled_validation(response, layout)
         given = {"losses": response.losses} if response.losses else {}
-        options = Options(proposals, whole_rows(self.rows), validation, given)
-        design, how = Design(row_map(layout)), options_of(self.selection)
+        options = Options(proposals, whole_rows(self.rows), validation, {**given, **self._read_by(layout)})
+        design, how = Design(row_map(layout), weight, most), options_of(self.selection)
         listed = recipe.listed(proposals, validation)
+        if persons is not None and persons.is_private:
+            choice = WeightChoice.within(persons.budget, design.entries, persons.most)
+            beside = replace(options, given={**given, "beside": choice.mu_squared})
+            return WeightedMethod(choice, lambda w: recipe.make(replace(design, weight=w), budget, beside), budget)
         if not listed:
             return recipe.make(design, budget, options)
         assert validation is not None
@@ -227,8 +272,12 @@ class LinearModel(PrivateEstimator):
         def one(proposal: Mapping[str, Any], budget: Budget) -> Method:
             return recipe.make(design, budget, replace(options, proposals=proposal))
 
-        grid, score = combinations(proposals, listed), Score(*validation, response.value)
-        return Searched(one, grid, budget, score=score, options=how, progress=self.progress)
+        grid, score = combinations(proposals, listed), ValidationScore(*validation, response.value)
+        return Searched(one, grid, budget, score=score, options=how, progress=self.progress, unit=design.protects)
+
+    def _read_by(self, layout: Layout) -> dict[str, Any]:
+        """What a method has to know of how rows are read, besides their design. Public, or released."""
+        return {}
 
     def _scaled_validation(self, response: Response, layout: Layout) -> tuple[Any, Any] | None:
         if self.validation is None:
@@ -248,7 +297,7 @@ class LinearModel(PrivateEstimator):
         response, bounds = self._checked()
         layout = bounds.layout(self._array_names(n_features))
         target = layout.target if self._error_of is ErrorOf.PREDICTION and bounds.schema is not None else None
-        method, shown = self._make(response, layout, self._budget()), response.shown(layout)
+        method, shown = self._make(response, layout, self._persons()), response.shown(layout)
         return Forecaster(self._error_of, target, lambda rows, epsilon: fit_forecast(method, shown, rows, epsilon))
 
     def _name_features(self, table: InputTable) -> None:
@@ -339,6 +388,19 @@ class LinearModel(PrivateEstimator):
     def _every_level(self) -> dict[str, Any]:
         """The same with an entry for every level, as in model files of former versions."""
         return self._coefficients(self._answer, reference=False)
+
+    def _extras(self) -> dict[str, Any]:
+        scores = getattr(self, "holdout_score_", None)
+        return {**super()._extras(), **({} if scores is None else {"holdout_score": scores})}
+
+    def _take_extras(self, given: Mapping[str, Any]) -> None:
+        others = dict(given)
+        scores = others.pop("holdout_score", None)
+        super()._take_extras(others)
+        if scores is not None:
+            if not isinstance(scores, ModelScores):
+                raise ValueError('"holdout_score" must be the scores that were released with the fit')
+            self.holdout_score_ = scores
 
     def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""

@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from snugdp.estimators.inputs import eager
+from snugdp.ledger.parts import TablePart
 from snugdp.ledger.question import column_name
 from snugdp.noise import Noise
 from snugdp.release.persons import Persons
@@ -22,6 +23,7 @@ from snugdp.tables.layouts.arrays import ArraySource
 from snugdp.tables.sources import Source, open_source
 from snugdp.tables.sources.base import TableError
 from snugdp.tables.sources.sparse import SparseSource
+from snugdp.tables.weighed_table import WeighableTable, WeighedTable
 
 GROUPS = "groups"  # what the identifiers beside an array are called where they have no other name
 _BESIDE = (
@@ -46,6 +48,7 @@ class PersonRows:
     persons: Persons | None = None
     identifiers: Any = None
     beside: Any = None  # as they were given
+    part: TablePart | None = None  # of the table, if these are its rows
 
     @classmethod
     def of(cls, X: Any, persons: Persons | None, groups: Any) -> PersonRows:
@@ -82,6 +85,14 @@ class PersonRows:
         source = self._with_identifiers(open_source(data))
         return self.persons.kept(source, tuple(columns), noise, progress=progress)
 
+    def weighed(
+        self, data: Any, columns: Iterable[str], noise: Noise, *, progress: bool | None = None
+    ) -> WeighedTable | WeighableTable:
+        """All rows of a table with their weights, and one row of each person."""
+        assert self.persons is not None
+        source = self._with_identifiers(open_source(data))
+        return self.persons.weighed(source, tuple(columns), noise, progress=progress)
+
     def _with_identifiers(self, source: Source) -> Source:
         assert self.persons is not None
         from snugdp.tables.sources.frames import FrameSource  # polars: only for those who need it
@@ -95,10 +106,13 @@ class PersonRows:
         return source
 
 
-def without_person(X: Any, person: str | None) -> Any:
-    """Rows to predict without the column of identifiers, if they are a table in memory that has it."""
-    frame = None if person is None else eager(X)
-    return X if frame is None or person not in frame.columns else frame.drop(person).to_native()
+def without_columns(X: Any, names: Iterable[str]) -> Any:
+    """Rows to predict without columns that are no features, if they are a table in memory that has them."""
+    frame = eager(X) if (dropped := list(names)) else None
+    if frame is None:
+        return X
+    kept = frame.drop(dropped, strict=False)
+    return X if len(kept.columns) == len(frame.columns) else kept.to_native()
 
 
 def _is_array(X: Any) -> bool:
@@ -117,5 +131,7 @@ def _column(groups: Any) -> Any:
         worked, found = attempt(rows.to_polars)
         return found if worked and found is not None else pl.Series(cells_of(rows), dtype=pl.Object)
     if isinstance(rows, np.ndarray) and not isinstance(rows, np.ma.MaskedArray):
-        return pl.Series(rows)
+        worked, found = attempt(lambda: pl.Series(rows))  # text need not be UTF-8
+        if worked and found is not None:
+            return found
     return pl.Series(rows if isinstance(rows, list) else rows.tolist(), dtype=pl.Object)

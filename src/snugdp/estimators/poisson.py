@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, cast
@@ -12,6 +13,9 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from snugdp.estimators.glm import GeneralisedModel
+from snugdp.estimators.intervals import WithIntervals
+from snugdp.estimators.methods.glm import GLM_INFERENCE, GLM_METHODS
+from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.targets import CountTarget, OpenCountTarget, Response
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.losses.losses import TamedPoisson
@@ -19,7 +23,7 @@ from snugdp.tables.schema.schema import Number, Schema
 
 
 @dataclass(eq=False, repr=False)
-class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
+class PoissonRegression(WithIntervals, RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     """Poisson regression with differential privacy: the logarithm of the rate of a count is linear.
 
     Bounds are public: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target. What is
@@ -42,6 +46,8 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
         larger rate costs more noise, a smaller one saves none.
     method, schema, bounds, missing, x_norm, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
+    inference : bool, default=False
+        As in ``LinearRegression``; for counts whose largest is given.
     ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
@@ -67,6 +73,8 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     _: KW_ONLY
     y_max: Real | None = None
     rate_max: Real | None = None
+    inference: bool = False
+    _estimand = "log-rate"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The rate of every row, at most ``rate_max``. Rows are read as in the fit."""
@@ -76,6 +84,9 @@ class PoissonRegression(RegressorMixin, GeneralisedModel):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The part of the deviance of counts that is explained, on public rows."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+
+    def _recipes(self) -> Mapping[str, Recipe]:
+        return GLM_INFERENCE if self._wants_intervals() else GLM_METHODS
 
     def _response(self) -> Response:
         rate = None if self.rate_max is None else rational(self.rate_max, "rate_max")

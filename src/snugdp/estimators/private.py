@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -15,13 +15,16 @@ from snugdp.core.outcome import LedgerLike, Outcome, Unit
 from snugdp.estimators.base import Promise, rehearsal, told
 from snugdp.estimators.deferred_ledger import mask_password, pickled
 from snugdp.estimators.inputs import eager, numbered
-from snugdp.estimators.persons import GROUPS
-from snugdp.estimators.searches import PaidEstimator
+from snugdp.estimators.persons import GROUPS, PersonRows, without_columns
+from snugdp.estimators.workflows.searches import PaidEstimator
+from snugdp.ledger.parts import TablePart
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise, Simulation
+from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Plan, whole_rows
-from snugdp.release.context import ReleaseContext
-from snugdp.release.persons import Persons
+from snugdp.release.context import ReleaseContext, require_same
+from snugdp.release.parts import part_of
+from snugdp.release.persons import MaxRows, Persons
 from snugdp.tables.cells import matrix
 from snugdp.tables.found import FoundBounds
 from snugdp.tables.schema.schema import Schema, check_person_name
@@ -42,7 +45,10 @@ class PrivateEstimator(PaidEstimator):
     progress: bool | None = None
     neighbours: Neighbours | str = "add_remove"
     person: str | None = None
-    max_rows: int = 1
+    max_rows: MaxRows = 1
+
+    _part_column = None  # of a table, if it decided which rows were fitted on and is no feature
+    _private_weight: ClassVar[bool] = False  # whether max_rows="private" can be asked for
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; the password in the URL of a ledger is there and does not show."""
@@ -61,23 +67,66 @@ class PrivateEstimator(PaidEstimator):
         person = next((name for name in given if name is not None), None)
         for each in schemas:
             check_person_name(person, each.columns)
-        return Persons.of(person, self.max_rows, self._promised())
+        return Persons.of(person, self.max_rows, self._promised(), private=self._private_weight)
 
-    def _budget(self) -> Budget:
-        """What may be spent on one of the rows that are used."""
-        persons = self._persons()
-        return self._promised() if persons is None else persons.gaussian_budget
+    @staticmethod
+    def _rows_each(persons: Persons | None) -> int:
+        """How many rows of a person are used at most; 1 where rows are protected one by one."""
+        return 1 if persons is None else persons.most
+
+    def _budget(self, persons: Persons | None = None) -> Budget:
+        """What may be spent on one of the rows that are used, where all noise is Gaussian."""
+        found = self._persons() if persons is None else persons
+        return self._promised() if found is None else found.gaussian_budget
 
     def _for_persons(self, plan: Plan, persons: Persons | None = None) -> Plan:
         """The plan as it is paid, from one for single rows."""
         persons = self._persons() if persons is None else persons
-        return plan if persons is None else persons.plan(plan)
+        if persons is None:
+            return plan
+        several = Note("persons-several", {"rows": persons.most})
+        if plan.unit is Unit.PERSON and not self._weighs(persons) and several not in plan.forecast.notes:
+            plan = plan.with_notes(several)
+        return persons.plan(plan)
 
-    def _context(self, persons: Persons | None) -> ReleaseContext:
-        """Who pays for a fit, and where its noise comes from."""
+    def _weighs(self, persons: Persons | None) -> bool:
+        """Whether all rows of a person are used, with weights; otherwise some of them are kept."""
+        return False
+
+    def _given(self, X: Any, y: Any, groups: Any) -> tuple[PersonRows, Any]:
+        """The rows with their identifiers, and the targets: those of the part that the ledger pays for."""
+        persons = self._persons(groups)
+        part = part_of(self.ledger, None if persons is None else persons.column)
+        if part is None:
+            return PersonRows.of(X, persons, groups), y
+        from snugdp.estimators.parts import in_part  # polars: only for those who need it
+
+        self._context(persons, part)  # whom the ledger protects is compared before rows are read
+        schema = getattr(self, "schema", None)
+        named = schema.columns if isinstance(schema, Schema) else ()
+        hidden = part.column not in named and (persons is None or part.column != persons.column)
+        self._part_column = part.column if hidden else None
+        X, y = in_part(X, y, part, hidden=hidden)
+        return replace(PersonRows.of(X, persons, groups), part=part), y
+
+    def _features(self, X: Any) -> Any:
+        """Rows to predict without identifiers, and without the column that decided which rows were fitted on."""
+        return without_columns(X, (name for name in (self.person, self._part_column) if name is not None))
+
+    def _context(self, persons: Persons | None, part: TablePart | None = None) -> ReleaseContext:
+        """Who pays for a fit, and where its noise comes from. ``part``: of the table, if only its rows are read."""
         unit = Unit.ROW if persons is None else Unit.PERSON
-        context = ReleaseContext(self._fresh_noise(), self.ledger, self._promised(), unit=unit)
-        return context.for_persons(persons)
+        context = ReleaseContext(self._fresh_noise(), self.ledger, self._promised(), unit=unit, part=part)
+        return self._beside_fit(context.for_persons(persons))
+
+    def _require_same(self) -> None:
+        """Whether the ledger protects whom a fit protects, by the same relation: said in the plan already."""
+        unit = Unit.ROW if self._persons() is None else Unit.PERSON
+        require_same(self.ledger, unit, self._promised().neighbours)
+
+    def _beside_fit(self, context: ReleaseContext) -> ReleaseContext:
+        """The context of a fit; another one where something is released beside it, such as a score."""
+        return context
 
     def _check_progress(self) -> None:
         if self.progress not in (None, True, False):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from snugdp.estimators.inputs import Floats, InputTable, NormBounds, eager, one_column, read, schema_table, target_of
 from snugdp.estimators.labels import as_numbers, declared, labels_of
-from snugdp.estimators.open_tables import OpenTarget, target_name
+from snugdp.estimators.open.tables import OpenTarget, target_name
 from snugdp.numerics.rationals import rational
 from snugdp.tables.cells.columns import label_texts
 from snugdp.tables.layouts.affine import UnitlessLayout

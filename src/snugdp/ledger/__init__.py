@@ -6,7 +6,8 @@ from snugdp.lazy import loader
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
-    from snugdp.ledger.entries import Entry, Verification
+    from snugdp.ledger.composition.filter import Composition
+    from snugdp.ledger.entries import Entry, Overview, Verification
     from snugdp.ledger.errors import (
         BudgetExceededError,
         ForeignProcessError,
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
         LedgerWriteError,
         TamperedLedgerError,
     )
+    from snugdp.ledger.history.state import Adoption
     from snugdp.ledger.memory import MemoryLedger
     from snugdp.ledger.view import View
 
 __all__ = [
+    "Adoption",
     "BudgetExceededError",
+    "Composition",
     "Entry",
     "ForeignProcessError",
     "KeyConflictError",
@@ -27,6 +31,7 @@ __all__ = [
     "LedgerError",
     "LedgerWriteError",
     "MemoryLedger",
+    "Overview",
     "TamperedLedgerError",
     "Verification",
     "View",
@@ -36,10 +41,12 @@ __getattr__ = loader(
     __name__,
     {
         "snugdp.ledger.book": "Ledger",
-        "snugdp.ledger.entries": "Entry Verification",
+        "snugdp.ledger.entries": "Entry Overview Verification",
+        "snugdp.ledger.composition.filter": "Composition",
         "snugdp.ledger.errors": "BudgetExceededError ForeignProcessError KeyConflictError LedgerError "
         "TamperedLedgerError LedgerWriteError",
         "snugdp.ledger.memory": "MemoryLedger",
+        "snugdp.ledger.history.state": "Adoption",
         "snugdp.ledger.view": "View",
     },
 )

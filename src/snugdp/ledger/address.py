@@ -19,7 +19,7 @@ _LOCK = threading.Lock()
 def opened(where: str | os.PathLike[str], anchor: str | None = None) -> Ledger:
     """The ledger at this address, opened once per process; it is never made here."""
     from snugdp.ledger.book import Ledger
-    from snugdp.ledger.store import store_at
+    from snugdp.ledger.stores.store import store_at
 
     place = (os.getpid(), store_at(where, None, anchor).where, anchor)
     with _LOCK:

@@ -11,16 +11,27 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.ledger import records
-from snugdp.ledger.anchor import Mark
+from snugdp.ledger.anchors.anchor import FileAnchor, Mark, OpenAnchor
+from snugdp.ledger.anchors.recognition import (
+    UserAnchor,
+    check_file_system,
+    check_mark,
+    lost_marks,
+    recognise,
+    seen_by_all,
+)
+from snugdp.ledger.composition.filter import Composition
 from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
-from snugdp.ledger.records import Row
+from snugdp.ledger.history import records
+from snugdp.ledger.history.archive import History
+from snugdp.ledger.history.records import Row
+from snugdp.ledger.history.state import EVERY, Charge, CheckpointDueError, Judged, State
 from snugdp.ledger.shared import NeverCopied
-from snugdp.ledger.state import Judged, State
-from snugdp.ledger.store import Store, Transaction
+from snugdp.ledger.stores.store import Store, Transaction
 
 Result = TypeVar("Result")
 
@@ -35,11 +46,15 @@ class New(NamedTuple):
 class Handle:
     """An open store, what its records mean, and the lock that threads share."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, network_allowed: bool = False) -> None:
         self.store, self.state = store, State()
+        self._network_allowed = network_allowed
+        self._anchors: tuple[FileAnchor, ...] | None = None  # from the first look on
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = self._busy = self._torn = False
+        self._archive: History | None = None
+        self._seen = (-1, "")  # the newest record that was ever seen here
         _OPEN.add(self)
 
     def look(self, see: Callable[[State, Transaction], Result]) -> Result:
@@ -51,18 +66,90 @@ class Handle:
         self._require_this_process()  # 1
         with self._lock, self._alone():
             self._require_this_process()  # another thread may have closed it meanwhile
+            while True:
+                try:
+                    return self._passed(decide)
+                except CheckpointDueError:
+                    self._passed(_checkpoint)  # a record of its own, and then again
+
+    def _passed(self, decide: Callable[[State, Transaction], tuple[Result, New | None]]) -> Result:
+        with contextlib.ExitStack() as held:
             with self.store.transaction() as rows:  # 2
                 self._catch_up(rows)  # 3
-                mark = self._check_anchor()  # 4
+                with _connected(rows):
+                    anchors = self._check_anchors(held)  # 4
                 result, new = decide(self.state, rows)  # 5
                 if new is not None:
+                    with _connected(rows):
+                        self._hold(anchors)
                     self._append(rows, new)  # 6
             # 7: the transaction was committed and is durable
             if new is not None:
                 with self._folding():
                     self.state.take(new.judged)
-                self._advance_anchor(mark, "What was charged stands; nothing was drawn since")  # 8
+                self._advance(anchors, "What was charged stands; nothing was drawn since")  # 8
             return result
+
+    def adopt(self, by: str, reason: str, lost: Callable[[State], Charge | None]) -> None:
+        """Say that this copy is the ledger from now on: in its history first, then in every anchor.
+
+        ``lost``: the charge for what was released between, and is missing here.
+        """
+        self._require_this_process()
+        with self._lock, self._alone():
+            mended = self.store.upgrade()
+            with self.store.transaction() as rows:
+                self._catch_up(rows, from_first=True)
+                self._torn = True  # what is written here is folded in before it is durable: it is read again
+                self._adoption(by, reason, mended, lost(self.state), rows)
+            mark = Mark(self.state.born.id, self.state.seq, self.state.head)
+            for anchor in (user := UserAnchor(mark.id), self.store.anchor):
+                anchor.reset(mark)
+            user.remember(self.store.place())
+
+    def _adoption(self, by: str, reason: str, mended: bool, charge: Charge | None, rows: Transaction) -> None:
+        """Write it down, and then what was lost as a charge. Raises if there is nothing to adopt."""
+        state, store = self.state, self.store
+        check_file_system(store, state, self._network_allowed)
+        for anchor in (UserAnchor(state.born.id), store.anchor):
+            anchor.require_writable()
+        lost = sorted({(mark.seq, mark.hash) for mark in lost_marks(store, state)})
+        if lost and charge is None:
+            raise ValueError(
+                f"record {lost[-1][0]} of {store.address} was seen before and is not in this copy, which ends with "
+                f"record {state.seq}: say what was spent on the records that are lost (lost_epsilon=, lost_delta=, or "
+                "--lost-epsilon, --lost-delta), and it is charged again. What nobody knows is the whole budget"
+            )
+        try:
+            recognise(store, state)
+        except LedgerError:
+            mended = True
+        if not mended:
+            raise ValueError(f"there is nothing to adopt: {store.address} is whole, and where it was. Open it")
+        self._write(rows, lambda: self._adopted(by, reason, lost))
+        if charge is not None:
+            self._write(rows, lambda: state.draft("charge", state.charged(charge), records.stamp()))
+
+    def _write(self, rows: Transaction, draft: Callable[[], Judged]) -> None:
+        """Append one of several records of a transaction, after the checkpoint where one is due."""
+        for each in (partial(_drafted_checkpoint, self.state), draft) if self.state.due else (draft,):
+            judged = each()
+            self._append(rows, New(judged))
+            self.state.take(judged)
+
+    def _adopted(self, by: str, reason: str, lost: list[tuple[int, str]]) -> Judged:
+        fields = {"by": by, "reason": reason, "place": self.store.place().name, "file_system": self.store.network()}
+        return self.state.draft("adopt", {**fields, "lost": [list(mark) for mark in lost]}, records.stamp())
+
+    def record_file_system(self, by: str) -> None:
+        """Write down, once, that a file system of a network was allowed."""
+
+        def decide(state: State, _: Transaction) -> tuple[None, New | None]:
+            if self.store.network() is None or any(one.file_system for one in state.adoptions):
+                return None, None
+            return None, New(self._adopted(by, "a network's file system was allowed", []))
+
+        self.within(decide)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -75,22 +162,50 @@ class Handle:
         finally:
             self._busy = False
 
-    def _catch_up(self, rows: Transaction) -> None:
+    def _catch_up(self, rows: Transaction, from_first: bool = False) -> None:
         """Check what others have written since, and that the newest record that was seen is still there."""
-        if self._torn:
-            self._read_again(rows)
+        if from_first:
+            self.state, self._archive = State(), None
+        elif self._torn or self.state.genesis is None:
+            self._start(rows)
         state = self.state
         news = iter(rows.rows(max(state.seq - 1, -1)))
-        if state.hashes:
+        if state.seq >= 0:
             last = next(news, None)
             if last is None or (last.seq, last.hash) != (state.seq, state.head) or _changed(last):
-                raise TamperedLedgerError(
-                    f"{self.store.address} went back to an older state, or its history was rewritten"
-                )
+                raise self._rewritten()
         with self._folding():
             for row in news:
                 state.read(row)
-        _ = state.born  # raises if there is no record at all
+            self._archive_of(state).within(rows, state.checkpoint)
+            seen, head = self._seen
+            if seen > state.seq or (seen >= 0 and state.hash_at(seen) != head):
+                raise self._rewritten()
+            self._seen = (state.seq, state.head)
+
+    def _start(self, rows: Transaction) -> None:
+        """From the newest checkpoint that every anchor has seen, or from the first record."""
+        self.state, self._archive = State(), None
+        genesis, first = rows.row(0), State()
+        if genesis is None:
+            return  # what is missing is noticed when all is read
+        first.read(genesis)
+        seen = seen_by_all(self.store, first.born.id)
+        for seq in range(seen - seen % EVERY, 0, -EVERY):
+            row = rows.row(seq)
+            if row is None:
+                break
+            if records.is_checkpoint(row):
+                self.state = State.resumed(genesis, row)
+                break
+
+    def _archive_of(self, state: State) -> History:
+        if self._archive is None:
+            self._archive = state.archive = History(state.born.neighbours)  # raises if there is no record at all
+        return self._archive
+
+    def _rewritten(self) -> TamperedLedgerError:
+        return TamperedLedgerError(f"{self.store.address} went back to an older state, or its history was rewritten")
 
     @contextlib.contextmanager
     def _folding(self) -> Iterator[None]:
@@ -99,41 +214,41 @@ class Handle:
         yield
         self._torn = False
 
-    def _read_again(self, rows: Transaction) -> None:
-        again, known = State(), self.state.hashes
-        for row in rows.rows(-1):
-            again.read(row)
-        if again.hashes[: len(known)] != known:
-            raise TamperedLedgerError(f"{self.store.address} went back to an older state, or its history was rewritten")
-        self.state, self._torn = again, False
+    def _check_anchors(self, held: contextlib.ExitStack) -> list[OpenAnchor]:
+        if self._anchors is None:
+            self._anchors = recognise(self.store, self.state, self._network_allowed)
+        opened = [held.enter_context(anchor.open()) for anchor in self._anchors]
+        for anchor, each in zip(self._anchors, opened, strict=True):
+            if each.mark.id != self.state.born.id:
+                raise TamperedLedgerError(f"the anchor {anchor.place} belongs to another ledger")
+            check_mark(self.state, each.mark, self.store.address)
+        self._advance(opened, "Nothing was charged")  # one that cannot be written is no place to charge
+        return opened
 
-    def _check_anchor(self) -> Mark:
-        mark = self.store.anchor.read()
-        if mark.id != self.state.born.id:
-            raise TamperedLedgerError(f"the anchor {self.store.anchor.place} belongs to another ledger")
-        self.check_mark(mark.seq, mark.hash)
-        self._advance_anchor(mark, "Nothing was charged")  # one that cannot be written is no place to charge
-        return mark
+    def _hold(self, anchors: list[OpenAnchor]) -> None:
+        """Nobody moves them until this pass is over, and they can be moved: known before anything is charged."""
+        try:
+            for anchor in anchors:
+                check_mark(self.state, anchor.hold(), self.store.address)
+        except LedgerWriteError as error:
+            raise LedgerWriteError(f"{error}. Nothing was charged") from None
 
     def check_mark(self, seq: int, seen: str) -> None:
         """Whether a record that somebody has seen is still in the history."""
         if not seen:
             raise ValueError("this receipt has no hash: it was not given by a ledger that keeps a history")
-        if not 0 <= seq <= self.state.seq or self.state.hashes[seq] != seen:
-            raise TamperedLedgerError(
-                f"{self.store.address} does not hold record {seq} any more as it was seen before: it is an older copy, "
-                "or its history was rewritten. Restore the newest copy; what was spent is not known otherwise"
-            )
+        check_mark(self.state, Mark(self.state.born.id, seq, seen), self.store.address)
 
     def _append(self, rows: Transaction, new: New) -> None:
         rows.append(new.judged.record.row(new.body))
 
-    def _advance_anchor(self, mark: Mark, fate: str) -> None:
-        """From where it was seen to the newest record, which is durable."""
-        if mark.seq == self.state.seq:
-            return
+    def _advance(self, anchors: list[OpenAnchor], fate: str) -> None:
+        """From where they were seen to the newest record, which is durable."""
+        state = self.state
         try:
-            self.store.anchor.advance(Mark(mark.id, self.state.seq, self.state.head))
+            for anchor in anchors:
+                if anchor.mark.seq != state.seq:
+                    anchor.advance(Mark(anchor.mark.id, state.seq, state.head))
         except LedgerWriteError as error:
             raise LedgerWriteError(f"{error}. {fate}") from None
 
@@ -155,7 +270,23 @@ class Handle:
         if os.getpid() == self._process:
             with self._lock:
                 self._closed = True
+                self.flush()
                 self.store.close()
+
+    @property
+    def anchored_in(self) -> str:
+        """The place of the ledger's own anchor; of one without, that of this user's."""
+        return (self._anchors or (self.store.anchor,))[-1].place
+
+    @property
+    def anchored(self) -> Mark:
+        """What is remembered there."""
+        return (self._anchors or (self.store.anchor,))[-1].read()
+
+    def flush(self) -> None:
+        """Make the anchors durable. Never raises."""
+        for anchor in self._anchors or ():
+            anchor.close()
 
     def hold(self) -> bool:
         """Before a fork: wait for other threads, and let go of the connection so that no child inherits it."""
@@ -168,6 +299,25 @@ class Handle:
     def resume(self) -> None:
         """After a fork, in both processes."""
         self._lock.release()
+
+
+def _checkpoint(state: State, _: Transaction) -> tuple[None, New | None]:
+    """A checkpoint, unless another process has written it meanwhile."""
+    return None, New(_drafted_checkpoint(state)) if state.due else None
+
+
+def _drafted_checkpoint(state: State) -> Judged:
+    return state.draft("checkpoint", state.summary(), records.stamp())
+
+
+@contextlib.contextmanager
+def _connected(rows: Transaction) -> Iterator[None]:
+    """Who was cut off has lost the lock as well, and anchors may be ahead of what was read: that is no forgery."""
+    try:
+        yield
+    except TamperedLedgerError:
+        rows.row(0)  # raises if the connection is gone
+        raise
 
 
 def _changed(row: Row) -> bool:
@@ -195,7 +345,7 @@ def _at_exit() -> None:
     """A process that ends without closing leaves its anchors durable all the same."""
     for handle in list(_OPEN):
         if handle._process == os.getpid() and not handle._closed:
-            handle.store.anchor.close()
+            handle.flush()
 
 
 atexit.register(_at_exit)
@@ -232,3 +382,8 @@ class OpenLedger(NeverCopied):
     def neighbours(self) -> Neighbours:
         """The relation of every charge."""
         return self._handle.state.born.neighbours
+
+    @property
+    def composition(self) -> Composition:
+        """How its releases add up."""
+        return self._handle.state.born.composition

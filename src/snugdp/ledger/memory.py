@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from html import escape
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Receipt, Unit
+from snugdp.ledger.composition.filter import Composition, Filter, Spent, counted, satisfies
+from snugdp.ledger.composition.limits import Remaining, within
 from snugdp.ledger.errors import BudgetExceededError
-from snugdp.ledger.limits import Limits, Remaining, within
+from snugdp.ledger.requests import Announced, Costly, each, pair_of
 from snugdp.ledger.shared import NeverCopied
 from snugdp.numerics.rationals import Real
 
@@ -17,12 +20,12 @@ from snugdp.numerics.rationals import Real
 class MemoryLedger(NeverCopied):
     """A budget for one process, which keeps the total of many releases within one (epsilon, delta).
 
-    Pure parts may be spent in any order. After a first Gaussian release, more of its kind are covered almost to the
-    end, and other kinds a little less than their total would fit.
+    By default every release counts with the epsilon and the delta that its plan announces, in any order. With
+    ``composition="tight"`` Gaussian releases add in squares: many of one kind cost much less than their sum.
 
     Guarantee: everything charged satisfies the budget together, even if what to ask, how much to spend and in which
-    kind was chosen by looking at earlier answers (``limits.proof.md``, Theorem 3). Threads may share it; a forked
-    process may not, because its charges would not be seen here. A copy is the ledger itself.
+    kind was chosen by looking at earlier answers (``composition/limits.proof.md``, Theorems 3 to 5). Threads may share
+    it; a forked process may not, because its charges would not be seen here. A copy is the ledger itself.
 
     Parameters
     ----------
@@ -36,6 +39,8 @@ class MemoryLedger(NeverCopied):
         Its name on receipts.
     unit : {"row", "person", "teacher"}
         Whom it protects. Releases that protect somebody else are refused.
+    composition : {"addition", "tight", "both"}
+        How releases add up, "addition" by default; see ``Ledger.open``.
 
     Attributes
     ----------
@@ -52,10 +57,10 @@ class MemoryLedger(NeverCopied):
         ...
     snugdp.ledger.errors.BudgetExceededError: the budget does not cover this release ...
 
-    >>> ledger = MemoryLedger(epsilon=1, delta=1e-6)
+    >>> ledger = MemoryLedger(epsilon=1, delta=1e-6, composition="tight")
     >>> _ = ledger.charge(Cost(mu=0.07), "noisy mean")
     >>> print(ledger.remaining)
-    mu 0.223542 or epsilon 0.670354 or delta 1.49999e-07
+    epsilon 0.670354 and delta 1.49999e-07
     """
 
     def __init__(
@@ -66,87 +71,120 @@ class MemoryLedger(NeverCopied):
         *,
         label: str = "memory",
         unit: Unit | str = Unit.ROW,
+        composition: Composition | str = Composition.ADDITION,
     ) -> None:
         self.budget = Budget(epsilon, delta, neighbours)
         self.label, self.unit = label, Unit.of(unit).value
         self._lock = threading.Lock()
         self._process = os.getpid()
-        self._spent = Cost(neighbours=self.budget.neighbours)
-        self._limits = Limits.open(self.budget)
+        self.composition = Composition.of(composition, self.budget)
+        nothing = Cost(neighbours=self.budget.neighbours)
+        self._total = Spent(nothing, nothing)
+        self._filter = Filter.open(self.budget, self.composition)
         self._count = 0
 
     @property
     def spent(self) -> Cost:
-        """The composition of everything charged so far."""
-        return self._spent
+        """Everything charged so far: what was announced, added up; or the costs, composed."""
+        return self._total.composed if self.composition.composes else self._total.announced
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation of every charge."""
+        return self.budget.neighbours
 
     @property
     def remaining(self) -> Remaining:
-        """The largest further charge: Gaussian, pure or failure only, each alone."""
+        """The largest further charge."""
         with self._lock:
-            return self._limits.remaining(self._spent)
+            return self._filter.remaining(self._total)
 
-    def affords(self, cost: Cost) -> bool:
-        """Whether a charge of this cost would be taken now. Nothing is charged."""
-        with self._lock:
-            total = self._spent + cost
-            return self._limits.after(self._spent, total).covers(total)
+    def affords(self, cost: Costly) -> bool:
+        """Whether a charge of this cost, or of this plan, would be taken now. Nothing is charged."""
+        return self.payable([cost]) == 1
 
-    def payable(self, costs: Sequence[Cost]) -> int:
+    def payable(self, costs: Sequence[Costly]) -> int:
         """How many of these charges would be taken, one after the other, up to the first that is not. None is made.
 
         >>> MemoryLedger(epsilon=1).payable([Cost(epsilon=0.25)] * 7)
         4
         """
         with self._lock:
-            limits, total = self._limits, self._spent
-            for number, cost in enumerate(costs):
-                after = total + cost
-                limits = limits.after(total, after)
-                if not limits.covers(after):
+            rule, total = self._filter, self._total
+            for number, asked in enumerate(each(costs) if costs else []):
+                rule, total, taken = self._after(rule, total, *asked)
+                if not taken:
                     return number
-                total = after
             return len(costs)
 
-    def remaining_after(self, cost: Cost) -> Remaining | None:
+    def remaining_after(self, cost: Costly) -> Remaining | None:
         """What would remain after this charge; None if it would not be accepted. Nothing is charged.
 
         >>> ledger = MemoryLedger(epsilon=1)
         >>> print(ledger.remaining_after(Cost(epsilon=0.25)))
-        mu 0 or epsilon 0.75 or delta 0
+        epsilon 0.75 and delta 0
         >>> ledger.remaining_after(Cost(epsilon=2)) is None
         True
         """
         with self._lock:
-            total = self._spent + cost
-            limits = self._limits.after(self._spent, total)
-            return limits.remaining(total) if limits.covers(total) else None
+            rule, total, taken = self._after(self._filter, self._total, *each(cost)[0])
+            return rule.remaining(total) if taken else None
 
-    def charge(self, cost: Cost, what: str) -> Receipt:
-        """Add the cost to the total, or raise ``BudgetExceededError`` and leave the total as it was."""
+    def charge(self, cost: Cost, what: str, *, announced: Announced = None) -> Receipt:
+        """Add the cost to the total, or raise ``BudgetExceededError`` and leave the total as it was.
+
+        ``announced``: as for ``Ledger.charge``.
+        """
         with self._lock:
             self._require_process()
-            total = self._spent + cost
-            limits = self._limits.after(self._spent, total)
-            if not limits.covers(total):
+            pair = pair_of(announced)
+            rule, total, taken = self._after(self._filter, self._total, cost, pair)
+            if not taken:
+                needs = cost if pair is None else pair
                 raise BudgetExceededError(
-                    f"the budget does not cover this release ({what}): it needs {cost!r}, the ledger has spent "
-                    f"{self._spent!r} of {self.budget!r} and has {self._limits.remaining(self._spent)} left. "
+                    f"the budget does not cover this release ({what}): it needs {needs.words}, the ledger has spent "
+                    f"{self.spent.words} of {self.budget.cost.words}, left: {self._filter.remaining(self._total)}. "
                     "Ask for less epsilon or delta, or open a larger budget"
                 )
-            self._limits = limits
+            self._filter = rule
             return self._write(total, cost, what)
+
+    def _after(self, rule: Filter, before: Spent, cost: Cost, pair: Cost | None) -> tuple[Filter, Spent, bool]:
+        """The filter and the total after a charge, and whether it is taken."""
+        composed, announced = before.composed, before.announced
+        cost.neighbours.require(self.neighbours)
+        if pair is not None and not satisfies(cost, pair):
+            raise ValueError(
+                f"a release of {cost.words} is not private by what it announces ({pair.words}): announce a larger "
+                "epsilon or delta, or leave announced out"
+            )
+        if self.composition.adds:
+            pair = counted(cost, pair, self.budget)
+            if pair is None:
+                return rule, before, False
+            announced = announced + pair
+        total = Spent(composed + cost if self.composition.composes else composed, announced)
+        judged = rule.after(before, total)
+        taken = judged.covers(total)
+        return (judged, total, True) if taken else (rule, before, False)
 
     def _require_process(self) -> None:
         if os.getpid() != self._process:
             raise RuntimeError("this ledger belongs to another process: open one ledger per process")
 
-    def _write(self, total: Cost, cost: Cost, what: str) -> Receipt:
-        self._spent, self._count = total, self._count + 1
-        return Receipt(self.label, self._count, what, cost)
+    def _write(self, total: Spent, cost: Cost, what: str) -> Receipt:
+        self._total, self._count = total, self._count + 1
+        return Receipt(self.label, self._count, what, cost, unit=Unit.of_label(self.unit))
 
     def __repr__(self) -> str:
-        return f"MemoryLedger({self.label!r}, budget={self.budget!r}, spent={self._spent!r})"
+        return f"MemoryLedger({self.label!r}, budget={self.budget!r}, spent={self.spent!r})"
+
+    def _repr_html_(self) -> str:
+        facts = ("ledger", self.label), ("budget", self.budget.cost.words), ("spent", self.spent.words)
+        lines = (*facts, ("left", str(self.remaining)))
+        return (
+            "<table>" + "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in lines) + "</table>"
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a ledger cannot be pickled: a copy would forget what the original spends")
@@ -180,23 +218,21 @@ class RunLedger(MemoryLedger):
         label: str = "one run of a selection",
         unit: Unit = Unit.ROW,
     ) -> None:
-        super().__init__(budget.epsilon, budget.delta, budget.neighbours, label=label, unit=unit)
+        super().__init__(
+            budget.epsilon, budget.delta, budget.neighbours, label=label, unit=unit, composition=Composition.TIGHT
+        )
         self._limit, self._parts = limit, parts or (budget,)
         self._open = True
         self._given: list[Receipt] = []
 
-    def affords(self, cost: Cost) -> bool:
-        """Whether a charge of this cost would be taken now. Nothing is charged."""
-        with self._lock:
-            return self._open and self._covers(cost)
-
-    def payable(self, costs: Sequence[Cost]) -> int:
+    def payable(self, costs: Sequence[Costly]) -> int:
         """How many of these charges would be taken, one after the other, up to the first that is not. None is made."""
         with self._lock:
-            refused = (at for at, cost in enumerate(costs) if not self._covers(cost, *costs[:at]))
+            several = [asked.cost for asked in each(costs)] if costs else []
+            refused = (at for at, cost in enumerate(several) if not self._covers(cost, *several[:at]))
             return next(refused, len(costs)) if self._open else 0
 
-    def charge(self, cost: Cost, what: str) -> Receipt:
+    def charge(self, cost: Cost, what: str, *, announced: Announced = None) -> Receipt:
         """Take the cost, or raise ``BudgetExceededError`` and leave the total as it was."""
         with self._lock:
             self._require_process()
@@ -210,14 +246,14 @@ class RunLedger(MemoryLedger):
                     if self._limit is None
                     else "a run may not spend more than was planned for it: charge what its plan says, part by part"
                 )
-            receipt = self._write(self._spent + cost, cost, what)
+            receipt = self._write(Spent(self.spent + cost, self._total.announced), cost, what)
             self._given.append(receipt)
             return receipt
 
     def _covers(self, cost: Cost, *earlier: Cost) -> bool:
         """Whether it would be taken after all that was, and these."""
         if self._limit is not None:
-            return within(sum((*earlier, cost), start=self._spent), self._limit)
+            return within(sum((*earlier, cost), start=self.spent), self._limit)
         place = len(self._given) + len(earlier)
         return place < len(self._parts) and cost.fits(self._parts[place])
 

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Unit
-from snugdp.ledger import records
+from snugdp.ledger.composition.filter import Composition, announced_by, announced_together, pair
 from snugdp.ledger.errors import LedgerError
+from snugdp.ledger.history import records
+from snugdp.ledger.history.state import Charge, Genesis, Part
+from snugdp.ledger.parts import TablePartition, declared
 from snugdp.ledger.question import Question
-from snugdp.ledger.state import Charge, Genesis, Part
 from snugdp.serial import costs as amounts
 from snugdp.serial.costs import Json
 
@@ -35,6 +37,7 @@ class Priced(Protocol):
 
 
 Costly: TypeAlias = Cost | Priced
+Announced: TypeAlias = Budget | Cost | None
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Wanted:
     budget: Budget | Cost | None
     unit: str | None
     keep: bool
+    composition: Composition | str | None = None
+    users: bool | None = None
 
     @property
     def makes(self) -> bool:
@@ -62,11 +67,16 @@ class Wanted:
             "format": records.FORMAT,
             "id": fresh,
             "dataset": self.dataset,
-            "unit": ONE_ROW if self.unit is None else self.unit,
+            "unit": _unit_of_new(self.unit),
             "neighbours": self.budget.neighbours.value,
             "budget": amounts.budget_to_json(self.budget),
             "keep": self.keep,
+            "composition": Composition.of(self.composition, self.budget).value,
+            "users": self.users is not False,
         }
+
+    def _way(self, born: Genesis) -> str | None:
+        return None if self.composition is None else Composition.of(self.composition, born.budget).value
 
     def check(self, born: Genesis, address: str) -> None:
         """Whether an existing ledger is the one that was spoken of."""
@@ -74,6 +84,8 @@ class Wanted:
             ("dataset", self.dataset, born.dataset),
             ("budget", self.budget, born.budget),
             ("unit", self.unit, born.unit),
+            ("composition", self._way(born), born.composition.value),
+            ("users", self.users, born.users),
         ):
             if said is not None and said != written:
                 raise ValueError(
@@ -84,7 +96,10 @@ class Wanted:
             raise ValueError(f"the ledger at {address} keeps outputs (keep=True): leave keep out to open it")
 
 
-def genesis(dataset: str | None, budget: Budget | Cost | None, unit: Unit | str | None, keep: bool) -> Wanted:
+def genesis(
+    dataset: str | None, budget: Budget | Cost | None, unit: Unit | str | None, keep: bool, *,
+    composition: Composition | str | None = None, users: bool | None = None,
+) -> Wanted:  # fmt: skip
     """What was said about a ledger, of the right types."""
     named = unit.value if isinstance(unit, Unit) else unit
     if budget is not None and not isinstance(budget, Budget | Cost):
@@ -98,12 +113,14 @@ def genesis(dataset: str | None, budget: Budget | Cost | None, unit: Unit | str 
         budget,
         None if named is None else ONE_ROW if named == Unit.ROW.value else _name(named, "unit"),
         bool(keep),
+        composition,
+        users,
     )
 
 
 def charge(
-    cost: Cost, what: str, name: str | None, plan: str, *, part: Part | None = None, within: int | None = None,
-    reserve: bool = False, question: Question | None = None,
+    cost: Cost, what: str, name: str | None, plan: str = "", *, part: Part | None = None, within: int | None = None,
+    reserve: bool = False, question: Question | None = None, announced: Announced = None,
 ) -> Charge:  # fmt: skip
     """A charge that can be written down; without a name it gets one that nobody else has."""
     if not isinstance(cost, Cost):
@@ -111,17 +128,51 @@ def charge(
     if not isinstance(what, str) or not isinstance(plan, str) or max(len(what), len(plan)) > LONGEST_TEXT:
         raise TypeError(f"what and plan are texts of at most {LONGEST_TEXT} characters: what is released, and how")
     own = fresh() if name is None else key(name)
-    return Charge(own, what, plan, amounts.recorded(cost), part, within, reserve, question)
+    return Charge(
+        own, what, plan, amounts.recorded(cost), part, within, reserve, question, pair_of(announced), name is None
+    )
 
 
-def total(cost: Costly | Sequence[Costly]) -> Cost:
-    """A cost, the cost of a plan, or the sum of several."""
-    several = cost if isinstance(cost, Sequence) else [cost]
-    found = [one if isinstance(one, Cost) else getattr(one, "cost", None) for one in several]
-    costs = [one for one in found if isinstance(one, Cost)]
-    if not costs or len(costs) < len(found):
+def pair_of(announced: Announced) -> Cost | None:
+    """What a release announces: an epsilon and a delta."""
+    if announced is None or isinstance(announced, Cost):
+        return announced
+    if not isinstance(announced, Budget):
+        raise TypeError("announced is the epsilon and the delta of the release, such as Budget(1, 1e-7)")
+    return pair(announced)
+
+
+class ChargeRequest(NamedTuple):
+    """A cost, and what was announced for it."""
+
+    cost: Cost
+    announced: Cost | None
+
+
+def each(cost: Costly | Sequence[Costly]) -> list[ChargeRequest]:
+    """Costs and plans, one by one."""
+    several = list(cost) if isinstance(cost, Sequence) else [cost]
+    found = [_asked(one) for one in several]
+    if not found or None in found:
         raise TypeError("give a Cost, a plan, or a list of these")
-    return reduce(add, costs)
+    return [one for one in found if one is not None]
+
+
+def _asked(one: Costly) -> ChargeRequest | None:
+    if isinstance(one, Cost):
+        return ChargeRequest(one, None)
+    cost, budget = getattr(one, "cost", None), getattr(one, "budget", None)
+    return ChargeRequest(cost, pair(budget) if isinstance(budget, Budget) else None) if isinstance(cost, Cost) else None
+
+
+def total(cost: Costly | Sequence[Costly], budget: Budget | Cost) -> ChargeRequest:
+    """A cost, the cost of a plan, or the sum of several, and what they announce together."""
+    asked = each(cost)
+    whole = reduce(add, (one.cost for one in asked))
+    if len(asked) == 1 or isinstance(budget, Cost):
+        return ChargeRequest(whole, asked[0].announced if len(asked) == 1 else None)
+    pairs = [(one.cost, one.announced or announced_by(one.cost, budget)) for one in asked]
+    return ChargeRequest(whole, announced_together(pairs, budget))
 
 
 def fresh() -> str:
@@ -134,11 +185,12 @@ def key(text: str) -> str:
     return _name(text, "key")
 
 
-def partition(name: str, parts: Sequence[str]) -> Mapping[str, Json]:
-    """A declaration of disjoint parts."""
-    if isinstance(parts, str) or not parts or len(set(parts)) < len(parts):
-        raise ValueError('parts are different names, such as ["north", "south"]')
-    return {"name": _name(name, "the name of a partition"), "parts": [_name(part, "a part") for part in parts]}
+def partition(column: str, parts: Sequence[str | int] | int) -> TablePartition:
+    """A declaration of disjoint parts. A hash gets a key of its own, which is public and no noise."""
+    made = declared(_name(column, "the column of a partition"), parts, fresh())
+    for part in made.parts:
+        _name(part, "a part")
+    return made
 
 
 def outcome(body: str | None) -> str:
@@ -152,6 +204,18 @@ def outcome(body: str | None) -> str:
     except (ValueError, RecursionError):
         return "released"
     return "refused" if isinstance(read, dict) and read.get("refused") is True else "released"
+
+
+def _unit_of_new(label: str | None) -> str:
+    """Whom a new ledger protects. Older ones may have another text there, which stands for a row."""
+    if label is None or label == ONE_ROW:
+        return ONE_ROW
+    if label in {unit.value for unit in Unit}:
+        return label
+    raise ValueError(
+        'unit says whom the ledger protects: "row" (each row stands for somebody else), "person" (all rows of a person '
+        'together: releases then name the column of identifiers, such as person="customer_id") or "teacher"'
+    )
 
 
 def _name(text: str, what: str) -> str:

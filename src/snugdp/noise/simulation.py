@@ -20,6 +20,7 @@ from snugdp.noise.exact.weighted import masses
 from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Finite, Gaussian, Gumbel, Law
 
 _MAX_FLOAT_SCALE = 1 << 40  # whole noise beyond that has random bits at its end which are drawn apart
+_MAX_FLOAT_SIGMA = 1 << 50  # below that the last bits of a Gaussian float are as random as they have to be
 _NEGLIGIBLE = 2.0**-40  # part of all masses
 _MIN_GAP = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
 
@@ -53,7 +54,7 @@ class Simulation(Noise):
     def _add(self, request: requests.Add) -> Fraction:
         inside, law = request.inside(), request.law
         step, drawn = Fraction(2) ** request.grid, Fraction(self._one(law))
-        if lacking := _lacking(law):
+        if isinstance(law, DiscreteLaplace) and (lacking := _lacking(law)):
             drawn = Fraction(self._filled(floor(drawn), lacking))
         return _on_grid(inside + request.factor() * drawn, step)
 
@@ -181,6 +182,8 @@ class Simulation(Noise):
 
 def _lacking(law: Law) -> int:
     """How many of the last bits of whole noise floats do not have."""
+    if isinstance(law, Gaussian) and law.sigma > _MAX_FLOAT_SIGMA:
+        return min(int(law.sigma / _MAX_FLOAT_SCALE).bit_length(), 62)
     if not isinstance(law, DiscreteLaplace) or law.scale <= _MAX_FLOAT_SCALE:
         return 0
     return min(int(law.scale / _MAX_FLOAT_SCALE).bit_length(), 62)

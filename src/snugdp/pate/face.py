@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from snugdp.accounting.gaussian import positive
 from snugdp.core.guarantee import Budget
-from snugdp.core.outcome import LedgerLike, Outcome
+from snugdp.core.outcome import LedgerLike, Outcome, Unit
 from snugdp.ledger.question import Question, question
 from snugdp.mechanisms.teachers.labels import NO_ANSWER
 from snugdp.mechanisms.teachers.planning import design
@@ -160,7 +160,7 @@ def label(
     [1, 0, 1, 0]
     """
     _check_budget(budget)
-    context = ReleaseContext(noise, ledger, budget)
+    context = ReleaseContext(noise, ledger, budget, unit=Unit.TEACHER)
     panel, inside = read(votes, form=form, n_teachers=n_teachers, classes=classes)
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     numbers = Numbers(sigma, gap, proxy, threshold, threshold_sigma)

@@ -15,10 +15,11 @@ from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.plan import Plan
-from snugdp.queries.bounds_given import GivenBounds
+from snugdp.queries.bounds.given import GivenBounds
 from snugdp.queries.docstrings import inherit_docstring
-from snugdp.release.context import ReleaseContext
-from snugdp.release.persons import Persons
+from snugdp.release.context import ReleaseContext, require_same
+from snugdp.release.parts import part_of
+from snugdp.release.persons import MaxRows, Persons
 from snugdp.release.spine import Mechanism
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundNumber
@@ -26,6 +27,7 @@ from snugdp.tables.grid import Ends
 from snugdp.tables.schema.schema import undivided
 
 if TYPE_CHECKING:
+    from snugdp.ledger.parts import TablePart
     from snugdp.tables.sources import Source
 
 Data = TypeVar("Data")
@@ -34,7 +36,7 @@ Seen = TypeVar("Seen")
 Seen_co = TypeVar("Seen_co", covariant=True)
 
 _NAMES = ("by", "candidates", "categories", "clip", "column", "columns", "keys", "law", "method", "neighbours")
-_LATER = {"person": None, "max_rows": 1}  # with their defaults, with which keys do not tell of them
+_LATER = {"person": None, "max_rows": 1, "inference": False}  # with their defaults, with which keys do not tell of them
 _WORDS = (*_NAMES, "person", "schema", "statistics", "values")  # all other parameters are numbers
 
 
@@ -44,7 +46,7 @@ class ReleaseKeywords(TypedDict, total=False):
     epsilon: Required[Real]
     neighbours: Neighbours | str
     person: str | None
-    max_rows: int
+    max_rows: MaxRows
     ledger: LedgerLike | None
     noise: Noise | None
 
@@ -73,6 +75,17 @@ class SearchedQuery(Protocol[Seen_co]):
         """Pay, look, and ask with what was found."""
 
 
+class PersonRelease(Protocol[Seen_co]):
+    """A release about what persons add with all their rows."""
+
+    @property
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+
+    def release(self, source: Source, library: Any, context: ReleaseContext) -> Outcome[Seen_co]:
+        """Read, pay, draw."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Query(ABC, Generic[Seen]):
     """A question about a table, with its parameters as fields. What follows from them is prepared once and kept.
@@ -83,14 +96,17 @@ class Query(ABC, Generic[Seen]):
         The column that says whose rows belong together, such as "customer_id": then persons are protected, whatever
         the number of their rows. A row without an identifier is a person of its own. The data are a table with this
         column and those that are asked about.
-    max_rows : int, default=1
-        How many rows of a person are used, chosen at random. The noise grows with it. More than one needs a release
-        whose cost is pure or Gaussian: without a test, and with listed keys.
+    max_rows : int, "private" or ("private", int), default=1
+        How much a person may contribute: as much as so many rows. The noise grows with it. Of counts, histograms,
+        proportions and groups with listed keys all rows of a person are used, and their total is scaled down where it
+        is longer; of other releases so many rows are kept, chosen at random. "private": the cap is found in private
+        and released with the answer, for about a tenth of the budget, among caps up to 1024 or to the given bound.
     """
 
     person: str | None = None
-    max_rows: int = 1
+    max_rows: MaxRows = 1
 
+    finds_caps: ClassVar[bool] = False  # whether max_rows may be "private"
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
     _partial: ClassVar[bool] = False  # whether there is an answer also where some bounds are not found
 
@@ -108,10 +124,15 @@ class Query(ABC, Generic[Seen]):
             raise ValueError(f"this query is proved for neighbours={names} only")
         return budget
 
-    def plan(self) -> Plan:
-        """What will be done, what it costs, what to expect. No data are read."""
+    def plan(self, *, ledger: LedgerLike | None = None) -> Plan:
+        """What will be done, what it costs, what to expect. No data are read.
+
+        ``ledger``: the one that is to pay; if it protects somebody else, or counts by another relation, that is said
+        here. Nothing is charged.
+        """
+        require_same(ledger, Unit.ROW if self._persons is None else Unit.PERSON, self._budget.neighbours)
         if self._persons is not None:
-            return self._persons.plan(self._of_rows.plan())
+            return self._persons.plan(self._of_rows.plan()) if self._totals is None else self._totals.plan
         return self._plan if self._search is None else self._search.plan
 
     @cached_property
@@ -120,21 +141,30 @@ class Query(ABC, Generic[Seen]):
         found = getattr(getattr(self, "bounds", None), "declared", None)
         given = (self.person, *(getattr(each, "person", None) for each in (getattr(self, "schema", None), found)))
         person = next((name for name in given if name is not None), None)
-        return Persons.of(person, self.max_rows, self._budget)
+        return Persons.of(person, self.max_rows, self._budget, private=self.finds_caps)
+
+    @property
+    def _totals(self) -> PersonRelease[Seen] | None:
+        """The release about the totals of persons, where there is one; otherwise some rows of each are kept."""
+        return None
 
     @cached_property
     def _of_rows(self) -> Self:
         """The same question about the kept rows, each of which is protected by itself."""
         assert self._persons is not None
+        for budget in self._persons.row_budgets:
+            asked = self.without_persons(epsilon=budget.epsilon)
+            if self._persons.most == 1 or self._persons.fits(asked.plan()):
+                return asked
+        return asked  # whose plan says what is wrong with it
+
+    def without_persons(self, **changes: Any) -> Self:
+        """The same question about a table in which every row is somebody's only one."""
         schema, bounds = (getattr(self, name, None) for name in ("schema", "bounds"))
         known: dict[str, Any] = {} if schema is None else {"schema": undivided(schema)}
         if bounds is not None and hasattr(bounds, "declared"):
             known["bounds"] = replace(bounds, declared=undivided(bounds.declared))
-        for budget in self._persons.row_budgets:
-            asked = replace(self, person=None, max_rows=1, epsilon=budget.epsilon, **known)  # type: ignore[call-arg]
-            if self._persons.most == 1 or self._persons.fits(asked.plan()):
-                return asked
-        return asked  # whose plan says what is wrong with it
+        return replace(self, person=None, max_rows=1, **known, **changes)
 
     @property
     def _read_columns(self) -> tuple[str, ...] | None:
@@ -189,16 +219,43 @@ class Query(ABC, Generic[Seen]):
         Outcome
             ``Released`` with the value, or ``Refused`` where there is a test; ``NotPrivate`` after a rehearsal.
         """
+        part = part_of(ledger, None if self._persons is None else self._persons.column)
+        if part is not None:
+            return self._in_part(data, part, ledger, noise)
+        return self._asked_of(data, ledger, noise)
+
+    def _in_part(self, data: object, part: TablePart, ledger: LedgerLike | None, noise: Noise | None) -> Outcome[Seen]:
+        """The release about the rows of one part of a table."""
+        from snugdp.queries.parts import in_part  # polars: only for those who bring a table
+        from snugdp.queries.persons import alone
+
+        rows, only = in_part(data, part, self._read_columns, None if self._persons is None else self._persons.column)
+        if only is None or self._persons is not None:
+            return self._asked_of(rows, ledger, noise, part)
+        if hasattr(self, "column"):
+            named = replace(self, column=only)  # type: ignore[call-arg]
+            return named._asked_of(rows, ledger, noise, part)
+        ReleaseContext(noise, ledger, self._budget, part=part)  # what it refuses is refused before rows are read
+        return self._asked_of(alone(rows, only), ledger, noise, part)
+
+    def _asked_of(
+        self, data: object, ledger: LedgerLike | None, noise: Noise | None, part: TablePart | None = None
+    ) -> Outcome[Seen]:
+        """The release about these rows."""
         asked = self._for(data)
         persons = asked._persons
         if persons is None:
-            context = ReleaseContext(noise, ledger, asked._budget)
+            context = ReleaseContext(noise, ledger, asked._budget, part=part)
             return asked._answered(data, context.with_question(lambda: asked._question(asked._column(data))))
         from snugdp.queries.persons import PersonTable  # polars: only for those who bring a table
 
-        context = ReleaseContext(noise, ledger, asked._budget, unit=Unit.PERSON)
+        context = ReleaseContext(noise, ledger, asked._budget, unit=Unit.PERSON, part=part)
         table = PersonTable.of(data, persons, asked._read_columns)
         context = context.with_question(lambda: asked._question(table.column or asked._column(data)))
+        if asked._totals is not None:
+            named = asked if table.column is None else replace(asked, column=table.column)  # type: ignore[call-arg]
+            assert named._totals is not None
+            return named._totals.release(table.source, table.library, context)
         return asked._of_rows._answered(table.kept(context.noise), context.for_persons(persons))
 
     def _for(self, data: object) -> Self:

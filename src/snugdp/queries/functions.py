@@ -9,16 +9,30 @@ from snugdp.core.outcome import Outcome
 from snugdp.numerics.rationals import Real
 from snugdp.queries.docstrings import takes
 from snugdp.queries.estimate import Estimate
-from snugdp.queries.extremes import ExtremeKeywords, Maximum, Minimum
 from snugdp.queries.labels import Label, Mode, ModeKeywords, Vote, VoteKeywords
-from snugdp.queries.quantile_table import QuantileTable, QuantileTableKeywords
-from snugdp.queries.quantiles import InterquartileRange, Median, MiddleRankKeywords, Quantile, Quantiles
-from snugdp.queries.ranks import RankKeywords
-from snugdp.queries.robust import TrimmedMean, TrimmedMeanKeywords
+from snugdp.queries.order_statistics.base import RankKeywords
+from snugdp.queries.order_statistics.extremes import ExtremeKeywords, Maximum, Minimum
+from snugdp.queries.order_statistics.interval import QuantileInterval
+from snugdp.queries.order_statistics.quantile_table import QuantileTable, QuantileTableKeywords
+from snugdp.queries.order_statistics.quantiles import (
+    InterquartileRange,
+    Median,
+    MiddleRankKeywords,
+    Quantile,
+    Quantiles,
+)
+from snugdp.queries.order_statistics.robust import TrimmedMean, TrimmedMeanKeywords
 from snugdp.queries.statistics.clips import ClipKeywords
 from snugdp.queries.statistics.counts import Count, CountKeywords, Sum
 from snugdp.queries.statistics.histogram import Histogram, HistogramCounts, HistogramKeywords
-from snugdp.queries.statistics.moments import Mean, Proportion, ProportionKeywords, StandardDeviation, Variance
+from snugdp.queries.statistics.moments import (
+    Mean,
+    MeanKeywords,
+    Proportion,
+    ProportionKeywords,
+    StandardDeviation,
+    Variance,
+)
 from snugdp.queries.statistics.pairs import Correlation, Covariance, PairKeywords
 
 
@@ -49,7 +63,7 @@ def sum(data: object, **options: Unpack[ClipKeywords]) -> Outcome[Estimate]:
 
 
 @takes(Mean)
-def mean(data: object, **options: Unpack[ClipKeywords]) -> Outcome[Estimate]:
+def mean(data: object, **options: Unpack[MeanKeywords]) -> Outcome[Estimate]:
     """The private mean of a column: ``Mean(...).release(data)``.
 
     Examples
@@ -236,6 +250,21 @@ def maximum(data: object, **options: Unpack[ExtremeKeywords]) -> Outcome[float]:
     67.0
     """
     return Maximum._answer(data, **options)
+
+
+@takes(QuantileInterval)
+def quantile_interval(data: object, q: Real = 0.5, **options: Unpack[RankKeywords]) -> Outcome[tuple[float, float]]:
+    """A confidence interval for a quantile of the population: ``QuantileInterval(...).release(data)``.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> incomes = [20_000 + 4 * i for i in range(10_000)]
+    >>> low, high = snugdp.quantile_interval(incomes, q=0.5, bounds=(0, 1_000_000), epsilon=2).value
+    >>> 38_000 < low < 40_000 < high < 42_000
+    True
+    """
+    return QuantileInterval._answer(data, q=q, **options)
 
 
 @takes(QuantileTable)

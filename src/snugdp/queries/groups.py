@@ -15,6 +15,7 @@ import numpy as np
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import Outcome
+from snugdp.inference.means import SampledMean
 from snugdp.ledger.question import Question
 from snugdp.mechanisms.keys.grouped import THEOREM, Asked, AskedRank, Grouped, GroupedRelease
 from snugdp.mechanisms.keys.moments import Floats, GroupMoments, Power
@@ -22,10 +23,11 @@ from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Amount, Forecast, Note
 from snugdp.propose.plan import Plan, share_of
-from snugdp.queries.base import Query, ReleaseKeywords
-from snugdp.queries.bounds_given import GivenBounds, both_ends, open_ends
+from snugdp.queries.base import PersonRelease, Query, ReleaseKeywords
+from snugdp.queries.bounds.given import GivenBounds, both_ends, open_ends
 from snugdp.queries.docstrings import takes
-from snugdp.queries.table import Library, StatisticsTable, library_of
+from snugdp.queries.statistics.moments import check_inference
+from snugdp.queries.table import ABOUT_POPULATION, Library, StatisticsTable, library_of
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
@@ -50,15 +52,16 @@ _SIZES = (100, 1000, 10_000)  # rows of a key, for which the plan says what to e
 
 @dataclass(frozen=True)
 class AskedColumn:
-    """A value column and the statistics that are asked of it."""
+    """A value column and the statistics that are asked of it. ``inference``: about the population as well."""
 
     column: ValueColumn
     statistics: tuple[str, ...]
+    inference: bool = False
 
     @property
     def power(self) -> Power:
         """Which sums they need."""
-        if {"variance", "standard_deviation"} & set(self.statistics):
+        if {"variance", "standard_deviation", *(("mean",) if self.inference else ())} & set(self.statistics):
             return Power.VARIANCE
         if {"mean", "proportion"} & set(self.statistics):
             return Power.MEAN
@@ -88,6 +91,29 @@ class AskedColumn:
             "standard_deviation": (half * root, half * np.minimum(np.sqrt(spread + wide) - root, 1.0)),
         }
         return {name: found[name] for name in self.statistics}
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """The statistics about whose population something is said."""
+        return tuple(name for name in self.statistics if self.inference and name in ("mean", "proportion"))
+
+    def about_population(self, sums: Floats, noise: GroupMoments) -> list[Floats]:
+        """Standard errors and both ends of confidence intervals, of one statistic after the other."""
+        middle, half = float(self.column.middle), float(self.column.half)
+        count, total, square = sums
+        way = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]) @ noise.spread  # to numbers between 0 and 1
+        (rows, both), (_, own) = way @ way.T
+        mean = np.clip(total / np.maximum(count, 1.0), -1.0, 1.0)
+        slopes = np.stack([mean**2, -2 * mean, np.ones_like(mean)], axis=1)
+        doubt = noise.error(slopes) / noise.tail
+        found = list[Floats]()
+        for name in self.inferred:
+            spread = np.clip(square / np.maximum(count, 1.0) - mean**2, 0.0, 1.0) + doubt / np.maximum(count, 1.0)
+            variance = None if name == "proportion" else np.minimum(spread, 1.0) / 4
+            told = SampledMean(count, (count + total) / 2, variance, (float(rows), float(own), float(both)))
+            ends = (middle + half * (2 * end - 1) for end in told.interval())
+            found += [2 * half * told.standard_error, *ends]
+        return found
 
     def forecast(self, noise: GroupMoments, rows: int) -> dict[str, float]:
         """The errors for a key of so many rows that fill their bounds evenly."""
@@ -122,6 +148,7 @@ class GroupByKeywords(ReleaseKeywords, total=False):
     key_share: Real
     other: bool
     missing: bool
+    inference: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +188,9 @@ class GroupBy(Query[StatisticsTable]):
         Whether rows with keys that are not among the listed ones are a group of their own.
     missing : bool, default=False
         Whether rows without a key are a group of their own.
+    inference : bool, default=False
+        Whether means and proportions have standard errors and confidence intervals for the population beside them.
+        For means the variance of every group is released as well, which adds to their noise.
 
     Examples
     --------
@@ -183,6 +213,9 @@ class GroupBy(Query[StatisticsTable]):
     key_share: Real = 0.5
     other: bool = False
     missing: bool = False
+    inference: bool = False
+
+    finds_caps = True
 
     def __post_init__(self) -> None:
         names = self._by
@@ -192,8 +225,11 @@ class GroupBy(Query[StatisticsTable]):
             raise ValueError("other=True is for listed keys: give keys=[...], or a schema that lists them")
         if self.max_keys != 1 and len(names) > 1:
             raise ValueError("max_keys is for one key column whose cells are lists")
+        check_inference(self.inference, self._persons)
+        if self.inference and self.max_keys > 1:
+            raise ValueError("intervals for the population are for groups of different rows: leave out max_keys")
         self._mechanism, self._groups, self._shown_names  # noqa: B018  what is wrong is said before any data are seen
-        if self._open:
+        if self._open or self._persons is not None:
             self.plan()
 
     @cached_property
@@ -287,12 +323,12 @@ class GroupBy(Query[StatisticsTable]):
         else:
             lower, upper = kind.bounds
             column = ValueColumn(name, rational(lower, "the lower bound"), rational(upper, "the upper bound"))
-        found = AskedColumn(column, names)
+        found = AskedColumn(column, names, bool(self.inference))
         if found.power is Power.TOTAL:
             most = max(abs(column.lower), abs(column.upper))
             column = ValueColumn(name, -most, most, boolean=column.boolean)
         squares = found.power is Power.VARIANCE
-        return AskedColumn(ValueColumn(name, column.lower, column.upper, column.boolean, squares), names)
+        return replace(found, column=ValueColumn(name, column.lower, column.upper, column.boolean, squares))
 
     def _given(self, name: str) -> GivenBounds:
         """What was said of the bounds of a column."""
@@ -345,15 +381,21 @@ class GroupBy(Query[StatisticsTable]):
 
     @cached_property
     def _mechanism(self) -> GroupedRelease:
+        return self.mechanism_for(self.max_keys)
+
+    def mechanism_for(self, keys: int) -> GroupedRelease:
+        """What is drawn, where whoever is protected has at most so many keys, and one row for each of them."""
         asked = Asked(tuple(one.power for one in self._columns), tuple(self._ranks.values()))
         share = share_of(self.key_share, "key_share")
-        return GroupedRelease.of(self._budget, asked, listed=self._is_listed, keys=self.max_keys, key_share=share)
+        return GroupedRelease.of(self._budget, asked, listed=self._is_listed, keys=keys, key_share=share)
 
     @cached_property
     def _shown_names(self) -> tuple[str, ...]:
         named = [f"{one.column.name}_{name}" for one in self._columns for name in one.statistics]
         noisy = [each for name in ["count", *named] for each in (name, f"{name}_error")]
-        names = [*self._by, *noisy, *self._ranks]
+        about = [f"{one.column.name}_{name}_{end}" for one in self._columns for name in one.inferred
+                 for end in ABOUT_POPULATION]  # fmt: skip
+        names = [*self._by, *noisy, *self._ranks, *about]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise ValueError(f'two columns of the answer would be called "{doubled[0]}": rename a column')
@@ -361,9 +403,29 @@ class GroupBy(Query[StatisticsTable]):
 
     @property
     def _plan(self) -> Plan:
-        made, names = self._mechanism, tuple(one.column.name for one in self._columns)
-        ranked = tuple(self._ranks)
-        notes: list[Note] = []
+        return self.plan_of(self._mechanism)
+
+    def plan_of(self, made: GroupedRelease) -> Plan:
+        """The plan of what is drawn."""
+        names, ranked = tuple(one.column.name for one in self._columns), tuple(self._ranks)
+        proposal = (
+            {}
+            if made.selection is None or not (names or ranked)
+            else {"key_share": float(rational(self.key_share, "share"))}
+        )
+        inferred = any(one.inferred for one in self._columns)
+        about = (Note("population-groups"),) if inferred else ()
+        forecast = Forecast(notes=(*self.expected(made), self.gaps, *about))
+        return Plan("Group by", THEOREM, made.steps(names, ranked), proposal, forecast, self._budget)
+
+    @property
+    def gaps(self) -> Note:
+        """What is done with missing keys."""
+        return Note("missing-keys-kept" if self.missing else "missing-keys")
+
+    def expected(self, made: GroupedRelease) -> tuple[Note, ...]:
+        """What a plan says of the errors of a release."""
+        ranked, notes = tuple(self._ranks), list[Note]()
         if made.selection is not None:
             notes.append(Note("key-shown", {"rows": made.selection.usual_count, "least": made.selection.threshold}))
         else:
@@ -382,15 +444,27 @@ class GroupBy(Query[StatisticsTable]):
         for name, one_rank in zip(ranked, made.ranks, strict=True):
             usual = math.ceil(one_rank.ranks * math.log(20)) + 1
             notes.append(Note("group-rank", {"statistic": name, "ranks": usual}))
-        proposal = (
-            {}
-            if made.selection is None or not (names or ranked)
-            else {"key_share": float(rational(self.key_share, "share"))}
-        )
-        notes.append(Note("missing-keys-kept" if self.missing else "missing-keys"))
-        return Plan(
-            "Group by", THEOREM, made.steps(names, ranked), proposal, Forecast(notes=tuple(notes)), self._budget
-        )
+        return tuple(notes)
+
+    @cached_property
+    def _totals(self) -> PersonRelease[StatisticsTable] | None:
+        """Where keys are listed and bounds known, all rows of a person count; where keys are not listed, each person
+        counts once for each of a few keys. Otherwise some rows of each person are kept.
+        """
+        persons = self._persons
+        if persons is None or (persons.most == 1 and not persons.is_private):
+            return None
+        ready = self._is_listed and self.max_keys == 1 and not self._ranks and not self._open
+        if persons.is_private and not ready:
+            raise ValueError(
+                'max_rows="private" needs listed keys (one for a row), public bounds, and no quantiles: give these, or '
+                "max_rows as a number"
+            )
+        if not ready and (self._is_listed or self.max_keys > 1 or self._open):
+            return None
+        from snugdp.queries.person_groups import PersonGroups, PersonKeys
+
+        return PersonGroups(self, persons) if ready else PersonKeys(self, persons)
 
     def _column(self, data: object) -> str | None:
         return None
@@ -400,14 +474,38 @@ class GroupBy(Query[StatisticsTable]):
         return Query._question(plain, ", ".join(self._by))
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[StatisticsTable]:
-        source = open_source(data)
+        return self.release_groups(open_source(data), library_of(data), self._mechanism, self.plan(), context)
+
+    def release_groups(
+        self, source: Source, library: Library, made: GroupedRelease, plan: Plan, context: ReleaseContext
+    ) -> Outcome[StatisticsTable]:
+        """Read a table that is open, pay, draw."""
         works = self._passes(source)
-        shown = ShownGroups(self, works, library_of(data))
-        return release(self.plan(), shown, measure(source, Together(works)), context)
+        shown = ShownGroups(self, made, works, library)
+        return release(plan, shown, measure(source, Together(works)), context)
 
     def check(self, source: Source) -> None:
         """Raise if the table has not the columns and declared types that are asked for. No row is looked at."""
         source.check(Together(self._passes(source)))
+
+    @property
+    def columns(self) -> tuple[AskedColumn, ...]:
+        """The value columns, and what is asked of them."""
+        return self._columns
+
+    @property
+    def read_columns(self) -> tuple[str, ...]:
+        """The columns of keys and values."""
+        return self._read_columns
+
+    @property
+    def groups(self) -> tuple[tuple[Encoded, ...], ...]:
+        """The listed groups."""
+        return self._groups
+
+    def sums_pass(self, source: Source) -> GroupPass:
+        """How keys and values are read."""
+        return self._passes(source)[0]
 
     def _passes(self, source: Source) -> tuple[GroupPass, ...]:
         """How the table is read, from its names and declared types alone: sums, and the cells of every quantile."""
@@ -429,15 +527,10 @@ class GroupBy(Query[StatisticsTable]):
         cells = (CellColumn(one.column, one.grid) for one in self._ranks.values())
         return sums, *(GroupPass((*keys, cell), (), self.max_keys, self.missing) for cell in cells)
 
-    def shown(
-        self, data: Secret[JointState], works: tuple[GroupPass, ...], library: Library, noise: Noise
+    def table(
+        self, made: GroupedRelease, found: Grouped, keys: tuple[KeyColumn | CellColumn, ...], library: Library
     ) -> StatisticsTable:
-        """Draw, then show: keys in order, and statistics in the user's units."""
-        made = self._mechanism
-        return self._table(made.groups(data, works, self._groups, noise), works[0].keys, library)
-
-    def _table(self, found: Grouped, keys: tuple[KeyColumn | CellColumn, ...], library: Library) -> StatisticsTable:
-        made = self._mechanism
+        """What was released, in the user's units."""
         number = len(found.keys)
         encoded = list(zip(*found.keys, strict=True)) if number else [()] * len(keys)
         decoded = [list(map(key.decoded, column)) for key, column in zip(keys, encoded, strict=True)]
@@ -448,6 +541,8 @@ class GroupBy(Query[StatisticsTable]):
         for one, noise, sums in zip(self._columns, made.columns, found.sums, strict=True):
             columns += [part for pair in one.shown(sums, noise).values() for part in pair]
         columns += found.ranks
+        for one, noise, sums in zip(self._columns, made.columns, found.sums, strict=True):
+            columns += one.about_population(sums, noise)
         plain = (column.tolist() if isinstance(column, np.ndarray) else column for column in columns)
         ordered = (tuple(map(column.__getitem__, order)) for column in plain)
         return StatisticsTable(self._shown_names, tuple(ordered), library)
@@ -458,12 +553,14 @@ class ShownGroups:
     """The mechanism of a query on a table that is read in this way."""
 
     query: GroupBy
+    made: GroupedRelease
     works: tuple[GroupPass, ...]
     library: Library
 
     def draw(self, data: Secret[JointState], noise: Noise) -> StatisticsTable:
-        """Draw, then show."""
-        return self.query.shown(data, self.works, self.library, noise)
+        """Draw, then show: keys in order, and statistics in the user's units."""
+        found = self.made.groups(data, self.works, self.query.groups, noise)
+        return self.query.table(self.made, found, self.works[0].keys, self.library)
 
 
 def _points(kind: Number, given: GivenBounds) -> Grid | WideGrid:

@@ -63,14 +63,22 @@ class PersonTable:
         """The kept rows: as a table, or as the only column that is asked about."""
         kept = self.persons.kept(self.source, self.columns, noise)
         kept.library = self.library
-        return kept if self.column is None else _alone(kept, self.column)
+        return kept if self.column is None else alone(kept, self.column)
 
 
-def _alone(kept: Source, column: str) -> Any:
-    """The only column of a table, in memory. Whether it has rows is private."""
+def alone(kept: Source, column: str) -> Any:
+    """The only column of a table, in memory. Whether it has rows is private: one without has its type too."""
     frames = [batch.frame for part in kept.partitions() for batch in part.batches((column,))]
-    found: tuple[bool, Any] = attempt(lambda: nw.concat(frames).get_column(column) if frames else [])
+    found: tuple[bool, Any] = attempt(lambda: nw.concat(frames).get_column(column) if frames else _none(kept, column))
     worked, whole = found
     if not worked:
         raise PrivateComputationError(PASS_FAILED)
     return whole
+
+
+def _none(kept: Source, column: str) -> Any:
+    """A column without rows. Of a table without types it is text."""
+    import polars as pl
+
+    dtype = kept.types[column]
+    return nw.new_series(column, [], nw.String() if dtype == nw.Unknown else dtype, backend=pl)

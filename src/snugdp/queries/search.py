@@ -23,7 +23,7 @@ from snugdp.numerics.rationals import rational
 from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
-from snugdp.queries.bounds_given import ends_as_floats
+from snugdp.queries.bounds.given import ends_as_floats
 from snugdp.release.context import ReleaseContext
 from snugdp.release.stages import TwoStages
 from snugdp.secrecy.secret import Secret

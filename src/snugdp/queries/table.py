@@ -6,9 +6,12 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from snugdp.queries.estimate import Estimate
+
 Value: TypeAlias = str | int | float | bool | None
 Library: TypeAlias = Literal["polars", "pandas", "pyarrow"]
 _SHOWN = 12  # rows of a repr
+ABOUT_POPULATION = ("standard_error", "population_lower", "population_upper")  # endings of names, as in ``Estimate``
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,30 @@ class StatisticsTable:
         if name not in self.names:
             raise KeyError(f"there is no column {name!r}; there are {', '.join(self.names)}")
         return self.columns[self.names.index(name)]
+
+    def estimate(self, statistic: str, **keys: Value) -> Estimate:
+        """One number with its error, and what is known of the population: ``estimate("income_mean", city="Oslo")``.
+
+        Estimates of different groups are about different rows: ``one.difference(other)`` compares them.
+
+        Parameters
+        ----------
+        statistic : str
+            A column that has another one with its errors, such as "count" or "income_mean".
+        **keys
+            The value of every key column.
+
+        >>> table = StatisticsTable(("city", "count", "count_error"), (("Oslo", "Rome"), (12.0, 30.5), (3.0, 3.0)))
+        >>> print(table.estimate("count", city="Rome"))
+        30.5 ± 3.0 (95 %)
+        """
+        self[statistic], self[f"{statistic}_error"]
+        rows = [row for row in range(len(self)) if all(self[name][row] == key for name, key in keys.items())]
+        if len(rows) != 1:
+            raise KeyError("name the value of every key column of a group that is in the table")
+        held = {name: column[rows[0]] for name, column in zip(self.names, self.columns, strict=True)}
+        about: dict[str, Any] = {name: held.get(f"{statistic}_{name}") for name in ABOUT_POPULATION}
+        return Estimate(float(held[statistic] or 0), float(held[f"{statistic}_error"] or 0), **about)
 
     @property
     def lines(self) -> tuple[tuple[Value, ...], ...]:

@@ -10,22 +10,26 @@ import os
 from collections.abc import Callable
 from typing import Any, Self
 
-from snugdp.core.guarantee import Budget
+from snugdp.core.guarantee import Budget, Neighbours, RelationMismatchError, other_relation
 from snugdp.core.outcome import Account, LedgerLike, NotPrivate, Outcome, Receipt, Refused, Released, Unit
 from snugdp.ledger.address import opened
+from snugdp.ledger.parts import TablePart
 from snugdp.ledger.question import Question
 from snugdp.noise import Exact, Noise
 from snugdp.noise.steps import InSteps
 from snugdp.propose.plan import Plan
 from snugdp.release.once import Keeper, Purchase, checked
+from snugdp.release.parts import NOT_RESTRICTED
 from snugdp.release.persons import Persons
 from snugdp.serial.codec import StoredOutcome
+from snugdp.serial.costs import recorded
 
 
 class ReleaseContext:
     """Where the money and the randomness come from: a ledger for releases, a seed for rehearsals, never both.
 
     ``ledger``: a ledger, or the path or URL of one that exists. A release without one has the budget of its own plan.
+    ``part``: the part of the table that the data were restricted to; a ledger for a part takes no other release.
     """
 
     _question: Callable[[], Question] | None = None
@@ -38,6 +42,7 @@ class ReleaseContext:
         budget: Budget | None = None,
         *,
         unit: Unit = Unit.ROW,
+        part: TablePart | None = None,
     ) -> None:
         self.noise = Exact() if noise is None else noise
         if isinstance(noise, type) or not all(hasattr(self.noise, name) for name in ("private", "at")):
@@ -53,13 +58,11 @@ class ReleaseContext:
             from snugdp.ledger.memory import MemoryLedger
 
             amounts = budget.epsilon, budget.delta, budget.neighbours
-            self._account = MemoryLedger(*amounts, label="this call", unit=unit)
-        self._require(unit)
-
-    def _require(self, unit: Unit) -> None:
-        """Whether the ledger protects this unit, as far as it says: asked before anything is drawn or charged."""
-        if (label := getattr(self._account, "unit", None)) is not None:
-            Unit.of_label(label).require(unit)
+            self._account = MemoryLedger(*amounts, label="this call", unit=unit, composition="tight")
+        kept = getattr(self._account, "restricted_to", None)
+        if isinstance(kept, TablePart) and kept != part:
+            raise TypeError(NOT_RESTRICTED)
+        require_same(self._account, unit, None if budget is None else budget.neighbours)
 
     def with_question(self, question: Callable[[], Question]) -> Self:
         """The same context for one question, which is written beside the plan where that is kept.
@@ -79,7 +82,7 @@ class ReleaseContext:
     def _whole(self, plan: Plan) -> Plan:
         """The plan as it is paid: for persons where there are some."""
         whole = plan if self.persons is None else self.persons.plan(plan)
-        self._require(whole.unit)
+        require_same(self._account, whole.unit)
         return whole
 
     def known(self, plan: Plan) -> bool:
@@ -89,7 +92,7 @@ class ReleaseContext:
         """
         plan = self._whole(plan)
         asked = getattr(self._account, "knows", None)
-        return asked is not None and bool(asked(plan.cost, plan.title, **self._written(plan)))
+        return asked is not None and bool(asked(plan.cost, plan.title, **self._written(plan), **self._announced(plan)))
 
     def pay(self, plan: Plan, walk: Callable[[Noise, Receipt | None], StoredOutcome]) -> Outcome[Any]:
         """Charge the plan, then walk: the only way to an outcome. What a rehearsal would cost is only noted.
@@ -117,9 +120,10 @@ class ReleaseContext:
             if (record := getattr(self.noise, "record_plan", None)) is not None:  # the recorder of an audit
                 record({step.id: step.cost for step in plan.steps})
             return None
+        announced = self._announced(plan)
         if self._keeper is None:
-            return self._account.charge(plan.cost, plan.title)
-        return self._keeper.charge(plan.cost, plan.title, **self._written(plan))
+            return self._account.charge(plan.cost, plan.title, **announced)
+        return self._keeper.charge(plan.cost, plan.title, **self._written(plan), **announced)
 
     @property
     def _keeper(self) -> Keeper | None:
@@ -127,12 +131,39 @@ class ReleaseContext:
 
     def affords(self, plan: Plan) -> bool:
         """Whether the ledger has enough left, as far as it tells. Only ``pay`` decides."""
-        asked = getattr(self._account, "affords", None)
-        return asked is None or bool(asked(self._whole(plan).cost))
+        asked, whole = getattr(self._account, "affords", None), self._whole(plan)
+        return asked is None or bool(asked(whole if self._adds else whole.cost))
+
+    @property
+    def _adds(self) -> bool:
+        """Whether the account is a ledger that knows what releases announce; one of yours may know costs alone."""
+        return getattr(self._account, "composition", None) is not None
+
+    def _announced(self, plan: Plan) -> dict[str, Any]:
+        """The epsilon and the delta of the plan, for ledgers that add them up."""
+        from snugdp.ledger.composition.filter import pair, satisfies  # limits: only for those who pay
+
+        way = getattr(self._account, "composition", None)
+        if way is None or not (way.adds or self._keeper is not None):
+            return {}
+        fits = plan.budget is not None and satisfies(recorded(plan.cost), pair(plan.budget))
+        return {"announced": plan.budget if fits else None}
 
     def _written(self, plan: Plan) -> dict[str, Any]:
         """What a ledger that keeps a history writes down beside a cost."""
         return {"plan": str(plan), "question": None if self._question is None else self._question()}
+
+
+def require_same(ledger: LedgerLike | None, unit: Unit, neighbours: Neighbours | None = None) -> None:
+    """Raise unless a ledger protects this unit, by this relation, as far as it says. Nothing is read or charged."""
+    if ledger is None:
+        return
+    payer = account(ledger)
+    if (label := getattr(payer, "unit", None)) is not None:
+        Unit.of_label(label).require(unit)
+    kept = getattr(payer, "neighbours", None)
+    if isinstance(kept, Neighbours) and neighbours not in (None, kept):
+        raise RelationMismatchError(other_relation(kept, neighbours))
 
 
 def account(ledger: LedgerLike) -> Account:

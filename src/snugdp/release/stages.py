@@ -10,7 +10,6 @@ from typing import Generic, TypeVar
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import Outcome, Receipt
 from snugdp.ledger import BudgetExceededError
-from snugdp.ledger.limits import within
 from snugdp.noise import Noise
 from snugdp.propose.plan import Plan
 from snugdp.release.context import ReleaseContext
@@ -33,6 +32,8 @@ class Advance(ReleaseContext):
 
     def _charged(self, plan: Plan) -> Receipt | None:
         """The receipt of the whole, for a part of it."""
+        from snugdp.ledger.composition.limits import within  # only for those who pay
+
         if not within(plan.cost, self._limit) or not self._unused.acquire(blocking=False):
             raise BudgetExceededError("a stage may not spend more than was planned for it, and only once")
         return self._receipt

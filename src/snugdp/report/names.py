@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 PUBLIC = {
+    "inference": "standard errors and intervals",
     "blocks": "blocks of rows that vote",
     "beta": "proposal: one row moves the answer by at most",
     "center": "rows are centred at",
@@ -64,6 +65,7 @@ RELEASED = {
     "spectrum": "spectrum, with noise",
     "spread": "spread of the spectrum, with noise",
     "start": "before the components",
+    "stretch": "coefficients were multiplied, for what the ridge took from them, by",
     "tail": "tail of the targets, a normal one has 1.25",
     "target_centre": "centre of the target, scaled",
     "tau": "slope of the loss, scaled",

@@ -14,7 +14,14 @@ from snugdp.propose.plan import Plan, Step, StepNoise
 
 MAX_NAMED = 6  # coefficients whose noise is listed one by one
 _LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace", "optimal": "the optimal"}
-_UNITS = {"": "", "rows": " rows", "ranks": " ranks", "votes": " votes", "row": " times what one row can add"}
+_UNITS = {
+    "": "",
+    "rows": " rows",
+    "persons": " persons",
+    "ranks": " ranks",
+    "votes": " votes",
+    "row": " times what one row can add",
+}
 _OFTEN = {0.95: "in 19 of 20 cases", 0.9: "in 9 of 10 cases"}
 _ROUTES = {"stop": "a random number of runs", "compose": "every proposal once"}
 
@@ -50,11 +57,15 @@ STEPS = {
     "gram": "X'X with {law} noise of {scale}",
     "cross": "X'y with {law} noise of {scale}",
     "gradient": "a gradient with {law} noise of {scale}",
+    "gram-matrix": "X'X with symmetric {law} noise, to whiten rows",
+    "row-lengths": "histogram of the lengths of whitened rows, {law} noise of {scale} in a bin",
+    "covariance-matrices": "Hessian and covariance of the scores, for standard errors, symmetric {law} noise",
     "target-sizes": "histogram of the sizes of targets, {law} noise of {scale} in a bin",
     "mean-target": "mean of the targets, with {law} noise",
     "mean-target-size": "mean size of the targets, with {law} noise",
     "mean-residual-size": "mean size of the residuals of the pilot, with {law} noise",
     "cell-sorts": "whether {times} columns hold numbers, dates or text, {law} noise of {scale} on each count",
+    "rows-per-person": "how many rows persons have, {law} noise of {scale} on each count",
     "row-norms": "histogram of norms, {law} noise of {scale} in a bin",
     "row-sums": "sums of scaled rows, {law} noise of {scale} in each",
     "row-sum": "sum of the rows, {law} noise of {scale} in every entry",
@@ -94,6 +105,12 @@ STEPS = {
     "group-total": "a sum for every group, {law} noise of {scale} at a bound",
     "group-mean": "valid cells and a sum for every group, {law} noise of {scale} at a bound",
     "group-variance": "valid cells, a sum and squares for every group, {law} noise of {scale} at a bound",
+    "person-cap": "how much a person may contribute: one of {candidates} caps up to {largest} rows, drawn by how many "
+    "persons are above each",
+    "person-total": "a sum over persons, {law} noise of {scale}",
+    "capped-total": "a sum over persons, {law} noise of {each} rows for every row of the cap",
+    "person-totals": "{times} sums over persons, {law} noise of {scale} on each",
+    "capped-totals": "{times} sums over persons, {law} noise of {each} rows on each for every row of the cap",
     "public-rows": "the number of rows, as it is: neighbours have as many",
     "described-entries": "rows with and without an entry, {law} noise of scale {scale} on each",
     "described-mean": "count, missing, mean: where to clip, drawn in private; then sums with {law} noise",
@@ -102,6 +119,12 @@ STEPS = {
     "described-quantiles": "{times} quantiles by rank: one e-th as likely for every {scale} off",
     "described-values": "{times} counts, {law} noise of scale {scale} on each",
     "description": "counts, means, deviations, quantiles and values of {times} columns by what was found, {law} noise",
+    "score-centre": "the mean of all scores, with {law} noise: where bins are",
+    "score-spread": "their mean distance from it, with {law} noise: how wide bins are",
+    "scores": "{times} sums over scored rows, {law} noise on each",
+    "rare-scores": "{times} counts of the common class by bins of the score, {law} noise of scale {scale} on each; "
+    "then where the rare class stands among them",
+    "holdout-scores": "scores of the fit on rows that were held out of it, {law} noise; a row is in one of the parts",
     "own": "your draw",
     "former": "as it was planned",
     "own-calibrated": "your draw, scaled by the bounds",
@@ -125,6 +148,7 @@ CONDITIONS = {
 
 _CENTRED = "counts as the middle of its bounds, or as none of the listed values"
 _FOUND = "counts as the centre of its column, or as none of its levels"
+_TOGETHER = "looks, if any, are at one row of each. Forecasts are for rows that count in full (theorem persons/2)"
 NOTES = {
     "scaled-noise": "in scaled units, with {rows} rows spread evenly: noise of {noise} in a coefficient",
     "scaled-noise-at-most": "in scaled units: noise of a coefficient below {noise}, far below with many rows",
@@ -191,8 +215,11 @@ NOTES = {
     "columns-not-found": "with {rows} rows many columns are not found and left out, first those that lie around 0. "
     "About {needed} rows are needed. Declare bounds that are public, or give rows=..., a larger epsilon or fewer "
     "columns",
+    "intervals-bounded": "intervals are bounded with about {rows} rows, spread evenly over all columns; with far fewer "
+    "they are the whole line",
     "robust-line": "a robust line: large residuals count less than in least squares. Where the target is skewed, "
-    "predictions lie nearer to its usual values than its conditional mean does",
+    "predictions lie nearer to its usual values than its conditional mean does; "
+    'method="adassp" estimates the mean',
     "column-found": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",
@@ -207,6 +234,13 @@ NOTES = {
     "plain-is-as-good": "no test: with such leads plain noise promises at least as many right labels",
     "plain-is-cheaper": "no test: plain noise is cheaper than the smooth test on such votes",
     "missing-target": "rows without a target (not a number, or not one of the classes) are left out",
+    "holdout": "{share} of the rows are held out of the fit by a keyed hash, and the model is scored on them: one row "
+    "is in the fit or in the scores, so that the larger cost of the two is paid (theorem holdout/1)",
+    "scored-rows": "the score of a row depends on that row alone",
+    "scored-rows-assumed": "the score of a row is assumed to depend on that row alone, up to a millionth of the scale: "
+    "use one_by_one=True for a model that looks at the rows beside it. The model is assumed to be public",
+    "score-with-rows": "with {rows} rows, classes of equal size or targets spread evenly, noise adds below {error} to "
+    "{metric} in 19 of 20 cases; every score comes with an interval of its own",
     "missing-zero": "a missing entry of a row counts as 0",
     "missing-centre": f"a missing cell {_CENTRED}",
     "missing-centre-in": f"a missing cell in {{columns}} {_CENTRED}",
@@ -220,6 +254,13 @@ NOTES = {
     "missing-found-indicator-in": f"a missing cell in {{columns}} {_FOUND}, and has an entry of its own that says so",
     "missing-number": "once there is a centre, a missing number counts as the centre",
     "missing-entries": "missing entries are left out",
+    "population-mean": "the variance is released as well, and with it a confidence interval for the population: of "
+    "sampling, privacy noise and clipping, but for rows beyond bounds that were found. The noise of the mean grows "
+    "by a factor of about {factor}",
+    "population-quantile": "the interval covers a quantile of the population in 19 of 20 cases, of sampling and "
+    "privacy noise; where too few rows lie beyond it an end is the bound",
+    "population-groups": "means and proportions have confidence intervals for the population of each group, of "
+    "sampling and privacy noise; what clipping to the bounds does to rows beyond them is not in them",
     "missing-as": "a missing entry counts as {value}",
     "missing-as-lower": "a missing entry counts as {value}, the lower bound: a test of this relation needs the public "
     "number of rows. missing=... chooses another value",
@@ -228,6 +269,27 @@ NOTES = {
     "persons-one": "one row of each person is used, chosen at random among those that differ (theorem persons/1)",
     "persons-several": "at most {rows} rows of each person are used, chosen at random among those that differ; the "
     "noise hides all of them (theorem persons/1)",
+    "persons-totals": "all rows of each person are used; what a person adds in all is scaled down to the length of "
+    "{rows} rows in one cell, where it is longer (theorem person-totals/1)",
+    "persons-weights-one": "all rows of each person are used, with weights that add up to one row: the quantile of a "
+    "random row of a random person (theorem person-ranks/1)",
+    "persons-weights": "all rows of each person are used, with weights that add up to at most {rows} rows (theorem "
+    "person-ranks/1)",
+    "persons-keys": "each person counts once for each of at most {keys} keys, by a row chosen at random (theorem "
+    "person-keys/1)",
+    "persons-private-cap": "all rows of each person are used; what a person adds in all is scaled down to a cap, "
+    "which is found in private among {candidates} caps up to {largest} for {part} of the budget, and released. The "
+    "cost is fixed; the noise is scaled by the cap",
+    "persons-cap-error": "with a cap of c, noise below c times {error} in 19 of 20 cases; with a public "
+    "max_rows={largest}, {largest} times that",
+    "persons-cap-few": "for so few numbers a cap that is known from the subject, such as max_rows=10, is often better "
+    "than one found in private, by a factor of 1.5 to 2.6 where a few persons have very many rows",
+    "persons-cap-many": "for so many numbers the cap that is found is usually close to the best one",
+    "persons-together-one": f"all rows of each person are used, and together they count as one row; {_TOGETHER}",
+    "persons-together": "all rows of each person are used, and together they count as at most {rows} rows: more noise "
+    f"than with max_rows=1, and less error of the sample; {_TOGETHER}",
+    "persons-private": "all rows of each person are used; how many rows they may count for together, one of {weights}, "
+    f"follows from how many rows persons have; {_TOGETHER}",
     "missing-keys-kept": "rows without a key are a group of their own; missing entries are left out",
 }
 UNITS = {Unit.TEACHER: "one teacher, with all its votes", Unit.PERSON: "one person, whatever the number of rows"}
@@ -235,6 +297,7 @@ _ABOUT_GAPS = "missing-"  # how the codes of notes begin that say what is done w
 _ABOUT_PERSONS = "persons-"  # or with the rows of a person
 _FORMATS: Mapping[tuple[str, str], str] = {
     ("best-tried", "quantile"): ".1%",
+    ("persons-private-cap", "part"): ".0%",
     ("too-many-runs", "probability"): ".1g",
     ("plurality-share", "share"): ".1%",
     ("answers-share", "share"): ".1%",

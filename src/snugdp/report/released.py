@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from snugdp.queries.bounds import EstimatedBounds
-from snugdp.queries.description import Description
+from snugdp.mechanisms.scores.result import ModelScores
+from snugdp.queries.bounds.private import EstimatedBounds
+from snugdp.queries.description.result import Description
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.histogram import HistogramCounts
-from snugdp.queries.table import StatisticsTable
+from snugdp.queries.table import ABOUT_POPULATION, StatisticsTable
+from snugdp.report import scores
 from snugdp.report.curves import bar, interval
 from snugdp.report.words import apart, near, number
 from snugdp.tables.schema.contrasts import no_level
@@ -44,6 +46,7 @@ class ReportTable:
     lines: tuple[Line, ...]
     note: str = ""
     within: str = INTERVAL  # what stands in the lines' ``within``
+    plots: tuple[Markup, ...] = ()
 
     @property
     def with_noise(self) -> bool:
@@ -63,7 +66,35 @@ def tables_of(model: Any, expected: Mapping[str, float] | None = None) -> tuple[
     if hasattr(model, "labels_"):
         note = " The student learned from these labels and from public rows alone, so it costs nothing more."
         return (_labels(model.labels_, model.answered_, list(model.classes_), note), *_student(model))
-    return _coefficients(model, expected or {})
+    beside = getattr(model, "holdout_score_", None)
+    held_out = () if beside is None else (_scores(beside, "Scores on rows that were held out of the fit"),)
+    if getattr(model, "inference", False):
+        return (*held_out, _estimates(model))
+    return (*held_out, *_coefficients(model, expected or {}))
+
+
+def _estimates(model: Any) -> ReportTable:
+    """Coefficients with their confidence intervals, each drawn on a scale of its own."""
+    found = model.summary()
+    lines = [
+        Line(
+            name,
+            near(each.estimate, each.standard_error),
+            f"{near(each.lower, each.standard_error)} to {near(each.upper, each.standard_error)}, "
+            f"p {'< 0.001' if each.p_value < 0.001 else f'= {each.p_value:.3f}'}",
+            interval(each.lower, each.estimate, each.upper),
+        )
+        if each.is_bounded
+        else Line(name, "unknown at this budget", "the whole line")
+        for name, each in list(zip(found.names, found.estimates, strict=True))[:MAX_LINES]
+    ]
+    title = _titles(model, 1)[0].replace("Coefficients", "Estimates", 1)
+    return ReportTable(
+        title, tuple(lines), " ".join([*found.notes, _OWN_SCALE]), "95 % confidence interval, p-value of 0"
+    )
+
+
+_OWN_SCALE = "Every bar has its own scale, with zero in the middle."
 
 
 def table_of(
@@ -83,9 +114,12 @@ def table_of(
         return ReportTable("Answer", (_line("value", float(value), error),), note)
     if isinstance(value, Estimate):
         rows = () if value.count is None else (Line("rows, about", number(value.count, 4)),)
-        return ReportTable("Answer", (_line("value", value.value, value.error), *rows), f"{_NOISE} {_CLIPPED}")
+        lines = (_line("value", value.value, value.error), *_about_population(value), *rows)
+        return ReportTable("Answer", lines, f"{_NOISE} {_CLIPPED}")
     if isinstance(value, HistogramCounts):
         return _histogram(value)
+    if isinstance(value, ModelScores):
+        return _scores(value, "Scores")
     if isinstance(value, Description):
         return _description(value)
     if isinstance(value, EstimatedBounds):
@@ -99,11 +133,28 @@ def table_of(
     return ReportTable("Answer", lines, _EXACT if exact else "")
 
 
+def _scores(value: ModelScores, title: str) -> ReportTable:
+    lines = tuple(Line(*line) for line in scores.lines_of(value))
+    return ReportTable(title, lines, scores.note_of(value), scores.INTERVAL, scores.plots_of(value))
+
+
+def _about_population(value: Estimate) -> tuple[Line, ...]:
+    """The confidence interval of an estimate, if it has one."""
+    if value.population_lower is None or value.standard_error is None:
+        return ()
+    if not math.isfinite(value.standard_error):
+        return (Line("population", "the rows are too few for this budget to say anything"),)
+    low, high = (near(end, value.standard_error) for end in value.conf_int(clipping=False))
+    error = f"standard error {number(value.standard_error, 3)}"
+    return (Line("population, 95 % confidence interval", f"{low} to {high}", error),)
+
+
 def _statistics(table: StatisticsTable) -> ReportTable:
     """A line for every number of a table that has an error beside it, named by what has none."""
     held = {name: column[:MAX_LINES] for name, column in table.to_dict().items()}
     noisy = [name for name in held if f"{name}_error" in held]
-    labels = [held[name] for name in held if name not in noisy and name.removesuffix("_error") not in noisy]
+    beside = {f"{name}_{end}" for name in noisy for end in ("error", *ABOUT_POPULATION)}
+    labels = [held[name] for name in held if name not in noisy and name not in beside]
     lines = [
         _line(
             f"{', '.join(map(str, label))}: {name}", float(str(held[name][row])), float(str(held[f"{name}_error"][row]))

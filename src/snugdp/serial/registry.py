@@ -24,9 +24,11 @@ import importlib
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from snugdp.core.outcome import Unit
 
 TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it was before there were ids
     "neighbours/1": ("core.guarantee:Neighbours", "guarantee:Neighbours"),
@@ -43,12 +45,14 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "selected/1": ("mechanisms.selection.select:Selected", "ptr.select:Selected"),
     # what is released, and what tests release
     "fit/1": ("mechanisms.linear.base:Fit", "mechanisms.regression:Fit"),
+    "whitened-fit/1": ("mechanisms.inference.whitening:WhitenedFit", ""),
+    "noisy-equation/1": ("inference.equation:NoisyEquation", ""),
     "components/1": ("mechanisms.components.base:Components", "mechanisms.components:Components"),
     "components-start/1": ("mechanisms.components.base:Start", "mechanisms.components:Start"),
     "support/1": ("mechanisms.support.peeling:Support", "mechanisms.support:Support"),
     "labels/1": ("pate.face:Labels", "pate.face:Labels"),
-    "estimated-bounds/1": ("queries.bounds:EstimatedBounds", "queries.bounds:EstimatedBounds"),
-    "description/1": ("queries.description:Description", ""),
+    "estimated-bounds/1": ("queries.bounds.private:EstimatedBounds", "queries.bounds:EstimatedBounds"),
+    "description/1": ("queries.description.result:Description", ""),
     "statistics-table/1": ("queries.table:StatisticsTable", ""),
     "ridge-certificate/1": ("mechanisms.linear.ridge_test:RidgeCertificate", "mechanisms.ridge_test:RidgeCertificate"),
     "curvature-certificate/1": (
@@ -58,6 +62,8 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "scale/1": ("mechanisms.objective.robust:Scale", "mechanisms.objective:Scale"),
     "sizes/1": ("mechanisms.objective.adaptive:Sizes", "mechanisms.adaptive:Sizes"),
     "spread/1": ("mechanisms.objective.scale:Spread", "mechanisms.spread:Spread"),
+    "found-cap/1": ("tables.found:FoundCap", ""),
+    "person-weight/1": ("mechanisms.persons.weight_choice:PersonWeight", ""),
     "found-bounds/1": ("tables.found:FoundBounds", ""),
     "found-number/1": ("tables.found:FoundNumber", ""),
     "found-levels/1": ("tables.found:FoundLevels", ""),
@@ -65,6 +71,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     # what is asked for
     "schema/1": ("tables.schema.schema:Schema", "data.schema:Schema"),
     "number/1": ("tables.schema.kinds:Number", "data.kinds:Number"),
+    "spline/1": ("tables.schema.kinds:Spline", ""),
     "category/1": ("tables.schema.kinds:Category", "data.kinds:Category"),
     "boolean/1": ("tables.schema.kinds:Boolean", "data.kinds:Boolean"),
     "date/1": ("tables.schema.kinds:Date", ""),
@@ -75,20 +82,21 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "log-cosh-loss/1": ("tables.losses.losses:LogCosh", "data.losses:LogCosh"),
     "soft-hinge-loss/1": ("tables.losses.losses:SoftHinge", "data.losses:SoftHinge"),
     "tamed-poisson-loss/1": ("tables.losses.losses:TamedPoisson", "data.losses:TamedPoisson"),
-    "median/1": ("queries.robust:TestedMedian", "queries.robust:Median"),
-    "median/2": ("queries.quantiles:Median", ""),
-    "quantile/1": ("queries.robust:TestedQuantile", "queries.robust:Quantile"),
-    "quantile/2": ("queries.quantiles:Quantile", ""),
-    "quantiles/1": ("queries.quantiles:Quantiles", ""),
-    "quantile-table/1": ("queries.quantile_table:QuantileTable", ""),
-    "interquartile-range/1": ("queries.quantiles:InterquartileRange", ""),
-    "minimum/1": ("queries.extremes:Minimum", ""),
-    "maximum/1": ("queries.extremes:Maximum", ""),
-    "trimmed-mean/1": ("queries.robust:TrimmedMean", "queries.robust:TrimmedMean"),
+    "median/1": ("queries.order_statistics.robust:TestedMedian", "queries.robust:Median"),
+    "median/2": ("queries.order_statistics.quantiles:Median", ""),
+    "quantile/1": ("queries.order_statistics.robust:TestedQuantile", "queries.robust:Quantile"),
+    "quantile/2": ("queries.order_statistics.quantiles:Quantile", ""),
+    "quantiles/1": ("queries.order_statistics.quantiles:Quantiles", ""),
+    "quantile-table/1": ("queries.order_statistics.quantile_table:QuantileTable", ""),
+    "quantile-interval/1": ("queries.order_statistics.interval:QuantileInterval", ""),
+    "interquartile-range/1": ("queries.order_statistics.quantiles:InterquartileRange", ""),
+    "minimum/1": ("queries.order_statistics.extremes:Minimum", ""),
+    "maximum/1": ("queries.order_statistics.extremes:Maximum", ""),
+    "trimmed-mean/1": ("queries.order_statistics.robust:TrimmedMean", "queries.robust:TrimmedMean"),
     "mode/1": ("queries.labels:Mode", "queries.labels:Mode"),
     "vote/1": ("queries.labels:Vote", "queries.labels:Vote"),
-    "bounds/1": ("queries.bounds:Bounds", "queries.bounds:Bounds"),
-    "describe/1": ("queries.describe:Describe", ""),
+    "bounds/1": ("queries.bounds.private:Bounds", "queries.bounds:Bounds"),
+    "describe/1": ("queries.description.describe:Describe", ""),
     "group-by/1": ("queries.groups:GroupBy", ""),
     "estimate/1": ("queries.estimate:Estimate", ""),
     "histogram-counts/1": ("queries.statistics.histogram:HistogramCounts", ""),
@@ -101,6 +109,8 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "covariance/1": ("queries.statistics.pairs:Covariance", ""),
     "correlation/1": ("queries.statistics.pairs:Correlation", ""),
     "histogram/1": ("queries.statistics.histogram:Histogram", ""),
+    "score/1": ("scores.score:Score", ""),
+    "model-scores/1": ("mechanisms.scores.result:ModelScores", ""),
     "pate-numbers/1": ("pate.face:Numbers", "pate.face:Numbers"),
     "statistic/1": ("certify.statistics:Statistic", "ptr.certify.statistics:Statistic"),
     "smooth-bound/1": ("certify.smooth:SmoothBound", "ptr.certify.smooth:SmoothBound"),
@@ -115,15 +125,18 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
 }  # fmt: skip
 _ANSWERS = ("estimated-bounds/1", "description/1", "statistics-table/1", "estimate/1", "histogram-counts/1")
 _PERSONS = {"person": None, "max_rows": 1}
+_POPULATION = dict.fromkeys(("standard_error", "population_lower", "population_upper"))
 _QUERIES = tuple(own for own, (home, _) in TYPES.items() if home.startswith("queries.") and own not in _ANSWERS)
 LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
     **dict.fromkeys(_QUERIES, _PERSONS),
     "category/1": {"reference": None},
+    "receipt/1": {"unit": Unit.ROW},
     "schema/1": {"missing": "centre", "person": None},
     "count/1": {"missing": False, **_PERSONS},
     "describe/1": {"bounds": None, **_PERSONS},
     "description/1": {"left_out": {}},
-    "estimate/1": {"below": 0.0, "above": 0.0},
+    "estimate/1": {"below": 0.0, "above": 0.0, **_POPULATION},
+    **{query: {"inference": False, **_PERSONS} for query in ("mean/1", "proportion/1", "group-by/1")},
 }
 FORMER = {f"snugdp.{former}": own for own, (_, former) in TYPES.items() if former}
 _IDS = {f"snugdp.{home}": own for own, (home, _) in TYPES.items()}
@@ -169,11 +182,13 @@ def entries_of(record: Any) -> dict[str, Any]:
 
 def suits(record: Any) -> bool:
     """Whether every field is roughly what its type says. Loosely: a whole number may stand for a real one."""
-    hints = _hints(type(record))
+    kind: Any = type(record)
+    hints = _hints(kind)
     return all(_fits(getattr(record, field.name), hints.get(field.name, Any)) for field in fields(record))
 
 
-def _hints(kind: type) -> dict[str, Any]:
+@lru_cache(maxsize=1024)
+def _hints(kind: type) -> Mapping[str, Any]:
     try:
         return get_type_hints(kind)
     except NameError:  # a type that is only there for type checkers

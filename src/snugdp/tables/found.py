@@ -9,6 +9,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from itertools import compress
 from typing import TypeAlias
 
@@ -176,3 +177,24 @@ class FoundBounds(EqualByKey):
     @property
     def _key(self) -> tuple[object, ...]:
         return self.declared, tuple(self.columns.items()), self.rows, self.radius, self.answers
+
+
+@dataclass(frozen=True)
+class FoundCap:
+    """A cap that was found in private, for about a tenth of the budget. It may be used again at no cost.
+
+    Parameters
+    ----------
+    cap : Fraction
+        As much as so many rows, all in one cell and at the largest value, a person may contribute.
+    largest : int
+        The public bound: the last of the caps among which it was drawn.
+
+    Examples
+    --------
+    >>> float(FoundCap(Fraction(12), 1024).cap)
+    12.0
+    """
+
+    cap: Fraction
+    largest: int

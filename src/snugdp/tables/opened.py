@@ -14,6 +14,7 @@ from snugdp.tables.rows import Rows
 from snugdp.tables.schema.kinds import Undeclared
 from snugdp.tables.schema.schema import Layout, Schema
 from snugdp.tables.sources import Source
+from snugdp.tables.weighed_table import WeighableTable, WeighedTable
 
 S = TypeVar("S")
 
@@ -21,12 +22,20 @@ S = TypeVar("S")
 class OpenedTable(PrivateState):
     """The rows of a table before their layout is known. Private: it travels as a ``Secret``.
 
-    ``declared``: what is public about the columns, if anything.
+    ``declared``: what is public about the columns, if anything. Of persons with several rows, passes read one row each.
     """
 
-    __slots__ = ("_first", "_progress", "source")
+    __slots__ = ("_first", "_persons", "_progress", "source")
 
-    def __init__(self, source: Source, declared: Schema | None = None, *, progress: bool | None = None) -> None:
+    def __init__(
+        self,
+        data: Source | WeighedTable | WeighableTable,
+        declared: Schema | None = None,
+        *,
+        progress: bool | None = None,
+    ) -> None:
+        self._persons = None if isinstance(data, Source) else data
+        source = data if isinstance(data, Source) else data.one
         self.source, self._progress = source if declared is None else _untyped(source, declared), progress
         self._first: tuple[Any, Any] | None = None
 
@@ -46,7 +55,9 @@ class OpenedTable(PrivateState):
 
     def rows(self, layout: Layout) -> Rows:
         """The rows in a layout."""
-        return Rows(self.source, layout, progress=False)
+        if self._persons is None:
+            return Rows(self.source, layout, progress=False)
+        return Rows(self._persons.with_types(self.source.types), layout, progress=False)  # as they are looked at
 
 
 def _untyped(source: Source, declared: Schema) -> Source:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -20,11 +20,14 @@ from snugdp.secrecy.silence import attempt
 from snugdp.tables.engines import PASS_FAILED, cores, gather
 from snugdp.tables.passes.base import M, MappedRows, Pass, RowPass
 from snugdp.tables.passes.moments import GramPass, Moments
+from snugdp.tables.passes.weighted import WEIGHT, WeightedPass, by_weight
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 from snugdp.tables.sources import Source, SparkSource, open_source
+from snugdp.tables.weighed_table import WeighableTable, WeighedTable
 
 S = TypeVar("S")
+Kept: TypeAlias = tuple[NDArray[Any], NDArray[Any], int]  # rows, their targets, and the weight that they all have
 
 MAX_BYTES = 500 * 2**20  # bytes
 _SINGLE = 1 << 48  # rows of a smaller squared norm have entries that are whole in single precision
@@ -37,15 +40,65 @@ class Rows(PrivateState):
     reads them often asks for it and they are few enough.
     """
 
-    __slots__ = ("_images", "_moments", "_progress", "bits", "schema", "source")
+    __slots__ = (
+        "_images",
+        "_moments",
+        "_one",
+        "_progress",
+        "_tables",
+        "_weights",
+        "bits",
+        "schema",
+        "source",
+        "weight",
+    )
 
     def __init__(self, data: object, schema: Layout, bits: int | None = None, *, progress: bool | None = None) -> None:
         self.schema, self.bits = schema, bits
+        self.weight: int | None = None  # of the rows of a person together, at most
+        self._weights: str | None = None
+        self._one: Rows | None = None
+        self._tables = data if isinstance(data, WeighableTable) else None
+        if isinstance(data, WeighableTable):
+            data = data.one
+        if isinstance(data, WeighedTable):
+            self.weight, self._weights = data.most, data.weights
+            self._one, data = Rows(data.one, schema, bits, progress=progress), data.rows
         self.source: Source = open_source(data)
-        self.source.check(GramPass(schema, bits))
+        self.source.check(self._weighted(GramPass(schema, bits)))
         self._moments: Moments | None = None
         self._images: Images | None = None
         self._progress = progress
+
+    @property
+    def one(self) -> Rows:
+        """One row of each person, where they may have several; otherwise these rows."""
+        return self if self._one is None else self._one
+
+    @property
+    def unit(self) -> int:
+        """How often a row counts that counts in full."""
+        return 1 if self._weights is None else WEIGHT
+
+    @property
+    def counts(self) -> list[int]:
+        """How many persons have 1, 2, 3-4, 5-8, ... rows, where their weight is not known yet."""
+        assert self._tables is not None
+        return self._tables.counts
+
+    def weighing(self, most: int) -> Rows:
+        """All rows, where those of a person weigh at most so much."""
+        assert self._tables is not None
+        return Rows(self._tables.weighing(most), self.schema, self.bits, progress=False)
+
+    @property
+    def data(self) -> Source | WeighedTable | WeighableTable:
+        """What these are the rows of."""
+        if self._tables is not None:
+            return self._tables
+        if self.weight is None or self._weights is None:
+            return self.source
+        return WeighedTable(self.source, self.one.source, self.weight, self._weights)
 
     def moments(self) -> Moments:
         """X'X, X'y, y'y and the number of rows, exactly."""
@@ -56,14 +109,27 @@ class Rows(PrivateState):
     def images(self) -> Images | None:
         """The rows after the row map, as many as fit into half a gigabyte; none for a table on a cluster."""
         if self._images is None and not isinstance(self.source, SparkSource):
-            self._images = self.state(ImagePass(self.schema, self.bits, share=MAX_BYTES // cores()))
+            self._images = self._gathered(ImagePass(self.schema, self.bits, self._weights, share=MAX_BYTES // cores()))
         return self._images
 
     def state(self, work: Pass[S]) -> S:
-        """The state of one pass over all rows: from those kept in memory where that is possible."""
-        images = self._images
+        """The state of one pass over all rows: from those kept in memory where that is possible.
+
+        Where rows have weights, each counts as often as its weight says: ``unit`` times, if it counts in full.
+        """
+        images, weighted = self._images, self._weighted(work)
         if images is not None and images.complete and isinstance(work, RowPass) and self._same(work):
-            return cast(S, run(images, work, cores()))
+            return cast(S, run(images, cast(Any, weighted), cores()))
+        return self._gathered(weighted)
+
+    def _weighted(self, work: Pass[S]) -> Pass[S]:
+        if self._weights is None:
+            return work
+        if not isinstance(work, RowPass):
+            raise TypeError("only sums over rows have weights")
+        return cast(Pass[S], WeightedPass(work, self._weights))
+
+    def _gathered(self, work: Pass[S]) -> S:
         progress, self._progress = self._progress, False  # one bar: how often rows are read may depend on them
         return gather(self.source, work, progress=progress)
 
@@ -81,25 +147,24 @@ class Images(PrivateState):
     __slots__ = ("blocks", "complete", "count", "size")
 
     def __init__(self) -> None:
-        self.blocks: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self.blocks: list[Kept] = []
         self.count, self.size, self.complete = 0, 0, True
 
-    def keep(self, V: NDArray[Any], w: NDArray[Any], most: int) -> None:
+    def keep(self, block: Kept, most: int) -> None:
         """Keep a block if there is room; once there was none, no more are kept."""
+        V, w, _ = block
         self.complete = self.complete and self.size + V.nbytes + w.nbytes <= most
         if self.complete:
-            self.blocks.append((V, w))
+            self.blocks.append(block)
             self.size += V.nbytes + w.nbytes
 
-    def sample(self, rows: int) -> tuple[Floats, Floats]:
-        """About so many rows, from everywhere among those that were kept."""
-        kept = sum(len(w) for _, w in self.blocks)
+    def sample(self, rows: int) -> tuple[Floats, Floats, Floats]:
+        """About so many rows, from everywhere among those that were kept, with their targets and weights."""
+        kept = sum(len(w) for _, w, _ in self.blocks)
         stride = max(1, kept // rows)
-        parts = [(V[::stride], w[::stride]) for V, w in self.blocks]
-        return (
-            np.concatenate([V for V, _ in parts]).astype(np.float64),
-            np.concatenate([w for _, w in parts]).astype(np.float64),
-        )
+        parts = [(V[::stride], w[::stride], np.full(len(w[::stride]), a)) for V, w, a in self.blocks]
+        V, w, a = (np.concatenate(each).astype(np.float64) for each in zip(*parts, strict=True))
+        return V, w, a
 
 
 @dataclass(frozen=True)
@@ -111,8 +176,14 @@ class ImagePass(MappedRows):
 
     schema: Layout
     bits: int | None = None
+    weights: str | None = None
     most: int = MAX_BYTES
     share: int = MAX_BYTES
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the schema, and the weights."""
+        return super().columns if self.weights is None else (*super().columns, self.weights)
 
     @property
     def _type(self) -> type:
@@ -125,18 +196,19 @@ class ImagePass(MappedRows):
 
     def fold(self, state: Images, frame: nw.DataFrame[Any]) -> Images:
         """Keep the rows of a frame."""
-        for X, y in self.schema.blocks(frame):
-            state.count += len(X)
-            for V, w in self.row_map.blocks(X, y) if state.complete else ():
-                state.keep(V.astype(self._type), w.astype(self._type), self.share)
+        for weight, part in [(1, frame)] if self.weights is None else by_weight(frame, self.weights):
+            for X, y in self.schema.blocks(part):
+                state.count += len(X)
+                for V, w in self.row_map.blocks(X, y) if state.complete else ():
+                    state.keep((V.astype(self._type), w.astype(self._type), weight), self.share)
         return state
 
     def merge(self, one: Images, other: Images) -> Images:
         """Those of both, as far as there is room."""
         one.count += other.count
         whole = one.complete and other.complete
-        for V, w in other.blocks:
-            one.keep(V, w, self.most)
+        for block in other.blocks:
+            one.keep(block, self.most)
         one.complete = one.complete and whole
         return one
 
@@ -149,14 +221,18 @@ class ImagePass(MappedRows):
         raise TypeError("rows that were kept stay in their process")
 
 
-def run(images: Images, work: RowPass[M], threads: int) -> M:
+def run(images: Images, work: RowPass[M] | WeightedPass[M], threads: int) -> M:
     """The state of a pass over all kept rows. What goes wrong is not told."""
     turn = iter(images.blocks)
 
     def part(_: int) -> M:
         state = work.empty()
-        for V, w in _each(turn):
-            work.add(state, V.astype(np.float64), w.astype(np.float64))
+        for V, w, weight in _each(turn):
+            row = V.astype(np.float64), w.astype(np.float64)
+            if isinstance(work, WeightedPass):
+                work.add(state, *row, weight)
+            else:
+                work.add(state, *row)
         return state
 
     def together() -> M:
@@ -175,7 +251,7 @@ def run(images: Images, work: RowPass[M], threads: int) -> M:
     return total
 
 
-def _each(turn: Iterator[tuple[NDArray[Any], NDArray[Any]]]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _each(turn: Iterator[Kept]) -> Iterator[Kept]:
     """The next block that no other thread has: the iterator of a list gives each of its items once."""
     while (block := next(turn, None)) is not None:
         yield block

@@ -2,13 +2,15 @@
 
 import importlib
 import os
+import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -17,7 +19,11 @@ from typing import Any
 import numpy as np
 
 from snugdp.core.guarantee import Budget, Cost
+from snugdp.ledger import requests
+from snugdp.ledger.anchors.recognition import VARIABLE
 from snugdp.ledger.book import Ledger
+from snugdp.ledger.history import records
+from snugdp.ledger.history.state import State
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace, Law, Simulation
 from snugdp.queries import functions
 from snugdp.secrecy.secret import Secret
@@ -37,6 +43,7 @@ spent = time.process_time() - start
 print(spent, sum(module.partition(".")[0] == "snugdp" for module in sys.modules), len(sys.modules) - before)
 """
 _PAGE = 4096
+_TOGETHER = 20_000  # rows of a transaction
 
 
 def noise_times(repeats: int = 15) -> list[Timing]:
@@ -105,29 +112,49 @@ def query_times(rows: int = 5_000_000, repeats: int = 5) -> list[Timing]:
 
 @dataclass(frozen=True)
 class ChargeTime:
-    """Times of one kind of work, in milliseconds, and the ratio of the median to that of the bare fsync."""
+    """Times of one kind of work, in milliseconds, and the ratio of the median to that of the bare fsync.
+
+    ``cpu_ms``: of this process, the median.
+    """
 
     name: str
     p50_ms: float
     p99_ms: float
+    cpu_ms: float
     relative: float | None
 
 
-def charge_times(charges: int = 300, folder: str | None = None, url: str | None = None) -> list[ChargeTime]:
-    """Bare fsyncs, charges and stored outcomes in turn, so that a busy disk is busy for all of them.
+def charge_times(
+    charges: int = 300, folder: str | None = None, url: str | None = None, entries: int = 20_000
+) -> list[ChargeTime]:
+    """Bare fsyncs, charges and stored outcomes in turn, so that a busy disk is busy for all of them; a long history.
 
-    ``folder``: on the disk to be measured. ``url``: a PostgreSQL database where a ledger may be made.
+    ``folder``: on the disk to be measured. ``url``: a PostgreSQL database where a ledger may be made. ``entries``: of
+    the long history.
     """
-    with tempfile.TemporaryDirectory(dir=folder) as place:
+    with tempfile.TemporaryDirectory(dir=folder) as place, _remembering(Path(place) / "state"):
         rows = _charges(charges, str(Path(place) / "bench.ledger"), Path(place) / "bare", "SQLite")
         if url is not None:
             rows += _charges(charges, url, Path(place) / "bare", "PostgreSQL", Path(place) / "anchor")[1:]
-        return [*rows, *_opening(Path(place))]
+        return [*rows, *_long(Path(place), entries, charges)]
+
+
+@contextmanager
+def _remembering(folder: Path) -> Iterator[None]:
+    """What is seen here is remembered on the disk that is measured, and forgotten afterwards."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
 
 
 def _charges(charges: int, where: str, bare: Path, name: str, anchor: Path | None = None) -> list[ChargeTime]:
-    budget, cost = Budget(4, 1e-6), Cost(mu="0.001")
-    times: dict[str, list[float]] = {"bare fsync": [], f"{name}: charge": [], f"{name}: charge and outcome": []}
+    budget, cost = Budget(10**6, 1e-6), Cost(epsilon="0.001")
     dataset = f"bench-{os.getpid()}-{time.monotonic_ns()}"
     with Ledger.open(where, dataset=dataset, budget=budget, anchor=anchor) as ledger, _page(bare) as sync:
 
@@ -139,27 +166,70 @@ def _charges(charges: int, where: str, bare: Path, name: str, anchor: Path | Non
             f"{name}: charge": lambda: ledger.charge(cost, "a charge"),
             f"{name}: charge and outcome": release,
         }
-        for _ in range(charges):
-            for kind, once in work.items():
-                start = time.perf_counter()
-                once()
-                times[kind].append((time.perf_counter() - start) * 1e3)
-    base = _quantile(times["bare fsync"], 0.5)
+        return _in_turn(work, charges)
+
+
+def _in_turn(work: dict[str, Callable[[], object]], times: int) -> list[ChargeTime]:
+    """Each kind of work so often; relative to the first one."""
+    spent: dict[str, list[tuple[float, float]]] = {kind: [] for kind in work}
+    for _ in range(times):
+        # in any order: a disk that answers at fixed ticks favours whoever comes after the same other one
+        for kind, once in random.sample(list(work.items()), len(work)):
+            start, cpu = time.perf_counter(), time.process_time()
+            once()
+            spent[kind].append(((time.perf_counter() - start) * 1e3, (time.process_time() - cpu) * 1e3))
+    walls = {kind: [wall for wall, _ in each] for kind, each in spent.items()}
+    base = _quantile(next(iter(walls.values())), 0.5)
     return [
-        ChargeTime(kind, _quantile(t, 0.5), _quantile(t, 0.99), _quantile(t, 0.5) / base) for kind, t in times.items()
-    ]
+        ChargeTime(
+            kind, _quantile(wall, 0.5), _quantile(wall, 0.99), _quantile([cpu for _, cpu in spent[kind]], 0.5),
+            _quantile(wall, 0.5) / base,
+        )
+        for kind, wall in walls.items()
+    ]  # fmt: skip
 
 
-def _opening(place: Path, entries: int = 2000) -> list[ChargeTime]:
-    """Opening verifies the whole history."""
-    where = place / "long.ledger"
-    with Ledger.open(where, dataset="long", budget=Budget(4, 1e-6)) as ledger:
-        for _ in range(entries):
-            ledger.charge(Cost(epsilon="0.001"), "a charge")
-    start = time.perf_counter()
-    Ledger.open(where).close()
-    spent = (time.perf_counter() - start) * 1e3
-    return [ChargeTime(f"opening {entries:,} entries, all checked", spent, spent, None)]
+def _long(place: Path, entries: int, charges: int) -> list[ChargeTime]:
+    """A long history: read whole by who opens it first, from a checkpoint by all later ones; charged and shown."""
+    short, long, name = place / "short.ledger", place / "long.ledger", f"{entries:,} entries"
+    for where, number in ((short, 0), (long, entries)):
+        Ledger.open(where, dataset="long", budget=Budget(10**6, 1e-6)).close()
+        write_history(where, number)
+
+    def opened() -> None:
+        Ledger.open(long).close()
+
+    first = _in_turn({f"opening {name} for the first time, all checked": opened}, 1)
+    again = _in_turn({f"opening {name} again": opened}, 5)
+    with Ledger.open(short) as few, Ledger.open(long) as many, _page(place / "bare") as sync:
+        cost = Cost(epsilon="0.001")
+        work: dict[str, Callable[[], object]] = {
+            "bare fsync": sync,
+            "charge to a short history": lambda: few.charge(cost, "a charge"),
+            f"charge after {name}": lambda: many.charge(cost, "a charge"),
+        }
+        charged = _in_turn(work, charges)[1:]
+        shown = _in_turn({f"the last 20 of {name}": lambda: many.show(20)}, 5)
+    return [*charged, *(replace(each, relative=None) for each in (*first, *again, *shown))]
+
+
+def write_history(where: Path, entries: int) -> None:
+    """Make a new ledger on disk longer: by its own rules, and without waiting for the disk."""
+    with closing(sqlite3.connect(where)) as base:
+        base.execute("PRAGMA synchronous = OFF")
+        state, stamp, rows = State(), records.stamp(), list[records.Row]()
+        for row in base.execute("SELECT seq, record, body, hash FROM ledger ORDER BY seq"):
+            state.read(records.Row._make(row))
+        while state.seq < entries:
+            charge = requests.charge(Cost(epsilon="0.001"), "Mean of age", None, "")
+            fields = state.summary() if state.due else state.charged(charge)
+            drafted = state.draft("checkpoint" if state.due else "charge", fields, stamp)
+            state.take(drafted)
+            rows.append(drafted.record.row())
+            if len(rows) == _TOGETHER or state.seq == entries:
+                base.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?)", rows)
+                base.commit()
+                rows.clear()
 
 
 @contextmanager

@@ -98,20 +98,167 @@ def gram(
 
 
 def persons(
-    rows: Annotated[int, typer.Option(min=1000, help="Rows of the made-up table.")] = 10_000_000,
-    people: Annotated[int, typer.Option(min=1, help="Persons among whom they are divided.")] = 1_000_000,
+    *,
+    people: Annotated[int | None, typer.Option(min=100, help="Persons: by default 10,000, or 1,000,000.")] = None,
+    tables: Annotated[int, typer.Option(min=1, help="Panels of each kind.")] = 3,
+    epsilon: Annotated[float, typer.Option(min=0.01, help="The privacy budget, with a delta of 1e-6.")] = 1.0,
+    speed: Annotated[bool, typer.Option(help="Measure times beside polars' group_by instead.")] = False,
+    rows: Annotated[int, typer.Option(min=1000, help="Rows for --speed.")] = 10_000_000,
     repeats: Repeats = 5,
 ) -> None:
-    """Rows kept of each person, weighed and counted, beside polars' group_by on the same columns.
+    """Caps on what a person contributes: found in private, beside the best one in hindsight and other libraries.
 
-    Example: snugdp bench persons --rows 100000 --people 10000
+    With --speed: rows kept of each person, weighed and counted, beside polars' group_by on the same columns.
+
+    Example: snugdp bench persons --people 1000 --tables 1
     """
     from snugdp_studies.bench.gram import threads
-    from snugdp_studies.bench.persons import run
 
     with in_plain_words():
-        found = run(rows, people, repeats)
-    _times(threads(), found)
+        if speed:
+            from snugdp_studies.bench.persons import run
+
+            _times(threads(), run(rows, people or 1_000_000, repeats))
+        else:
+            _caps(people or 10_000, tables, epsilon)
+
+
+def _caps(people: int, tables: int, epsilon: float) -> None:
+    """Errors over those of the best cap."""
+    from snugdp import Budget
+    from snugdp_studies.bench.caps import rivals, run
+
+    others = [name for name, _ in rivals(Budget(epsilon, "1e-6"))]
+    found, console = list(run(people, tables, epsilon)), Console()
+    absent = ", ".join(name for name in ("OpenDP", "PipelineDP") if name not in others) or "none"
+    say(
+        console,
+        f"epsilon {epsilon:g}, delta 1e-6, {people:,} persons, {tables} panels of each kind; mean absolute errors",
+    )
+    say(console, f"of a count over that of the best cap in hindsight. Libraries that are not installed: {absent}")
+    lines = [
+        (
+            one.shape, str(one.cells), one.noise, f"{one.best_cap:.3g}", f"{one.best:.3g}", f"{one.private:.2f}",
+            f"{one.ten:.2f}", f"{one.largest:.1f}", f"{one.kept:.2f}", f"{one.bounded:.2f}",
+            *(f"{one.others[name]:.2f}" for name in others),
+        )
+        for one in found
+    ]  # fmt: skip
+    head = ("rows of a person", "cells", "noise", "best cap", "error", "private", "10", "1024", "kept", "bounded")
+    console.print(table((*head, *others), lines))
+
+
+def inference(
+    tables: Annotated[int, typer.Option(min=1, help="Tables of each design, each with noise of its own.")] = 100,
+    only: Annotated[str | None, typer.Option(help="Names of designs, separated by commas; all if not given.")] = None,
+) -> None:
+    """How often 95 % intervals cover, and how wide they are, beside those without privacy and a parametric bootstrap.
+
+    Example: snugdp bench inference --tables 20 --only plain,labels
+    """
+    from snugdp_studies.bench.inference import DESIGNS, GOALS, run
+
+    console = Console()
+    with in_plain_words():
+        known = list(dict.fromkeys(design.name for design in DESIGNS))
+        chosen = known if only is None else names(only)
+        if unknown := [name for name in chosen if name not in known]:
+            raise ValueError(f"there is no design {', '.join(unknown)}; there are {', '.join(known)}")
+        wanted = [design for design in DESIGNS if design.name in chosen]
+        heads = (
+            "design", "rows", "columns", "epsilon", "slopes covered", "worst slope", "intercept", "width",
+            "unbounded", "rejected at 5 %", "bootstrap covers", "its width",
+        )  # fmt: skip
+        cells = []
+        for found in run(tables, wanted):
+            design, peer = found.design, ("", "")
+            if found.peer is not None and found.peer_width is not None:
+                peer = f"{found.peer:.1%}", f"{found.peer_width:.3g}"
+            cells.append((
+                design.name, f"{design.rows:,}", str(design.width), f"{design.epsilon:g}", f"{found.slopes:.1%}",
+                f"{found.worst:.1%}", f"{found.intercept:.1%}", f"{found.width:.3g}", f"{found.unbounded:.0%}",
+                f"{found.rejected:.1%}", *peer,
+            ))  # fmt: skip
+        console.print(table(heads, cells))
+    say(console, f"{tables} tables of each design. {GOALS}")
+
+
+def means(
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each design.")] = 200,
+) -> None:
+    """How often intervals for the population cover: of means, proportions, quantiles and differences of groups.
+
+    Example: snugdp bench means --repeats 50
+    """
+    from snugdp_studies.bench.means import run
+
+    console = Console()
+    heads = ("asked", "population", "clip", "rows", "epsilon", "level", "covered", "width over that without privacy")
+    lines = []
+    with in_plain_words():
+        for found in run(repeats):
+            one = found.design
+            level = f"{one.level:g}" if one.asked in ("quantile", "proportion") else ""
+            told = one.asked, one.population, one.clip or "", f"{one.rows:,}", f"{one.epsilon:g}", level
+            lines.append((*told, f"{found.covered:.1%}", f"{found.width:.2f}"))
+        console.print(table(heads, lines))
+    say(console, f"{repeats} tables of each design; bounds from 0 to 200. NOT PRIVATE: seeded noise.")
+
+
+def scores(
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each design.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of rows and noise.")] = 1,
+) -> None:
+    """Private scores of a model: their error, and how often their intervals cover.
+
+    Example: snugdp bench scores --repeats 20
+    """
+    from snugdp_studies.bench.scores import run
+
+    console = Console()
+    heads = (
+        "metric",
+        "rows",
+        "epsilon",
+        "positives",
+        "truth",
+        "error, 19 of 20",
+        "covers population",
+        "sample",
+        "silent",
+    )
+    lines = []
+    with in_plain_words():
+        for row in run(repeats, seed):
+            design = row.design
+            name = f"{design.metric}{', with others' if design.together else ''}"
+            share = "" if design.number else f"{100 * row.positives:.1f} %"
+            numbers = (
+                f"{row.truth:.4f}",
+                f"{row.error:.4f}",
+                f"{row.population:.3f}",
+                f"{row.sample:.3f}",
+                f"{row.silent:.2f}",
+            )
+            lines.append((name, f"{design.rows:,}", f"{design.epsilon:g}", share, *numbers))
+    console.print(table(heads, lines))
+
+
+def person_models(
+    people: Annotated[int, typer.Option(min=100, help="Persons of each made-up panel.")] = 1_000,
+    repeats: Repeats = 12,
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of each fit.")] = 1.0,
+) -> None:
+    """Models where persons have several rows: caps, weights and the weight found in private, on made-up panels.
+
+    Example: snugdp bench person-models --people 1000 --repeats 2
+    """
+    from snugdp_studies.bench.person_models import SHOWN, run, words
+
+    with in_plain_words():
+        found = run((people,), repeats, epsilon)
+    heads = ("mean squared distance", *SHOWN, "best in hindsight", "private / best")
+    Console().print(table(heads, list(words(found))))
 
 
 def _times(setting: str, found: Iterable[Timing]) -> None:
@@ -131,18 +278,25 @@ def ledger(
     charges: Annotated[int, typer.Option(min=10, help="Charges of each kind.")] = 300,
     folder: Annotated[str | None, typer.Option(help="A folder on the disk to be measured.")] = None,
     url: Annotated[str | None, typer.Option(help="A PostgreSQL database, to be measured too.")] = None,
+    entries: Annotated[int, typer.Option(min=300, help="Entries of a long history.")] = 20_000,
 ) -> None:
-    """What a charge costs beside a bare fsync on the same disk.
+    """What a charge costs beside a bare fsync on the same disk, and how long a history may be.
 
     Example: snugdp bench ledger --charges 100
     """
     from snugdp_studies.bench.costs import charge_times
 
-    heads = (f"{charges} times, in turn", "p50, ms", "p99, ms", "relative to a bare fsync")
+    heads = (f"{charges} times, in turn", "p50, ms", "p99, ms", "CPU, ms", "relative to a bare fsync")
     with in_plain_words():
         rows = [
-            (r.name, f"{r.p50_ms:.2f}", f"{r.p99_ms:.2f}", "" if r.relative is None else f"{r.relative:.2f}")
-            for r in charge_times(charges, folder, url)
+            (
+                r.name,
+                f"{r.p50_ms:.2f}",
+                f"{r.p99_ms:.2f}",
+                f"{r.cpu_ms:.2f}",
+                "" if r.relative is None else f"{r.relative:.2f}",
+            )
+            for r in charge_times(charges, folder, url, entries)
         ]
     Console().print(table(heads, rows))
 
@@ -286,8 +440,9 @@ def bounds(
     console = Console()
     with in_plain_words():
         known = tables.names(data)
-        if unknown := [name for name in _asked(datasets) or [] if name not in known]:
-            raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(known)}")
+        there = dict.fromkeys([*known, *tables.KINDS])
+        if unknown := [name for name in _asked(datasets) or [] if name not in there]:
+            raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(there)}")
         writable(file)
         chosen = _asked(datasets) or known
         setting = contest.Setting(data, chosen, numbers(epsilons), delta, rows, draws, labels)
@@ -400,13 +555,17 @@ for command in (
     classification,
     gram,
     imports,
+    inference,
     ledger,
+    means,
     noise,
     pate,
     pca,
     persons,
+    person_models,
     queries,
     regression,
+    scores,
     selection,
     statistics,
 ):

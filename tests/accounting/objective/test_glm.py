@@ -25,7 +25,7 @@ from tests.accounting.atoms import claimed, exact, gaussian_delta
 from tests.accounting.objective.glm_laws import Classifier, Counts, path_deltas, random_pair, random_path
 from tests.accounting.objective.perturbed import LEEWAY, Law, beside, deltas, loss, nobody
 from tests.accounting.objective.perturbed import random_pair as robust_pair
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 TIMES = int(os.environ.get("SNUGDP_ATTACK", "1"))
 NONE = Fraction(0)
@@ -70,7 +70,7 @@ def worst(epsilon: float, m: float, kappa: float) -> float:
 # --- the theorems ---
 
 
-@repeated
+@sampled(9)
 @pytest.mark.parametrize(("m", "kappa"), SETTINGS)
 def test_random_neighbours_stay_below_the_whole_curve(m: float, kappa: float) -> None:
     rng = np.random.default_rng(int(1000 * m))
@@ -85,6 +85,7 @@ def test_random_neighbours_stay_below_the_whole_curve(m: float, kappa: float) ->
                 assert found <= min(claim, other) * LEEWAY + 1e-12
 
 
+@sampled(3)
 @repeated
 @pytest.mark.parametrize(
     ("curve", "kind"), [("logistic", "logistic"), ("linear", "class_c"), ("flat", "constant_sign")]
@@ -149,6 +150,8 @@ def test_one_release_needs_no_more_noise_than_a_gaussian(epsilon: float, delta: 
     assert not less.fits(Budget(epsilon, delta))
 
 
+@pytest.mark.slow
+@sampled(3)
 @pytest.mark.parametrize(("epsilon", "delta"), GOALS[1:4])
 def test_a_little_more_noise_allows_a_smaller_ridge(epsilon: float, delta: float) -> None:
     """And the claim is true there, nearly reached, and broken with less noise or a far smaller ridge."""
@@ -160,6 +163,7 @@ def test_a_little_more_noise_allows_a_smaller_ridge(epsilon: float, delta: float
     assert worst(epsilon, m, 3 * kappa) > 1.5 * delta
 
 
+@pytest.mark.slow
 def test_calibration_with_a_given_ridge() -> None:
     free = float(glm.free_kappa(Fraction(1), exact(glm.calibrate(1, "1e-6")) ** 2))
     found = [glm.calibrate(1, "1e-6", kappa=part * free) for part in (0.5, 1.2)]
@@ -212,6 +216,8 @@ def test_an_addition_has_weight_below_zero() -> None:
 # --- company ---
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (4.0, 1e-3)])
 def test_beside_a_gaussian_release(epsilon: float, delta: float) -> None:
     mu = 0.2 * gaussian.mu(epsilon, delta)

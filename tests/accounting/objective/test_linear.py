@@ -18,7 +18,7 @@ from snugdp.numerics.rationals import Real, rational
 from tests.accounting.atoms import add_profile, composed, exact, remove_profile
 from tests.accounting.hockey import NODES, WEIGHTS
 from tests.accounting.objective.perturbed import CLASS_T, LEEWAY, Array, Law, deltas, loss, nobody, random_pair, slopes
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 Rows = tuple[Array, Array]
 
@@ -47,11 +47,12 @@ def kappa_alone(epsilon: Real, m: float | Fraction) -> Fraction:
 # --- the theorem, against exact laws ---
 
 
+@sampled(3)
 @repeated
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_random_neighbours_stay_within_the_calibration(kind: str) -> None:
     rng = np.random.default_rng(CLASS_T.index(kind) if kind in CLASS_T else 2)
-    for _ in range(often(8, 45)):
+    for _ in range(often(8, 24, 45)):
         epsilon, delta = float(np.exp(rng.uniform(np.log(0.1), np.log(8)))), float(10 ** rng.uniform(-9, -2))
         if kind == "huber":
             kappa = float(np.expm1(epsilon) * rng.uniform(0.01, 0.9))
@@ -96,6 +97,8 @@ def test_nobody_against_one_row_reaches_the_claim_and_breaks_a_lower_one(epsilon
     assert deltas(without_factor_2, without_factor_2.more(1.0, 0.0), [epsilon])[0] > 1.9 * delta
 
 
+@pytest.mark.slow
+@sampled(4)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (0.5, 1e-9), (1.0, 1e-6)])
 def test_a_ridge_below_the_limit_breaks_the_claim(epsilon: float, delta: float) -> None:
     m = linear.calibrate(epsilon, delta)
@@ -115,6 +118,7 @@ def test_huber_is_not_of_class_t() -> None:
     assert largest(epsilon, empty.tau / empty.sigma, 1 / empty.ridge, "huber") > 10 * delta
 
 
+@sampled(3)
 @repeated
 @pytest.mark.parametrize("kind", [*CLASS_T, "huber"])
 def test_two_coefficients_by_quadrature(kind: str) -> None:
@@ -160,6 +164,8 @@ def derivatives(kind: str, rows: Rows, theta: Array, kappa: float) -> tuple[Arra
 # --- composition ---
 
 
+@pytest.mark.slow
+@sampled(3)
 @pytest.mark.parametrize(("epsilon", "delta", "mu"), [(1.0, 1e-6, 0.03), (4.0, 1e-6, 0.2), (0.5, 1e-4, 0.05)])
 def test_with_a_gaussian_part(epsilon: float, delta: float, mu: float) -> None:
     """The exact pairs of one row, composed with a Gaussian release by quadrature over its loss."""
@@ -177,6 +183,8 @@ def test_with_a_gaussian_part(epsilon: float, delta: float, mu: float) -> None:
     assert 0.97 * delta <= max(found) <= delta * 1.0001
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("target", [0.0, 10.0])
 def test_two_runs_one_around_the_other(target: float) -> None:
     """The second run is centred at the outcome of the first: an integral over it, of exact second runs."""
@@ -216,6 +224,7 @@ def test_without_a_margin_a_gaussian_part_breaks_the_limit() -> None:
     assert composed(1.0, [RunCost(m**2, alone, "class_t").atom], exact(0.03) ** 2) > 1e-3
 
 
+@sampled(4)
 @pytest.mark.parametrize("runs", [1, 2, 3])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-2)])
 def test_calibration_is_safe_and_tight(runs: int, epsilon: float, delta: float) -> None:

@@ -10,12 +10,15 @@ import pytest
 
 from snugdp import Budget, Cost
 from snugdp.accounting import gaussian
+from snugdp.accounting.composition import Branch
 from snugdp.accounting.objective import glm, multiclass
 from snugdp.accounting.objective.multiclass import SoftmaxRun
-from snugdp.accounting.objective.run import RunCost
+from snugdp.accounting.objective.persons import TAIL
+from snugdp.accounting.objective.run import RunCost, Unit, within
 from tests.accounting.atoms import claimed, exact
 from tests.accounting.objective.glm_laws import Classifier
 from tests.accounting.objective.perturbed import Array, loss
+from tests.effort import sampled
 
 NONE = Fraction(0)
 BASIS = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2.0], [6.0]])  # orthogonal to equal coefficients
@@ -37,6 +40,7 @@ def log_density(rows: list[tuple[float, int]], grid: Array, centre: Array, ridge
     return found
 
 
+@sampled(6)
 @pytest.mark.parametrize(("m", "kappa"), [(0.6, 0.3), (1.0, 1.5), (0.3, 0.4), (1.5, 0.5)])
 def test_softmax_by_quadrature(m: float, kappa: float) -> None:
     rng = np.random.default_rng(int(10 * m))
@@ -93,6 +97,7 @@ def test_softmax_calibration(classes: int) -> None:
     assert SoftmaxRun(Fraction(1), Fraction(1, 4), classes).shift == 0
 
 
+@pytest.mark.slow
 def test_several_classes_by_quadrature() -> None:
     """The sum of the losses of three exact runs against the Gaussian cost of three."""
     m, kappa, epsilon, classes = 0.4, 1.2, 2.0, 3
@@ -111,6 +116,7 @@ def test_several_classes_by_quadrature() -> None:
             assert found <= gaussian.delta(mu, epsilon) * 1.01
 
 
+@pytest.mark.slow
 def test_the_corollary_for_one_run_does_not_compose() -> None:
     """Ten runs at the limit for one: the total is far above what the noise of a Gaussian release would give."""
     classes, epsilon, delta = 10, Fraction(1), Fraction(1, 10**6)
@@ -118,3 +124,23 @@ def test_the_corollary_for_one_run_does_not_compose() -> None:
     runs = Cost(atoms=(RunCost(m**2, epsilon + m**2 / 2, levels=8).atom,) * classes)
     assert not runs.fits(Budget(epsilon, delta))
     assert Cost(mu_squared=classes * RunCost(m**2, m).gaussian_squared).fits(Budget(epsilon, delta))
+
+
+def test_persons_pay_for_the_trace() -> None:
+    """Softmax for persons: shifts of kappa (K - 1)/K, and exp of that times K - 1 branches; two classes by levels."""
+    run = SoftmaxRun(Fraction(1, 25), Fraction(1, 6), 10, "person")
+    assert run.shift == Fraction(3, 20)
+    assert run.atom.add == (Branch(Fraction(1, 25), Fraction(0)),) * 9
+    assert run.atom.remove == (Branch(Fraction(1, 25), run.shift),) * math.ceil(9 * math.exp(0.15))
+    assert run.failure == 0
+    pair = SoftmaxRun(Fraction(1, 25), Fraction(1, 6), 2, "person")
+    assert pair.atom == RunCost(Fraction(1, 25), Fraction(1, 12), "constant_sign", unit="person").atom
+    assert pair.failure == TAIL
+    units: tuple[Unit, ...] = ("row", "person")
+    for unit in units:
+        m = multiclass.softmax(1, "1e-6", 4, Fraction(1, 6), mu="0.05", unit=unit)
+        four = SoftmaxRun(Fraction(m) ** 2, Fraction(1, 6), 4, unit)
+        assert within(Fraction(1), Fraction(1, 10**6), [four], Fraction(1, 400))
+        assert 0.17 < m < 0.2
+    with pytest.raises(ValueError, match="too small for a softmax model of persons"):
+        SoftmaxRun(Fraction(1), Fraction(5), 3, "person")

@@ -19,7 +19,7 @@ from snugdp.accounting.objective.run import RunCost, within
 from snugdp.numerics import balls
 from tests.accounting.atoms import composed, exact
 from tests.accounting.objective.perturbed import CLASS_T, LEEWAY, Array, Law, beside, deltas, nobody, random_pair
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 NONE = Fraction(0)
 GOALS = [(0.05, 1e-6), (0.1, 1e-9), (1.0, 1e-9), (1.0, 1e-3), (4.0, 1e-6), (10.0, 1e-2)]
@@ -79,6 +79,7 @@ def floats_of_loss(t: Array, m: float, kappa: float) -> Array:
 # --- the guarantee ---
 
 
+@sampled(2)
 @repeated
 @pytest.mark.parametrize("kind", CLASS_T)
 def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
@@ -91,6 +92,7 @@ def test_random_neighbours_never_exceed_the_claim(kind: str) -> None:
                 assert deltas(p, q, [epsilon], 150)[0] <= delta * LEEWAY
 
 
+@sampled(2)
 @repeated
 @pytest.mark.parametrize("kind", CLASS_T)
 def test_random_neighbours_stay_below_the_whole_curve(kind: str) -> None:
@@ -136,7 +138,7 @@ def test_less_noise_breaks_the_claim(epsilon: float, delta: float) -> None:
     assert worst(epsilon, m / 0.95, kappa) > 1.05 * delta
 
 
-@repeated
+@sampled(8)
 @pytest.mark.parametrize("kind", CLASS_T)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (4.0, 1e-3)])
 def test_beside_a_gaussian_part(kind: str, epsilon: float, delta: float) -> None:
@@ -158,6 +160,7 @@ def test_beside_a_gaussian_part_a_smaller_ridge_breaks_the_claim(epsilon: float,
 # --- the levels ---
 
 
+@sampled(4)
 @pytest.mark.parametrize(
     ("m", "kappa"), [(0.03, 0.05), (0.22, 0.8), (0.22, 0.001), (0.22, 40.0), (2.2, 70.0), (9.0, 3.0)]
 )
@@ -191,6 +194,7 @@ def test_the_tail_is_beyond_the_farthest() -> None:
     assert RunCost(Fraction(1, 16), Fraction(1, 2), "class_t").failure == 0
 
 
+@sampled(2)
 @pytest.mark.parametrize("kappa", [0.3, 2.0])
 def test_one_atom_against_quadrature(kappa: float) -> None:
     """The levels cost little beside the maximum itself."""
@@ -216,6 +220,7 @@ def test_two_atoms_against_quadrature() -> None:
     assert found * 0.995 <= composed(level, (atom, atom)) <= found * 1.25
 
 
+@pytest.mark.slow
 def test_delta_falls_and_epsilon_inverts_it() -> None:
     atoms = (removal.sharp_atom(Fraction(1, 20), Fraction(4, 5)),)
     curve = [composed(level, atoms, Fraction(1, 1000)) for level in (-0.5, 0.0, 0.4, 0.6, 0.8, 1.0, 1.5)]
@@ -239,6 +244,7 @@ def test_levels_where_the_loss_is_flat_at_no_step(m: float, kappa: float) -> Non
 # --- the limit ---
 
 
+@sampled(2)
 @pytest.mark.parametrize(("epsilon", "delta"), GOALS)
 def test_the_limit_is_beyond_the_plain_one_and_proved(epsilon: float, delta: float) -> None:
     m, kappa, _ = limits(epsilon, delta)

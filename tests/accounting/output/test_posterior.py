@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from snugdp.accounting.output import posterior
 from snugdp.accounting.output.posterior import certified, rho_guess, rho_max
 from tests.accounting.atoms import exact
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 Array = NDArray[np.float64]
 
@@ -83,6 +83,7 @@ def corners_of(lam: Array, least: Array, size: Array, added: NDArray[np.bool_]) 
     return m, np.where(added, 1 / (1 + a), 1 / (1 - r))
 
 
+@pytest.mark.slow
 def test_thousands_of_neighbours_are_below_their_corners() -> None:
     direction, m, s2, lam, least, size = np.array(neighbours(2500, 5)).T[:, :, None]
     added = direction > 0
@@ -126,7 +127,7 @@ SETTINGS = [
 ]
 
 
-@repeated
+@sampled(9)
 @pytest.mark.parametrize(("leverage", "mu", "slack"), SETTINGS)
 def test_the_certified_strength_holds_everywhere_and_is_nearly_the_largest(
     leverage: float, mu: float, slack: float
@@ -159,11 +160,51 @@ def test_what_is_too_strong_is_never_certified() -> None:
     assert rho_max(Fraction(1), Fraction(1, 2), Fraction(1, 100), Fraction(1, 10**7)) == 0
 
 
+@pytest.mark.slow
 def test_extreme_leverages_end_on_the_safe_side() -> None:
     tiny = Fraction(1, 2**75)
     rho = rho_max(tiny, tiny, Fraction(1, 25), Fraction(1, 10**7))
     assert 0.99 < float(rho) * math.sqrt(tiny) / 0.2 < 1.0001
     assert rho_max(Fraction(10**40), 1 - Fraction(1, 10**40), Fraction(1, 25), Fraction(1, 10**7)) == 0
+
+
+@repeated
+def test_no_person_moves_the_solution_or_the_residual_further_than_claimed() -> None:
+    """Lemmas 4 and 5 for several rows at once, both ways; with one row less in the bounds they would be false."""
+    rng = np.random.default_rng(8)
+    worst, false = np.zeros(2), np.zeros(2)
+    for _ in range(often(300, 20_000)):
+        d, n, k, ridge = (
+            int(rng.integers(1, 4)),
+            int(rng.integers(0, 30)),
+            int(rng.integers(2, 6)),
+            10 ** rng.uniform(-2, 1),
+        )
+        x = rng.normal(size=(n + k, d))
+        x[n:] = x[-1] if rng.random() < 0.6 else x[n:]
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        y = rng.choice([-1.0, 1.0], n + k)
+        y[n:] = y[-1] if rng.random() < 0.7 else y[n:]
+        fits = [_ridge(x[:rows], y[:rows], ridge) for rows in (n, n + k)]
+        for (here, curvature), (there, _) in (fits, fits[::-1]):
+            residual = 1 + float(np.linalg.norm(here))
+            beyond = math.log(1 + float(np.linalg.norm(there))) - math.log(residual)
+            moved = (float(np.linalg.norm(here - there)), abs(beyond))
+            for rows, found in ((k, worst), (k - 1, false)):
+                claimed = (
+                    posterior.output_sensitivity(1, ridge, curvature, residual, rows),
+                    posterior.log_lipschitz_sensitivity(rows, ridge, curvature),
+                )
+                found[:] = np.maximum(found, [a / float(b) for a, b in zip(moved, claimed, strict=True)])
+    assert (worst <= 1 + 1e-9).all()
+    assert (worst > 0.99).all()
+    assert (false > 1.1).all()
+
+
+def _ridge(x: Array, y: Array, ridge: float) -> tuple[Array, float]:
+    gram = x.T @ x
+    theta: Array = np.linalg.solve(gram + ridge * np.eye(len(gram)), x.T @ y).astype(np.float64)
+    return theta, max(float(np.linalg.eigvalsh(gram)[0]) - 1e-9, 0.0)
 
 
 def test_bad_numbers_are_refused() -> None:

@@ -27,7 +27,7 @@ from snugdp.accounting.selection.theorems import CellSum, Certificate, First
 from snugdp.accounting.selection.tradeoff import TradeoffCurve, hull
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 from .selected import LAWS, Run, base, exact, generating, masses, polynomial, runs
 
@@ -46,7 +46,7 @@ def pairs() -> list[tuple[Run, TradeoffCurve]]:
     return [(run, base(run).curves[0]) for run in RUNS[often(2, 0) :: often(3, 1)]]
 
 
-@repeated
+@sampled(9)
 @pytest.mark.parametrize("name", LAWS)
 def test_no_finite_run_leaks_more_than_the_bounds(name: str) -> None:
     law, tight = LAWS[name], 0.0
@@ -63,6 +63,7 @@ def test_no_finite_run_leaks_more_than_the_bounds(name: str) -> None:
     assert tight > 0.9  # the attack comes close, so it would notice
 
 
+@sampled(2)
 @repeated
 @pytest.mark.parametrize("name", [name for name in LAWS if name != "binomial"])
 def test_no_finite_run_leaks_more_than_the_closed_forms(name: str) -> None:
@@ -118,6 +119,7 @@ def test_a_failure_mass_is_covered() -> None:
                 assert above(bound.guess(epsilon), exact(failing, generating(law), epsilon))
 
 
+@sampled(8)
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("most", [1, 3, 12])
 def test_cutting_the_number_of_runs_is_free_if_it_refuses(name: str, most: int) -> None:
@@ -147,6 +149,7 @@ def test_running_the_last_one_anyway_is_not_free() -> None:
     assert exact(run, polynomial(weights), 0.301) > 1e-5
 
 
+@sampled(3)
 @repeated
 @pytest.mark.parametrize("mutant", ["forward", "one", "lower"])
 def test_a_wrong_bound_is_noticed(mutant: str) -> None:
@@ -187,7 +190,7 @@ TABLE = {
 }
 
 
-@repeated
+@sampled(9)
 @pytest.mark.parametrize(("method", "runs"), TABLE)
 def test_the_table_of_affordable_runs(method: str, runs: int) -> None:
     law = selection.geometric(runs)
@@ -195,6 +198,7 @@ def test_the_table_of_affordable_runs(method: str, runs: int) -> None:
         assert listed <= selection.mu(law, epsilon, "1e-6", method=method) < listed + 0.0001 + 0.0002 * listed
 
 
+@sampled(6)
 @pytest.mark.parametrize(
     ("law", "listed"),
     [
@@ -213,6 +217,7 @@ def test_the_table_for_other_laws(law: Law, listed: tuple[float, float]) -> None
 LIMITS = {"0.5": 0.072645, "1": 0.141485, "2": 0.274466, "4": 0.528902, "8": 1.010881}
 
 
+@sampled(3)
 @pytest.mark.parametrize("epsilon", LIMITS)
 def test_within_a_thousandth_of_the_limit_and_never_beyond(epsilon: str) -> None:
     found = selection.mu(selection.geometric(30), epsilon, "1e-6")
@@ -234,6 +239,7 @@ def riemann(mu: float, law: Law, epsilon: float, count: int = 20_000) -> float:
     return float(law.mean_in(FLOATS) * (-np.diff(share) @ np.minimum(d[:-1], d[1:]) + share[-1] * d[-1]))
 
 
+@sampled(8)
 @pytest.mark.parametrize("law", [*LAWS.values()], ids=[*LAWS])
 @pytest.mark.parametrize(("mu", "epsilon"), [("0.05", "0.3"), ("0.3", "1.5"), ("1", "6")])
 def test_between_the_integral_and_a_hair_more(law: Law, mu: str, epsilon: str) -> None:
@@ -251,6 +257,7 @@ def test_sticks_are_above_the_exact_profile() -> None:
         assert truth <= mpmath.mpf(d) <= truth * (1 + mpmath.mpf(10) ** -14)
 
 
+@pytest.mark.slow
 def test_not_below_a_lower_sum_in_forty_digits() -> None:
     mpmath.mp.dps = 40
     mu, gamma, worst = mpmath.mpf("0.2"), mpmath.mpf(1) / 20, mpmath.mpf(1)
@@ -300,6 +307,7 @@ def test_the_polygon_is_the_pair() -> None:
         assert given_pair == pytest.approx(given_points, rel=1e-12)
 
 
+@sampled(2)
 @pytest.mark.parametrize("name", LAWS)
 def test_below_zero_the_other_order_counts(name: str) -> None:
     law = LAWS[name]
@@ -310,6 +318,7 @@ def test_below_zero_the_other_order_counts(name: str) -> None:
         assert above(found, truth)
 
 
+@pytest.mark.slow
 @repeated
 @settings(max_examples=often(3, 5), deadline=None, derandomize=True)
 @given(
@@ -327,6 +336,7 @@ def test_monotone(mu: float, runs: float, epsilon: float, failure: str) -> None:
     assert selection.delta(selection.gaussian(mu, failure), more, epsilon) >= at * (1 - 1e-3)
 
 
+@pytest.mark.slow
 def test_epsilon_and_delta_are_inverse() -> None:
     run, law = selection.gaussian("0.3", "1e-10"), selection.logarithmic(12)
     for method in ("C2", "C1", "closed"):
@@ -340,6 +350,7 @@ def test_epsilon_and_delta_are_inverse() -> None:
         assert selection.delta(selection.gaussian("0.05"), selection.geometric(30), found, method) <= 1e-6
 
 
+@pytest.mark.slow
 def test_families() -> None:
     law = selection.geometric(30)
     plain = selection.largest(lambda scale: Cost(mu=scale), law, 1, "1e-6", most=5.0)
@@ -349,6 +360,8 @@ def test_families() -> None:
     assert selection.epsilon(Cost(mu=both / 2, epsilon=both / 10), law, "1e-6") <= 1
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize(("unit", "found"), [("1e-170", 100.0), ("1e160", 0.0)])
 def test_a_family_beyond_what_floats_hold(unit: str, found: float) -> None:
     """The square of mu is 0, or infinite, as a float: the search must not end in no number, nor in an overflow."""
@@ -358,6 +371,7 @@ def test_a_family_beyond_what_floats_hold(unit: str, found: float) -> None:
     assert scale == pytest.approx(found)
 
 
+@pytest.mark.slow
 def test_one_test_before_all_runs() -> None:
     law, run = selection.geometric(30), selection.gaussian("0.3")
     alone = selection.epsilon(run, law, "1e-6")
@@ -422,6 +436,7 @@ def test_one_way_with_atoms_and_without_failure() -> None:
     )  # which the other order may lose for good
 
 
+@pytest.mark.slow
 def test_routes() -> None:
     few = selection.routes(1, "1e-6", 3)
     many = selection.routes(1, "1e-6", 30)

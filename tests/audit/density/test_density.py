@@ -56,6 +56,7 @@ def test_a_tight_gaussian_passes_in_closed_form_and_less_noise_does_not() -> Non
     assert not found.passed
 
 
+@pytest.mark.slow
 def test_a_tight_laplace_passes_and_less_noise_does_not() -> None:
     sharp = laplace_sum(1)
     (found,) = density(case(sharp, Cost(epsilon=1)), runs=300)
@@ -78,6 +79,7 @@ def test_a_budget_is_audited_in_place_of_the_cost() -> None:
     assert not density(case(gaussian_sum(1), Cost(mu=0.1), budget=Budget(1, 0.12)))[0].passed
 
 
+@pytest.mark.slow
 def test_a_test_before_the_release_is_sampled() -> None:
     claim = Cost(mu=1, epsilon=1)
     (found, apart) = density(case(checked_sum(), claim, tight=False), runs=150, random=80)
@@ -114,6 +116,7 @@ def stops_low(data: Secret[Rows], noise: Noise) -> float | None:
     return noisy if noisy > 4096 else None
 
 
+@pytest.mark.slow
 def test_an_answer_that_decides_the_release_is_not_integrated() -> None:
     assert independent_end(case(stops_low, Cost(mu=1)), ONE, 3) == 0
     (found,) = density(case(stops_low, Cost(mu=1), tight=False), runs=300)
@@ -160,6 +163,7 @@ def test_noisy_sums_of_a_regression_are_exactly_tight() -> None:
     assert found.curve.measured == pytest.approx(found.curve.claimed, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_perturbed_objective_is_below_its_claim_and_less_noise_is_not() -> None:
     (found,) = density(fitted("objective"))
     assert found.passed, found
@@ -176,6 +180,7 @@ def test_posterior_draws_integrate_to_the_same_mean() -> None:
     assert found[1] == 0
 
 
+@pytest.mark.slow
 def test_output_perturbation_agrees_with_quadrature() -> None:
     method = OutputPerturbation(ridge_audit.DESIGN, Budget(1, 0.05))
     rows = [(x, x) for x in np.linspace(-0.3, 0.3, 40).tolist()]

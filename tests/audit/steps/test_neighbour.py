@@ -53,6 +53,7 @@ def leaky(chance: int) -> Walk:
     return walk
 
 
+@pytest.mark.slow
 def test_failures_are_allowed_as_often_as_delta_says() -> None:
     assert neighbour(case(leaky(20), Cost(mu=0.5, delta=0.05)), runs=300, random=0)[0].passed
     (found,) = neighbour(case(leaky(4), Cost(mu=0.5, delta=0.05)), runs=300, random=0)

@@ -22,6 +22,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
 from tests.audit.toys import PAIRS, Rows, clipped, neighbours
+from tests.effort import sampled
 from tests.plans import plan_of
 
 UNIT = 1024
@@ -260,6 +261,7 @@ def contested(strength: Any, least: int) -> Any:
     return draw
 
 
+@sampled(2)
 @pytest.mark.parametrize(
     ("strength", "least", "right"),
     [

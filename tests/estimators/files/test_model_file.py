@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 import snugdp
 from snugdp.estimators.files import model_file
 from snugdp.tables.losses.losses import SoftHinge
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-0.5, 0.5, (3000, 4))
@@ -93,6 +93,7 @@ def saved(name: str) -> str:
     return json.dumps(model_file.as_dict(fitted(name)))
 
 
+@sampled(21)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_loaded_model_is_the_saved_one_bit_by_bit(name: str, tmp_path: Path) -> None:
     model, rows = fitted(name), ESTIMATORS[name][-1]
@@ -135,6 +136,7 @@ def test_nothing_of_the_ledger_or_the_noise_is_written(tmp_path: Path) -> None:
     assert found.ledger is None
 
 
+@pytest.mark.slow
 def test_a_file_is_durable_before_it_takes_the_place_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +217,7 @@ def changed(*path: str, value: Any = None, model: str = "linear") -> dict[str, A
 change = functools.partial(functools.partial, changed)  # made when the test runs, not when it is collected
 
 
+@sampled(18)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -311,8 +314,9 @@ JUNK = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @repeated
-@settings(max_examples=often(20, 150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=often(20, 80, 150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_damaged_file_is_a_value_error_or_a_model(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["pate", "pca", "sparse", "table", "three"]))
@@ -335,7 +339,7 @@ def test_a_damaged_file_is_a_value_error_or_a_model(data: st.DataObject) -> None
 
 
 @repeated
-@settings(max_examples=often(12, 100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=often(12, 60, 100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(at=st.integers(0, 10**6), junk=st.binary(max_size=3), cut=st.booleans())
 def test_damaged_bytes_are_a_value_error_or_a_model(
     at: int, junk: bytes, cut: bool, tmp_path_factory: pytest.TempPathFactory

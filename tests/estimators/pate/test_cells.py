@@ -28,6 +28,7 @@ from snugdp.estimators.pate import teachers
 from snugdp.estimators.pate.cells import Column
 from snugdp.estimators.pate.rows import Form, fresh, take, usable
 from snugdp.estimators.pate.teachers import Scattered, histograms, vote
+from tests.effort import sampled
 from tests.estimators.pate.test_privacy import TEACHERS, Script, model_of
 from tests.estimators.pate.vandal import Vandal
 
@@ -96,6 +97,7 @@ def others_differ(
 ODD = ["?", None, 1.5, 10**30, True, 1j, datetime.date(2020, 1, 1)]
 
 
+@sampled(15)
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize("kind", ["pandas", "strings", "polars", "list", "array", "objects"])
 def test_one_cell_does_not_change_the_type_of_the_others(kind: str, odd: Any, parts: list[Any]) -> None:
@@ -129,6 +131,8 @@ def test_one_cell_does_not_change_the_type_of_the_others(kind: str, odd: Any, pa
     assert others_differ(parts, queries, (rows, Y), (more, [*Y, 1]), table=table) == 0
 
 
+@pytest.mark.slow
+@sampled(16)
 @pytest.mark.parametrize("odd", [2.5, None, "new"], ids=repr)
 @pytest.mark.parametrize("kind", ["object", "str", "category", "polars", "enum"])
 def test_columns_of_text_and_categories(kind: str, odd: Any, parts: list[Any]) -> None:
@@ -181,6 +185,7 @@ def test_the_frames_of_teachers_have_the_types_of_the_queries(parts: list[Any]) 
     assert Form.of(dates).read(pl.DataFrame({"d": ["2020-01-02", "?"]})).equals(dates)
 
 
+@pytest.mark.slow
 def test_a_file_with_one_mark_is_read_alike(parts: list[Any]) -> None:
     """Two readings of a file, with and without a row that makes a column of numbers text."""
     written = "a,b\n" + "\n".join(f"{a},{b}" for a, b in X)
@@ -209,6 +214,7 @@ def test_rows_with_missing_numbers_are_left_out_whatever_the_column_is(plain: An
     assert usable(cells, nan=True, infinite=False).tolist() == [True, True, False]
 
 
+@sampled(3)
 @pytest.mark.parametrize("kind", ["array", "sparse", "bool", "complex", "coo"])
 def test_numbers_are_float64_whatever_the_array_is(kind: str, parts: list[Any]) -> None:
     rows: Any = X.astype(np.uint8)
@@ -228,6 +234,7 @@ def test_numbers_are_float64_whatever_the_array_is(kind: str, parts: list[Any]) 
         assert Form.of(csr_matrix(table)).read(csr_matrix(table)).dtype == np.float64
 
 
+@sampled(9)
 @pytest.mark.parametrize("odd", ["rare", None, 1.0, 0.5, "1", 7, True], ids=repr)
 def test_one_label_does_not_change_the_type_of_the_others(odd: Any, parts: list[Any]) -> None:
     labels = [*Y.tolist(), odd]
@@ -281,7 +288,11 @@ KINDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "n_jobs"), [*((kind, None) for kind in KINDS), ("numpy", 2), ("pandas", 2)])
+SENT = pytest.param("pandas", 2, marks=pytest.mark.slow)
+
+
+@sampled(9)
+@pytest.mark.parametrize(("kind", "n_jobs"), [*((kind, None) for kind in KINDS), ("numpy", 2), SENT])
 def test_no_teacher_writes_into_what_others_read(kind: str, n_jobs: int | None, plain: Any) -> None:
     sparse = kind.startswith("csr")
     scaler = MaxAbsScaler(copy=False) if sparse else StandardScaler(copy=False)
@@ -328,7 +339,7 @@ def test_a_cell_that_cannot_be_sent_costs_one_teacher(n_jobs: int | None, plain:
     coded = make_pipeline(OneHotEncoder(handle_unknown="ignore"), DecisionTreeClassifier())
     rows: list[Any] = [["red" if a > 4 else "blue", int(b)] for a, b in X]
     rows[5] = [lambda: 0, 1]
-    ledger = MemoryLedger(9, 0.1)
+    ledger = MemoryLedger(9, 0.1, composition="tight")
     queries = [["red", 1], ["blue", 2]]
     fitted = model_of(teacher=coded, student=coded, queries=queries, n_jobs=n_jobs, ledger=ledger).fit(rows, Y)
     assert fitted.released_

@@ -45,7 +45,7 @@ from snugdp.estimators.base import Promise
 from snugdp.propose.forecast import noted
 from snugdp.propose.theorem import theorem
 from snugdp.tables.cells import matrix
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.estimators.checks import Untouchable
 from tests.estimators.test_check_estimator import failures
 
@@ -106,7 +106,7 @@ def test_a_student_learns_digits_it_never_saw(teacher: Any, least: float) -> Non
 
 def test_what_a_fit_leaves(plain: Any) -> None:
     X, y = made()
-    ledger = MemoryLedger(5, 1e-3)
+    ledger = MemoryLedger(5, 1e-3, composition="tight")
     model = release(student=GaussianNB(), ledger=ledger, gap="half").fit(X, y)
     assert plain.calls == 1
     assert ledger.spent == Cost(epsilon=1, delta=1e-6) == model.cost_ == model.plan_.cost
@@ -150,6 +150,7 @@ def test_teachers_without_a_seed_have_different_ones_and_those_with_one_keep_it(
     assert plain.votes.min() == 0
 
 
+@pytest.mark.slow
 def test_every_container_gives_the_same_fit() -> None:
     X, y = made(300)
     columns = dict(zip(NAMES, X.T, strict=True))
@@ -176,6 +177,7 @@ def test_every_container_gives_the_same_fit() -> None:
         assert [*getattr(model, "feature_names_in_", NAMES)] == NAMES
 
 
+@sampled(2)
 @pytest.mark.parametrize("kind", [csr_array, csc_matrix])
 def test_sparse_rows(kind: Any) -> None:
     X, y = made(300)
@@ -189,6 +191,7 @@ def test_sparse_rows(kind: Any) -> None:
     assert rehearsal(**trees, queries=kind(PUBLIC)).fit(kind(spoilt), y).released_
 
 
+@pytest.mark.slow
 def test_text_and_categories_reach_the_teachers_as_they_are() -> None:
     rng = np.random.default_rng(3)
     colour, size = rng.choice(["red", "blue"], 400), rng.uniform(0, 1, 400)
@@ -207,6 +210,7 @@ def test_text_and_categories_reach_the_teachers_as_they_are() -> None:
     assert rehearsal(**named, queries=rows[:50].tolist()).fit(rows[50:].tolist(), y[50:]).score(rows, y) == 1.0
 
 
+@pytest.mark.slow
 def test_rows_that_a_teacher_cannot_take_are_left_out_one_by_one(plain: Any) -> None:
     X, y = made()
     rehearsal().fit(X, y)
@@ -262,7 +266,11 @@ class Moody(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.full(len(X), self.classes_[0])
 
 
-@pytest.mark.parametrize(("mood", "n_jobs"), [(2, None), (3, None), (4, None), (5, None), (2, 2)])
+SENT = pytest.param(2, 2, marks=pytest.mark.slow)
+
+
+@sampled(3)
+@pytest.mark.parametrize(("mood", "n_jobs"), [(2, None), (3, None), (4, None), (5, None), SENT])
 def test_what_happens_in_a_part_stays_there(mood: int, n_jobs: int | None, plain: Any) -> None:
     X, y = made()
     rehearsal(teacher=Moody()).fit(X, y)
@@ -276,7 +284,7 @@ def test_what_happens_in_a_part_stays_there(mood: int, n_jobs: int | None, plain
 
 def test_a_refused_fit_is_fitted_and_refused() -> None:
     X, y = made()
-    ledger = MemoryLedger(10, 1e-3)
+    ledger = MemoryLedger(10, 1e-3, composition="tight")
     model = release(ledger=ledger).fit(X, y)
     model.set_params(gap="refuse").fit(X, y)
     check_is_fitted(model)
@@ -407,7 +415,7 @@ def test_bad_parameters_are_refused_before_anything_is_charged_or_read(
     ],
 )
 def test_bad_data(X: Any, y: Any, groups: Any, error: type[Exception], message: str, *, unspent: MemoryLedger) -> None:
-    account = unspent if groups is None else MemoryLedger(1, 1e-6, unit="person")
+    account = unspent if groups is None else MemoryLedger(1, 1e-6, unit="person", composition="tight")
     with pytest.raises(error, match=message):
         release(ledger=account).fit(X, y, groups)
     assert account.spent == Cost()
@@ -458,7 +466,7 @@ def test_the_plan_needs_no_rows() -> None:
 
 def test_a_short_ledger_is_noticed_before_the_teachers_are_trained(plain: Any) -> None:
     X, y = made(60)
-    model = release(ledger=MemoryLedger(1.5, 1e-3)).fit(X, y)
+    model = release(ledger=MemoryLedger(1.5, 1e-3, composition="tight")).fit(X, y)
     with pytest.raises(BudgetExceededError, match="No teacher was trained"):
         model.fit(X, y)
     assert plain.calls == 1
@@ -467,12 +475,12 @@ def test_a_short_ledger_is_noticed_before_the_teachers_are_trained(plain: Any) -
     with pytest.raises(RuntimeError, match="stayed behind"):
         loaded.fit(X, y)
     assert plain.calls == 1
-    assert loaded.set_params(ledger=MemoryLedger(10, 1e-3)).fit(X, y).receipt_.sequence == 1
+    assert loaded.set_params(ledger=MemoryLedger(10, 1e-3, composition="tight")).fit(X, y).receipt_.sequence == 1
 
 
 def test_clones_and_searches_share_the_ledger_and_every_fit_is_charged() -> None:
     X, y = made(60)
-    ledger = MemoryLedger(100, 1e-3)
+    ledger = MemoryLedger(100, 1e-3, composition="tight")
     model = release(epsilon=0.5, ledger=ledger)
     assert clone(model).ledger is ledger
     cross_val_score(model, X, y, cv=3)
@@ -508,7 +516,7 @@ def test_a_seed_is_a_rehearsal_and_says_so() -> None:
     assert (first.guarantee_, first.receipt_) == (None, None)
     assert "NOT PRIVATE" in repr(first.outcome_)
     with pytest.warns(NotPrivateWarning), pytest.raises(ValueError, match="cannot be charged"):
-        model.set_params(ledger=MemoryLedger(1, 1e-6)).fit(X, y)
+        model.set_params(ledger=MemoryLedger(1, 1e-6, composition="tight")).fit(X, y)
     again = rehearsal(student=DecisionTreeClassifier(splitter="random"))
     assert np.array_equal(again.fit(X, y).predict(X), again.fit(X, y).predict(X))
     with pytest.raises(ValueError, match="at least one row"):
@@ -542,6 +550,7 @@ VALUES = {
 }
 
 
+@pytest.mark.slow
 @repeated
 @pytest.mark.parametrize("sources", [{}, {"noise": Simulation(0)}][: often(1, 2)])
 def test_scikit_learns_own_battery(sources: dict[str, Any]) -> None:

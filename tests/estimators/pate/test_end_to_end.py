@@ -9,6 +9,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from snugdp import MemoryLedger, NotReleased, PATEClassifier, Simulation
+from tests.effort import sampled
 
 TEACHERS = 100
 
@@ -28,9 +29,11 @@ def model_of(**given: Any) -> Any:
     return PATEClassifier(GaussianNB(), GaussianNB(), **{"n_teachers": TEACHERS, **given})
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("given", [{"gap": 80}, {"gap": 80, "neighbours": "replace"}], ids=str)
 def test_teachers_who_agree_pass_the_test(given: dict[str, Any]) -> None:
-    ledger = MemoryLedger(1, 1e-6, given.get("neighbours", "add_remove"))
+    ledger = MemoryLedger(1, 1e-6, given.get("neighbours", "add_remove"), composition="tight")
     model = model_of(ledger=ledger, **given).fit(*made(4000, 0.1))
     assert model.released_
     assert model.cost_ == model.plan_.cost == ledger.spent == model.receipt_.cost
@@ -49,6 +52,7 @@ def test_teachers_who_guess_are_refused() -> None:
         model.predict(X)
 
 
+@pytest.mark.slow
 def test_without_a_test_nothing_is_refused() -> None:
     X, y = made(4000, 0.1)
     model = model_of(test="none", epsilon=8).fit(X, np.random.default_rng(5).permutation(y))
@@ -89,6 +93,7 @@ def test_what_labels_need_is_checked_before_a_row_is_read(changes: dict[str, Any
         model_of(**changes).plan()
 
 
+@pytest.mark.slow
 def test_a_rehearsal_can_be_repeated() -> None:
     X, y = made(1000, 0.4)
     model = model_of(test="none", noise=Simulation(2))

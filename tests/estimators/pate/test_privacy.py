@@ -21,7 +21,7 @@ from snugdp.estimators.pate import teachers as pate_teachers
 from snugdp.estimators.pate.teachers import Scattered, Tolerance, vote
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.tables.cells import groups as people
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.estimators import checks
 from tests.estimators.checks import CANARY, ROWS, SECRET
 
@@ -77,6 +77,7 @@ def changed(ballots: list[Any]) -> int:
     return sum(not np.array_equal(one[2], other[2]) for one, other in pairs)
 
 
+@sampled(3)
 @repeated
 @pytest.mark.parametrize(
     ("teacher", "row"),
@@ -228,6 +229,7 @@ def test_teachers_share_no_generator(ballots: list[Any]) -> None:
     assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
 
 
+@sampled(6)
 @pytest.mark.parametrize(
     ("kind", "gap"), [("array", None), ("array", "refuse"), ("list", None), ("objects", None), ("pandas", None)]
 )
@@ -237,7 +239,9 @@ def test_nothing_of_the_rows_is_kept(kind: str, gap: Any) -> None:
         X[::2, 0] = -CANARY
         return X, np.arange(ROWS) % 2
 
-    model = model_of(queries=checks.contained(PUBLIC, kind), ledger=MemoryLedger(9, 0.1, unit="person"), gap=gap)
+    model = model_of(
+        queries=checks.contained(PUBLIC, kind), ledger=MemoryLedger(9, 0.1, unit="person", composition="tight"), gap=gap
+    )
     people = [f"{SECRET} {place}" for place in range(ROWS)]
     checks.assert_nothing_kept(partial(model.fit, groups=people), table, kind, largest=math.inf)
 
@@ -277,7 +281,7 @@ def test_the_number_of_rows_does_not_show() -> None:
 def test_broken_workers_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What joblib says when it fails may quote a row: it is withheld, and nothing was charged."""
     X, y = made()
-    ledger = MemoryLedger(9, 0.1)
+    ledger = MemoryLedger(9, 0.1, composition="tight")
 
     def broken(*_: Any) -> Any:
         raise RuntimeError(f"could not send {CANARY}")

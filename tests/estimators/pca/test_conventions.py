@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from snugdp import PCA, Number, Schema, Simulation
+from tests.effort import sampled
 from tests.estimators import checks
 from tests.estimators.checks import CANARY, ROWS
 from tests.estimators.test_check_estimator import failures
@@ -16,6 +17,8 @@ from tests.estimators.test_check_estimator import failures
 SCHEMA = Schema({"a": Number(0, 10), "b": Number(0, 10)})
 
 
+@pytest.mark.slow
+@sampled(6)
 @pytest.mark.parametrize(
     "options", [{}, {"noise": Simulation(0)}, {"center": "private"}, {"method": "projector"}, {"method": "dual"}]
 )
@@ -23,6 +26,7 @@ def test_all_of_scikit_learns_checks_pass(options: dict[str, Any]) -> None:
     assert failures(PCA(x_norm=10, **options), {}) == set()
 
 
+@sampled(20)
 @pytest.mark.parametrize("method", ["auto", "projector", "dual", "gauss"])
 @pytest.mark.parametrize("kind", ["array", "list", "pandas", "schema"])
 def test_nothing_of_the_rows_is_kept(method: str, kind: str) -> None:
@@ -47,6 +51,7 @@ def test_no_cell_of_a_wide_or_masked_array_warns() -> None:
         model.inverse_transform([[np.inf, -np.inf], [np.nan, 1e308]])
 
 
+@sampled(2)
 @pytest.mark.parametrize("center", ["bounds", "private"])
 @pytest.mark.parametrize("method", ["auto", "projector"])
 def test_the_number_of_rows_does_not_show(method: str, center: str) -> None:

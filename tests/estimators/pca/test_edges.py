@@ -15,6 +15,7 @@ from snugdp import PCA, Boolean, Category, Number, Schema, Simulation
 from snugdp.estimators.pca.pca import METHODS
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.layouts.points import centred
+from tests.effort import sampled
 from tests.mechanisms.scripted import Scripted
 
 ROWS = np.random.default_rng(0).normal(size=(500, 6)) * [4, 2, 1, 0.3, 0.3, 0.3] / 20
@@ -80,6 +81,7 @@ class Kept(Scripted):
         return self
 
 
+@sampled(4)
 @pytest.mark.parametrize("center", ["private", [9, -4, 0.9, 0.3, 0.7]])
 @pytest.mark.parametrize("method", ["crossing", "gauss"])
 def test_no_row_with_missing_cells_moves_a_fit_further_than_it_costs(method: str, center: Any) -> None:

@@ -34,7 +34,7 @@ from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.tables.layouts.points import CentredSchema, MatrixSchema, centred
 from snugdp.tables.passes.distances import RowSumPass
 from snugdp.tables.passes.moments import GramPass
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 RNG = np.random.default_rng(0)
 TURN = np.linalg.qr(RNG.normal(size=(6, 6)))[0]
@@ -169,6 +169,7 @@ def same(one: PCA, other: PCA) -> bool:
     return np.array_equal(one.components_, other.components_) and np.array_equal(one.spectrum_, other.spectrum_)
 
 
+@sampled(3)
 @pytest.mark.parametrize("center", ["bounds", "private", [4, 1, 0, 0.5, 0.5]])
 def test_tables_of_all_kinds_give_the_same_to_the_last_bit(tmp_path: Path, center: Any) -> None:
     table = pl.from_pandas(frame(500))
@@ -249,7 +250,7 @@ def test_a_plan_is_free_and_says_what_it_costs() -> None:
 
 
 def test_every_fit_is_charged_to_the_shared_ledger() -> None:
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     model = PCA(2, epsilon=0.5, x_norm=20, ledger=ledger)
     pipe = make_pipeline(model)
     pipe.fit(ROWS[:100])
@@ -318,6 +319,7 @@ def test_a_failed_computation_is_paid_for_and_says_nothing(monkeypatch: pytest.M
         PCA(1, x_norm=20, noise=Simulation(1)).fit(ROWS)
 
 
+@pytest.mark.slow
 def test_the_scree_plot_shows_the_band() -> None:
     model = fitted(2)
     axes = model.scree()

@@ -31,7 +31,7 @@ from snugdp import (
     SparseLinearRegression,
     SparseLogisticRegression,
 )
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.estimators import checks
 from tests.estimators.checks import CANARY, ROWS
 from tests.estimators.test_check_estimator import VALUES, failures
@@ -57,6 +57,7 @@ def labelled(**given: Any) -> SparseLogisticRegression:
     return SparseLogisticRegression(**{"n_features_to_select": 3, "classes": CLASSES, **given})
 
 
+@pytest.mark.slow
 def test_a_line_on_the_right_columns() -> None:
     X, places, y, _ = truth(6000, 100, 3)
     model = line().fit(X, y)
@@ -77,6 +78,7 @@ def test_a_line_on_the_right_columns() -> None:
     assert model.outcome_.receipt.cost == model.cost_
 
 
+@pytest.mark.slow
 def test_labels_on_the_right_columns() -> None:
     X, places, _, labels = truth(6000, 100, 3)
     model = labelled().fit(X, labels)
@@ -94,6 +96,7 @@ def test_labels_on_the_right_columns() -> None:
     assert model.cost_.fits(Budget(1, 1e-6))
 
 
+@sampled(2)
 @pytest.mark.parametrize("model", [line(), labelled()], ids=["line", "labels"])
 def test_every_container_gives_the_same(model: Any) -> None:
     X, _, y, labels = truth(500, 8, 3)
@@ -159,6 +162,7 @@ def test_a_file_is_read_before_the_charge(tmp_path: Any) -> None:
         assert model.support_.tolist() == places.tolist()
 
 
+@pytest.mark.slow
 def test_short_rows_need_less_noise() -> None:
     """Normalised rows: Gaussian noise on all scores finds at this size what Gumbel noise cannot."""
     rng = np.random.default_rng(8)
@@ -178,6 +182,7 @@ def test_short_rows_need_less_noise() -> None:
         labelled(selection="gaussian", row_norm=0).fit(X, y)
 
 
+@pytest.mark.slow
 def test_votes_release_or_refuse() -> None:
     X, places, y, labels = truth(6000, 30, 2)
     for model, target in ((line(), y), (labelled(), labels)):
@@ -193,6 +198,7 @@ def test_votes_release_or_refuse() -> None:
             model.predict(X)
 
 
+@sampled(3)
 @pytest.mark.parametrize("method", ["objective", "sufficient", "adassp", "output", "posterior"])
 def test_other_lines(method: str) -> None:
     X, places, y, _ = truth(6000, 30, 3)
@@ -204,6 +210,7 @@ def test_other_lines(method: str) -> None:
         assert model.certificate_ is not None  # the curvature on the chosen columns
 
 
+@sampled(2)
 @pytest.mark.parametrize("method", ["objective", "output"])
 def test_other_ways_with_labels(method: str) -> None:
     X, places, _, labels = truth(6000, 30, 3)
@@ -213,6 +220,7 @@ def test_other_ways_with_labels(method: str) -> None:
     assert model.score(X, labels) > 0.75
 
 
+@sampled(2)
 @repeated
 @pytest.mark.parametrize(("n", "d", "s", "epsilon"), [(5000, 200, 5, 0.5), (8000, 300, 15, 1)])
 def test_recall_of_the_supports_of_the_text(n: int, d: int, s: int, epsilon: float) -> None:
@@ -222,6 +230,7 @@ def test_recall_of_the_supports_of_the_text(n: int, d: int, s: int, epsilon: flo
         assert len(set(model.support_) & set(places)) >= 0.8 * s
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_of_text() -> None:
     """A bag of words with a few telling ones; the matrix is never made dense."""
     rng = np.random.default_rng(3)
@@ -285,7 +294,7 @@ def test_two_classes_are_declared_with_bounds(classes: Any) -> None:
 
 def test_the_ledger_pays_once_for_both_stages() -> None:
     X, _, y, _ = truth(500, 8, 3)
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     model = line(ledger=ledger).fit(X, y)
     assert model.outcome_.receipt.sequence == 1
     assert ledger.spent == model.cost_
@@ -304,13 +313,16 @@ def test_a_seed_is_a_rehearsal() -> None:
     assert np.array_equal(first.coef_, again.coef_)
 
 
+@sampled(8)
 @pytest.mark.parametrize("kind", ["array", "csr", "pandas"])
 @pytest.mark.parametrize("selection", ["gumbel", "votes"])
 def test_nothing_of_the_rows_is_kept(kind: str, selection: str) -> None:
-    model = line(method="adassp", selection=selection, ledger=MemoryLedger(9, 0.1))
+    model = line(method="adassp", selection=selection, ledger=MemoryLedger(9, 0.1, composition="tight"))
     checks.assert_nothing_kept(model.fit, lambda: (np.full((ROWS, 4), CANARY), np.full(ROWS, CANARY)), kind)
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("selection", ["gumbel", "votes"])
 def test_the_number_of_rows_does_not_show(selection: str) -> None:
     def public(n: int) -> list[Any]:
@@ -333,6 +345,7 @@ def test_errors_name_no_length() -> None:
         assert not checks.shows(str(caught.value))
 
 
+@pytest.mark.slow
 def test_scikit_learns_battery() -> None:
     model = line(n_features_to_select=1, method="adassp", y_bound=5, x_bound=5, noise=Simulation(0))
     assert failures(model, VALUES) == set(VALUES)
@@ -347,19 +360,22 @@ LABELS = {
 }
 
 
+@pytest.mark.slow
 def test_scikit_learns_battery_for_classifiers() -> None:
     model = labelled(n_features_to_select=1, method="objective", classes=[0, 1], x_bound=5, noise=Simulation(0))
     assert failures(model, LABELS) == set(LABELS)
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_and_a_clone() -> None:
     X, places, y, _ = truth(6000, 100, 3)
-    ledger = MemoryLedger(3, 1e-5)
+    ledger = MemoryLedger(3, 1e-5, composition="tight")
     model = make_pipeline(FunctionTransformer(sp.csr_matrix), line(ledger=ledger)).fit(X, y)
     assert model[-1].support_.tolist() == places.tolist()
     assert clone(model[-1]).ledger is ledger
 
 
+@pytest.mark.slow
 def test_fewer_columns_are_chosen_where_fewer_were_found() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 20_000))

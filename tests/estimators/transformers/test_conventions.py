@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from snugdp import MemoryLedger, OneHotEncoder, Prepare, Simulation, StandardScaler
+from tests.effort import sampled
 from tests.estimators import checks
 from tests.estimators.checks import ROWS
 from tests.estimators.test_check_estimator import failures
@@ -21,6 +22,8 @@ SPARSE = dict.fromkeys(  # it asks every class of that name for a parameter of i
 TRANSFORMERS: list[Any] = [Prepare, StandardScaler, OneHotEncoder]
 
 
+@pytest.mark.slow
+@sampled(8)
 @pytest.mark.parametrize("noise", [None, Simulation(0)])
 @pytest.mark.parametrize("kind", TRANSFORMERS)
 def test_all_of_scikit_learns_checks_pass(kind: Any, noise: Any) -> None:
@@ -43,7 +46,7 @@ def test_the_number_of_rows_does_not_show(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", TRANSFORMERS)
 def test_a_pickle_has_no_ledger_and_a_clone_has(kind: Any) -> None:
-    ledger = MemoryLedger(9, 1e-5)
+    ledger = MemoryLedger(9, 1e-5, composition="tight")
     model = kind(ledger=ledger).fit([[float(i % 2), 1.0] for i in range(1000)])
     again = pickle.loads(pickle.dumps(model))
     assert again.bounds_ == model.bounds_

@@ -28,6 +28,7 @@ from snugdp import (
 )
 from snugdp.tables.found import Flag, FoundBounds
 from snugdp.tables.layouts.standardised import StandardisedLayout
+from tests.effort import sampled
 from tests.estimators.checks import no_warnings
 
 N = 6_000
@@ -106,7 +107,7 @@ def test_inside_a_column_transformer() -> None:
 
 
 def test_in_front_of_a_private_model_nothing_is_warned_of() -> None:
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     pipeline = make_pipeline(
         Prepare(0.2, 1e-7, ledger=ledger), LinearRegression(0.8, 1e-7, ledger=ledger, y_bound=(-100, 100))
     )
@@ -123,6 +124,8 @@ def test_a_step_that_does_not_pay_in_front_of_one_that_does_is_warned_of() -> No
         make_pipeline(MinMaxScaler(), Prepare(noise=Simulation(1))).fit(NUMBERS)
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("as_frame", [False, True])
 def test_a_model_takes_what_was_found_and_its_own_target(as_frame: bool, tmp_path: Any) -> None:
     X: Any = pd.DataFrame(NUMBERS, columns=["a", "y"]) if as_frame else NUMBERS
@@ -148,7 +151,7 @@ def test_labels_with_bounds_of_another_target() -> None:
 
 
 def test_what_is_known_costs_nothing() -> None:
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     found = Prepare(ledger=ledger, epsilon=0.5, delta=5e-7).fit(NUMBERS).bounds_
     spent = ledger.spent
     again = Prepare(bounds=found, ledger=ledger).fit(NUMBERS)
@@ -229,7 +232,7 @@ def test_only_some_levels_are_listed() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_the_charge(model: Any, X: Any, error: Any, words: str) -> None:
-    ledger = MemoryLedger(9, 1e-5)
+    ledger = MemoryLedger(9, 1e-5, composition="tight")
     with pytest.raises(error, match=words):
         model.set_params(ledger=ledger).fit(X)
     assert ledger.spent == snugdp.Cost()

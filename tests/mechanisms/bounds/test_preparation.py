@@ -24,15 +24,16 @@ from snugdp import (
     Schema,
     Simulation,
 )
-from snugdp.estimators.open_fit import OpenFit
+from snugdp.estimators.open.fit import OpenFit
 from snugdp.estimators.targets import OpenResponse
-from snugdp.ledger.limits import within
+from snugdp.ledger.composition.limits import within
 from snugdp.mechanisms.bounds.preparation import TablePreparation, known_columns, most_frequent
 from snugdp.secrecy.secret import Secret, unwrap
 from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber, SoftHinge
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.sources import open_source
+from tests.effort import sampled
 from tests.mechanisms.scripted import Scripted
 
 BUDGET = Budget(1, 1e-6)
@@ -81,6 +82,7 @@ def found_of(declared: Schema, levels: int, missing: float, rows: float, radius:
     return FoundBounds(declared, columns, rows, radius)
 
 
+@sampled(28)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_what_is_found_does_not_change_the_cost(name: str, intercept: bool) -> None:
@@ -126,6 +128,7 @@ HOSTILE = [
 ]
 
 
+@sampled(16)
 @pytest.mark.parametrize("row", HOSTILE, ids=str)
 @pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize("missing", ["centre", "drop", "indicator"])
@@ -160,6 +163,7 @@ class Shown(Scripted):
         return list(answer)
 
 
+@sampled(2)
 @pytest.mark.parametrize("label", ["yes", "never", None, "", 0.5, math.nan], ids=str)
 def test_the_exact_cost_of_one_label(label: Any) -> None:
     """A row moves the count of its label, or of rows without one, and is dropped if its label is not shown."""
@@ -291,6 +295,7 @@ def test_levels_beyond_the_cap_are_others(monkeypatch: pytest.MonkeyPatch) -> No
     assert model.coef_names_ == ("city=c", "city=e", "city=(none)")  # relative to b
 
 
+@pytest.mark.slow
 def test_entries_are_counted_in_public() -> None:
     """Whatever is found, a row has no more entries than its grid can hold."""
     wide = {f"x{k}": Number() for k in range(5000)}
@@ -330,6 +335,7 @@ def share_found(preparation: TablePreparation, rows: int) -> float:
     return sum(shares) / len(shares)
 
 
+@pytest.mark.slow
 def test_forecasts_of_wide_tables_come_true() -> None:
     """So many rows find nearly all columns, fewer find some, and still fewer not even the target."""
     declared = Schema({**{f"x{k}": Number() for k in range(60)}, "y": Number()}, target="y")
@@ -345,6 +351,7 @@ def test_forecasts_of_wide_tables_come_true() -> None:
     assert share_found(preparation, round(0.6 * target)) == 0
 
 
+@pytest.mark.slow
 def test_a_guess_of_few_rows_gives_looks_a_larger_share() -> None:
     declared = Schema({**{f"x{k}": Number() for k in range(60)}, "y": Number()}, target="y")
     usual, few, many = (TablePreparation(declared, BUDGET, rows=rows) for rows in (None, 1700, 10**6))
@@ -367,3 +374,39 @@ def test_the_exact_cost_of_one_row_where_few_are_expected(joint: bool) -> None:
     other = Scripted(answers=one.said)
     assert preparation.certify(opened(more), other) == found
     assert one.distance_squared(other) <= preparation.cost.mu_squared
+
+
+def as_features(joint: bool, columns: dict[str, FoundNumber], **public: Number) -> dict[str, Any]:
+    declared = Schema({name: public.get(name, Number()) for name in columns}, target="y")
+    preparation = TablePreparation(declared, BUDGET, joint=joint)
+    return preparation._as_features(FoundBounds(declared, columns, 1000.0, 1.0))
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_how_features_are_read(joint: bool) -> None:
+    rare = FoundNumber(-1, 4, 0.02, 0.1, Flag.FOUND, 0.0, (0.0, 1.0))
+    heap = FoundNumber(-1, 1, 1e-9, 1e-8, Flag.CONSTANT, 0.0, (-2e-8, 2e-8))
+    years = FoundNumber(1990, 2010, 2000.25, 0.5, Flag.CONSTANT, 0.0, (1999.5, 2001.0))
+    columns = {"rare": rare, "heap": heap, "years": years, "known": rare, "y": rare}
+    read = as_features(joint, columns, known=Number(lower=0))
+    assert (read["rare"].lower, read["rare"].upper) == (-1.0, 2.0)
+    assert read["rare"].scale == (0.1 if joint else 0.98 / 3)  # rows of labels are shortened without them
+    assert (read["heap"].centre, read["heap"].upper) == (0.0, 3 * 1e-8)  # so that what is not 0 has an entry of 3
+    assert (read["years"].lower, read["years"].centre, read["years"].upper) == (1998.75, 2000.25, 2001.75)
+    assert (read["known"].lower, read["known"].upper) == (0.0, 2.0)  # public ends win
+    assert read["y"] == rare
+
+
+def test_predictions_reach_further_on_the_longer_side_of_a_target() -> None:
+    def answers(centre: float) -> tuple[float, float]:
+        declared = Schema({"x": Number(), "y": Number()}, target="y")
+        preparation = TablePreparation(declared, BUDGET)
+        target = FoundNumber(-5, 15, centre, 1.0, Flag.FOUND, 0.0, (0.0, 10.0))
+        found = FoundBounds(declared, {"x": target, "y": target}, 1e9, 1.0)
+        ends = preparation_module._answers(preparation.looks, found)
+        assert ends is not None
+        return ends
+
+    assert answers(5.0) == pytest.approx((0.0, 10.0), abs=1e-3)
+    assert answers(2.0) == pytest.approx((0.0, 16.0), abs=1e-3)
+    assert answers(9.0) == pytest.approx((-8.0, 10.0), abs=1e-3)

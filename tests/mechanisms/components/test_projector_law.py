@@ -22,7 +22,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
 from snugdp.tables.passes.scatter import Scatter
 from snugdp.tables.rows import Rows
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.scripted import Scripted
 
 Array = Any
@@ -68,7 +68,7 @@ def rows_to_add(rng: np.random.Generator) -> list[Array]:
     return [np.eye(P)[0], np.eye(P)[1], across, np.full(P, 0.5), rng.normal(size=P), 100 * rng.normal(size=P)]
 
 
-@repeated
+@sampled(12)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("moves", [False, True])
 def test_no_row_moves_a_fit_further_than_it_costs(name: str, moves: bool) -> None:
@@ -211,6 +211,7 @@ def test_forecasts_prefer_crossings_where_gaps_are_large() -> None:
         Crossing(task(1), "everything")
 
 
+@sampled(3)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("X", [np.zeros((0, P)), np.full((3, P), np.nan), np.full((5, P), np.inf), np.zeros((9, P))])
 def test_strange_tables_are_released_like_any_other(name: str, X: Array) -> None:
@@ -226,7 +227,7 @@ def test_strange_tables_are_released_like_any_other(name: str, X: Array) -> None
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_release_is_paid_for(name: str) -> None:
     method = MAKERS[name](task(1))
-    ledger = MemoryLedger(1, 1e-6, "add_remove")
+    ledger = MemoryLedger(1, 1e-6, "add_remove", composition="tight")
     outcome = method.fit(scatter(table(np.random.default_rng(8), 500)), ReleaseContext(ledger=ledger))
     assert isinstance(outcome, Released)
     assert ledger.spent == method.plan().cost
@@ -283,6 +284,7 @@ def plane() -> Task:
     return Task(PLANE, Budget(EPSILON, DELTA), Rank.of(1, 2), rows=8)
 
 
+@sampled(3)
 @repeated
 @pytest.mark.parametrize("make", [Projector, Dual, Crossing])
 def test_a_whole_fit_keeps_its_promise(make: Any) -> None:
@@ -292,6 +294,7 @@ def test_a_whole_fit_keeps_its_promise(make: Any) -> None:
     assert delta > DELTA / 4  # a mechanism that says nothing would pass as well
 
 
+@pytest.mark.slow
 def test_a_test_without_a_margin_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projector, "margin", lambda sigma, failure: Fraction(0))
     X, other = neighbours()

@@ -24,6 +24,7 @@ from snugdp.noise.recording import Witness, private_inputs
 from snugdp.propose.share import Share
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.groups import BITS, UNIT
+from tests.effort import sampled
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 ROWS = [(key, value) for key in ("a", "b", None) for value in (0.0, 1.0, 2.0, 7.5, 10.0, None)]
@@ -53,6 +54,7 @@ def lost(one: Any, other: Any) -> tuple[Fraction, Fraction]:
     return epsilon, square
 
 
+@sampled(18)
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "variance"])
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
@@ -95,7 +97,7 @@ def test_the_moves_of_all_cells(power: Power, pure: bool) -> None:
         )
     )
     cells = np.stack([np.ones_like(t), t, (t * t) >> BITS])
-    rows = np.array(noise._basis.rows, dtype=np.int64)
+    rows = np.array(noise.basis.rows, dtype=np.int64)
     values = (rows @ cells).astype(np.float64)
     scales = np.array([float(law.scale if isinstance(law, DiscreteLaplace) else law.sigma) for law in noise.laws])
     sizes = np.abs(values) / scales[:, None]
@@ -107,7 +109,7 @@ def test_the_moves_of_all_cells(power: Power, pure: bool) -> None:
     both = apart.sum(axis=0) if pure else (apart**2).sum(axis=0)
     most = 2 if pure else {Power.COUNT: 2, Power.TOTAL: 4, Power.MEAN: 3, Power.VARIANCE: 3}[power]
     assert both.max() <= most + 1e-9
-    back = np.array(noise._basis.back) @ (values / noise._basis.unit)
+    back = np.array(noise.basis.back) @ (values / noise.basis.unit)
     wanted = [np.ones_like(t), t / UNIT, (t / UNIT) ** 2]
     kept = {Power.COUNT: (0,), Power.TOTAL: (1,), Power.MEAN: (0, 1), Power.VARIANCE: (0, 1, 2)}[power]
     assert all(np.allclose(back[place], wanted[place], atol=1e-8) for place in kept)
@@ -147,6 +149,8 @@ def rank_pairs(relation: Neighbours, cells: tuple[int, ...]) -> Iterator[tuple[A
         yield from ((rest, other) for other in more) if relation is ADD else combinations(more, 2)
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 def test_pure_quantiles_of_every_key_lose_what_is_paid_and_no_more(relation: Neighbours) -> None:
     top = 3000
@@ -158,6 +162,8 @@ def test_pure_quantiles_of_every_key_lose_what_is_paid_and_no_more(relation: Nei
     assert 0.8 < worst <= 1 + 1e-12
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 def test_gaussian_quantiles_of_every_key_stay_below_their_curve(relation: Neighbours) -> None:
     share, nearest = Share(Fraction(0), Fraction(1, 4), relation), 0.0

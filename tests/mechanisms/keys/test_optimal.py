@@ -124,6 +124,7 @@ def test_a_draw_shows_counts_without_bias() -> None:
     assert selection.draw(Secret(([], np.array([], dtype=np.int64))), Exact()) == []
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_public() -> None:
     for epsilon, delta in ((0, 0.1), (1, 0), (1, 1), (-1, 0.1)):
         with pytest.raises(ValueError, match="delta"):

@@ -15,6 +15,7 @@ from snugdp import Budget, Neighbours
 from snugdp.mechanisms.keys import threshold
 from snugdp.mechanisms.keys.threshold import best_selection, gaussian_selection, shared_selection
 from snugdp.noise import Finite, Gaussian
+from tests.effort import sampled
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 HALF = Fraction(1, 2)
@@ -45,6 +46,7 @@ def worst(sigma: float, cut: int, keys: int, relation: Neighbours, epsilon: floa
     return found
 
 
+@sampled(4)
 @pytest.mark.parametrize(("keys", "relation"), [(1, ADD), (2, ADD), (3, ADD), (1, REPLACE)])
 @pytest.mark.parametrize(("sigma", "cut", "epsilon"), [("4.3", 22, 1), ("2", 9, "1.5"), ("3", 12, "0.7")])
 def test_the_exact_law_stays_below_the_formula(

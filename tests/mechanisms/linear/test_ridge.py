@@ -24,7 +24,7 @@ from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.kinds import Number
 from snugdp.tables.schema.schema import Schema
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.linear.ridge_audit import DESIGN, Quantiles, audit, moments
 from tests.vectors.adapters import LINEAR
 
@@ -47,6 +47,7 @@ TIGHT = [
 ]
 
 
+@sampled(3)
 @pytest.mark.parametrize("case", TIGHT, ids=str)
 def test_the_whole_output_is_as_private_as_claimed_and_less_noise_is_not(case: Any) -> None:
     epsilon, delta, ridge, shares, n, removed = case
@@ -65,10 +66,11 @@ def test_some_of_these_are_tight() -> None:
     assert audit(method, *both(0), 4.0) > 0.75e-6
 
 
+@pytest.mark.slow
 @repeated
 def test_random_tables_and_budgets() -> None:
     rng = np.random.default_rng(11)
-    for _ in range(often(6, 40)):
+    for _ in range(often(6, 20, 40)):
         epsilon, delta = float(10 ** rng.uniform(-1, 0.9)), float(10 ** rng.uniform(-9, -2))
         ridge, share = float(10 ** rng.uniform(0, 4)), float(rng.uniform(0.05, 0.7))
         method = PosteriorSampling(DESIGN, Budget(epsilon, delta), ridge=ridge, test_shares=(0, share))
@@ -78,6 +80,7 @@ def test_random_tables_and_budgets() -> None:
             assert audit(method, one, other, epsilon) <= delta
 
 
+@pytest.mark.slow
 @repeated
 def test_with_a_test_of_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
     """The strength from floats, which is larger than the certified one by a millionth or less, or by a part in 500."""
@@ -94,6 +97,7 @@ def test_with_a_test_of_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
             assert audit(method, one, other, epsilon, points=97) <= 1e-6
 
 
+@sampled(8)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "ridge", "shares", "rows"),
     [
@@ -181,6 +185,7 @@ RIDGES: list[dict[str, Any]] = [
 ]
 
 
+@sampled(4)
 @pytest.mark.parametrize("given", RIDGES, ids=lambda given: ",".join(given) + str(given.get("ridge"))[:9])
 def test_every_form_of_a_proposal_fits(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
@@ -296,7 +301,7 @@ def test_what_no_theorem_covers_is_refused(make: Any) -> None:
 
 
 def test_a_table_of_another_schema_is_not_charged() -> None:
-    ledger = MemoryLedger(2, 1e-6)
+    ledger = MemoryLedger(2, 1e-6, composition="tight")
     wide = Schema({**{f"x{i}": Number(-9, 9) for i in range(COLUMNS)}, "y": Number(-1, 1)}, target="y", norm=0.5)
     with pytest.raises(PrivateComputationError):
         made().fit(Secret(Rows(table(10), wide)), ReleaseContext(ledger=ledger))

@@ -29,7 +29,7 @@ from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.scripted import Scripted, Table, hockey_stick, mu_squared, rows_of, run, schema_of, without_last
 
 EPSILONS, DELTAS = (0.1, 0.5, 1.0, 4.0, 8.0), (1e-9, 1e-6, 1e-4, 1e-2)
@@ -90,6 +90,7 @@ def test_no_row_moves_the_statistics_further_than_claimed(constant: bool) -> Non
         assert worst[1] >= mu_cross * Fraction(9, 10)
 
 
+@pytest.mark.slow
 def test_no_row_moves_a_gradient_further_than_claimed() -> None:
     rng = np.random.default_rng(2)
     schema = schema_of(3, intercept=True)
@@ -107,6 +108,7 @@ def test_no_row_moves_a_gradient_further_than_claimed() -> None:
     assert reached > mu * Fraction(9, 10)
 
 
+@pytest.mark.slow
 @repeated
 def test_the_whole_release_stays_within_its_cost_on_random_neighbours() -> None:
     """Add and remove: the distance is the same in both orders, so each pair stands for both."""
@@ -123,6 +125,7 @@ def test_the_whole_release_stays_within_its_cost_on_random_neighbours() -> None:
             assert 0 < square <= method.plan().cost.mu_squared
 
 
+@sampled(12)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_the_exact_delta_of_the_worst_neighbours_is_the_claimed_one(epsilon: float, delta: float) -> None:
@@ -257,7 +260,7 @@ def test_adassp_refuses_bad_proposals() -> None:
 
 
 def test_a_table_of_another_schema_is_refused_before_the_charge() -> None:
-    ledger = MemoryLedger(10, 1e-3, "add_remove")
+    ledger = MemoryLedger(10, 1e-3, "add_remove", composition="tight")
     other = rows_of(tables(np.random.default_rng(0), 2, 5), schema_of(2, intercept=True))
     for method in every(1.0, 1e-6, Design.of(schema_of(2))):
         with pytest.raises(ValueError, match="another schema"):
@@ -269,7 +272,7 @@ def test_a_release_is_paid_for_and_finite() -> None:
     schema = schema_of(3, intercept=True)
     table = tables(np.random.default_rng(6), 3, 50)
     for method in every(1.0, 1e-6, Design.of(schema)):
-        ledger = MemoryLedger(1, 1e-6, "add_remove")
+        ledger = MemoryLedger(1, 1e-6, "add_remove", composition="tight")
         outcome = method.fit(rows_of(table, schema), ReleaseContext(ledger=ledger))
         assert isinstance(outcome, Released)
         assert ledger.spent == method.plan().cost
@@ -279,6 +282,8 @@ def test_a_release_is_paid_for_and_finite() -> None:
         assert outcome.value.noise is None or outcome.value.noise > 0
 
 
+@pytest.mark.slow
+@sampled(4)
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 50.0])
 def test_strange_tables_and_hopeless_budgets_give_finite_numbers(epsilon: float) -> None:
     rng = np.random.default_rng(7)
@@ -400,6 +405,7 @@ def test_wider_targets_need_no_special_care() -> None:
 # --- gradient descent ---
 
 
+@pytest.mark.slow
 def test_the_path_stays_within_its_cost_on_random_neighbours() -> None:
     rng = np.random.default_rng(1)
     for k in range(25):

@@ -37,5 +37,5 @@ def images(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Rows and targets as they are used, in the units of the scaled rows."""
     held = Rows(table, SCHEMA).images()
     assert held is not None
-    V, w = held.sample(10**9)
+    V, w, _ = held.sample(10**9)
     return V * float(DESIGN.unit), w * float(DESIGN.unit)

@@ -39,6 +39,7 @@ from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.rows import Rows
 from tests.accounting.objective.glm_laws import Classifier, Counts
 from tests.accounting.objective.perturbed import Law, deltas
+from tests.effort import sampled
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
 
 LOSSES: list[Loss] = [
@@ -74,6 +75,7 @@ def test_without_noise_counts_have_their_maximum_likelihood() -> None:
     assert np.allclose(found, theta, atol=3 * 2.0**run.grid)
 
 
+@sampled(2)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_every_loss_can_be_minimised_exactly_with_its_noise(loss: Loss) -> None:
     method = GLMObjective(DESIGN, BUDGET, losses=(loss,))
@@ -99,6 +101,7 @@ def test_streamed_tables_have_the_same_sums_as_tables_in_memory(tmp_path: Path) 
 # --- the law and its privacy ---
 
 
+@pytest.mark.slow
 def test_what_comes_out_has_the_law_of_the_theorem() -> None:
     table = pd.DataFrame({"a": [1.0, -1.0, 0.5], "y": [1.0, 1.0, -1.0]})
     run = GLMRun(LINE_DESIGN, Logistic(), Fraction(1, 2), Fraction(2))
@@ -140,6 +143,8 @@ def worst(run: ObjectiveRun, epsilon: float, kind: str, factor: float = 1.0) -> 
     return top
 
 
+@pytest.mark.slow
+@sampled(8)
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])
 @pytest.mark.parametrize("kind", ["logistic", "poisson"])
 def test_no_pair_of_neighbours_leaks_more_than_the_budget(kind: str, epsilon: float) -> None:
@@ -152,6 +157,7 @@ def test_no_pair_of_neighbours_leaks_more_than_the_budget(kind: str, epsilon: fl
     assert worst(run, epsilon, kind, factor=0.8) > 1e-5
 
 
+@pytest.mark.slow
 def test_a_ridge_below_the_limit_would_leak() -> None:
     """One row of full size, and small rows that only shift: the limit is needed."""
     run = GLMObjective(LINE_DESIGN, Budget(1, 1e-6), losses=(Logistic(),)).run
@@ -164,6 +170,7 @@ def test_a_ridge_below_the_limit_would_leak() -> None:
     assert found[1 / 3] > 5e-6
 
 
+@pytest.mark.slow
 def test_composable_runs_are_gaussian_at_every_epsilon() -> None:
     method = GLMObjective(LINE_DESIGN, BUDGET, losses=(Logistic(),), composable=True)
     cost = method.plan().cost
@@ -178,6 +185,7 @@ def test_composable_runs_are_gaussian_at_every_epsilon() -> None:
 # --- plans and limits ---
 
 
+@sampled(24)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])
 def test_the_plan_fits_and_uses_up_the_budget(loss: Loss, epsilon: float) -> None:
@@ -246,6 +254,7 @@ def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) 
         make()
 
 
+@sampled(2)
 @pytest.mark.parametrize("make", [GLMObjective, AdaptiveGLM])
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(3)], ids=str)
 def test_rows_of_another_design_are_refused_like_a_private_failure(make: Any, loss: Any) -> None:
@@ -266,6 +275,7 @@ def against(classes: int) -> tuple[OneAgainst, ...]:
     return tuple(OneAgainst(Logistic(), place, classes) for place in range(classes))
 
 
+@sampled(2)
 @pytest.mark.parametrize("make", [GLMObjective, AdaptiveGLM])
 @pytest.mark.parametrize(("losses", "right"), [(against(3), 0.6), ((Softmax(3),), 0.7)], ids=["ovr", "softmax"])
 def test_fits_tell_classes_apart_and_are_charged(make: Any, losses: Any, right: float) -> None:
@@ -287,6 +297,7 @@ def test_fits_tell_classes_apart_and_are_charged(make: Any, losses: Any, right: 
 # --- the private reach ---
 
 
+@sampled(12)
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])
 @pytest.mark.parametrize(
     "losses", [(Logistic(),), (TamedPoisson(6, 3),), tuple(OneAgainst(Logistic(), k, 3) for k in range(3))]
@@ -364,6 +375,7 @@ def test_one_row_moves_the_sum_by_its_norm_and_one_bin_by_one() -> None:
         assert gap == 1 or gap == pytest.approx(limit, rel=1e-3)
 
 
+@sampled(6)
 @pytest.mark.parametrize("losses", [(Logistic(),), (TamedPoisson(3, 2),), against(3), (Softmax(3),)], ids=str)
 def test_room_is_left_for_a_release_beside_it(losses: Any) -> None:
     beside = Cost(mu_squared=Fraction(1, 100))

@@ -21,7 +21,7 @@ from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Loss, PseudoHuber
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
-from tests.effort import often, repeated
+from tests.effort import often, sampled
 from tests.noise.exact.test_minimiser import known_draw, rounded
 
 LOSSES: list[Loss] = [LogCosh("0.25"), PseudoHuber("0.1"), Huber("0.3"), LogCosh("0.001")]
@@ -91,6 +91,7 @@ def number(value: Fraction) -> Any:
     return mpmath.mpf(value.numerator) / value.denominator
 
 
+@sampled(6)
 @pytest.mark.parametrize("grid", [-16, -60, -150])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_released_cell_is_that_of_a_400_bit_solution(loss: Loss, grid: int) -> None:
@@ -105,6 +106,7 @@ def test_the_released_cell_is_that_of_a_400_bit_solution(loss: Loss, grid: int) 
         assert cells == rounded(reference(frame, loss, ridge, b, start), grid)
 
 
+@sampled(4)
 @pytest.mark.parametrize("kind", ["zero", "far", "nan", "stale"])
 def test_a_useless_solver_costs_time_only(kind: str) -> None:
     class Useless(PerturbedLoss):
@@ -151,7 +153,7 @@ def extreme() -> dict[str, pl.DataFrame]:
     return {k: pl.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "y": y}, schema=types) for k, (X, y) in columns.items()}
 
 
-@repeated
+@sampled(6)
 @pytest.mark.parametrize("kind", extreme())
 def test_extreme_tables_and_settings_neither_raise_nor_warn(kind: str) -> None:
     frame = extreme()[kind]

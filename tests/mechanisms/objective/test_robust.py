@@ -26,6 +26,7 @@ from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.accounting.objective.perturbed import Law
+from tests.effort import sampled
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA
 
 RULES: list[Rule] = ["fixed", "scale", "two_stage"]
@@ -73,6 +74,8 @@ def test_cost_knows_neither_tau_nor_centre_but_the_ridge() -> None:
     assert replace(run, ridge=Fraction(5)).cost != run.cost
 
 
+@pytest.mark.slow
+@sampled(4)
 @pytest.mark.parametrize("loss", [LogCosh("0.3"), PseudoHuber("0.3"), Huber("0.3")], ids=LOSSES)
 def test_what_comes_out_has_the_law_of_the_theorem(loss: Any) -> None:
     """The b that a released coefficient belongs to is normal, with the sigma that is paid for and no smaller one."""
@@ -103,6 +106,7 @@ def test_rows_of_another_design_are_refused_like_a_private_failure() -> None:
 # --- the rules ---
 
 
+@sampled(4)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1, 1e-6), (8, 1e-2)])
@@ -115,6 +119,7 @@ def test_the_plan_fits_and_uses_up_the_budget(rule: Rule, loss: str, epsilon: fl
     assert (cost.mu_squared > 0) == (rule != "fixed")
 
 
+@sampled(4)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_fits_recover_a_line(rule: Rule, loss: str) -> None:
@@ -178,6 +183,7 @@ def test_the_forecast_is_about_right() -> None:
 # --- limits and bad numbers ---
 
 
+@sampled(4)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("epsilon", [0.1, 1, 8])
 def test_a_ridge_below_the_limit_is_refused_and_the_limit_is_named(rule: Rule, epsilon: float) -> None:
@@ -241,6 +247,7 @@ def counted(work: Any, rows: pd.DataFrame) -> list[int]:
     return state.values()
 
 
+@sampled(2)
 @pytest.mark.parametrize("theta", [None, THETA], ids=["targets", "residuals"])
 def test_scales_are_whole_numbers_with_the_sensitivity_that_is_claimed(theta: tuple[Fraction, ...] | None) -> None:
     rows = frame(200, seed=4)

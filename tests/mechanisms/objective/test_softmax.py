@@ -29,6 +29,7 @@ from snugdp.tables.schema.schema import Number, Schema
 from tests.accounting.objective.glm_laws import Classifier
 from tests.accounting.objective.perturbed import deltas
 from tests.accounting.objective.test_multiclass import log_density
+from tests.effort import sampled
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
 from tests.tables.passes.test_gradient import distance
 
@@ -48,6 +49,7 @@ def folded(work: SoftmaxGradient, table: pd.DataFrame) -> Any:
 # --- the pass ---
 
 
+@sampled(2)
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("size", [1, 40, 20_000])
 def test_every_row_is_within_the_proved_error(level: int, size: int) -> None:
@@ -127,6 +129,7 @@ def test_without_noise_it_is_the_minimiser_of_scikit_learn() -> None:
     assert np.allclose(found, true.coef_, atol=5e-5)
 
 
+@pytest.mark.slow
 def test_what_comes_out_has_the_law_of_the_theorem() -> None:
     """With two classes the difference of coefficients is a logistic model of rows that are sqrt(2) times as long."""
     table = pd.DataFrame({"a": [1.0, -1.0, 0.5], "y": [1.0, 1.0, -1.0]})
@@ -154,6 +157,7 @@ def test_two_classes_leak_no_more_than_the_budget(epsilon: float) -> None:
     assert 1e-7 < max(found) <= 1e-5
 
 
+@pytest.mark.slow
 def test_three_classes_leak_no_more_than_the_budget() -> None:
     model = GLMObjective(LINE_DESIGN, Budget(1, 1e-3), losses=(Softmax(3),)).run
     ridge, sigma = float(model.ridge), float(model.sigma)

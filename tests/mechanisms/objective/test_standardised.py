@@ -9,7 +9,7 @@ import pytest
 
 from snugdp import Budget, Cost, Simulation
 from snugdp.accounting.objective.multiclass import SoftmaxRun
-from snugdp.ledger.limits import within
+from snugdp.ledger.composition.limits import within
 from snugdp.mechanisms.bounds.preparation import known_columns
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective.adaptive import for_rows
@@ -26,6 +26,7 @@ from snugdp.tables.passes.base import row_map
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Category, Number, Schema
+from tests.effort import sampled
 
 BUDGET, BESIDE = Budget(1, 1e-6), Fraction(1, 100)
 LOSSES = {
@@ -41,6 +42,7 @@ def design(entries: int, constant: bool = True) -> Design:
     return Design(RowMap(entries, 2, 1, None, constant))
 
 
+@sampled(6)
 @pytest.mark.parametrize("losses", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("constant", [True, False])
 def test_the_cost_depends_on_the_budget_alone(losses: tuple[Logistic], constant: bool) -> None:
@@ -120,6 +122,8 @@ def true_cost(runs: tuple[ObjectiveRun, ...]) -> Cost:
     return sum((run.cost for run in runs[1:]), runs[0].cost)
 
 
+@pytest.mark.slow
+@sampled(4)
 @pytest.mark.parametrize("budget", [BUDGET, Budget(8, 1e-5), Budget(1, 0.05)], ids=str)
 def test_no_number_of_classes_costs_more_than_was_planned(budget: Budget) -> None:
     planned = classes(2, budget=budget).cost
@@ -137,6 +141,7 @@ def test_no_number_of_classes_costs_more_than_was_planned(budget: Budget) -> Non
         assert max(branch.mu_squared for branch in mine.add) <= max(branch.mu_squared for branch in atom.add)
 
 
+@sampled(2)
 @pytest.mark.parametrize("loss", [Logistic(), SoftHinge(0.5)])
 def test_one_model_for_each_class_is_gaussian(loss: Any) -> None:
     planned = classes(2, False, loss).cost

@@ -33,7 +33,7 @@ from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.value_counts import ValueCounts
 from snugdp.tables.wide_grid import WideGrid
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 POINTS = 5  # of the small universe: 0 to 4, where rows are on 0 to 4
@@ -120,6 +120,7 @@ def widest(target: RankTarget, relation: Neighbours, base: BaseMeasure, times: f
     return max(ranges), max(losses)
 
 
+@sampled(12)
 @targets
 @relations
 def test_range_of_all_neighbours(target: RankTarget, relation: Neighbours) -> None:
@@ -132,6 +133,7 @@ def test_range_of_all_neighbours(target: RankTarget, relation: Neighbours) -> No
     assert widest(target, relation, BaseMeasure.UNIFORM, 0.8)[0] > 1.2
 
 
+@sampled(6)
 @relations
 @pytest.mark.parametrize("base", [BaseMeasure.DYADIC, BaseMeasure.MIXED])
 def test_range_does_not_hang_on_the_base(base: BaseMeasure, relation: Neighbours) -> None:
@@ -152,6 +154,7 @@ def test_loss_comes_close_to_the_range() -> None:
         assert 0.9999 < abs(logs[0][1] - logs[1][1]) <= 1
 
 
+@pytest.mark.slow
 def test_a_gaussian_pair_dominates() -> None:
     """Hockey sticks of the draw against those of the Gaussian pair of its range, at many orders."""
     from scipy.special import ndtr
@@ -226,6 +229,8 @@ def test_what_a_share_pays_for() -> None:
     assert step.noise.scale == pytest.approx(1.8)
 
 
+@pytest.mark.slow
+@sampled(2)
 @repeated
 @pytest.mark.parametrize("noise", [Exact(), Simulation(3)], ids=["exact", "simulated"])
 def test_draws_have_their_law(noise: Noise) -> None:
@@ -234,7 +239,7 @@ def test_draws_have_their_law(noise: Noise) -> None:
         for table in ((), (0, 2, 2, 2, 4, 4)):
             draw = RankDraw.paid_by(share, RankTarget.quantile(HALF), Points(-1, POINTS, base))
             cells: Secret[Integers | ValueCounts] = Secret(np.array(table, dtype=np.int64))
-            n = often(1500, 4000)
+            n = often(500, 2000, 4000)
             drawn = [OneRank(draw, share).draw(cells, noise) for _ in range(n)]
             counts = np.array([drawn.count(g) for g in range(-1, POINTS + 1)])
             expected = n * law(draw, table)

@@ -25,6 +25,7 @@ from snugdp.noise.requests import Request, Scattering, WeightedChoice
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.value_counts import ValueCounts
+from tests.effort import sampled
 from tests.mechanisms.order_statistics.test_rank_draw import ADD, REPLACE, neighbours, tables
 
 QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -78,6 +79,8 @@ def joint(mechanism: SeveralQuantiles, table: tuple[int, ...]) -> dict[tuple[int
     return found
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=["add_remove", "replace"])
 def test_joint_law_of_three_quartiles(relation: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that is drawn, not only what is shown: within epsilon, and a Gaussian share within its curve."""

@@ -23,7 +23,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Schema
-from tests.effort import often, repeated
+from tests.effort import often, sampled
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images
 
 LOSSES: list[Loss] = [Logistic(), SoftHinge("0.5"), PseudoHuber("0.4"), LogCosh("0.4"), TamedPoisson(3, 2)]
@@ -61,6 +61,7 @@ def test_streamed_tables_give_the_same_hessian_at_points_as_good(tmp_path: Path)
     assert np.allclose(floats(memory)[1], floats(disk)[1], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_start_that_is_of_no_use_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
     from snugdp.mechanisms.objective import minimiser
 
@@ -88,7 +89,7 @@ def chain(loss: Loss, seed: int, steps: int) -> list[pd.DataFrame]:
     return tables
 
 
-@repeated
+@sampled(6)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_one_row_moves_curvature_and_minimiser_as_little_as_is_claimed(loss: Loss) -> None:
     """Both directions of every pair in long chains, through the code that is released."""
@@ -113,6 +114,7 @@ def test_one_row_moves_curvature_and_minimiser_as_little_as_is_claimed(loss: Los
     assert worst_move > 0.25
 
 
+@pytest.mark.slow
 def test_many_random_neighbours_of_one_coefficient_come_close_to_the_bound() -> None:
     rng, worst = np.random.default_rng(5), 0.0
     for _ in range(5):
@@ -156,6 +158,8 @@ def exact_delta(method: OutputGLM, one: SettledPoint, other: SettledPoint, epsil
     return total + float(ndtr(-9))
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_pair_of_neighbours_leaks_more_than_the_budget(shape: Shape) -> None:
     budget = Budget(1, 1e-5)
@@ -182,6 +186,7 @@ def test_without_its_margin_the_test_would_not_do() -> None:
 # --- releases ---
 
 
+@sampled(6)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_it_never_refuses_and_its_certificate_holds(loss: Loss, shape: Shape) -> None:
@@ -272,7 +277,7 @@ def test_iso_is_charged_as_a_gaussian_and_shaped_as_a_whole() -> None:
     assert iso.mu_squared > 0
     assert iso.epsilon == 0
     assert (shaped.mu_squared, shaped.epsilon, shaped.delta) == (Fraction(0), Fraction(1), Fraction(1, 10**6))
-    ledger = MemoryLedger(1, 1e-6)
+    ledger = MemoryLedger(1, 1e-6, composition="tight")
     method = OutputGLM(DESIGN, BUDGET, loss=Logistic(), shape="hessian")
     assert not method.fit(Secret(Rows(frame(50), SCHEMA)), ReleaseContext(ledger=ledger)).refused
     with pytest.raises(Exception, match="budget"):
@@ -326,7 +331,7 @@ def test_bad_numbers_are_refused_in_public(make: Callable[[], Any], words: str) 
 
 def test_rows_of_another_design_are_a_private_failure() -> None:
     method = OutputGLM(LINE_DESIGN, BUDGET, loss=Logistic(), ridge=1)
-    ledger = MemoryLedger(BUDGET.epsilon, BUDGET.delta)
+    ledger = MemoryLedger(BUDGET.epsilon, BUDGET.delta, composition="tight")
     outcome = method.fit(Secret(Rows(frame(5), SCHEMA)), ReleaseContext(ledger=ledger))
     assert isinstance(outcome, Refused)  # paid for, and without a reason
     assert ledger.spent == method.plan().cost

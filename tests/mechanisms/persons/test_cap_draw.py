@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -9,11 +10,12 @@ import numpy as np
 import pytest
 
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.mechanisms.persons.cap_draw import CapDraw, target_for
+from snugdp.mechanisms.persons.cap_draw import CapDraw, target_for, tilt_for
 from snugdp.mechanisms.statistics.clipping import caps_up_to
 from snugdp.noise import Exact, Simulation
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
+from tests.effort import sampled
 from tests.mechanisms.statistics.universes import SHARES, name
 
 CAPS = (1, 2, 4, 8)
@@ -40,20 +42,23 @@ def pairs(relation: Neighbours) -> Iterator[tuple[Totals, Totals]]:
                     yield totals, (*totals[1:], new)
 
 
+@sampled(18)
 @pytest.mark.parametrize("share", SHARES, ids=name)
 @pytest.mark.parametrize("target", [0, Fraction(1, 2), 1, 2])
 def test_the_range_is_what_is_charged(share: Share, target: Fraction) -> None:
-    draw = CapDraw(share, len(CAPS), Fraction(target))
-    ranges = [np.ptp(logs(draw, above(one)) - logs(draw, above(other))) for one, other in pairs(share.neighbours)]
-    assert max(ranges) <= float(draw.range) * (1 + 1e-9)
-    if target == 1:
-        assert max(ranges) >= float(draw.range) * (1 - 1e-9)
+    for below in (0, Fraction(1, 4), Fraction(1, 2)):
+        draw = CapDraw(share, len(CAPS), Fraction(target), Fraction(1, 2), Fraction(below))
+        ranges = [np.ptp(logs(draw, above(one)) - logs(draw, above(other))) for one, other in pairs(share.neighbours)]
+        assert max(ranges) <= float(draw.range) * (1 + 1e-9)
+        if target == 1:
+            assert max(ranges) >= float(draw.range) * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_the_draw_has_the_law_of_its_scores() -> None:
-    draw, counts = CapDraw(Share.pure(Budget(1)), len(CAPS), Fraction(3, 2)), [4, 3, 1, 0]
+    draw, counts = CapDraw(Share.pure(Budget(1)), len(CAPS), Fraction(3, 2), Fraction(1, 2)), [4, 3, 1, 0]
     want = np.exp(logs(draw, counts))
-    for noise, draws in ((Simulation(2), 6_000), (Exact(), 600)):
+    for noise, draws in ((Simulation(2), 3_000), (Exact(), 200)):
         drawn = [draw.draw(Secret(counts), noise) for _ in range(draws)]
         found = np.bincount(drawn, minlength=len(CAPS)) / draws
         assert np.all(np.abs(found - want) < 6 * np.sqrt(want / draws) + 1e-3)
@@ -64,9 +69,9 @@ def test_the_target_keeps_caps_that_are_too_large_away() -> None:
     caps = caps_up_to(1 << 12, 12)
     totals = tuple(np.random.default_rng(3).geometric(1 / 6, 10_000).tolist())
     share = Share(Fraction(0), Fraction(1, 18), Neighbours.ADD_REMOVE).part(Fraction(1, 10))
-    draw = CapDraw(share, len(caps), Fraction(0))
+    draw = CapDraw(share, len(caps), Fraction(0), tilt_for(10))
     target = target_for(draw.range, 10, math.sqrt(18))
-    assert target >= 2 / draw.range
-    chances = np.exp(logs(CapDraw(share, len(caps), target), above(totals, caps)))
+    assert target >= 1 / draw.range
+    chances = np.exp(logs(replace(draw, target=target), above(totals, caps)))
     assert chances @ np.array(caps) < 100
     assert chances[np.array(caps) > 256].sum() < 0.01

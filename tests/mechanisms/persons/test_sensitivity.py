@@ -18,6 +18,7 @@ from snugdp.mechanisms.persons.sensitivity import (
     total_within,
 )
 from snugdp.propose.share import Share
+from tests.effort import sampled
 
 Draw = Callable[[np.random.Generator], np.ndarray]
 BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
@@ -60,6 +61,7 @@ CASES: list[tuple[str, Draw, Callable[[Neighbours], PersonSensitivity]]] = [
 ]
 
 
+@sampled(16)
 @pytest.mark.parametrize("relation", BOTH)
 @pytest.mark.parametrize(("draw", "reach"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_no_person_moves_more(

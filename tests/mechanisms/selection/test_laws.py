@@ -21,7 +21,7 @@ from snugdp import Budget, Cost, Plan, Selection
 from snugdp.accounting import gaussian
 from tests.accounting.hockey import hockey_stick
 from tests.accounting.selection.selected import by_the_books
-from tests.effort import often, repeated
+from tests.effort import often, sampled
 from tests.mechanisms.selection.test_select import LAWS, Script, Told, law_named, paid, value_of
 from tests.plans import plan_of
 
@@ -145,13 +145,14 @@ def excess(name: str, counts: Floats, trials: int = often(150, 400)) -> float:
     return worst - float(BUDGET.delta)
 
 
-@repeated
+@sampled(16)
 @pytest.mark.parametrize("most", [3, 12, _FAR])
 @pytest.mark.parametrize("name", LAWS)
 def test_no_order_of_scores_breaks_the_claim(name: str, most: int) -> None:
     assert excess(name, cut(masses(name), most)) <= 1e-9
 
 
+@sampled(3)
 @pytest.mark.parametrize("name", LAWS)
 def test_the_attack_comes_close(name: str) -> None:
     """Had the runs a third more to spend, the claim would be false: the test can fail."""
@@ -186,7 +187,7 @@ class Gaussian:
         return plan_of("a run", Cost(mu=gaussian.mu(budget.epsilon, budget.delta), delta=budget.delta / 10))
 
 
-@repeated
+@sampled(6)
 @pytest.mark.parametrize("name", LAWS)
 def test_gaussian_runs_under_adversarial_scores(name: str) -> None:
     """The line in cells, and a sure sign with the failure's probability; the lowest ratios on top, then the highest."""

@@ -38,6 +38,7 @@ from snugdp.mechanisms.selection import routes
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.serial.codec import StoredOutcome
+from tests.effort import sampled
 from tests.plans import plan_of
 
 BUDGET = Budget(1, 0.05)
@@ -169,6 +170,7 @@ def test_a_score_that_is_no_number_is_the_worst_of_the_released() -> None:
     assert outcome.value.score == -math.inf
 
 
+@pytest.mark.slow
 def test_real_noise_finds_the_best() -> None:
     def run(proposal: int, budget: Budget, ledger: Any) -> Any:
         return paid(float(proposal), budget.cost, ledger)
@@ -182,7 +184,7 @@ def test_real_noise_finds_the_best() -> None:
 
 
 def test_exactly_one_charge() -> None:
-    ledger = MemoryLedger(5, 0.2)
+    ledger = MemoryLedger(5, 0.2, composition="tight")
     outcome = stopping(Told([1.0, 2.0])).release(ledger=ledger, noise=Script(7))
     assert isinstance(outcome, Released)
     assert ledger.spent == outcome.cost == BUDGET.cost
@@ -193,7 +195,7 @@ def test_exactly_one_charge() -> None:
 
 
 def test_nothing_is_run_when_the_ledger_is_short() -> None:
-    run, ledger = Told([1.0]), MemoryLedger(0.5, 0.2)
+    run, ledger = Told([1.0]), MemoryLedger(0.5, 0.2, composition="tight")
     with pytest.raises(BudgetExceededError):
         stopping(run).release(ledger=ledger, noise=Script(3))
     assert run.calls == 0
@@ -257,7 +259,7 @@ def test_a_run_that_was_not_charged_to_its_ledger_is_a_refusal() -> None:
     kept: list[Any] = []
 
     def elsewhere(proposal: Any, budget: Budget, ledger: Any) -> Any:
-        return paid(1.0, budget.cost, MemoryLedger(9, 0.9))
+        return paid(1.0, budget.cost, MemoryLedger(9, 0.9, composition="tight"))
 
     def again(proposal: Any, budget: Budget, ledger: Any) -> Any:
         kept.append(paid(float(-len(kept)), budget.cost, ledger))
@@ -299,7 +301,7 @@ def test_the_ledger_of_a_run_counts_atoms_and_parts() -> None:
 
 
 def shown(runs: int, values: list[Any]) -> tuple[Any, ...]:
-    ledger = MemoryLedger(5, 0.2)
+    ledger = MemoryLedger(5, 0.2, composition="tight")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         outcome = stopping(Warns(values)).release(ledger=ledger, noise=Script(runs), progress=True)
@@ -410,7 +412,7 @@ def test_composing_runs_every_proposal_once() -> None:
         seen.append(proposal)
         return paid(float(-proposal), budget.cost, ledger)
 
-    ledger = MemoryLedger(1, 0.05)
+    ledger = MemoryLedger(1, 0.05, composition="tight")
     outcome = select([3, 1, 2], run, value_of, budget=BUDGET, route="compose", ledger=ledger)
     assert seen == [3, 1, 2]
     assert isinstance(outcome, Released)
@@ -467,6 +469,8 @@ def size_alone(route: str) -> float:
     return Selection([1, 2, 3, 4], Planned([1.0]), value_of, budget=BUDGET, route=route)._runs.base.mu
 
 
+@pytest.mark.slow
+@sampled(6)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("route", ["stop", "compose"])
 def test_one_test_before_all_runs(route: str, known: bool) -> None:
@@ -481,7 +485,7 @@ def test_one_test_before_all_runs(route: str, known: bool) -> None:
     made = Selection(
         [1, 2, 3, 4], Given([1.0]), value_of, budget=BUDGET, route=route, shared_test=given, test_share=0.3
     )
-    ledger = MemoryLedger(1, 0.05)
+    ledger = MemoryLedger(1, 0.05, composition="tight")
     assert isinstance(made.release(ledger=ledger, noise=Script(5)), Released)
     assert test.calls == 1
     assert set(seen) == {"certified"}
@@ -537,7 +541,7 @@ def test_a_test_that_costs_more_than_its_share_is_refused_first() -> None:
 def test_bad_public_input_is_refused_first(given: dict[str, Any], error: type[Exception], match: str) -> None:
     run = Told([1.0])
     whole_call = {"proposals": [1, 2, 3], "run": run, "score": value_of, "budget": BUDGET, **given}
-    ledger = MemoryLedger(9, 0.9)
+    ledger = MemoryLedger(9, 0.9, composition="tight")
     with pytest.raises(error, match=match):
         select(**whole_call, ledger=ledger)
     assert ledger.spent == Cost()
@@ -558,5 +562,5 @@ def test_a_proposal_that_cannot_be_planned_is_refused_first() -> None:
     with pytest.raises(TypeError, match="progress"):
         stopping(run, k=2).release(progress="yes")  # type: ignore[arg-type]
     with pytest.raises(snugdp.RelationMismatchError):
-        stopping(run, k=2).release(ledger=MemoryLedger(9, 0.9, "replace"))
+        stopping(run, k=2).release(ledger=MemoryLedger(9, 0.9, "replace", composition="tight"))
     assert run.calls == 0

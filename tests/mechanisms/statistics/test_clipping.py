@@ -28,6 +28,7 @@ from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.statistics import ALONE, CappedSums, StatisticsPass
+from tests.effort import sampled
 from tests.mechanisms.statistics.universes import SHARES, name
 
 CAPS = (1, 2, 4, 7)
@@ -69,6 +70,8 @@ def test_the_range_is_what_is_charged(share: Share) -> None:
     assert max(ranges) / 0.8 > e
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("share", [one for one in SHARES if not one.is_pure], ids=name)
 def test_a_gaussian_share_dominates_the_draw(share: Share) -> None:
     """Hockey-stick divergences of the exact laws against those of the Gaussian pair."""
@@ -82,10 +85,11 @@ def test_a_gaussian_share_dominates_the_draw(share: Share) -> None:
                 assert lost <= gaussian.delta(mu, level) + 1e-12
 
 
+@pytest.mark.slow
 def test_the_draw_has_the_law_of_its_scores() -> None:
     choice, rows = ClipChoice(Share.pure(Budget(1)), len(CAPS)), (0, 2, 3, 5, 7)
     want = np.exp(log_probabilities(choice, rows))
-    for noise, draws in ((Simulation(2), 20_000), (Exact(), 600)):
+    for noise, draws in ((Simulation(2), 6000), (Exact(), 300)):
         drawn = [choice.draw(Secret(above(rows)), noise) for _ in range(draws)]
         found = np.bincount(drawn, minlength=len(CAPS)) / draws
         assert np.all(np.abs(found - want) < 6 * np.sqrt(want / draws) + 1e-3)

@@ -15,7 +15,7 @@ from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMomen
 from snugdp.noise import Simulation
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from tests.effort import often, repeated
+from tests.effort import often, sampled
 from tests.mechanisms.statistics.universes import SHARES, moved, name, used
 
 SHAPES = [(1, 1), (1, 2), (2, 1), (2, 2)]
@@ -26,6 +26,7 @@ def powers(rows: list[tuple[int, ...]], degree: int) -> list[int]:
     return [sum(math.prod(x**p for x, p in zip(row, which, strict=True)) for row in rows) for which in every]
 
 
+@sampled(4)
 @pytest.mark.parametrize("share", SHARES, ids=name)
 @pytest.mark.parametrize(("columns", "degree"), SHAPES)
 def test_moments_lose_their_share_and_not_more(share: Share, columns: int, degree: int) -> None:
@@ -38,6 +39,7 @@ def test_moments_lose_their_share_and_not_more(share: Share, columns: int, degre
     assert max(used(release.noise, change, Fraction(4, 5)) for change in changes) > 1
 
 
+@sampled(6)
 @pytest.mark.parametrize("share", SHARES, ids=name)
 @pytest.mark.parametrize(("columns", "degree"), SHAPES)
 def test_moves_hold_on_a_fine_grid(share: Share, columns: int, degree: int) -> None:
@@ -81,7 +83,7 @@ STATISTICS: list[tuple[int, int, Callable[[NoisyMoments], Found]]] = [
 ]
 
 
-@repeated
+@sampled(3)
 @pytest.mark.parametrize("share", SHARES, ids=name)
 @pytest.mark.parametrize(("columns", "degree", "statistic"), STATISTICS)
 def test_intervals_cover_in_19_of_20_cases(

@@ -18,6 +18,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.layouts.boxes import BoxSchema
 from snugdp.tables.sources.sparse import canonical
+from tests.effort import sampled
 from tests.mechanisms.exact_laws import passing
 
 Ballots = tuple[tuple[int, ...], ...]
@@ -40,6 +41,7 @@ def near(table: Ballots, width: int, size: int) -> set[Ballots]:
     return {tuple(sorted((*table[:k], b, *table[k + 1 :]))) for k in range(len(table)) for b in ballots}
 
 
+@sampled(2)
 @pytest.mark.parametrize(("width", "size", "blocks"), [(2, 1, 14), (3, 1, 9), (3, 2, 8), (2, 2, 3)])
 def test_every_neighbouring_vote_table(width: int, size: int, blocks: int) -> None:
     """The distance is 1-Lipschitz, certifies the winners, and the law of the whole output is (epsilon, delta)."""
@@ -61,6 +63,21 @@ def test_every_neighbouring_vote_table(width: int, size: int, blocks: int) -> No
     assert worst[tau] <= delta
     if width == 2 > size or width == 3:
         assert worst[tau - 1] > delta  # a lower threshold is caught
+
+
+@sampled(3)
+@pytest.mark.parametrize(("width", "size", "blocks"), [(2, 1, 14), (3, 1, 9), (3, 2, 6)])
+def test_every_person_with_two_rows(width: int, size: int, blocks: int) -> None:
+    """Two rows change two ballots: the distance in persons is 1-Lipschitz, and certifies the winners."""
+    universe, changed = tables(width, size, blocks), 0
+    for table, counts in universe.items():
+        here, winners = distance(counts, size, 2), set(leaders(counts, size))
+        for other in {last for first in near(table, width, size) for last in near(first, width, size)}:
+            assert abs(here - distance(universe[other], size, 2)) <= 1
+            if winners != set(leaders(universe[other], size)):
+                assert here == 0
+                changed += distance(counts, size) > 0
+    assert changed  # what is certified of single rows is not of persons
 
 
 def test_the_margin_is_that_of_the_text() -> None:

@@ -24,7 +24,7 @@ from snugdp.tables.candidates import Candidates
 from snugdp.tables.layouts.boxes import BoxSchema
 from snugdp.tables.passes.scores import CELLS
 from tests.accounting.hockey import hockey_stick
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 Scores = tuple[int, ...]
 LEVELS = (0, 1, 2, 5, 9)
@@ -63,6 +63,7 @@ def pairs(width: int, levels: tuple[int, ...] = LEVELS) -> list[tuple[Scores, Sc
     return [(a, b) for a in product(levels, repeat=width) for b in neighbours(a)]
 
 
+@sampled(3)
 @pytest.mark.parametrize(("width", "size"), [(2, 1), (3, 1), (3, 2)])
 def test_pure_scale_holds_on_all_neighbours_and_half_of_it_does_not(width: int, size: int) -> None:
     epsilon = 1.0
@@ -78,6 +79,7 @@ def test_pure_scale_holds_on_all_neighbours_and_half_of_it_does_not(width: int, 
         assert math.log(laws[0] / laws[1]) > 0.98 * epsilon / factor
 
 
+@sampled(3)
 @pytest.mark.parametrize(("width", "size"), [(2, 1), (3, 1), (3, 2), (4, 3)])
 @pytest.mark.parametrize("mu", ["0.2", "1", "3"])
 def test_the_gaussian_part_dominates_every_ordered_law(width: int, size: int, mu: str) -> None:
@@ -128,6 +130,8 @@ def test_the_lemma_on_a_fine_grid() -> None:
     assert hazard.min() >= -1e-12
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("source", [Exact(), Simulation(3)])
 def test_draws_have_the_law(source: Noise) -> None:
     scores, size, runs = (6, 2, 0, 4), 2, 1200
@@ -151,6 +155,8 @@ def candidates(X: Any, y: Any) -> Candidates:
     return Candidates(BoxSchema(tuple(f"x{j}" for j in range(X.shape[1])), 1, 1), X=X, y=y)
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("centre", [0, CELLS // 4])
 def test_all_tables_of_a_small_universe_through_the_whole_numbers(centre: int) -> None:
     """From rows to scores in cells to the law at the planned scale: every table of up to 3 rows, one row more."""

@@ -16,7 +16,7 @@ from snugdp.mechanisms.teachers.confident import MOST, confident_losses
 from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance, best_table, confident_profile
 from snugdp.mechanisms.teachers.table import STEP, UNIT
 from snugdp.numerics import balls
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.noisy_votes import divergence, histograms, log_probabilities, moved, phi
 
 Floats = NDArray[np.float64]
@@ -72,6 +72,7 @@ def test_the_joint_loss_is_above_the_exact_one() -> None:
                 assert divergence(here, there, order) <= bound
 
 
+@sampled(2)
 @pytest.mark.parametrize(("sigma", "at", "spread", "teachers", "lead"), [(1, 12, 4, 30, 16), (2, 8, 2, 20, 12)])
 def test_no_pair_of_neighbours_exceeds_the_cost(sigma: int, at: int, spread: int, teachers: int, lead: int) -> None:
     budget, losses = Budget(3, 0.03), confident_losses(sigma, at, spread, teachers, FEW)

@@ -18,6 +18,7 @@ from snugdp.mechanisms.teachers.labels import NO_ANSWER, ConfidentLabels, NoisyL
 from snugdp.noise import Noise
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from tests.accounting.hockey import hockey_stick
+from tests.effort import sampled
 from tests.mechanisms.noisy_votes import joint, moved, probabilities
 
 Floats = NDArray[np.float64]
@@ -61,12 +62,14 @@ DOUBLE = [
 ]
 
 
+@sampled(2)
 @pytest.mark.parametrize(("tables", "queries"), [(SINGLE, 1), (DOUBLE, 2)], ids=["one query", "two queries"])
 @pytest.mark.parametrize("sigma", [1, 3])
 def test_no_pair_of_neighbours_exceeds_the_cost(tables: Tables, queries: int, sigma: int) -> None:
     assert worst_excess(tables, lambda votes: label_law(votes, sigma), gaussian_cost(queries, sigma)) < 1e-12
 
 
+@sampled(2)
 @pytest.mark.parametrize("lowered", ["one move counts once", "less noise"])
 def test_a_lower_cost_would_be_found_out(lowered: str) -> None:
     """Between two classes the label is an optimal event of the Gaussian pair, so there is no room at all."""
@@ -75,6 +78,7 @@ def test_a_lower_cost_would_be_found_out(lowered: str) -> None:
     assert worst_excess(SINGLE, lambda votes: label_law(votes, used), claimed) > 1e-3
 
 
+@pytest.mark.slow
 def test_two_classes_attain_the_cost() -> None:
     sigma, cost = 20, gaussian_cost(1, 20)
     for level in (0.02, 0.05, 0.1):
@@ -85,6 +89,7 @@ def test_two_classes_attain_the_cost() -> None:
         assert found == pytest.approx(cost.delta_at(level), rel=1e-3)
 
 
+@sampled(3)
 @pytest.mark.parametrize("sigmas", [(1, 1), (3, 2), (2, 5)], ids=str)
 def test_the_confident_form_on_all_neighbours(sigmas: tuple[int, int]) -> None:
     sigma, threshold_sigma = sigmas

@@ -15,7 +15,7 @@ from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.table import STEP, UNIT, LossTable, loss_table
 from snugdp.numerics import balls
 from snugdp_studies.paper.pate.renyi import theorem6
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.noisy_votes import histograms, largest_loss, moved, phi
 
 ORDERS = (1.05, 1.5, 3.0, 8.0, 22.0, 46.0, 100.0)
@@ -39,6 +39,7 @@ def tight(log_q: ArrayLike, sigma: float, order: ArrayLike, cells: int = 400) ->
     return bounded
 
 
+@sampled(4)
 @pytest.mark.parametrize(("total", "classes", "sigma"), [(12, 2, 2.0), (9, 3, 1.5), (6, 4, 4.0), (5, 5, 9.0)])
 def test_the_ball_is_the_largest_within_its_moves_and_is_nested(total: int, classes: int, sigma: float) -> None:
     rows = {row: float(log_miss(gaps(np.array([row])), sigma)[0]) for row in histograms(total, classes)}
@@ -104,16 +105,18 @@ def check(cases: Iterator[tuple[list[int], float, float]], factor: float) -> tup
 
 @repeated
 def test_the_exact_loss_is_below_every_bound() -> None:
-    above, reverse = check(random_cases(often(12, 70), 1), 1.0)
+    above, reverse = check(random_cases(often(12, 40, 70), 1), 1.0)
     assert above == 0
     assert reverse > 0  # the bounds are for one order of the pair: the other one is larger at times
 
 
+@pytest.mark.slow
 def test_half_the_loss_is_too_little() -> None:
     above, _ = check(random_cases(25, 2), 0.5)
     assert above > 3
 
 
+@sampled(4)
 @pytest.mark.parametrize("sigma", [3.0, 13.8, 48.6])
 def test_tight_is_below_closed_and_theorem6(sigma: float) -> None:
     logs = -np.geomspace(0.11, 1500, 60)[:, None]
@@ -149,6 +152,7 @@ def dense(table: LossTable, positions: Integers, column: int) -> NDArray[np.floa
     return values
 
 
+@sampled(4)
 @pytest.mark.parametrize("sigma", [2.0, 13.8, 48.6, 150.0])
 def test_a_table_is_above_the_optimum_and_close_to_it(sigma: float) -> None:
     table = loss_table(sigma, ORDERS)
@@ -165,6 +169,7 @@ def test_a_table_is_above_the_optimum_and_close_to_it(sigma: float) -> None:
             assert np.median(high[counted] / low[counted], axis=0) < 1.04 if counted.any() else True
 
 
+@pytest.mark.slow
 @repeated
 def test_entries_of_a_table_are_above_the_optimum_in_arb() -> None:
     shares = [1e-9, 0.03, 0.4, 0.5, 0.6, 0.95, 0.999, 1 - 1e-7]

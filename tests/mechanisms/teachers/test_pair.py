@@ -17,6 +17,7 @@ from snugdp.mechanisms.teachers.distance_test import Ballots, labelling_for
 from snugdp.mechanisms.teachers.pair import Composer, composer_for, pair
 from snugdp.numerics.balls import ball, precision
 from snugdp.numerics.rationals import float_down
+from tests.effort import sampled
 from tests.mechanisms.noisy_votes import phi
 
 Floats = NDArray[np.float64]
@@ -55,6 +56,7 @@ def exact_lattice_profile(composer: Composer, z: float) -> list[arb]:
     return values
 
 
+@sampled(8)
 @pytest.mark.parametrize(("sigma", "epsilon", "delta"), CORNERS)
 def test_lattice_profiles_are_off_by_a_few_roundings_of_the_tilted_tail(
     sigma: float, epsilon: float, delta: float
@@ -140,6 +142,7 @@ def test_transforms_are_as_accurate_in_norm_as_the_proof_assumes() -> None:
         assert np.linalg.norm(back - exact) <= (350 * counts.sum() + 200) * unit
 
 
+@pytest.mark.slow
 def test_nodes_are_above_the_true_chance_at_a_sigma_that_no_float_is() -> None:
     """Rounding sigma down lowers q; what is added to log q makes up for it."""
     generator, lower = np.random.default_rng(7), 0

@@ -14,6 +14,7 @@ from snugdp.mechanisms.teachers.ball import gaps, log_miss
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest, smooth_plan
 from snugdp.noise import Exact, Simulation
 from snugdp.secrecy.secret import Secret
+from tests.effort import sampled
 from tests.mechanisms.noisy_votes import histograms, joint, largest_loss, log_probabilities, moved
 
 Floats = NDArray[np.float64]
@@ -51,6 +52,7 @@ def steepest(
     return float(ratio), float((np.abs(losses[here] - losses[there]) / np.maximum(found[here], 1e-300)).max())
 
 
+@sampled(4)
 @pytest.mark.parametrize(("sigma", "order"), SETTINGS)
 @pytest.mark.parametrize(("teachers", "classes"), [(40, 2), (12, 3), (8, 4)])
 def test_the_sensitivity_is_smooth_and_bounds_every_change(
@@ -169,6 +171,7 @@ def pairs(seed: int, count: int) -> list[tuple[Votes, Votes]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_whole_release_by_integration() -> None:
     passed = 0
     for order, beta, limit in ((3, "0.05", "0.6"), (5, "0.03", "0.8"), (2, "0.1", "0.7")):
@@ -188,6 +191,7 @@ def test_a_limit_that_is_not_kept_is_noticed() -> None:
     assert hockey(test, *sides, limit=math.inf) > float(test.delta)
 
 
+@pytest.mark.slow
 def test_the_plan_passes_as_often_as_it_says() -> None:
     profile = np.tile([[190, 6, 4], [150, 30, 20]], (30, 1))
     test = smooth_plan(profile, sigma=12, delta="1e-4", teachers=200)

@@ -10,6 +10,7 @@ from snugdp.noise import DiscreteGaussian
 from snugdp_studies.bench.pate import speed
 from snugdp_studies.paper.pate.curves import Case, not_private_curves
 from snugdp_studies.paper.pate.renyi import LabelLosses, epsilons, needed, tails, threshold_for
+from tests.effort import sampled
 from tests.vectors.pate import TEACHERS, histograms
 
 CLOSED_FORM = [  # votes, sigma, the epsilon of the distance test with deviation 8 (vectors of the kind eps_table)
@@ -21,6 +22,7 @@ CLOSED_FORM = [  # votes, sigma, the epsilon of the distance test with deviation
 ]
 
 
+@sampled(3)
 @pytest.mark.parametrize(("votes", "sigma", "closed"), CLOSED_FORM)
 def test_tables_of_the_optimum_are_never_worse_than_the_closed_form(votes: str, sigma: float, closed: float) -> None:
     law = DiscreteGaussian(64)

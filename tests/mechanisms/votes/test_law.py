@@ -8,6 +8,7 @@ import pytest
 
 from snugdp.mechanisms.votes import vote
 from tests.accounting.atoms import gaussian_delta
+from tests.effort import sampled
 from tests.mechanisms.noisy_votes import Noise, Relation, largest_delta, probabilities
 
 NOISES: tuple[Noise, ...] = ("laplace", "gaussian", "gumbel")
@@ -54,6 +55,7 @@ def test_neighbours_by_enumeration(noise: Noise, relation: Relation, unlisted: b
         assert ours == pytest.approx(worst, abs=1e-14)
 
 
+@sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("noise", ["laplace", "gumbel"])
 def test_pure_worst_case_over_all_small_counts(noise: Noise, relation: Relation) -> None:
@@ -67,6 +69,7 @@ def test_pure_worst_case_over_all_small_counts(noise: Noise, relation: Relation)
     assert worst(0.8 * scale) > 1e-5
 
 
+@sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_gaussian_worst_case_over_all_small_counts(relation: Relation) -> None:
     scale = 1.5

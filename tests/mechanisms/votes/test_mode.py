@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snugdp.mechanisms.votes import mode
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.exact_laws import ONE, passing, refused
 from tests.mechanisms.queries_by_hand import Neighbours, Rows, added_or_removed, all_rows, replaced, sensitive, walked
 
@@ -58,7 +58,7 @@ def test_no_rows_at_all() -> None:
 
 
 @repeated
-@settings(max_examples=often(20, 200), deadline=None)
+@settings(max_examples=often(20, 100, 200), deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=6), st.data())
 def test_one_row_moves_the_distance_by_one(counts: list[int], data: st.DataObject) -> None:
     here = np.array(counts)
@@ -94,6 +94,7 @@ def _worst(universe: Rows, classes: int, relation: mode.Relation, tau: int, p: F
     return worst
 
 
+@sampled(5)
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 @pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(9, 10)])
 @pytest.mark.parametrize("tau", [1, 2, 4])

@@ -18,6 +18,7 @@ from snugdp.noise.exact.shapes import EXPONENTIAL, HALF_NORMAL, Shape, threshold
 from snugdp_studies.audit.laws import inside
 from snugdp_studies.audit.laws.inside import WIDE, again
 from snugdp_studies.audit.laws.samples import LIGHT, whole_p
+from tests.effort import sampled
 
 shapes = pytest.mark.parametrize("shape", [HALF_NORMAL, EXPONENTIAL], ids=["half-normal", "exponential"])
 rng = np.random.default_rng(20)
@@ -109,6 +110,7 @@ def test_floor_reads_on_until_it_is_sure() -> None:
     assert tie.fraction.count > 32
 
 
+@sampled(2)
 @shapes
 @pytest.mark.parametrize("margins", [WIDE, Margins(accept=0.5), Margins(table=1 << 31)], ids=["all", "coin", "table"])
 def test_the_same_bits_give_the_same_draws_whatever_the_margins(shape: Shape, margins: Margins) -> None:
@@ -136,7 +138,12 @@ def test_the_same_bits_give_the_same_integers_whatever_the_margins(variance: str
     assert (by_floats == by_balls).all()
 
 
-@pytest.mark.parametrize("part", inside.PARTS)
+NARROW = pytest.param("narrow_laws", marks=pytest.mark.slow)
+
+
+@pytest.mark.slow
+@sampled(6)
+@pytest.mark.parametrize("part", [*(part for part in inside.PARTS if part != "narrow_laws"), NARROW])
 def test_every_part_has_its_law(part: str) -> None:
     """As an audit sees it: single coins, margins so wide that balls decide, decisions that begin with three bits."""
     assert [str(finding) for finding in inside.PARTS[part](LIGHT) if not finding.passed] == []

@@ -16,6 +16,7 @@ from snugdp.noise.exact.deviate import Deviate
 from snugdp.noise.exact.minimiser import Tilted, norm_above
 from snugdp.noise.exact.refine import Bits
 from snugdp.secrecy.secret import PrivateComputationError, Secret
+from tests.effort import sampled
 
 KNOWN = 6000  # bits of a draw that a test knows
 
@@ -121,6 +122,7 @@ NASTY: dict[str, dict[str, Any]] = {
 }
 
 
+@sampled(8)
 @pytest.mark.parametrize("grid", [3, -10, -45, -100, -333])
 @pytest.mark.parametrize("kind", NASTY)
 def test_the_cell_is_that_of_the_exact_solution(kind: str, grid: int) -> None:

@@ -49,6 +49,7 @@ def drawn(
     return np.array(draws, dtype=np.float64), gram, cross
 
 
+@pytest.mark.slow
 @repeated
 def test_the_law_is_the_same_when_every_draw_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
     """The grid is finer than the 64 bits that are drawn at first, and precision starts low."""

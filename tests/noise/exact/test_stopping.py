@@ -14,6 +14,7 @@ from snugdp.noise import Exact, Noise, Simulation
 from snugdp.noise.exact.stopping import cut_off, stopping
 from snugdp.numerics.balls import ball
 from tests.accounting.selection.selected import by_the_books
+from tests.effort import sampled
 
 LAWS: dict[str, Any] = {
     "geometric": selection.geometric(5),
@@ -24,6 +25,7 @@ LAWS: dict[str, Any] = {
 }
 
 
+@sampled(6)
 @pytest.mark.parametrize("name", LAWS)
 def test_what_is_above_the_cut_is_no_run_at_all(name: str) -> None:
     law, noise = LAWS[name], Exact()

@@ -24,6 +24,7 @@ from snugdp.noise.recording import scaled
 from snugdp.secrecy.secret import Secret
 from snugdp_studies.audit.laws.inside import again
 from snugdp_studies.audit.laws.sources import REAL
+from tests.effort import sampled
 
 SLOW = Margins(window=2.0**200)  # balls settle everything
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
@@ -38,6 +39,7 @@ def rescaled(law: Continuous, factor: Fraction) -> Continuous:
     return used
 
 
+@sampled(2)
 @laws
 @pytest.mark.parametrize("factor", ["1/1000000", "1/5", "1", "10", "1e30"])
 def test_floats_and_balls_agree_on_the_same_bits(law: Continuous, factor: str) -> None:

@@ -16,6 +16,7 @@ from snugdp.noise.exact import entropy, weighted
 from snugdp.noise.exact.refine import START, Bits
 from snugdp.noise.exact.weighted import Groups, by_balls, by_floats, masses, weighted_choice
 from snugdp.secrecy.secret import Secret
+from tests.effort import sampled
 
 SOURCES: list[Noise] = [Exact(), Simulation(7)]
 sources = pytest.mark.parametrize("noise", SOURCES, ids=lambda noise: type(noise).__name__)
@@ -46,6 +47,7 @@ LAWS = {
 }
 
 
+@sampled(12)
 @sources
 @pytest.mark.parametrize("name", LAWS)
 def test_law(noise: Noise, name: str) -> None:
@@ -67,6 +69,8 @@ def test_law(noise: Noise, name: str) -> None:
         assert chi2.sf(sum((c - n * p) ** 2 / (n * p) for c, p in zip(counts, wrong, strict=True)), 3) < 1e-7
 
 
+@pytest.mark.slow
+@sampled(2)
 @sources
 def test_positions_inside_a_group_are_uniform(noise: Noise) -> None:
     drawn = [noise.weighted_choice(Secret(groups((5, 3, 0, 0))), Fraction(1)) for _ in range(3000)]
@@ -75,6 +79,7 @@ def test_positions_inside_a_group_are_uniform(noise: Noise) -> None:
     assert chi2.sf(float(((counts - 1000) ** 2 / 1000).sum()), 2) > 1e-7
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(
@@ -91,6 +96,7 @@ def test_floats_decide_as_balls_do(rows: list[tuple[int, int, int]], rate: Fract
     assert place is None or place == by_balls(found, rate, Bits(bits, START))
 
 
+@sampled(5)
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 1000), Fraction(1, 10**400), Fraction(10**400)])
 @pytest.mark.parametrize("k", [1, 2, 1000, 5000])
 def test_edges_are_left_open(k: int, rate: Fraction) -> None:
@@ -136,6 +142,7 @@ def test_masses_are_as_near_as_proved() -> None:
         assert worst < 2.0**-46
 
 
+@pytest.mark.slow
 def test_groups_that_were_left_out_are_drawn_as_often() -> None:
     """The same bits give the same group, whether other groups come at once or on demand."""
     near, far = groups((0, 3, 0, 0), (3, 1, 2, 0)), groups((10, 50, 4, 0), (60, 2, 3, 5))

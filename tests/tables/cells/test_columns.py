@@ -18,7 +18,7 @@ from snugdp.tables.cells import Names, groups, numbers, truths
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import label_texts
 from snugdp_studies.audit.side_channels.inputs import object_array as objects
-from tests.effort import often, repeated
+from tests.effort import often, sampled
 from tests.tables.cells.loaders import LOADERS, load
 from tests.tables.cells.odd import HOSTILE, ODD, cells
 
@@ -69,6 +69,7 @@ def refused(read: Callable[[Any], Any], column: Any) -> bool:
     return False
 
 
+@sampled(3)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("container", UNTYPED)
 @given(rows=odd)
@@ -78,14 +79,14 @@ def test_rows_of_untyped_columns_do_not_see_each_other(reader: str, container: s
     assert np.array_equal(quiet(read, UNTYPED[container](rows)), [image(row) for row in rows], equal_nan=True)
 
 
-@repeated
+@sampled(20)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask hostile cells
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("base", BASES)
 def test_one_odd_cell_does_not_change_the_others(base: str, loader: str) -> None:
     """A loader may give the column another type because of it. That type is refused, or nothing else changes."""
     plain, turn = LOADERS[loader](BASES[base]), sum(map(ord, base + loader))
-    for more in ODD[turn % often(24, 3, 1) :: often(24, 3, 1)]:
+    for more in ODD[turn % often(24, 6, 1) :: often(24, 6, 1)]:
         if loader == "polars" and hostile(more):
             continue  # polars itself asks such a cell, and fails
         column = load(loader, [*BASES[base], more])
@@ -99,7 +100,7 @@ def test_one_odd_cell_does_not_change_the_others(base: str, loader: str) -> None
                 assert same or (base, name) == ("single", "numbers"), (base, loader, name, more)
 
 
-@repeated
+@sampled(5)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("base", BASES)
@@ -110,7 +111,7 @@ def test_labels_as_text_are_those_of_their_cells(base: str, loader: str) -> None
     plain, turn = LOADERS[loader](BASES[base]), sum(map(ord, base + loader))
     known = [one.text(cell) for cell in BASES[base]]
     assert read(BASES[base]) == known
-    for more in ODD[turn % often(24, 3, 1) :: often(24, 3, 1)]:
+    for more in ODD[turn % often(24, 6, 1) :: often(24, 6, 1)]:
         if loader == "polars" and hostile(more):
             continue
         column = load(loader, [*BASES[base], more])

@@ -26,6 +26,7 @@ from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.passes.moments import GramPass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
+from tests.effort import sampled
 
 NAMES = ("a", "b", "c")
 LAYOUT = ArraySchema(NAMES, x_norm=2, y_bound=(-1, 7))
@@ -122,6 +123,7 @@ STRANGE: list[Any] = [
 ]  # fmt: skip
 
 
+@sampled(4)
 @pytest.mark.parametrize("strange", STRANGE, ids=[f"{i}-{type(cell).__name__}" for i, cell in enumerate(STRANGE)])
 def test_a_strange_cell_moves_its_own_row_alone(strange: Any) -> None:
     X, y = made(20)

@@ -25,6 +25,7 @@ from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Boolean, Category, Date, Number, Schema
+from tests.effort import often, repeated, sampled
 
 HOSTILE = [0.0, -0.0, 1.0, -1.5, 1e300, -1e300, 5e-324, 2.0**60, math.inf, -math.inf, math.nan, 1e308, 3.3]
 SCHEMA = Schema({name: Number() for name in ("a", "b", "c", "y")}, target="y")
@@ -87,6 +88,7 @@ def eager(frame: Any) -> nw.DataFrame[Any]:
     return nw.from_native(frame, eager_only=True)
 
 
+@sampled(2)
 @pytest.mark.parametrize("joint", [True, False])
 def test_every_row_has_an_image_of_its_own(joint: bool) -> None:
     rows, layout = made(400), layout_of(joint)
@@ -156,17 +158,20 @@ def mixed(rows: int) -> dict[str, Any]:
     }
 
 
+@sampled(2)
+@repeated
 @pytest.mark.parametrize("joint", [True, False])
 def test_kinds_of_columns(joint: bool) -> None:
-    columns, layout = mixed(300), mixed_layout(joint)
+    count = often(60, 300)
+    columns, layout = mixed(count), mixed_layout(joint)
     whole = pl.DataFrame(columns)
     kept = images(layout, eager(whole))
-    alone = [image for k in range(300) for image in images(layout, eager(whole[k]))]
+    alone = [image for k in range(count) for image in images(layout, eager(whole[k]))]
     assert kept == alone
     assert len(kept) == sum(x is not None and y is not None for x, y in zip(columns["x"], columns["y"], strict=True))
     for frame in (pd.DataFrame(columns), whole.to_arrow(), whole.to_pandas()):
         assert images(layout, eager(frame)) == kept
-    assert sum(map(len, layout.predictors(eager(whole)))) == 300  # every row has a prediction
+    assert sum(map(len, layout.predictors(eager(whole)))) == count  # every row has a prediction
 
 
 def test_entries_of_a_row() -> None:

@@ -33,7 +33,7 @@ from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
 from snugdp.tables.rows import ImagePass, Rows, run
 from snugdp.tables.schema.schema import Number, Schema
-from tests.effort import often, repeated
+from tests.effort import often, sampled
 from tests.tables.passes.test_gradient import native as frame
 
 LOSSES: list[Loss] = [
@@ -86,6 +86,7 @@ def sides(loss: Loss) -> list[arb | None]:
     return [None] if not isinstance(loss, TamedPoisson) else [at(0), at(str(loss.most)), at(str(loss.most)) / 3]
 
 
+@sampled(12)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_constants_hold_on_a_fine_grid_and_are_not_loose(loss: Loss) -> None:
     steep = curved = bound = fast = Fraction(0)
@@ -119,6 +120,7 @@ def test_constants_hold_on_a_fine_grid_and_are_not_loose(loss: Loss) -> None:
     assert min(steep, curved, bound, fast) > Fraction(97, 100)
 
 
+@sampled(3)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_sign_of_the_slope_is_constant_where_the_kind_says_so(loss: Loss) -> None:
     with precision(100):
@@ -142,7 +144,7 @@ def argument(loss: Loss, theta: Fraction, t: int, w: int) -> tuple[Fraction, int
     return (u if counts(loss) else u - Fraction(w, LIMIT)), 1
 
 
-@repeated
+@sampled(6)
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_slopes_and_weights_of_single_rows_are_within_their_proved_errors(loss: Loss, level: int) -> None:

@@ -17,7 +17,7 @@ from snugdp.tables.passes.exponential_grid import GridCounts
 from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.passes.moments import GramPass, Moments
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 
 SCHEMA = Schema(
     {
@@ -71,6 +71,7 @@ def name_of(work: Any) -> str:
     return f"{type(work).__name__}-{getattr(work, 'loss', '')}"
 
 
+@sampled(11)
 @repeated
 @pytest.mark.parametrize("work", passes(), ids=name_of)
 def test_every_order_partition_and_container_gives_the_same_bytes(work: Pass[Any]) -> None:
@@ -78,7 +79,7 @@ def test_every_order_partition_and_container_gives_the_same_bytes(work: Pass[Any
     whole = work.pack(work.fold(work.empty(), frame(rows)))
     rng = np.random.default_rng(2)
     containers = (lambda part: part, lambda part: part.to_pandas(), lambda part: part.to_arrow(), lambda part: part)
-    for shuffle in range(often(4, 100) if isinstance(work, GramPass) else often(4, 15)):
+    for shuffle in range(often(4, 40, 100) if isinstance(work, GramPass) else often(4, 15)):
         shuffled = rows[rng.permutation(len(rows))]
         cuts = [0, *np.sort(rng.integers(0, len(rows) + 1, int(rng.integers(0, 64)))).tolist(), len(rows)]
         total = work.empty()
@@ -154,6 +155,7 @@ def test_the_gradient_is_that_of_the_loss(loss: Loss) -> None:
     assert state.count() == len(rows)
 
 
+@sampled(4)
 @repeated
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_one_row_moves_a_gradient_by_no_more_than_it_may(loss: Loss) -> None:

@@ -1,19 +1,25 @@
 """Small tables of persons, and what is in a source."""
 
+import os
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from snugdp.tables.cells import cell as one
+from snugdp.tables.grid import Grid
 from snugdp.tables.persons import keep_rows
+from snugdp.tables.persons.totals import RankEntries
 from snugdp.tables.sources import Source, open_source
+from tests.tables.tallies import Murderous
 
 Row = tuple[Any, ...]
 KEY = 0x9E3779B97F4A7C15F39CC0605CEDC834
 NAMES = ("x", "k")
+GRID = Grid(-1, -4, 16)
 
 
 def content(source: Source, names: Sequence[str]) -> Counter[Row]:
@@ -43,3 +49,17 @@ def some_rows(seed: int, rows: int, persons: int, missing: bool = True) -> list[
     return [
         (choose.choice(ids), choose.choice([0.5, 1.0, -0.0, 0.0, None, 2.25]), choose.choice("ab")) for _ in range(rows)
     ]
+
+
+@dataclass(frozen=True)
+class MurderousEntries(RankEntries):
+    """Kills the executor of the first worker that reads a row, and nobody in the process that made it."""
+
+    tally: Murderous | None = None
+    home: int = field(default_factory=os.getpid)
+
+    def of(self, frame: Any) -> Any:
+        """The cells of the rows."""
+        if self.tally is not None and os.getpid() != self.home:
+            self.tally.fold(self.tally.empty(), frame)
+        return super().of(frame)

@@ -27,7 +27,7 @@ from snugdp.tables.persons import images, keep, keep_rows, order, passes
 from snugdp.tables.persons.state import Held
 from snugdp.tables.sources import DuckDB, Source, TableError, open_source
 from snugdp_studies.audit.side_channels.inputs import object_array
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.tables.cells.odd import ODD
 from tests.tables.persons.tables import KEY, NAMES, Row, content, kept, some_rows, table
 
@@ -36,13 +36,14 @@ def of_person(rows: list[Row], person: Any) -> list[Row]:
     return [row for row in rows if row[0] == person]
 
 
+@sampled(2)
 @repeated
 @pytest.mark.parametrize("most", [1, 2])
 def test_every_small_table_is_the_union_of_its_persons(most: int) -> None:
     """Lemma 0 by brute force: what is kept of a person does not depend on anybody else, nor on the order."""
     cells = [(0, 0.5, "a"), (0, 0.5, "b"), (0, 1.0, "a"), (1, 0.5, "a"), (1, 1.0, "b")]
     alone = {}
-    for rows in combinations_with_replacement(cells, often(3, 5)):
+    for rows in combinations_with_replacement(cells, often(1 + most, 4, 5)):
         for person in (0, 1):
             mine = tuple(of_person(list(rows), person))
             if mine not in alone:
@@ -54,10 +55,11 @@ def test_every_small_table_is_the_union_of_its_persons(most: int) -> None:
             assert kept(table(some), most) == parts[0] + parts[1]
 
 
+@sampled(2)
 @repeated
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_person_that_comes_goes_or_changes_moves_its_own_rows_only(most: int) -> None:
-    for seed in range(often(6, 200)):
+    for seed in range(often(2, 60, 200)):
         rows = some_rows(seed, 60, 8)
         before = kept(table(rows), most)
         for person in (0, 5):
@@ -137,6 +139,7 @@ def mixed_rows() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
+@sampled(16)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_all_containers_keep_the_same_rows(container: str, tmp_path: Path) -> None:
     rows, names = mixed_rows(), ("x", "k", "day", "yes")
@@ -149,6 +152,7 @@ def test_all_containers_keep_the_same_rows(container: str, tmp_path: Path) -> No
     assert source.inferred == open_source(data).inferred
 
 
+@pytest.mark.slow
 def test_text_persons_and_the_order_of_columns(tmp_path: Path) -> None:
     rows = mixed_rows().with_columns(id="person " + pl.col("id").cast(pl.String))
     expected = kept(mixed_rows(), 40)
@@ -158,6 +162,7 @@ def test_text_persons_and_the_order_of_columns(tmp_path: Path) -> None:
     assert {(k, x): n for (x, k), n in kept(rows, 2).items()} == kept(rows, 2, names=NAMES[::-1])
 
 
+@sampled(3)
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_cuts_threads_and_orders_do_not_matter(threads: int) -> None:
     rows = table(some_rows(2, 9000, 400))
@@ -170,6 +175,7 @@ def test_cuts_threads_and_orders_do_not_matter(threads: int) -> None:
         assert content(passes.PersonSource(source, work.types(source), parts), NAMES) == expected
 
 
+@sampled(10)
 @pytest.mark.parametrize("room", [40_000, 3_000])
 @pytest.mark.parametrize("container", ["polars", "pyarrow", "csv", "parquet"])
 def test_what_does_not_fit_into_memory_is_the_same(
@@ -230,6 +236,8 @@ def same_hash(*_: Any) -> Any:
     return np.zeros(len(_[-1]), dtype=np.uint64)
 
 
+@pytest.mark.slow
+@repeated
 def test_rows_of_the_same_hash_are_ordered_by_content(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(passes.PersonPass, "row_words", same_hash)
     big = 2**53
@@ -239,7 +247,7 @@ def test_rows_of_the_same_hash_are_ordered_by_content(monkeypatch: pytest.Monkey
     assert sorted(cells(found, "x")) == [0, big]
     for container in ("polars", "pandas", "pyarrow", "csv", "parquet", "pandas objects", "pandas text"):
         texts = set()
-        for seed in range(6):
+        for seed in range(often(3, 6)):
             data = CONTAINERS[container](rows.sample(fraction=1, shuffle=True, seed=seed), tmp_path)
             some = keep_rows(open_source(data), NAMES, "id", 2, KEY)
             texts.add(tuple(sorted(map(str, cells(some, "k")))))
@@ -252,6 +260,7 @@ def _objects_of(ids: pd.Series, numbers: list[Any]) -> pd.DataFrame:
     return pd.DataFrame({"id": ids, "x": pd.Series(object_array(numbers), dtype=object)})
 
 
+@sampled(6)
 @pytest.mark.parametrize("odd", [b"\xff", "\ud800", 10**5000, b"x", None], ids=range(5))
 def test_an_odd_cell_does_not_change_how_others_are_ordered(odd: Any) -> None:
     """b"7" and b"07" have the same image, and are told apart by how they are written."""
@@ -311,12 +320,13 @@ def test_bits_that_do_not_decide_are_repaired(monkeypatch: pytest.MonkeyPatch) -
     assert [kept(table(some_rows(7, 3000, 300)), most) for most in (1, 2, 6)] == expected
 
 
+@pytest.mark.slow
 @repeated
 def test_the_key_decides_and_every_row_has_its_turn() -> None:
     """Each of four rows is kept by about a quarter of the keys, and two persons with the same rows differ."""
     rows = pl.DataFrame({"id": [0] * 4 + [1] * 4, "x": [1.0, 2.0, 3.0, 4.0] * 2, "k": "a"})
     turns: Counter[tuple[float, float]] = Counter()
-    for key in range(often(160, 2000)):
+    for key in range(often(96, 800, 2000)):
         source = keep_rows(open_source(rows), ["id", "x"], "id", 1, key * (2**64 + 1))
         turns[tuple(x for _, x in sorted(content(source, ["id", "x"])))] += 1
     assert len(turns) == 16
@@ -412,12 +422,13 @@ def _frame(ids: Any) -> Any:
     return pl.DataFrame({"id": ids, "x": x}) if isinstance(ids, pl.Series) else pa.table({"id": ids, "x": x})
 
 
+@pytest.mark.slow
 @repeated
 def test_hostile_cells_disturb_nobody() -> None:
     """As content, and as an identifier."""
     persons, numbers = [i % 5 for i in range(40)], list(range(40))
     before = kept(_objects(persons, numbers), 2)
-    for cell in ODD[:: often(7, 1)]:
+    for cell in ODD[:: often(13, 2, 1)]:
         found = kept(_objects([*persons, "somebody"], [*numbers, cell]), 2)
         assert (found - before).total() == 1
         assert not before - found

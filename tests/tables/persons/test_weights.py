@@ -10,6 +10,7 @@ import pytest
 
 from snugdp.tables.persons import BINS, WEIGHT, passes, person_counts, weigh_rows
 from snugdp.tables.sources import TableError, open_source
+from tests.effort import sampled
 from tests.tables.persons.tables import KEY, NAMES, Row, content, some_rows, table
 from tests.tables.persons.test_keep import CONTAINERS
 
@@ -36,6 +37,7 @@ def expected(rows: list[Row], cap: int) -> Counter[Row]:
     return found
 
 
+@sampled(15)
 @pytest.mark.parametrize("container", ["polars", "pandas", "pyarrow", "csv", "parquet", "pandas objects", "duckdb"])
 @pytest.mark.parametrize("room", [passes.MAX_BYTES, 3000])
 def test_weights_and_counts(container: str, room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,3 +96,12 @@ def test_deviations_as_units_are_the_same_function() -> None:
     scaled = {"age": 1.5, "plan=2": 1.0, "seen": 1.0}
     assert answer(shown, scaled) * 0.125 + 0.25 == pytest.approx(answer(linear, row))
     assert standardised(linear, {}).values.tolist() == linear.values.tolist()
+
+
+def test_a_difference_of_levels_is_the_same_for_every_reference() -> None:
+    whole = Coefficients(("city=Rome", "city=Oslo"), np.array([1.5, 4.0]), 2.0)
+    assert whole.contrast({"city=Oslo": 1, "city=Rome": -1}) == 2.5
+    assert whole.contrast({"city=Oslo": 0.5, "intercept": 1}) == 4.0
+    for wrong in ({}, {"city=Bern": 1.0}):
+        with pytest.raises(ValueError, match="give weights of city=Rome, city=Oslo, intercept"):
+            whole.contrast(wrong)

@@ -27,6 +27,7 @@ from snugdp.tables.passes.scores import CELLS, ScorePass
 from snugdp.tables.rows import ImagePass, Rows
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from snugdp.tables.sources.sparse import SparseSource, canonical
+from tests.effort import sampled
 
 COLUMNS: dict[str, Any] = {
     "age": Number(0, 100),
@@ -105,6 +106,7 @@ def test_rows_are_no_longer_than_one(missing: Any) -> None:
         assert sum(Fraction(float(entry)) ** 2 for entry in row[:-1]) <= 1
 
 
+@sampled(6)
 @pytest.mark.parametrize("missing", POLICIES, ids=str)
 def test_a_strange_cell_moves_no_other_row(missing: Any) -> None:
     schema, others = made(missing), images(made(missing), pd.DataFrame(ROWS, dtype=object))
@@ -217,6 +219,7 @@ def folded(work: Any, table: Table, matrix: bool) -> Any:
     return work.fold(work.empty(), block)
 
 
+@sampled(12)
 @pytest.mark.parametrize(("kind", "matrix"), [*product(LAYOUTS, [False]), *product(("array", "box", "affine"), [True])])
 def test_one_row_more_is_one_image_more_or_none(kind: str, matrix: bool) -> None:
     """All tables of at most three rows, and every row in every place: sensitivities by brute force."""
@@ -240,6 +243,8 @@ def test_one_row_more_is_one_image_more_or_none(kind: str, matrix: bool) -> None
             assert (cross**2).sum() <= bound.cross_squared
 
 
+@pytest.mark.slow
+@sampled(2)
 @pytest.mark.parametrize("row_norm", [None, Fraction(1, 2)])
 def test_scores_of_rows_that_are_left_out(row_norm: Fraction | None) -> None:
     for layout in (LAYOUTS["box"], EntrySchema(LAYOUTS["schema"]), EntrySchema(LAYOUTS["drop"])):

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from snugdp.tables.cells import numbers
 from snugdp.tables.schema.scaling import part_of_norm
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
+from tests.effort import sampled
 
 SCHEMA = Schema(
     {"age": Number(0, 120), "city": Category(["Rome", "Oslo"]), "member": Boolean(), "income": Number(-1000, 9000)},
@@ -92,6 +93,7 @@ STRANGE: list[Any] = [
 ]  # fmt: skip
 
 
+@sampled(2)
 @pytest.mark.parametrize("strange", STRANGE, ids=[f"{i}-{type(row).__name__}" for i, row in enumerate(STRANGE)])
 @pytest.mark.parametrize("column", ["age", "city", "member", "income"])
 def test_a_strange_row_has_an_image_or_none_and_moves_no_other(strange: Any, column: str) -> None:
@@ -167,6 +169,7 @@ def test_coefficients_in_the_users_units_predict_the_same(
         )
 
 
+@pytest.mark.slow
 @given(schemas(), st.lists(st.tuples(st.floats(-2, 3), st.integers(0, 5)), max_size=8))
 def test_rows_are_short_and_independent_of_their_place(schema: Schema, rows: list[tuple[float, int]]) -> None:
     table = [raw(schema, *row) for row in rows]

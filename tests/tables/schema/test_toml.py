@@ -75,6 +75,7 @@ def values(column: Any) -> Any:
     return column
 
 
+@pytest.mark.slow
 @given(st.dictionaries(names.filter(lambda name: "=" not in name), st.tuples(numbers, numbers), min_size=1), listed)
 def test_what_is_written_is_read(bounds: dict[str, tuple[Any, Any]], value: str) -> None:
     columns: dict[str, Any] = {

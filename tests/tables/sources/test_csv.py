@@ -22,7 +22,7 @@ from snugdp.tables.engines import measure
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources import Csv, TableError, open_source
 from snugdp.tables.sources import csv as reader
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.tables.tallies import Tally
 
 Row = tuple[str | None, ...]
@@ -84,7 +84,7 @@ def is_well_formed(content: str) -> bool:
 
 
 @repeated
-@settings(max_examples=often(50, 400), deadline=None)
+@settings(max_examples=often(50, 200, 400), deadline=None)
 @given(content=RAW, block=BLOCKS)
 def test_any_text_is_refused_or_read_as_the_standard_library_does(
     tmp_path_factory: Any, content: str, block: int
@@ -125,6 +125,7 @@ def by_polars(table: list[list[str]], path: Path, style: Any) -> None:
 STYLES = st.tuples(st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), st.sampled_from(["\n", "\r\n"]))
 
 
+@sampled(3)
 @pytest.mark.parametrize("write", [by_csv, by_pandas, by_polars])
 @repeated
 @settings(max_examples=often(20, 100), deadline=None)
@@ -145,7 +146,7 @@ def test_what_a_writer_wrote_is_read(
 
 
 @repeated
-@settings(max_examples=often(30, 200), deadline=None)
+@settings(max_examples=often(30, 100, 200), deadline=None)
 @given(content=RAW.filter(is_well_formed), table=TABLE, line=st.sampled_from(["\n", "\r\n"]), data=st.data())
 def test_one_more_record_changes_no_other_row(
     tmp_path_factory: Any, content: str, table: list[list[str]], line: str, data: st.DataObject
@@ -193,13 +194,14 @@ ILL_FORMED = [
 ]
 
 
+@sampled(4)
 @pytest.mark.parametrize("wrong", ILL_FORMED)
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_ill_formed_file_is_refused_before_the_charge(wrong: bytes, packed: bool, tmp_path: Path) -> None:
     content = b"x,y\n" + b"0.5,0.5\n" * 2000 + wrong + b"\n0.5,0.5\n" * 3
     path = tmp_path / ("t.csv.gz" if packed else "t.csv")
     path.write_bytes(gzip.compress(content) if packed else content)
-    book = snugdp.MemoryLedger(10, 1e-3)
+    book = snugdp.MemoryLedger(10, 1e-3, composition="tight")
     untouched = book.spent
     schema = Schema({"x": Number(0, 1), "y": Number(0, 1)}, target="y")
     with pytest.raises(TableError) as caught:
@@ -239,6 +241,7 @@ def test_a_file_that_changes_behind_the_check_is_never_read_in_another_way(tmp_p
         measure(source, Tally(("x",)))
 
 
+@sampled(3)
 @pytest.mark.parametrize("filler", ["x", "\n", '""', ',""\r\n'])
 @pytest.mark.parametrize("block", [64, 300])
 def test_a_giant_record_is_missing_and_its_neighbours_are_not(

@@ -18,7 +18,7 @@ from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import measure
 from snugdp.tables.sources import Csv, TableError
 from snugdp.tables.sources import csv as reader
-from tests.effort import often, repeated
+from tests.effort import often, repeated, sampled
 from tests.tables.tallies import Tally, Words
 
 PIECES = st.lists(
@@ -41,8 +41,9 @@ def tally(rows: Sequence[Sequence[str | None]]) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+@pytest.mark.slow
 @repeated
-@settings(max_examples=often(40, 300), deadline=None)
+@settings(max_examples=often(40, 150, 300), deadline=None)
 @given(body=PIECES, block=st.sampled_from([1, 7, 64, 1 << 22]))
 def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any, body: str, block: int) -> None:
     folder = tmp_path_factory.mktemp("csv")
@@ -56,7 +57,7 @@ def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any
 
 
 @repeated
-@settings(max_examples=often(30, 200), deadline=None)
+@settings(max_examples=often(30, 100, 200), deadline=None)
 @given(rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1), quoting=st.sampled_from([0, 1]))
 def test_what_a_writer_wrote_without_line_breaks_is_read(
     tmp_path_factory: Any, rows: list[list[str]], quoting: int
@@ -71,8 +72,9 @@ def test_what_a_writer_wrote_without_line_breaks_is_read(
 LINE = PIECES.map(lambda piece: piece.replace("\n", " "))
 
 
+@pytest.mark.slow
 @repeated
-@settings(max_examples=often(30, 200), deadline=None)
+@settings(max_examples=often(30, 100, 200), deadline=None)
 @given(lines=st.lists(LINE, max_size=8), data=st.data())
 def test_a_line_is_a_row_of_its_own(tmp_path_factory: Any, lines: list[str], data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("csv")
@@ -85,7 +87,7 @@ def test_a_line_is_a_row_of_its_own(tmp_path_factory: Any, lines: list[str], dat
 
 
 @repeated
-@settings(max_examples=often(40, 300), deadline=None)
+@settings(max_examples=often(40, 150, 300), deadline=None)
 @given(line=LINE)
 def test_a_line_is_split_as_the_standard_library_does_it(line: str) -> None:
     line = line.replace("\r", " ")
@@ -128,6 +130,7 @@ def test_ragged_lines_bytes_that_are_no_text_and_a_byte_order_mark(tmp_path: Pat
     assert unwrap(measure(Csv(tmp_path / "n.csv", names=["a", "b"]), Tally(("a",)))) == [1, 1 << 30, 0]
 
 
+@sampled(5)
 @pytest.mark.parametrize("neighbour", [b"6", b'"6', b'"6""'])
 @pytest.mark.parametrize("giant", [b"1,", b'"1",', b'"1""",'])
 @pytest.mark.parametrize("length", [300_000, 2_000_000])
@@ -142,6 +145,7 @@ def test_a_giant_line_is_missing_whatever_its_neighbours_are(
     assert found == [4, (2 + 3 * read + 5 + 6 * number) << 30, (not read) + (not number)]
 
 
+@pytest.mark.slow
 def test_a_truncated_gzip_file_is_an_error_and_not_a_smaller_table(tmp_path: Path) -> None:
     lines = "".join(f"{i},{i * i % 997}\n" for i in range(200_000))
     whole = gzip.compress(b"a,b\n" + lines.encode())

@@ -22,6 +22,7 @@ from snugdp.tables.schema.scaling import part_of_norm
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from snugdp.tables.sources import Csv, DuckDB, TableError, open_source
 from snugdp.tables.sources.base import guarded
+from tests.effort import sampled
 from tests.tables.tallies import Meddling, Tally, Words
 
 TABLE = pl.DataFrame(
@@ -92,6 +93,7 @@ CONTAINERS: list[Callable[[Path], object]] = [
 ]  # fmt: skip
 
 
+@sampled(9)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_every_container_gives_the_same_rows(container: Callable[[Path], object], tmp_path: Path) -> None:
     data = container(tmp_path)
@@ -102,6 +104,7 @@ def test_every_container_gives_the_same_rows(container: Callable[[Path], object]
     assert set(open_source(data).types) == {"age", "visits", "city"}
 
 
+@sampled(3)
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
 @pytest.mark.parametrize("quotes", ["necessary", "always"])
 def test_csv_gives_the_same_rows(ending: str, quotes: Any, tmp_path: Path) -> None:
@@ -335,6 +338,7 @@ def test_a_bad_query_is_refused_when_opened(tmp_path: Path) -> None:
     clean(caught.value)
 
 
+@sampled(3)
 @pytest.mark.parametrize(
     "query",
     [

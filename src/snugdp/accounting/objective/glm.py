@@ -20,6 +20,7 @@ from snugdp.numerics.rationals import Real, float_down, readings
 
 _NONE = Fraction(0)
 _OF_A_GUESS = (1.0, 0.9998, 0.998, 0.99, 0.97, 0.93, 0.85, 0.7, 0.4)
+_OF_ALONE = tuple(Fraction(part, 16) for part in (15, 14, 13, 12, 10, 8, 6, 4, 2))
 _HALVINGS, _CLOSE = 3, 1024
 
 
@@ -95,7 +96,9 @@ def largest_kappa(
     person = RunCost(m_squared, epsilon, kind, unit=unit).person
     if person:
         guess = guess_kappa(person, float(epsilon), float(delta), math.sqrt(mu_squared))
-        return max(_near(fits, guess), free if free and fits(free) else _NONE)
+        alone = free_kappa(epsilon, m_squared, kind, unit)  # where nothing is guessed: a part of what a run alone has
+        parts = (part * alone for part in ((free / alone,) if free else _OF_ALONE) if alone)
+        return max(_near(fits, guess), next((_short(part) for part in parts if fits(_short(part))), _NONE))
     for low in (free, _short(epsilon / 2**10)):
         if low and fits(low):
             return roots.largest_near(fits, low, short_mean)

@@ -6,44 +6,79 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from snugdp.accounting import composition, gaussian
+from snugdp.accounting import gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import nonnegative, positive, probability
-from snugdp.accounting.objective.run import lower_half
+from snugdp.accounting.objective.run import RunCost, Unit, lower_half, within
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
 _NONE = Fraction(0)
+MAX_PERSON_KAPPA = 4  # of softmax: its atom has exp(kappa) branches for each class
 
 
 @dataclass(frozen=True)
 class SoftmaxRun:
-    """One softmax objective perturbation: m squared (m = sqrt(2) B / sigma) and kappa = B^2 / ridge, exactly."""
+    """One softmax objective perturbation: m squared (m = sqrt(2) B / sigma) and kappa = B^2 / ridge, exactly.
+
+    ``unit``: neighbours differ in a row, or in all rows of a person. Then m and kappa are those of a row times the most
+    that the weights of a person's rows add up to.
+    """
 
     m_squared: Fraction
     kappa: Fraction
     classes: int
-    failure = _NONE
+    unit: Unit = "row"
 
     def __post_init__(self) -> None:
         _classes(self.classes)
         if self.m_squared < 0 or self.kappa < 0:
             raise ValueError("m_squared and kappa must be at least 0")
+        if self.unit == "person" and self.kappa > MAX_PERSON_KAPPA:
+            raise ValueError("the ridge is too small for a softmax model of persons: give a larger one")
+
+    @property
+    def _pair(self) -> RunCost | None:
+        """The run of two classes for persons: one whose slope keeps its sign, with bounded curvature."""
+        if self.unit == "row" or self.classes > 2:
+            return None
+        return RunCost(self.m_squared, self.shift, "constant_sign", unit="person")
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability of what is not followed."""
+        return _NONE if self._pair is None else self._pair.failure
 
     @property
     def shift(self) -> Fraction:
-        """What the determinant costs: (K - 1) log(1 + kappa/K), rounded up; nothing where kappa <= m^2/4."""
+        """What the determinant costs: (K - 1) log(1 + kappa/K), rounded up; nothing where kappa <= m^2/4.
+
+        For persons the trace, kappa (K - 1)/K.
+        """
+        if self.unit == "person":
+            return self.kappa * (self.classes - 1) / self.classes
         return _NONE if self.kappa <= self.m_squared / 4 else softmax_log_det(self.kappa, self.classes)
 
     @property
+    def _removal_branches(self) -> int:
+        """For persons: exp(shift) (K - 1), rounded up."""
+        if not self.shift:
+            return self.classes - 1
+        return math.ceil(balls.rational_above(lambda: (self.classes - 1) * balls.exp(balls.ball(self.shift))))
+
+    @property
     def atom(self) -> Atom:
-        """What the run costs, for any company (multiclass.proof.md, Theorem 2).
+        """What the run costs, for any company (multiclass.proof.md, Theorem 2; for persons Theorem 3).
 
         >>> len(SoftmaxRun(Fraction(1, 100), Fraction(1, 5), 10).atom.add)
         9
         """
+        if self._pair is not None:
+            return self._pair.atom
         rest = lower_half(self.m_squared) if self.classes == 2 else ()
         add = (*[Branch(self.m_squared, _NONE)] * (self.classes - 1), *rest)
+        if self.unit == "person":
+            return Atom(add, (Branch(self.m_squared, self.shift),) * self._removal_branches)
         moved = tuple(Branch(branch.mu_squared, self.shift, branch.weight) for branch in add)
         return Atom(add, moved)
 
@@ -55,7 +90,7 @@ def softmax_log_det(kappa: Fraction, classes: int) -> Fraction:
     return balls.rational_above(lambda: (classes - 1) * balls.ball(kappa / classes).log1p())
 
 
-def softmax(epsilon: Real, delta: Real, classes: int, kappa: Real, *, mu: Real = 0) -> float:
+def softmax(epsilon: Real, delta: Real, classes: int, kappa: Real, *, mu: Real = 0, unit: Unit = "row") -> float:
     """The largest m of one softmax run beside a Gaussian part ``mu``; rounded down, 0 if there is none.
 
     Guarantee: run and Gaussian part together are (epsilon, delta)-DP with the float, read in binary or as it prints.
@@ -65,14 +100,14 @@ def softmax(epsilon: Real, delta: Real, classes: int, kappa: Real, *, mu: Real =
     """
     level, goal, rest = positive(epsilon, "epsilon"), probability(delta, "delta"), nonnegative(mu, "mu") ** 2
     size, many = nonnegative(kappa, "kappa"), _classes(classes)
-    left = level - softmax_log_det(size, many)
+    left = level - (softmax_log_det(size, many) if unit == "row" else SoftmaxRun(_NONE, size, many, unit).shift)
     room = Fraction(gaussian.mu(left, goal / (many - 1))) ** 2 - rest if left > 0 else _NONE
     if room <= 0:
         return 0.0
 
     def fits(m: float) -> bool:
-        atoms = [SoftmaxRun(value**2, size, many).atom for value in readings(m)]
-        return all(composition.at_most(mu_squared=rest, atoms=(atom,), epsilon=level, delta=goal) for atom in atoms)
+        runs = [SoftmaxRun(value**2, size, many, unit) for value in readings(m)]
+        return all(within(level, goal, [run], rest) for run in runs)
 
     return roots.largest_up_to(fits, math.sqrt(float_down(room)) * (1 - 2.0**-50))
 

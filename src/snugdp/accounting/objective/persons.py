@@ -70,10 +70,15 @@ class PersonLoss:
     def _class_c(self) -> bool:
         return self.constant_sign and self.family in ("logistic", "linear")
 
+    @cached_property
+    def is_followed(self) -> bool:
+        """Whether levels follow a removal: not where they are too many, if the critical loss says enough."""
+        return self.constant_sign or self.growth.critical_loss is None or bool(_level_losses(self.growth))
+
     @property
     def failure(self) -> Fraction:
         """The delta that the levels of a removal do not follow."""
-        return Fraction(0) if self._class_c else TAIL
+        return Fraction(0) if self._class_c or not self.is_followed else TAIL
 
     @property
     def curve(self) -> RemovalCurve:
@@ -114,9 +119,14 @@ def _atom(loss: PersonLoss) -> Atom:
             return Atom((whole,), (whole,))
         return Atom(loss.curve.addition, loss.curve.removal)
     if not loss.constant_sign:
-        return Atom((whole, whole), _levels(loss))
+        return Atom((whole, whole), _levels(loss) if loss.is_followed else (whole, _beyond(loss)))
     curve = RemovalCurve(loss.m_squared, (), loss.at_zero)
     return Atom((whole, *curve.near_zero, *curves.weighted(Fraction(0), _lower_half(loss.m_squared))), _levels(loss))
+
+
+def _beyond(loss: PersonLoss) -> Branch:
+    """The constant at the critical loss (Theorem 3, without levels)."""
+    return Branch(Fraction(0), loss.critical_loss)
 
 
 def _lower_half(m_squared: Fraction) -> arb:
@@ -126,7 +136,10 @@ def _lower_half(m_squared: Fraction) -> arb:
 
 def _levels(loss: PersonLoss) -> tuple[Branch, ...]:
     """Constants that lie above the deltas of a removal at every epsilon, but for TAIL (Theorem 3)."""
-    levels = [Fraction(0), *_level_losses(loss.growth)]
+    followed = _level_losses(loss.growth)
+    if not followed:
+        raise ValueError("m and kappa are out of range for persons: use a larger ridge, or more noise")
+    levels = [Fraction(0), *followed]
     (_, start), *found = _deltas(loss.growth, levels, loss.at_zero)
     if found[-1][1] > TAIL:
         raise ValueError("m and kappa are out of range for persons: use a larger ridge, or more noise")
@@ -148,15 +161,22 @@ def _whole(branches: list[Branch]) -> list[Branch]:
 
 
 def _level_losses(growth: Growth) -> list[Fraction]:
-    """Multiples of a dyadic step, from the smallest loss of a path to one beyond all that is followed."""
+    """Multiples of a dyadic step, from the smallest loss of a path to one beyond all that is followed; not too many."""
+    with np.errstate(all="ignore"):
+        return _multiples(growth)
+
+
+def _multiples(growth: Growth) -> list[Fraction]:
     m = math.sqrt(growth.m_squared)
     step = Fraction(2) ** math.floor(math.log2(m / _LEVELS_PER_DEVIATION))
     times, deviates = growth.path
     late = np.interp(-(MAX_DEVIATE + _BEYOND), -deviates, times) - 1
     highest = growth.rates(growth.deviates(np.array([late]), 64)).mean()
+    if not highest <= curves.MAX_LOSS:
+        return []
     first, last = max(1, math.ceil(_lowest(growth) / step)), math.ceil(highest / step) + 1
-    if last - first > _MAX_LEVELS or highest > curves.MAX_LOSS:
-        raise ValueError("m and kappa are out of range for persons: use a larger ridge, or more noise")
+    if last - first > _MAX_LEVELS:
+        return []
     return [step * level for level in range(first, last + 1)]
 
 
@@ -184,7 +204,8 @@ def guess_kappa(loss: PersonLoss, epsilon: float, delta: float, mu: float) -> fl
         removed = replace(loss, kappa=Fraction(kappa))
         return float(density @ _profile(removed, left)) <= delta
 
-    return roots.bisect(fits, 2.0**-20 * epsilon, 64 * epsilon, _HALVINGS)[0]
+    with np.errstate(all="ignore"):
+        return roots.bisect(fits, 2.0**-20 * epsilon, 64 * epsilon, _HALVINGS)[0]
 
 
 def _profile(loss: PersonLoss, losses: Floats) -> Floats:
@@ -192,5 +213,5 @@ def _profile(loss: PersonLoss, losses: Floats) -> Floats:
     start, low = float(loss.at_zero), _lowest(loss.growth)
     at = float(loss.growth.profile(np.array([low]))[0])
     x = np.exp(np.minimum(losses, low))
-    line = np.interp(x, [0.0, 1.0, math.exp(low)], [1.0, start, min(at, start)])
+    line = np.interp(x, [0.0, 1.0, float(np.exp(low))], [1.0, start, min(at, start)])
     return np.where(losses < low, line, np.minimum(loss.growth.profile(losses), start))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from flint import arb
 
@@ -196,12 +196,24 @@ def critical_loss(kind: Kind, m_squared: Fraction, kappa: Fraction) -> Fraction:
     return pseudo_huber(m_squared, kappa)
 
 
+class PricedRun(Protocol):
+    """A run with an atom, and a probability that it does not follow."""
+
+    @property
+    def atom(self) -> Atom:
+        """What it costs, for any company."""
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability of what is not followed."""
+
+
 def log_det(kappa: Fraction) -> Fraction:
     """Beta = log(1 + kappa), rounded up to a rational."""
     return balls.rational_above(lambda: balls.ball(kappa).log1p()) if kappa else Fraction(0)
 
 
-def within(epsilon: Fraction, delta: Fraction, runs: Sequence[RunCost], mu_squared: Fraction = _NONE) -> bool:
+def within(epsilon: Fraction, delta: Fraction, runs: Sequence[PricedRun], mu_squared: Fraction = _NONE) -> bool:
     """Whether runs and a Gaussian part together are proved to be (epsilon, delta)-DP."""
     atoms, failure = tuple(run.atom for run in runs), sum((run.failure for run in runs), _NONE)
     return composition.at_most(mu_squared=mu_squared, failure=failure, atoms=atoms, epsilon=epsilon, delta=delta)

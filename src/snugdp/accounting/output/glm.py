@@ -42,15 +42,17 @@ class LossConstants:
     ratio: Fraction
     joint: Fraction
 
-    def at(self, x_bound: Real) -> Constants:
-        """For rows with |x| <= x_bound."""
+    def at(self, x_bound: Real, rows: int = 1) -> Constants:
+        """For rows with |x| <= x_bound, so many of which come or go together."""
         size = positive(x_bound, "x_bound")
-        return Constants(size * self.slope, size**2 * self.curvature, size * self.ratio, size**2 * self.joint)
+        square = rows * size**2
+        return Constants(rows * size * self.slope, square * self.curvature, size * self.ratio, square * self.joint)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Of a model: bounds on one row's ``gradient`` (G) and ``curvature`` (beta), the ``ratio`` R, the ``change`` Delta.
+    """Of a model: bounds on the ``gradient`` (G) and ``curvature`` (beta) of the rows that come or go together, usually
+    one; the ``ratio`` R, the ``change`` Delta.
 
     ``change`` is the sensitivity of the smallest eigenvalue of the Hessian at the minimiser.
     """

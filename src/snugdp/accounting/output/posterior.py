@@ -73,6 +73,7 @@ def log_lipschitz_sensitivity(x_squared: Real, ridge: Real, curvature: Real, *, 
     """How far log(B_y + B |theta*|) can move between neighbours, rounded up (Lemma 4).
 
     ``curvature`` is a lower bound on lambda_min(X'X) of the data set held. Without ``removal``, for an added row alone.
+    ``x_squared``: B squared; k B squared for k rows that come or go together.
 
     >>> round(float(log_lipschitz_sensitivity(1, 1, 3)), 12)
     0.287682072452
@@ -83,15 +84,17 @@ def log_lipschitz_sensitivity(x_squared: Real, ridge: Real, curvature: Real, *, 
     return balls.rational_above(lambda: balls.ball(ratio).log1p(), _LOG_BITS)
 
 
-def output_sensitivity(x_bound: Real, ridge: Real, curvature: Real, residual: Real) -> Fraction:
+def output_sensitivity(x_bound: Real, ridge: Real, curvature: Real, residual: Real, rows: int = 1) -> Fraction:
     """How far theta* itself can move: B residual / (ridge + max(curvature - B^2, 0)), exactly (Lemma 5).
 
-    >>> output_sensitivity(1, 100, 0, 2)
-    Fraction(1, 50)
+    ``rows``: that come or go together; with k of them it is k B residual / (ridge + max(curvature - k B^2, 0)).
+
+    >>> output_sensitivity(1, 100, 0, 2), output_sensitivity(1, 100, 10, 2, rows=3)
+    (Fraction(1, 50), Fraction(6, 107))
     """
     bound, weight = positive(x_bound, "x_bound"), positive(ridge, "ridge")
-    rest = max(nonnegative(curvature, "curvature") - bound**2, Fraction(0))
-    return bound * nonnegative(residual, "residual") / (weight + rest)
+    rest = max(nonnegative(curvature, "curvature") - rows * bound**2, Fraction(0))
+    return rows * bound * nonnegative(residual, "residual") / (weight + rest)
 
 
 def _leverage(direction: Direction, leverage: Real) -> Fraction:

@@ -133,7 +133,7 @@ def _score(console: Console, model: LinearRegression, plain: Any, rows: tuple[pl
 
 def _ask(console: Console, train: pl.DataFrame, ledger: Any) -> None:
     from snugdp.queries.labels import Mode
-    from snugdp.queries.quantiles import Median
+    from snugdp.queries.order_statistics.quantiles import Median
 
     table = _table("question", "answer", "paid", right=1)
     questions: dict[str, tuple[str, Any]] = {

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snugdp.cli.options import Data, Delta, Epsilon, PersonOptions, Relation, Rows
+from snugdp.cli.options import Data, Delta, Epsilon, PersonOptions, RawText, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
+from snugdp.cli.terminal import harmless, say
 
 if TYPE_CHECKING:
-    from snugdp.queries.description import Description, TextTable
+    from snugdp.queries.description.result import Description, TextTable
 
 _FORMS = (".parquet", ".csv")
 
@@ -47,6 +48,7 @@ def describe(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the table of columns to this Parquet or CSV file.")
     ] = None,
+    raw_text: RawText = False,
     choices: ReleaseOptions,
 ) -> None:
     """Describe all columns: rows, missing cells, means, deviations, quantiles, and the counts of listed values.
@@ -59,7 +61,8 @@ def describe(
     Example: snugdp describe people.parquet people.toml --epsilon 1 --ledger people.ledger
     """
     from snugdp.cli.reading import opened
-    from snugdp.queries.describe import QUANTILES, STATISTICS, Describe
+    from snugdp.queries.description.describe import QUANTILES, STATISTICS, Describe
+    from snugdp.serial.files import write_table
     from snugdp.tables.sources import open_source
 
     if output is not None and output.suffix not in _FORMS:
@@ -87,8 +90,7 @@ def describe(
     if (description := outcome.value) is not None:
         shown |= _as_json(description)
         if output is not None:
-            frame = description.to_polars()
-            frame.write_parquet(output) if output.suffix == ".parquet" else frame.write_csv(output)
+            write_table(description.to_polars(), output, raw_text=raw_text)
         if not choices.as_json:
             _show(description)
     choices.tell(outcome, plan, ReleaseResult(None, shown, files, title="Description", public=public))
@@ -119,10 +121,10 @@ def _show(found: Description) -> None:
         whole = not console.is_terminal or text.is_words(len(text.heads) - 1)
         for part in [text] if whole else text.within(console.width - 2):
             typer.echo()
-            console.print(_drawn(part)) if console.is_terminal else typer.echo(str(part))
+            console.print(_drawn(part)) if console.is_terminal else say(str(part))
     typer.echo("\nNoise stays below what follows ± in 19 of 20 cases." + found.ranks_text)
     for words in filter(None, (found.hidden_text, found.left_out_text)):
-        typer.echo(words)
+        say(words)
 
 
 def _drawn(text: TextTable) -> Any:
@@ -137,5 +139,5 @@ def _drawn(text: TextTable) -> Any:
             head, justify=justify, style="bold cyan" if place == 0 else None, no_wrap=head != "most frequent"
         )
     for line in text.lines:
-        table.add_row(*(escape(cell).replace("±", "[dim]±[/dim]") for cell in line))
+        table.add_row(*(escape(harmless(cell)).replace("±", "[dim]±[/dim]") for cell in line))
     return table

@@ -7,6 +7,7 @@ from typing import Any
 from snugdp.cli import models
 from snugdp.cli.options import Data, ModelOut, OptionalSchema, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
+from snugdp.cli.terminal import harmless
 
 
 @releasing
@@ -43,7 +44,7 @@ def fit(
 
         shown = {"model": as_dict(estimator)}
     elif estimator.released_:
-        tables = (*_found(estimator), _table(estimator))
+        tables = (*_found(estimator), _summary(estimator) if options.inference else _table(estimator))
         words = f"{_not_found(estimator)}Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
     choices.tell(
         estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, estimator, rows=rows, tables=tables)
@@ -63,7 +64,7 @@ def _found(model: Any) -> tuple[Any, ...]:
     for line in lines(model.bounds_, model.feature_names_in_):
         middle = f"{line.centre} ± {line.scale}" if line.centre else ""
         cells = (line.column, line.holds, line.lies, middle, line.missing, line.flag)
-        table.add_row(*map(Text, cells))
+        table.add_row(*(Text(harmless(cell)) for cell in cells))
     return (table,)
 
 
@@ -79,6 +80,18 @@ def _not_found(model: Any) -> str:
     )
 
 
+def _summary(model: Any) -> Any:
+    """Estimates with standard errors, intervals and tests."""
+    from rich.table import Table
+    from rich.text import Text
+
+    found = model.summary()
+    table = Table("", *found.heads, caption=Text(harmless(" ".join(found.notes))))
+    for name, cells in found.lines:
+        table.add_row(Text(harmless(name)), *cells)
+    return table
+
+
 def _table(model: Any) -> Any:
     """The released coefficients or components. Names are text: what is in brackets is no markup."""
     import numpy as np
@@ -90,11 +103,11 @@ def _table(model: Any) -> Any:
         counted = [f"{index + 1} ({share:.1%})" for index, share in enumerate(shares)]
         table = Table("component (share)", *counted, title="Components, in units that take bounds to [-1, 1]")
         for name, values in zip(model._layout.features, model.components_.T, strict=True):
-            table.add_row(Text(name), *(f"{value:.4g}" for value in values))
+            table.add_row(Text(harmless(name)), *(f"{value:.4g}" for value in values))
         return table
     coefficients, constants = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     heads: list[Any] = (
-        ["coefficient"] if len(coefficients) == 1 else [Column(Text(str(label))) for label in model.classes_]
+        ["coefficient"] if len(coefficients) == 1 else [Column(Text(harmless(str(label)))) for label in model.classes_]
     )
     chosen = np.flatnonzero(np.any(coefficients != 0, axis=0)) if hasattr(model, "support_") else None
     indices = range(coefficients.shape[1]) if chosen is None else chosen.tolist()
@@ -102,6 +115,8 @@ def _table(model: Any) -> Any:
     table = Table("", *heads, *(["noise"] if noise else []))
     for index in indices:
         deviation = [f"{noise[index]:.3g}"] if noise and index in noise else []
-        table.add_row(Text(model.coef_names_[index]), *(f"{value:.6g}" for value in coefficients[:, index]), *deviation)
+        table.add_row(
+            Text(harmless(model.coef_names_[index])), *(f"{value:.6g}" for value in coefficients[:, index]), *deviation
+        )
     table.add_row("intercept", *(f"{value:.6g}" for value in constants))
     return table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.options import AsJson, can_write, of_ledger
+from snugdp.cli.options import AsJson, RawText, can_write, of_ledger
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
@@ -21,6 +21,13 @@ Where = Annotated[
     str, typer.Argument(help="The ledger: a file, or postgresql://user@host/database#dataset.", show_default=False)
 ]
 Anchor = Annotated[Path | None, typer.Option(help="The anchor, if it is not next to the ledger.", show_default=False)]
+AllowNetwork = Annotated[
+    bool,
+    typer.Option(
+        "--allow-network-file-system",
+        help="Accept NFS, SMB, FUSE and the like, whose locks may hold on one machine only; this is recorded.",
+    ),
+]
 
 
 @app.command()
@@ -33,35 +40,126 @@ def create(
     neighbours: Annotated[
         str, typer.Option(help='Which tables are neighbours: "add_remove" or "replace".')
     ] = "add_remove",
-    unit: Annotated[
-        str, typer.Option(help="Who is protected: row, person or teacher; other words are a name for a row.")
-    ] = "row",
+    unit: Annotated[str, typer.Option(help="Who is protected: row, person (with all rows) or teacher.")] = "row",
     anchor: Anchor = None,
     keep: Annotated[bool, typer.Option(help="Store what is released, so that a retry shows it again.")] = True,
+    composition: Annotated[
+        str,
+        typer.Option(
+            help='How releases add up: "addition" of what they announce, "tight" for many Gaussian ones, or "both".'
+        ),
+    ] = "addition",
+    users: Annotated[bool, typer.Option(help="Record the name of the account that makes a charge.")] = True,
+    allow_network: AllowNetwork = False,
 ) -> None:
     """Create a ledger. An existing one is never replaced.
 
     Example: snugdp ledger create people.ledger --dataset people-2026 --epsilon 2 --delta 1e-6
     """
     from snugdp import Budget, Ledger
-    from snugdp.ledger.store import store_at
+    from snugdp.ledger.stores.store import store_at
 
     with in_plain_words():
         if store_at(where, dataset, None if anchor is None else str(anchor)).exists():
             raise ValueError(f"this ledger already exists; look at it with: snugdp ledger show {_shown(where)}")
         budget = Budget(epsilon, delta, neighbours)
-        with Ledger.open(where, dataset=dataset, budget=budget, unit=unit, anchor=anchor, keep=keep) as ledger:
+        made = Ledger.open(
+            where, dataset=dataset, budget=budget, unit=unit, anchor=anchor, keep=keep, composition=composition,
+            users=users, network_file_system=allow_network,
+        )  # fmt: skip
+        with made as ledger:
             typer.echo(ledger.show())
 
 
 @app.command()
-def show(where: Where, anchor: Anchor = None, as_json: AsJson = False) -> None:
-    """Show the budget, what is spent, what is left, and every release.
+def show(
+    where: Where,
+    anchor: Anchor = None,
+    last: Annotated[int, typer.Option(min=1, help="How many entries to show.")] = 20,
+    verbose: Annotated[bool, typer.Option(help="With keys, whole costs, and what is left in each kind alone.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the budget, what is spent, what is left, and the last releases, one line each.
 
-    Example: snugdp ledger show people.ledger
+    Example: snugdp ledger show people.ledger --last 50
     """
     with in_plain_words(), _opened(where, anchor) as ledger:
-        typer.echo(ledger.export("json") if as_json else ledger.show())
+        told = ledger.overview(last)
+        typer.echo(json.dumps(told.as_dict(), allow_nan=False) if as_json else told.table(verbose))
+
+
+@app.command()
+def page(
+    where: Where,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this HTML file.", show_default=False)],
+    anchor: Anchor = None,
+) -> None:
+    """Write one self-contained page: what is left over time, all releases, and what they promise together.
+
+    Example: snugdp ledger page people.ledger -o ledger.html
+    """
+    with in_plain_words():
+        can_write(output, read=(*of_ledger(where), anchor))
+        from snugdp.report.ledger import page as rendered
+        from snugdp.serial.files import write_text
+
+        with _opened(where, anchor) as ledger:
+            write_text(output, rendered(ledger))
+    typer.echo(f"Wrote {output}")
+
+
+@app.command("plan")
+def planned(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Planned releases: plans as JSON, or lists of epsilon, delta and neighbours as TOML or JSON."
+        ),
+    ],
+    *,
+    epsilon: Annotated[str | None, typer.Option(help="The total epsilon.", show_default=False)] = None,
+    delta: Annotated[str | None, typer.Option(help="The total delta.", show_default=False)] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Start from what this ledger has left.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what each way to add up would leave after a list of planned releases. Nothing is charged.
+
+    Example: snugdp ledger plan releases.toml --epsilon 2 --delta 1e-6
+    """
+    from snugdp.cli.planned_releases import compared, read_releases
+
+    with in_plain_words():
+        releases = [release for file in files for release in read_releases(file)]
+        told = compared(releases, epsilon, delta, ledger)
+        typer.echo(json.dumps([one.as_dict() for one in told]) if as_json else "\n".join(map(str, told)))
+
+
+@app.command()
+def partition(
+    where: Where,
+    column: Annotated[str, typer.Argument(help="The column that says to which part a row belongs.")],
+    values: Annotated[
+        str | None, typer.Option(help="The parts: values of the column, known without the data, separated by commas.")
+    ] = None,
+    by_hash: Annotated[
+        int | None, typer.Option("--hash", min=2, help="Instead of values: so many parts, by a hash of the cell.")
+    ] = None,
+    anchor: Anchor = None,
+) -> None:
+    """Declare disjoint parts of the table, for good: of releases on different parts only the largest counts.
+
+    Example: snugdp ledger partition people.ledger region --values north,south
+    """
+    with in_plain_words():
+        if (values is None) == (by_hash is None):
+            raise ValueError("give the parts as --values north,south, or their number as --hash 4")
+        parts = by_hash if values is None else [value.strip() for value in values.split(",")]
+        with _opened(where, anchor) as ledger:
+            ledger.partition(column, parts if parts is not None else ())
+            named = " ".join(f"{column}={part}" for part in ledger.part_names(column))
+            typer.echo(f"Parts, as --part takes them: {named}")
 
 
 @app.command()
@@ -84,24 +182,56 @@ def verify(
 
 
 @app.command()
+def adopt(
+    where: Where,
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for the record.", show_default=False)],
+    lost_epsilon: Annotated[
+        str | None, typer.Option(help="The epsilon spent on releases that this copy has lost; it is charged again.")
+    ] = None,
+    lost_delta: Annotated[str, typer.Option(help="The delta spent on them.")] = "0",
+    anchor: Anchor = None,
+    allow_network: AllowNetwork = False,
+) -> None:
+    """Make a moved or restored copy the ledger from now on. Who, when, why and what was lost is recorded in it.
+
+    Example: snugdp ledger adopt people.ledger --reason "restored from the backup of 3 May" --lost-epsilon 0.5
+    """
+    from snugdp import Ledger
+
+    with (
+        in_plain_words(),
+        Ledger.adopt(
+            where, reason=reason, lost_epsilon=lost_epsilon, lost_delta=lost_delta, anchor=anchor,
+            network_file_system=allow_network,
+        ) as ledger,
+    ):  # fmt: skip
+        adoption = ledger.adoptions[-1]
+        typer.echo(f"{adoption.place} is the ledger from now on: record {adoption.seq}, by {adoption.by}")
+
+
+@app.command()
 def export(
     where: Where,
     anchor: Anchor = None,
     form: Annotated[str, typer.Option("--format", help="json or csv.")] = "json",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    raw_text: RawText = False,
 ) -> None:
     """Export everything with its hashes, so that others can check it without this library.
 
     Example: snugdp ledger export people.ledger --format csv -o releases.csv
     """
+    from snugdp.serial.files import write_text
+
     with in_plain_words():
         can_write(output, read=(*of_ledger(where), anchor))
     with in_plain_words(), _opened(where, anchor) as ledger:
-        text = ledger.export(form)
+        text = ledger.export(form, raw_text=raw_text)
         if output is None:
             typer.echo(text)
             return
-        output.write_text(text, encoding="utf-8")
+        write_text(output, text)
         typer.echo(f"{output}: {len(ledger.entries())} entries")
 
 

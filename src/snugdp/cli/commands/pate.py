@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.options import Data, Delta, Epsilon, Multiline, OptionGroup, SchemaFile, Target
+from snugdp.cli.options import Data, Delta, Epsilon, Multiline, OptionGroup, PersonOptions, RawText, SchemaFile, Target
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def label(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv file for the labels; without it they are printed.")
     ] = None,
+    raw_text: RawText = False,
     choices: ReleaseOptions,
 ) -> None:
     """Labels of public queries from the votes of teachers, or a refusal.
@@ -86,6 +87,7 @@ def label(
     Example: snugdp pate label votes.npy --classes 10 --epsilon 1 --gap 200 --ledger people.ledger -o labels.csv
     """
     from snugdp.core.guarantee import Budget
+    from snugdp.core.outcome import Unit
     from snugdp.pate import face
     from snugdp.pate.proposals import Size
     from snugdp.pate.votes import read
@@ -98,7 +100,7 @@ def label(
     size = Size(panel.teachers, panel.queries, len(panel.classes))
     proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
-    context = ReleaseContext(None, choices.agreed(proposal.plan, aside=aside), budget)
+    context = ReleaseContext(None, choices.agreed(proposal.plan, aside=aside), budget, unit=Unit.TEACHER)
     asked = context.with_question(lambda: face.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
     outcome = face.run(proposal, panel, inside, asked)
     shown: dict[str, Any] = {"labels": None, "answered": None}
@@ -107,7 +109,7 @@ def label(
         released = outcome.value
         shown = {"labels": released.labels.tolist(), "answered": released.answered.tolist()}
         if output is not None or not choices.as_json:
-            _write(released, output)
+            _write(released, output, raw_text)
         words = f"Released: labels of {int(released.answered.sum()):,} of {len(released):,} queries"
     public = {"classes": list(panel.classes), "teachers": panel.teachers, "queries": panel.queries}
     choices.tell(
@@ -133,6 +135,7 @@ def train(
     ],
     delta: Delta = "1e-6",
     target: Target = None,
+    persons: PersonOptions,
     teachers: Annotated[int, typer.Option(min=1, help="The number of teachers; each learns from its own rows.")] = 250,
     how: Aggregation,
     multiline: Multiline = True,
@@ -141,7 +144,8 @@ def train(
 ) -> None:
     """Train teachers on the rows and a linear student on their noisy labels of public queries.
 
-    The schema lists the columns to use, all numbers or booleans, and the classes of the target.
+    The schema lists the columns to use, all numbers or booleans, and the classes of the target. With --person all rows
+    of a person go to one teacher.
 
     Example: snugdp pate train people.parquet people.toml --target risk --queries public.parquet --epsilon 1 -o model.json
     """  # noqa: E501  one line to copy
@@ -149,14 +153,17 @@ def train(
 
     _check_output(output, ".json")
     features, answer, labels = _columns(schema, target)
+    whose = persons.persons(schema)
+    beside = () if whose["person"] is None else (whose["person"],)
     private = reading.opened(data, {**features, answer[0]: answer[1]})
+    models.require_person(private, whose["person"])
     public = reading.frame(reading.opened(queries, features), features)
-    given = {"epsilon": epsilon, "delta": delta, "classes": labels, "queries": public, "n_jobs": jobs}
+    given = {"epsilon": epsilon, "delta": delta, "classes": labels, "queries": public, "n_jobs": jobs, **whose}
     model = _ensemble(teachers, **given, test=how.test, **how.numbers(multiline))
     plan = model.plan()
     account = choices.agreed(plan)
-    rows = reading.frame(private, {**features, answer[0]: answer[1]})
-    model.set_params(ledger=account).fit(rows.select(tuple(features)), rows[answer[0]])
+    rows = reading.frame(private, {**features, answer[0]: answer[1]}, beside=beside)
+    model.set_params(ledger=account).fit(rows.select(*features, *beside), rows[answer[0]])
     if model.released_ and not hasattr(model, "student_"):
         raise ValueError(
             "labels were released and paid for, but no student can be trained on them: perhaps all are the same. "
@@ -256,16 +263,18 @@ def _check_output(output: Path | None, ending: str = ".csv") -> None:
         raise ValueError(f"{output} must end in {ending}")
 
 
-def _write(released: Labels, output: Path | None) -> None:
+def _write(released: Labels, output: Path | None, raw_text: bool) -> None:
     """One line for each query that has an answer; the queries count from 0."""
+    from snugdp.serial.files import result_file, without_formula
+
     lines: list[list[Any]] = [["query", "label"]]
     lines += [
-        [index, name]
+        [index, name if raw_text else without_formula(name)]
         for index, (name, known) in enumerate(zip(released.labels.tolist(), released.answered, strict=True))
         if known
     ]
     if output is None:
         csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
         return
-    with output.open("w", encoding="utf-8", newline="") as file:
+    with result_file(output) as fresh, open(fresh, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(lines)

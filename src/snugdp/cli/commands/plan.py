@@ -11,7 +11,7 @@ import typer
 from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
 from snugdp.cli.options import AsJson, Described, LedgerAt, spelt_out
-from snugdp.cli.terminal import bars
+from snugdp.cli.terminal import bars, say
 
 if TYPE_CHECKING:
     from snugdp.estimators.forecast import Outlook
@@ -41,9 +41,9 @@ def plan(
         planned = models.plan_of(estimator, rows)
         outlook = _outlook(estimator, rows)
         book = models.opened(ledger)
-        models.require_unit(book, planned)
-        accepted = None if book is None else book.affords(planned.cost)
-        left = None if book is None else book.remaining_after(planned.cost)
+        models.require_same(book, planned)
+        accepted = None if book is None else book.affords(planned)
+        left = None if book is None else book.remaining_after(planned)
         if as_json:
             account = None
             if book is not None:
@@ -51,9 +51,9 @@ def plan(
                 account = {"address": book.address, "accepted": accepted, "left": now, "left_after": then}
             typer.echo(json.dumps({**models.plan_as_json(planned), "forecast": _as_json(outlook), "ledger": account}))
             return
-        typer.echo(f"{planned}\n")
+        say(f"{planned}\n")
         for line in _shown(outlook):
-            typer.echo(line)
+            say(line)
         if book is not None:
             typer.echo(f"\nLedger {book.address}: {book.remaining} left.")
             after = f"After this fit: {left} left." if accepted else "It would not accept this fit."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.options import Data, ModelIn, Multiline, can_write
+from snugdp.cli.options import Data, ModelIn, Multiline, RawText, can_write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +29,7 @@ def predict(
     probabilities: Annotated[bool, typer.Option(help="For a classifier: the probability of every class.")] = False,
     keep: Annotated[list[str] | None, typer.Option(help="A column to keep, such as an id; repeat for more.")] = None,
     multiline: Multiline = True,
+    raw_text: RawText = False,
 ) -> None:
     """Predict the rows of a table with a released model.
 
@@ -40,6 +41,7 @@ def predict(
     with in_plain_words():
         from snugdp.cli.reading import table
         from snugdp.estimators.files.model_file import load
+        from snugdp.serial.files import result_file, without_formulas
         from snugdp.tables.sources import open_source
 
         if output is not None and output.suffix not in (".csv", ".parquet"):
@@ -48,13 +50,15 @@ def predict(
         released = load(model)
         ask = _question(released, probabilities)
         frames = _answers(released, ask, open_source(table(data, multiline)), tuple(keep or ()))
+        safe = frames if raw_text else map(without_formulas, frames)
         if output is None:
-            _write_csv(frames, sys.stdout)
+            _write_csv(safe, sys.stdout)
         elif output.suffix == ".csv":
-            with output.open("w", encoding="utf-8", newline="") as file:
-                _write_csv(frames, file)
+            with result_file(output) as fresh, open(fresh, "w", encoding="utf-8", newline="") as file:
+                _write_csv(safe, file)
         else:
-            _write_parquet(frames, output)
+            with result_file(output) as fresh:
+                _write_parquet(frames, Path(fresh))
         if output is not None:
             typer.echo(f"Wrote {output}", err=True)
 

@@ -32,6 +32,7 @@ def report(
     """
     with in_plain_words():
         from snugdp.report.model import render, told
+        from snugdp.serial.files import write_text
 
         can_write(output, read=(model,))
         new_file(output, force)
@@ -41,7 +42,7 @@ def report(
             facts = told(held, title=title) if as_json else None
         except ValueError as error:
             raise ValueError(f"{model}: {error}") from None
-        output.write_text(page, encoding="utf-8")
+        write_text(output, page)
     line = f"{output}: open it in a browser"
     typer.echo(line if facts is None else json.dumps({**facts, "files": {"report": str(output)}}, allow_nan=False))
 

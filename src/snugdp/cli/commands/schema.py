@@ -11,6 +11,7 @@ import typer
 
 from snugdp.cli.errors import ERROR, fail, in_plain_words
 from snugdp.cli.options import AsJson, Data, Force, Multiline, SchemaFile, can_write, new_file
+from snugdp.cli.terminal import say
 
 if TYPE_CHECKING:
     from snugdp.tables.schema.kinds import Column
@@ -86,9 +87,9 @@ def check(
     aim = f", target {facts['target']}" if facts["target"] is not None else ""
     size = f"; a row becomes a vector of {facts['entries']} entries" if facts["entries"] is not None else ""
     whose = f", persons by {facts['person']}" if facts["person"] is not None else ""
-    typer.echo(f"{schema}: {len(facts['columns'])} columns{aim}{whose}{size}")
+    say(f"{schema}: {len(facts['columns'])} columns{aim}{whose}{size}")
     if facts["open"]:
-        typer.echo(f"To be found in private: {', '.join(facts['open'])}")
+        say(f"To be found in private: {', '.join(facts['open'])}")
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from snugdp.cli import models
-from snugdp.cli.options import Data, Delta, Epsilon, ModelOut, Rows, SchemaFile, Target
+from snugdp.cli.options import Data, Delta, Epsilon, ModelOut, PersonOptions, Rows, SchemaFile, Target
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 from snugdp.estimators.registry import ESTIMATORS
 
@@ -38,6 +39,7 @@ def select(
     epsilon: Epsilon,
     delta: Delta = "1e-6",
     target: Target = None,
+    persons: PersonOptions,
     method: Annotated[
         str | None, typer.Option(help="How to fit; adassp (linear) or output (logistic) by default.")
     ] = None,
@@ -60,13 +62,15 @@ def select(
     """
     from snugdp.cli import reading
 
-    layout = models.schema_of(schema, target)
+    whose = persons.persons(schema)
+    layout = replace(models.schema_of(schema, target), person=whose["person"])
     if not layout.complete:
         raise ValueError(
             f"{schema} leaves {', '.join(layout.open_columns)} to be found in private, and a selection cannot do that: "
             "declare their bounds or values. 'snugdp fit' finds them"
         )
     source = reading.opened(data, layout.columns)
+    models.require_person(source, layout.person)
     public = reading.frame(reading.opened(validation, layout.columns), layout.columns)
     if public.is_empty():
         raise ValueError(f"{validation} has no rows to choose on")
@@ -75,6 +79,7 @@ def select(
     estimator = entry.load()(
         **given,
         schema=layout,
+        max_rows=whose["max_rows"],
         proposals=_proposals(grid),
         validation=(public.drop(str(layout.target)), public[str(layout.target)]),
         selection=None if mean_runs is None else {"mean_runs": mean_runs},

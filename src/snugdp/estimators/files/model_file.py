@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -31,6 +30,7 @@ from snugdp.propose.plan import Plan
 from snugdp.propose.theorem import theorem
 from snugdp.serial.codec import decode, encode, record
 from snugdp.serial.costs import budget_to_json, cost_parts
+from snugdp.serial.files import write_text
 from snugdp.tables.schema.schema import Schema
 
 FORMAT, VERSION = "snugdp model", 2  # version 1 had class names for ids
@@ -47,7 +47,8 @@ _FINITE = ("coef_", "intercept_", "components_", "mean_")
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator, released or refused, to a JSON file; an existing file is replaced in one step.
 
-    The ledger, the noise and ``validation`` are not written, nor anything about the rows except what was released.
+    A new file is readable by its owner only, unless ``SNUGDP_FILE_MODE`` says otherwise, such as 644. The ledger, the
+    noise and ``validation`` are not written, nor anything about the rows except what was released.
 
     Guarantee: what is written is a function of what was released and of what is public.
 
@@ -70,21 +71,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((loaded.coef_ == model.coef_).all())
     True
     """
-    text = _text(as_dict(model))
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_text(path, _text(as_dict(model)))
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -15,9 +15,13 @@ from snugdp.mechanisms.output.glm import OutputGLM
 from snugdp.tables.losses.losses import Logistic, Softmax
 
 
-def _auto(design: Design, budget: Budget, *, losses: Losses, rows: int | None = None) -> Method:
+def _auto(
+    design: Design, budget: Budget, *, losses: Losses, rows: int | None = None, beside: Fraction = Fraction(0)
+) -> Method:
     """Look at the rows first; where the curvature is merely bounded, plain objective perturbation."""
     first = losses[0]
+    if beside:
+        return AdaptiveGLM(design, budget, losses=losses, beside=beside)
     if isinstance(first, Logistic | Softmax):
         return recommended(design, budget, losses=losses, rows=rows)
     if first.kind == "sign_changing":
@@ -38,8 +42,25 @@ def _output(design: Design, budget: Budget, *, losses: Losses, **proposals: Any)
     return OutputGLM(design, budget, loss=first, **proposals)
 
 
+def _inference_after(
+    design: Design,
+    budget: Budget,
+    *,
+    losses: Losses,
+    beside: Fraction,
+    found_rows: float,
+    basis: tuple[tuple[float, ...], ...],
+) -> Method:
+    from snugdp.mechanisms.inference.glm import WhitenedGLM
+
+    return WhitenedGLM(design, budget, losses=losses, beside=beside, basis=basis)
+
+
+GLM_INFERENCE: dict[str, Recipe] = {"auto": Recipe("inference.glm:WhitenedGLM", after=_inference_after)}
+"""The ways to fit a model of labels or counts with intervals."""
+
 GLM_METHODS: dict[str, Recipe] = {
-    "auto": Recipe(_auto, rows=False, after=_auto_after),
-    "objective": Recipe(GLMObjective, ("ridge", "composable"), rows=False),
-    "output": Recipe(_output, ("ridge", "shape", "test_share"), rows=False, lists=("ridge",)),
+    "auto": Recipe(_auto, rows=False, after=_auto_after, persons=True),
+    "objective": Recipe(GLMObjective, ("ridge", "composable"), rows=False, persons=True),
+    "output": Recipe(_output, ("ridge", "shape", "test_share"), rows=False, lists=("ridge",), several=True),
 }

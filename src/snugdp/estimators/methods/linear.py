@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from snugdp.core.guarantee import Budget
-from snugdp.estimators.grids import is_list
+from snugdp.estimators.workflows.grids import is_list
 from snugdp.mechanisms.linear.base import Design, Method
 
 
@@ -32,6 +32,9 @@ class Recipe:
     ``lists``: proposals of which the method takes a list, to choose from released numbers, without a selection.
     ``after``: the maker for rows that were standardised by released numbers, with ``beside``, mu squared of these, and
     ``found_rows``, their number as released; without one, the method gets what they leave of the budget.
+    ``persons``: whether the method plans for persons with several rows itself.
+    ``single``: proposals with which it is proved for one row of each person alone.
+    ``several``: whether it takes several rows of a person as they are (``Design.max_rows``).
     """
 
     maker: str | Callable[..., Method]
@@ -41,11 +44,18 @@ class Recipe:
     validation: bool = False
     lists: tuple[str, ...] = ()
     after: Callable[..., Method] | None = None
+    persons: bool = False
+    single: Mapping[str, Any] = field(default_factory=dict)
+    several: bool = False
 
     def listed(self, proposals: Mapping[str, Any], validation: object) -> tuple[str, ...]:
         """The proposals that a selection has to choose from: lists that the method makes nothing of by itself."""
         own = self.lists if self.validation or validation is None else ()
         return tuple(name for name, value in proposals.items() if is_list(value) and name not in own)
+
+    def is_single(self, proposals: Mapping[str, Any]) -> bool:
+        """Whether the method, so proposed, is proved for one row of each person alone."""
+        return any(proposals.get(name) == value for name, value in self.single.items())
 
     def make(self, design: Design, budget: Budget, options: Options) -> Method:
         """The method for a design and a budget; bad proposals are refused here, before anything is charged."""
@@ -71,18 +81,38 @@ def _adaptive_after(design: Design, budget: Budget, *, beside: Fraction, found_r
     return Adaptive(design, budget, beside)
 
 
+def _inference_after(
+    design: Design, budget: Budget, *, beside: Fraction, found_rows: float, basis: tuple[tuple[float, ...], ...]
+) -> Method:
+    from snugdp.mechanisms.inference.line import WhitenedLine
+
+    return WhitenedLine(design, budget, beside, basis)
+
+
+INFERENCE: dict[str, Recipe] = {"auto": Recipe("inference.line:WhitenedLine", after=_inference_after)}
+"""The ways to fit a line with intervals."""
+
 METHODS: dict[str, Recipe] = {
-    "auto": Recipe("objective.adaptive:Adaptive", after=_adaptive_after),
-    "objective": Recipe("objective.robust:ObjectivePerturbation", ("rule", "loss", "tau", "ridge", "general")),
-    "sufficient": Recipe(
-        "linear.sufficient:SufficientStatistics", ("refinements", "clip", "ridge"), validation=True, lists=("ridge",)
+    "auto": Recipe("objective.adaptive:Adaptive", after=_adaptive_after, persons=True),
+    "objective": Recipe(
+        "objective.robust:ObjectivePerturbation",
+        ("rule", "loss", "tau", "ridge", "general"),
+        persons=True,
+        single={"rule": "two_stage", "loss": "huber", "general": True},
     ),
-    "adassp": Recipe("linear.sufficient:AdaSSP", ("ridge",)),
+    "sufficient": Recipe(
+        "linear.sufficient:SufficientStatistics",
+        ("refinements", "clip", "ridge"),
+        validation=True,
+        lists=("ridge",),
+        several=True,
+    ),
+    "adassp": Recipe("linear.sufficient:AdaSSP", ("ridge",), several=True),
     "posterior": Recipe("linear.ridge:PosteriorSampling", ("ridge", "gamma"), rows=False, lists=("ridge",)),
     "ops_balanced": Recipe("linear.ridge:PosteriorSampling", ("gamma",), {"ridge": "balanced"}, rows=True),
     "adaops": Recipe("linear.ridge:PosteriorSampling", ("gamma",), {"ridge": "adaptive"}, rows=False),
-    "output": Recipe("linear.ridge:OutputPerturbation", ("ridge",)),
-    "descent": Recipe("linear.sufficient:NoisyDescent", ("steps", "clip", "rate"), rows=True),
+    "output": Recipe("linear.ridge:OutputPerturbation", ("ridge",), several=True),
+    "descent": Recipe("linear.sufficient:NoisyDescent", ("steps", "clip", "rate"), rows=True, several=True),
 }
 
 
@@ -120,6 +150,16 @@ def recipe_for(
         others = f"; {listed_names(users)} has" if users else ""
         raise ValueError(f'method "{name}" has no use for validation=... without a list of proposals{others}')
     return recipe, given
+
+
+def check_persons(name: str, methods: Mapping[str, Recipe], max_rows: int) -> None:
+    """Refuse several rows of a person where nothing is proved of them."""
+    if max_rows > 1 and not methods[name].several:
+        proved = listed_names(key for key, other in methods.items() if other.several or other.persons)
+        raise ValueError(
+            f'max_rows={max_rows}: nothing is proved of method "{name}" where a person has several rows. Use '
+            f"max_rows=1, which always works, or a method that takes several: {proved}"
+        )
 
 
 def listed_names(names: Iterable[Any]) -> str:

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome, Unit
 from snugdp.estimators.base import AbsentLedger, NotReleased
 from snugdp.estimators.inputs import eager, numbered
@@ -26,9 +26,9 @@ from snugdp.estimators.labels import declared
 from snugdp.estimators.pate.rows import Form, fresh, read, size, take
 from snugdp.estimators.pate.student import coefficients_of, take_coefficients
 from snugdp.estimators.pate.teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
-from snugdp.estimators.persons import PersonRows, without_person
-from snugdp.estimators.pipelines import warn_of_pipeline
+from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.private import PrivateEstimator
+from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.ledger import BudgetExceededError
 from snugdp.ledger.question import Question, column_name
 from snugdp.numerics.rationals import Real
@@ -160,6 +160,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
         ``n_queries``: how many public queries there will be; those of the constructor are counted.
         """
+        self._require_same()
         count = whole_rows(n_queries, "n_queries")
         if count is None:
             count = getattr(self, "_asked", None) if self.queries is None else size(self._public(None)[1])
@@ -167,8 +168,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise ValueError("give n_queries=..., the number of public queries, or queries")
         return self._proposal(self._promised(), count, len(self._declared()), self._persons()).plan
 
-    def _price(self, width: int) -> Cost:
-        return self.plan().cost
+    def _price(self, width: int) -> Plan:
+        return self.plan()
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, queries: Any = None) -> PATEClassifier:
         """Train the teachers, pay, test, release or refuse, train the student.
@@ -239,7 +240,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise NotReleased(_REFUSED)
         if not hasattr(self, "student_"):
             raise NotFittedError("the student could not be trained on the released labels, which are in labels_")
-        rows = self._checked(without_person(X, self.person))
+        rows = self._checked(self._features(X))
         with warnings.catch_warnings():  # said already
             warnings.filterwarnings("ignore", "X (does not have|has) .*feature names", UserWarning)
             return getattr(self.student_, method)(rows)

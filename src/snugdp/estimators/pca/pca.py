@@ -17,12 +17,11 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, NotReleased, missing_notes, require_rows
 from snugdp.estimators.inputs import InputTable
-from snugdp.estimators.open_schema import OpenSchemaEstimator, OpenSchemaFit
-from snugdp.estimators.open_tables import declared_points, open_points
+from snugdp.estimators.open.schema import OpenSchemaEstimator, OpenSchemaFit
+from snugdp.estimators.open.tables import declared_points, open_points
 from snugdp.estimators.pca.scree import scree
 from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
-from snugdp.estimators.persons import PersonRows, without_person
-from snugdp.estimators.pipelines import warn_of_pipeline
+from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import FOCUS, AnalyzeGauss, Crossing
 from snugdp.mechanisms.components.projector import Dual, Projector
@@ -31,6 +30,7 @@ from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows
 from snugdp.release.context import ReleaseContext
+from snugdp.release.persons import Persons
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import matrix
 from snugdp.tables.found import FoundBounds
@@ -152,6 +152,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
 
         ``n_features``: of an array; a schema knows.
         """
+        self._require_same()
         if self._is_open:
             names = () if self.schema is not None else self._array_names(n_features)
             opened = self._open(declared_points(names) if self.schema is None else unlabelled(self.schema))
@@ -159,7 +160,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         bounds = self._bounds()
         names = () if bounds.schema is not None else self._array_names(n_features)
         layout = bounds.layout(names)
-        return self._for_persons(self._told(self._make(layout, bounds, self._budget()), layout))
+        method = self._make(layout, bounds, self._promised(), self._rows_each(self._persons()))
+        return self._for_persons(self._told(method, layout))
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Pay and release. What is public is checked before anything is charged; ``y`` is ignored.
@@ -170,13 +172,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         warn_of_pipeline()
-        given = PersonRows.of(X, self._persons(groups), groups)
+        given, _ = self._given(X, None, groups)
         if self._is_open:
             return self._fit_open(given, open_points(given.X, self.schema, person=given.column))
-        bounds, context = self._bounds(), self._context(given.persons)
+        bounds, context = self._bounds(), self._context(given.persons, given.part)
         table = read(given.X, bounds)
         require_rows(context.noise, table.is_empty)
-        method = self._make(table.layout, bounds, self._budget())
+        method = self._make(table.layout, bounds, self._promised(), self._rows_each(given.persons))
         plan = self._for_persons(self._told(method, table.layout), given.persons)
         kept = given.kept(table.data, table.layout.columns, context.noise, progress=self.progress)
         data = Scatter(Rows(kept, table.layout, progress=self.progress), bounds.moves)
@@ -196,7 +198,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
             return False
         return self.x_norm is None if self.schema is None else not getattr(self.schema, "complete", True)
 
-    def _open(self, declared: Schema) -> OpenSchemaFit:
+    def _open(self, declared: Schema, persons: Persons | None = None) -> OpenSchemaFit:
         """Looks at these columns, and the components."""
         self._check_choices()
         if not isinstance(self.center, str):
@@ -211,7 +213,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
             rows = data.map(lambda table: Scatter(table.rows(bounds.layout(())), bounds.moves))
             return cast(Outcome[Components], method.fit(rows, context))
 
-        return OpenSchemaFit(declared, self._budget(), make, run)
+        return OpenSchemaFit(declared, self._budget(persons), make, run)
 
     def _open_plan(self, opened: OpenSchemaFit) -> Plan:
         return self._told(opened, opened.expected)
@@ -224,7 +226,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
     def transform(self, X: Any) -> Any:
         """The coordinates of every row along the components. As private as the rows: the noise is in the components."""
         self._require_release()
-        X = without_person(X, self.person)
+        X = self._features(X)
         if not isinstance(self._layout, Schema):
             self._check_features(X)
         return faces(X, self._layout, self._units) @ self.components_.T
@@ -263,23 +265,25 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         if not isinstance(self.focus, str) or self.focus not in FOCUS:
             raise ValueError(f"focus must be one of {', '.join(FOCUS)}")
 
-    def _make(self, layout: Layout, bounds: PointBounds, budget: Budget) -> ComponentsMethod:
-        return METHODS[self.method](self._task(layout, bounds, budget), self.focus)
+    def _make(self, layout: Layout, bounds: PointBounds, budget: Budget, max_rows: int = 1) -> ComponentsMethod:
+        return METHODS[self.method](self._task(layout, bounds, budget, max_rows), self.focus)
 
-    def _task(self, layout: Layout, bounds: PointBounds, budget: Budget) -> Task:
+    def _task(self, layout: Layout, bounds: PointBounds, budget: Budget, max_rows: int) -> Task:
+        """``budget``: for a person, of whom so many rows are used."""
         rank = Rank.of(self.n_components, len(layout.features))
-        return Task(layout, budget, rank, whole_rows(self.rows), bounds.moves)
+        return Task(layout, budget, rank, whole_rows(self.rows), bounds.moves, max_rows=max_rows)
 
     def _forecaster(self, n_features: int | None) -> Forecaster:
         """The share of the largest possible variance that noise alone would reach."""
         if self._is_open:
             names = () if self.schema is not None else self._array_names(n_features)
             opened = self._open(declared_points(names) if self.schema is None else unlabelled(self.schema))
-            bounds, budget = PointBounds(opened.expected, None, self.center), opened.left
+            bounds, budget, each = PointBounds(opened.expected, None, self.center), opened.left, 1
         else:
-            bounds, budget, names = self._bounds(), self._budget(), self._array_names(n_features)
-        task = self._task(bounds.layout(names), bounds, budget)
-        deviation = 1 / math.sqrt(task.shares[2] * task.mu_squared(Fraction(0)))
+            bounds, budget, names = self._bounds(), self._promised(), self._array_names(n_features)
+            each = self._rows_each(self._persons())
+        task = self._task(bounds.layout(names), bounds, budget, each)
+        deviation = task.in_rows(1 / math.sqrt(task.shares[2] * task.mu_squared(Fraction(0))))
 
         def at(rows: int, epsilon: float) -> FitForecast:
             noise = {"an entry of the matrix of squares, a row": deviation / rows}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.estimators.inputs import MAX_ENTRY, InputTable, eager, numbered
-from snugdp.estimators.open_tables import framed
+from snugdp.estimators.open.tables import framed
 from snugdp.numerics.rationals import rational
 from snugdp.tables.layouts.arrays import Block
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource, Shift, centred, unlabelled

@@ -17,12 +17,12 @@ from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_rows, with_fits
 from snugdp.estimators.coefficients import deviations
-from snugdp.estimators.methods.linear import Options, Recipe, listed_names, named_recipe
-from snugdp.estimators.open_schema import OpenSchemaEstimator, OpenSchemaFit
-from snugdp.estimators.open_tables import OpenTarget, declared_numbers, open_input, target_name, with_target
-from snugdp.estimators.persons import PersonRows, without_person
-from snugdp.estimators.pipelines import warn_of_pipeline
+from snugdp.estimators.methods.linear import Options, Recipe, check_persons, listed_names, named_recipe
+from snugdp.estimators.open.schema import OpenSchemaEstimator, OpenSchemaFit
+from snugdp.estimators.open.tables import OpenTarget, declared_numbers, open_input, target_name, with_target
+from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.sparse.tables import BoxBounds, SparseTable, linear_part, read
+from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.mechanisms.linear.base import Design, Fit, Method
 from snugdp.mechanisms.support.sparse import Chooser, SparseMethod, beside, noisy_scores, noisy_support, voted_support
 from snugdp.numerics.rationals import Real, rational
@@ -30,6 +30,7 @@ from snugdp.numerics.threads import one_blas_thread
 from snugdp.propose.forecast import ErrorOf, FitForecast
 from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.release.context import ReleaseContext
+from snugdp.release.persons import Persons
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.found import FoundBounds
@@ -69,11 +70,14 @@ class SparseModel(OpenSchemaEstimator):
 
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
         """
+        self._require_same()
         if self._is_open:
             return self._for_persons(self._open_plan(self._open(self._expected(n_features)), rows))
         guess, bounds = whole_rows(self.rows if rows is None else rows), self._bounds()
         box = bounds.box(self._array_names(n_features))
-        return self._for_persons(self._told(self._make(box, self._budget()), box, guess))
+        return self._for_persons(
+            self._told(self._make(box, self._promised(), self._rows_each(self._persons())), box, guess)
+        )
 
     @property
     def _is_open(self) -> bool:
@@ -106,7 +110,7 @@ class SparseModel(OpenSchemaEstimator):
         """The schema, or that of bounds that were found before."""
         return self.bounds.schema if isinstance(self.bounds, FoundBounds) and self.schema is None else self.schema
 
-    def _open(self, declared: Schema) -> OpenSchemaFit:
+    def _open(self, declared: Schema, persons: Persons | None = None) -> OpenSchemaFit:
         """Looks at these columns, the choice among them, and the fit."""
         declared = replace(declared, intercept=declared.intercept and bool(self.fit_intercept))
 
@@ -119,7 +123,7 @@ class SparseModel(OpenSchemaEstimator):
             outcome: Outcome[Any] = method.fit(chosen, context)
             return outcome
 
-        return OpenSchemaFit(declared, self._budget(), make, run)
+        return OpenSchemaFit(declared, self._budget(persons), make, run)
 
     def _open_plan(self, opened: OpenSchemaFit, rows: int | None = None) -> Plan:
         """The plan in standard deviations: units are found with the bounds."""
@@ -134,19 +138,19 @@ class SparseModel(OpenSchemaEstimator):
         """
         warn_of_pipeline()
         self._check_progress()
-        given = PersonRows.of(X, self._persons(groups), groups)
+        given, y = self._given(X, y, groups)
         if self._is_open:
             schema, kind = self.schema, self._kind_in(self.schema)
             name = target_name(named) if schema is None else schema.target
             target = OpenTarget(kind, kind, y, name)
             brought = open_input(given.X, target, schema, bool(self.fit_intercept), person=given.column)
             return self._fit_open(given, brought, named, **public)
-        bounds, guess, context = self._bounds(), whole_rows(self.rows), self._context(given.persons)
+        bounds, guess, context = self._bounds(), whole_rows(self.rows), self._context(given.persons, given.part)
         table = read(given.X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
         require_rows(context.noise, table.candidates.is_empty)
         if self.selection == "votes" and not table.candidates.in_order:
             raise TypeError('selection="votes" reads rows in their order, which a cluster has not: use "gumbel"')
-        method = self._make(table.box, self._budget())
+        method = self._make(table.box, self._promised(), self._rows_each(given.persons))
         plan = self._for_persons(self._told(method, table.box, guess), given.persons)
         candidates = self._kept(given, table, context)
         with one_blas_thread():
@@ -170,7 +174,7 @@ class SparseModel(OpenSchemaEstimator):
         check_is_fitted(self)
         if not self.released_:
             refused(type(self).__name__, looked=self._is_open)
-        X = without_person(X, self.person)
+        X = self._features(X)
         if not isinstance(self._box, EntrySchema):
             self._check_features(X)
         return linear_part(X, self._box, tuple(self.support_.tolist()), self._norm(), self._theta)
@@ -190,6 +194,7 @@ class SparseModel(OpenSchemaEstimator):
     def _beside(self, recipes: Mapping[str, Recipe], design: Design, budget: Budget, first: Cost) -> Method:
         """A method by its name, with what the choice leaves of the budget."""
         recipe, proposals = self._recipe(recipes)
+        check_persons(self.method, recipes, design.max_rows)
         options = Options(proposals, whole_rows(self.rows))
         return beside(budget, first, lambda left: recipe.make(design, left, options))
 
@@ -229,33 +234,34 @@ class SparseModel(OpenSchemaEstimator):
             raise ValueError("row_norm, the bound on the norm of a whole row, must be between 0.001 and 1e6")
         return norm
 
-    def _make(self, box: Box, budget: Budget) -> SparseMethod:
+    def _make(self, box: Box, budget: Budget, max_rows: int = 1) -> SparseMethod:
+        """``budget``: for a person, of whom so many rows are used."""
         if budget.neighbours is not Neighbours.ADD_REMOVE:
             raise ValueError('this estimator is proved for neighbours="add_remove" only')
         if not budget.delta:
             raise ValueError("this estimator has Gaussian noise and needs delta > 0, such as 1e-6")
         width, norm = len(box.names), self._norm()
         size = self._chosen(width)
-        chooser = self._chooser(size, budget, box.intercept)
-        design = Design(row_map(box.only(tuple(range(size)), norm)))
+        chooser = self._chooser(size, budget, centred=box.intercept, max_rows=max_rows)
+        design = Design(row_map(box.only(tuple(range(size)), norm)), max_rows=max_rows)
         method = self._method(design, budget, chooser.cost)
         return SparseMethod(chooser, method, budget, width=width, x_norm=norm)
 
-    def _chooser(self, size: int, budget: Budget, centred: bool) -> Chooser:
+    def _chooser(self, size: int, budget: Budget, **how: Any) -> Chooser:
         share = _SHARE if self.selection_share is None else share_of(self.selection_share)
         if self.selection == "gumbel":
-            return noisy_support(size, budget, share, centred=centred)
+            return noisy_support(size, budget, share, **how)
         if self.selection == "gaussian":
             whole = self._row_norm()
             if whole is None:
                 raise ValueError('selection="gaussian" needs row_norm=..., a public bound on the norm of whole rows')
-            return noisy_scores(size, budget, share, row_norm=whole, centred=centred)
+            return noisy_scores(size, budget, share, row_norm=whole, **how)
         if self.selection != "votes":
             raise ValueError(f"selection must be one of {listed_names(SELECTIONS)}")
         blocks = whole_rows(self.blocks, "blocks")
         if blocks is None:
             raise ValueError("blocks must be a whole number of at least 1, chosen without the data")
-        return voted_support(size, budget, share, blocks=blocks, centred=centred)
+        return voted_support(size, budget, share, blocks=blocks, **how)
 
     def _told(self, method: SparseMethod, box: Box, rows: int | None) -> Plan:
         """The plan in the user's units, where columns have one unit."""
@@ -272,7 +278,7 @@ class SparseModel(OpenSchemaEstimator):
             sparse = opened.method
         else:
             box = self._bounds().box(self._array_names(n_features))
-            sparse = self._make(box, self._budget())
+            sparse = self._make(box, self._promised(), self._rows_each(self._persons()))
         layout, method = self._first_columns(box), sparse.method
 
         def at(rows: int, epsilon: float) -> FitForecast:

@@ -129,7 +129,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
 
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(METHODS)
-        if self.method == "auto" and first.mu_squared and not first.epsilon:
+        if self.method == "auto" and design.max_rows == 1 and first.mu_squared and not first.epsilon:
             return Adaptive(design, budget, first.mu_squared)
         return self._beside(METHODS, design, budget, first)
 
@@ -147,7 +147,7 @@ _LOSSES = (Logistic(),)
 LABEL_METHODS: dict[str, Recipe] = {
     "auto": Recipe(AdaptiveGLM, fixed={"losses": _LOSSES}),
     "objective": Recipe(GLMObjective, ("ridge",), {"losses": _LOSSES, "composable": True}, rows=False),
-    "output": Recipe(OutputGLM, ("ridge", "shape"), {"loss": Logistic()}, rows=False),
+    "output": Recipe(OutputGLM, ("ridge", "shape"), {"loss": Logistic()}, rows=False, several=True),
 }
 
 
@@ -281,7 +281,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
         self._recipe(LABEL_METHODS)
-        if self.method == "auto" and first.mu_squared and not first.epsilon:
+        if self.method == "auto" and design.max_rows == 1 and first.mu_squared and not first.epsilon:
             return AdaptiveGLM(design, budget, losses=_LOSSES, beside=first.mu_squared)
         return self._beside(LABEL_METHODS, design, budget, first)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from snugdp.estimators.inputs import NO_TARGET, FitBounds, eager, joined, numbered, schema_table, target_of
-from snugdp.estimators.open_tables import matrix_blocks
+from snugdp.estimators.open.tables import matrix_blocks
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.cells import matrix

@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import NotReleased, missing_notes, require_rows
-from snugdp.estimators.open_tables import OpenInput, open_points, standardised_rows
-from snugdp.estimators.persons import PersonRows, without_person
-from snugdp.estimators.pipelines import warn_of_pipeline
+from snugdp.estimators.open.tables import OpenInput, open_points, standardised_rows
 from snugdp.estimators.private import PrivateEstimator
+from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.mechanisms.bounds.looks_release import LooksRelease
 from snugdp.numerics.rationals import Real
 from snugdp.propose.plan import Plan
+from snugdp.release.persons import Persons
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundBounds, FoundColumn
 from snugdp.tables.layouts.arrays import ArraySource
@@ -67,6 +67,7 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
 
         ``n_features``: of an array; a schema knows.
         """
+        self._require_same()
         schema = self._schema
         if schema is None:
             names = self._array_names(n_features)
@@ -81,10 +82,10 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         warn_of_pipeline()
-        given = PersonRows.of(X, self._persons(groups), groups)
-        table, context = self._open(given.X, given.column), self._context(given.persons)
+        given, _ = self._given(X, None, groups)
+        table, context = self._open(given.X, given.column), self._context(given.persons, given.part)
         require_rows(context.noise, table.is_empty)
-        looks, names = self._looks(table.declared), list(table.declared.columns)
+        looks, names = self._looks(table.declared, given.persons), list(table.declared.columns)
         plan = self._for_persons(self._told(looks), given.persons)
         source = given.kept(table.source, names, context.noise, progress=self.progress)
         data = OpenedTable(source, table.declared, progress=self.progress)
@@ -101,7 +102,7 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
     def transform(self, X: Any) -> Floats:
         """The rows, each changed by itself by what was released. As private as they are: no noise is added to rows."""
         self._require_release()
-        X = without_person(X, self.person)
+        X = self._features(X)
         if self._named:
             self._check_features(X)
         return np.concatenate([np.empty((0, len(self._layout.features))), *standardised_rows(X, self._layout)])
@@ -160,13 +161,13 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
             raise ValueError(_DROPS)
         return replace(schema, intercept=True)
 
-    def _looks(self, declared: Schema) -> LooksRelease:
+    def _looks(self, declared: Schema, persons: Persons | None = None) -> LooksRelease:
         self._check_progress()
         found = self.bounds if isinstance(self.bounds, FoundBounds) else None
         if found is not None:
             used = {name: column for name, column in found.columns.items() if name in declared.columns}
             found = replace(found, declared=declared, columns=used, answers=None)
-        return LooksRelease(declared, self._budget(), found)
+        return LooksRelease(declared, self._budget(persons), found)
 
     @staticmethod
     def _told(looks: LooksRelease) -> Plan:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from snugdp.estimators.inputs import eager
-from snugdp.estimators.open_tables import OpenInput, labels_frame, open_points
+from snugdp.estimators.open.tables import OpenInput, labels_frame, open_points
 from snugdp.estimators.transformers.base import Floats, PrivateTransformer
 from snugdp.tables.found import FoundColumn, FoundLevels
 from snugdp.tables.schema.kinds import Category, Column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from snugdp.estimators.open_tables import OpenInput, open_points
+from snugdp.estimators.open.tables import OpenInput, open_points
 from snugdp.estimators.transformers.base import PrivateTransformer
 from snugdp.tables.schema.kinds import Column, Number
 from snugdp.tables.schema.missing import Policies

@@ -44,6 +44,7 @@ _SORTS_SHARE = Fraction(2, 100)  # of M squared, where columns have no declared 
 _LEVELS_SHARE = Fraction(1, 20)  # of delta, where there are levels to be found
 _LONG, _HALF = 0.1, 0.5  # the share of rows that is shortened: of a line, of other models
 _DOUBT, _FAR = 60.0, 3.0  # predictions: half a hull further out for so many deviations a row; at most so many
+_FAR_OUT = 3.0  # scales: other values than the usual one, and what was seen of a feature of labels
 _NOTHING_TO_LEARN = (Flag.NOT_FOUND, Flag.CONSTANT)  # of a target
 _USUAL = FoundNumber(-1.25, 1.25, 0.0, 1.0)  # in a plan: a number in standard deviations
 _MOST_ENTRIES = 1 << 13  # of a row: up to here its grid, and with it every cost, is the same for any number of them
@@ -59,6 +60,7 @@ class TablePreparation:
     looked at too. ``alone``: nothing follows, so that the looks have all of the budget. ``counts``: the target holds
     counts, from 0 to the largest that is found. ``most_classes``: of a target whose levels are found.
     ``rows``: a public guess of their number: where it is small for so many columns, looks have a larger share.
+    ``longer``: the share of rows that is to be longer than the radius, if not the usual one.
 
     Guarantee: ``cost``, whatever is found (``preparation.proof.md``, Theorem 1). Add/remove neighbours, and where no
     lengths are looked at also replaced ones.
@@ -73,6 +75,7 @@ class TablePreparation:
     counts: bool = False
     most_classes: int = 100
     rows: int | None = None
+    longer: float | None = None
 
     def __post_init__(self) -> None:
         if not self.budget.delta:
@@ -158,7 +161,8 @@ class TablePreparation:
         """Of standardised rows."""
         if not self.standardised:
             return None
-        return RowLengths(self._square * _LENGTH_SHARE, _LONG if self.joint else _HALF)
+        usual = _LONG if self.joint else _HALF
+        return RowLengths(self._square * _LENGTH_SHARE, usual if self.longer is None else self.longer)
 
     @cached_property
     def cost(self) -> Cost:
@@ -199,7 +203,7 @@ class TablePreparation:
         found = self._aimed(FoundBounds(declared, {**known_columns(declared), **self._kept(seen)}, max(rows, 1.0), 1.0))
         if found is None:  # 2
             return None
-        found = replace(found, columns=self._clipped(found), answers=_answers(looks, found))
+        found = replace(found, columns=self._as_features(found), answers=_answers(looks, found))
         if self.lengths is None:
             return found if self.alone or _any_feature(found) else None
         if not (features := len(self.layout(found).features)):
@@ -236,12 +240,12 @@ class TablePreparation:
             return _with_target(found, Number(0, most), counts)
         return found
 
-    def _clipped(self, found: FoundBounds) -> dict[str, FoundColumn]:
-        """The features with bounds further out, where rows are shortened: no entry is longer than its row then."""
+    def _as_features(self, found: FoundBounds) -> dict[str, FoundColumn]:
+        """The columns as they are read where rows are shortened: no entry is longer than its row then."""
         if not self.standardised:
             return dict(found.columns)
         return {
-            name: _further(column, found.declared.columns[name])
+            name: _as_feature(column, found.declared.columns[name], self.joint)
             if isinstance(column, FoundNumber) and column.hull is not None and name != found.declared.target
             else column
             for name, column in found.columns.items()
@@ -316,6 +320,7 @@ class PreparedRelease(Generic[Output]):
             second.proposal,
             replace(second.forecast, notes=(*second.forecast.notes, *needed)),
             self.preparation.budget,
+            second.unit,
         )
 
     def fit(self, data: Secret[OpenedTable], context: ReleaseContext) -> Outcome[tuple[FoundBounds, Output]]:
@@ -324,7 +329,10 @@ class PreparedRelease(Generic[Output]):
 
 
 def _answers(looks: Looks | None, found: FoundBounds) -> tuple[float, float] | None:
-    """Where predictions may lie: where the target was seen, and further out the fewer rows there are."""
+    """Where predictions may lie: where the target was seen, and further out the fewer rows there are.
+
+    On the longer side of a skewed target further too, by as much as it is longer: its tail does not end there.
+    """
     name = found.declared.target
     target = None if name is None else found.columns.get(name)
     if name is None or not isinstance(target, FoundNumber):
@@ -334,18 +342,30 @@ def _answers(looks: Looks | None, found: FoundBounds) -> tuple[float, float] | N
     deviation = float(looks.sigmas(1, looks.numbers)[looks.numbers.index(name)])
     low, high = target.hull
     beyond = min(_DOUBT * deviation / found.rows, _FAR) * (high - low) / 2
-    return low - beyond, high + beyond
+    above, below = high - target.centre, target.centre - low
+    return low - beyond - max(below - above, 0.0), high + beyond + max(above - below, 0.0)
 
 
-def _further(column: FoundNumber, kind: Column) -> FoundNumber:
-    """A hull on each side of the hull: rows that were not seen still count, as far as public ends allow."""
+def _as_feature(column: FoundNumber, kind: Column, joint: bool) -> FoundNumber:
+    """Bounds a hull further out on each side, as far as public ends allow: rows that were not seen still count.
+
+    Of a column of one value, which is at 0 if it may be, other values are as far out as a usual row can be. For labels,
+    whose rows are shortened without them, no value that was seen is further out than that.
+    """
     assert column.hull is not None
-    (low, high), (least, most) = column.hull, _public_ends(kind)
+    (low, high), (least, most), centre, scale = column.hull, _public_ends(kind), column.centre, column.scale
     lower, upper = low - (high - low), high + (high - low)
+    if column.flag is Flag.CONSTANT:
+        centre = 0.0 if low <= 0 <= high else centre
+        lower, upper = centre - _FAR_OUT * scale, centre + _FAR_OUT * scale
+    elif not joint:
+        scale = max(scale, (high - centre) / _FAR_OUT, (centre - low) / _FAR_OUT)
     return replace(
         column,
-        lower=min(column.centre, lower if least is None else max(lower, least)),
-        upper=max(column.centre, upper if most is None else min(upper, most)),
+        lower=min(centre, lower if least is None else max(lower, least)),
+        upper=max(centre, upper if most is None else min(upper, most)),
+        centre=centre,
+        scale=scale,
     )
 
 

@@ -1,14 +1,15 @@
 """What all ways to principal components have in common: the public task, noisy matrices, and the result.
 
-Proof: ``base.proof.md``, whose line numbers the comments carry. Sums of squares are counted in units of what one row
-can add; what gets noise is in whole cells, and public bases are of whole numbers, too.
+Proof: ``base.proof.md``, whose line numbers the comments carry. Sums of squares are counted in units of what one
+person can add, which is what one row can add unless persons have several; what gets noise is in whole cells, and public
+bases are of whole numbers, too.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from operator import index
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.core.outcome import Outcome
+from snugdp.core.outcome import Outcome, Unit
 from snugdp.mechanisms.linear.noisy_sums import law_for, symmetric
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.eigenvalues import departure, shifted, to_grid
@@ -101,7 +102,7 @@ class Start:
 
 @dataclass(frozen=True)
 class ComponentsView:
-    """From where rows are looked at, and what one of them can add to a sum of squares, in cells squared. Public."""
+    """From where rows are looked at, and what one person can add to a sum of squares, in cells squared. Public."""
 
     shift: Shift | None
     unit: int
@@ -126,13 +127,25 @@ class Components:
     route: str
     released: Mapping[str, float] = field(default_factory=dict)
 
+    def times(self, rows: int) -> Components:
+        """The same in units of what one row can add, from units of what so many can add."""
+        if rows == 1:
+            return self
+        plain = () if self.route != "projector" else ("noise",)  # a projector has no units
+        numbers = {name: value if name in plain else value * rows for name, value in self.released.items()}
+        totals, spectrum = self.totals * rows, self.spectrum * rows
+        return replace(
+            self, totals=totals, spectrum=spectrum, band=self.band * rows, trace=self.trace * rows, released=numbers
+        )
+
 
 @dataclass(frozen=True)
 class Task:
     """The public side of a fit: rows without a target, a budget, how many components, and what comes first.
 
     ``rows``: the number of rows, where it is public; otherwise a hundredth of mu**2 releases it. ``moves``: a
-    twentieth of mu**2 releases the mean, and rows are taken from there.
+    twentieth of mu**2 releases the mean, and rows are taken from there. ``max_rows``: of a person, who comes or goes
+    with all of them; 1 where that is a row.
     """
 
     layout: Layout
@@ -141,6 +154,7 @@ class Task:
     rows: int | None = None
     moves: bool = False
     bits: int | None = None
+    max_rows: int = 1
 
     def __post_init__(self) -> None:
         if self.budget.neighbours is not Neighbours.ADD_REMOVE:
@@ -161,8 +175,17 @@ class Task:
 
     @property
     def unit(self) -> int:
-        """What one row can add to a sum of squares, in cells squared."""
-        return self.row_map.norm_squared
+        """What one person can add to a sum of squares, in cells squared."""
+        return self.max_rows * self.row_map.norm_squared
+
+    @property
+    def protects(self) -> Unit:
+        """Whom a method for this task protects, before rows of persons are thought of."""
+        return Unit.ROW if self.max_rows == 1 else Unit.PERSON
+
+    def in_rows(self, deviation: float) -> float:
+        """A deviation in units of what one person can add, in rows."""
+        return deviation * self.max_rows
 
     def view(self, start: Start) -> ComponentsView:
         """The rows from the centre that was released, or from that of the layout."""
@@ -193,10 +216,10 @@ class Task:
         count, mean, _ = (share * mu_squared for share in self.shares)
         first: list[Step] = []
         if mean:
-            noise = StepNoise("row-sum", "gaussian", 1 / math.sqrt(mean), "rows")
+            noise = StepNoise("row-sum", "gaussian", self.in_rows(1 / math.sqrt(mean)), "rows")
             first.append(Step("mean", StepKind.STATISTIC, noise, Cost(mu_squared=mean)))
         if count:
-            noise = StepNoise("row-count", "gaussian", 1 / math.sqrt(count), "rows")
+            noise = StepNoise("row-count", "gaussian", self.in_rows(1 / math.sqrt(count)), "rows")
             first.append(Step("rows", StepKind.STATISTIC, noise, Cost(mu_squared=count)))
         return (*first, *main)
 
@@ -208,10 +231,13 @@ class Task:
         count, mean, _ = (share * mu_squared for share in self.shares)
         sums: list[int] = []
         if mean:
-            sums = noise.at("mean").add_integers(data.map(lambda s: s.sums()[0]), law_for(self.unit, mean))  # 1.
+            law = law_for(self.max_rows * self.unit, mean)  # 1.
+            sums = noise.at("mean").add_integers(data.map(lambda s: s.sums()[0]), law)
         found = float(self.rows) if self.rows is not None else 1.0
         if count:
-            counted = noise.at("rows").add_integers(data.map(lambda s: [s.count()]), law_for(1, count))  # 2.
+            counted = noise.at("rows").add_integers(
+                data.map(lambda s: [s.count()]), law_for(self.max_rows**2, count)
+            )  # 2.
             found = float(max(1, counted[0]))
         return Start(found if count else None, self._centre(sums, found) if mean else None)
 

@@ -114,7 +114,7 @@ class Crossing:
                 crossing, sd = noisy_crossing(data, view, (vectors, labels), (1 - stage) * main, noise.at(RELEASE))
                 before, after = 2 * float(stage * main), 1 / sd**2  # precisions of a crossing entry
                 found = refined(values, vectors, crossing, after / (before + after))
-                return _components(found, values, k, (stage * main, start, "crossing"))
+                return _components(found, values, k, (stage * main, start, "crossing")).times(task.max_rows)
         return of_matrix(matrix, main, task, start)
 
 
@@ -170,7 +170,7 @@ def of_matrix(matrix: Floats, mu_squared: Fraction, task: Task, start: Start, ch
     """The leading eigenvectors of a released matrix: as many as were chosen before, or as its spectrum asks for."""
     values, vectors = decomposed(matrix)
     k = task.rank.choose(values) if chosen is None else chosen
-    return _components((values, vectors), values, k, (mu_squared, start, "gauss"))
+    return _components((values, vectors), values, k, (mu_squared, start, "gauss")).times(task.max_rows)
 
 
 def _components(found: tuple[Floats, Floats], spectrum: Floats, k: int, how: tuple[Fraction, Start, str]) -> Components:
@@ -185,11 +185,11 @@ def _plan(task: Task, proved: Theorem, on: str) -> Plan:
     mu_squared = task.mu_squared(Fraction(0))
     main = task.shares[2] * mu_squared
     sd = 1 / math.sqrt(main)
-    step = Step(RELEASE, StepKind.RELEASE, StepNoise(on, "gaussian", sd, "rows"), Cost(mu_squared=main))
-    steps = task.steps(mu_squared, step)
-    return Plan(proved.title, proved, steps, forecast=forecast(task.entries, sd), budget=task.budget)
+    noise = StepNoise(on, "gaussian", task.in_rows(sd), "rows")
+    steps = task.steps(mu_squared, Step(RELEASE, StepKind.RELEASE, noise, Cost(mu_squared=main)))
+    return Plan(proved.title, proved, steps, forecast=forecast(task, sd), budget=task.budget, unit=task.protects)
 
 
-def forecast(entries: int, sd: float) -> Forecast:
+def forecast(task: Task, sd: float) -> Forecast:
     """What can be said without the data."""
-    return noted("components-found", rows=sd * math.sqrt(2 * entries))
+    return noted("components-found", rows=task.in_rows(sd) * math.sqrt(2 * task.entries))

@@ -2,8 +2,8 @@
 
 Proof: ``projector.proof.md``, whose line numbers the comments carry. What is released first, the gap and the spread of
 the spectrum or a noisy matrix, bounds the gap; the projector is used only where it loses less than Analyze Gauss to
-first order. Eigenvalues are those of X'X in units of what one row can add, so that a row raises them by at most 1
-together. The certified spectrum is ``numerics/eigenvalues.py``.
+first order. Eigenvalues are those of X'X in units of what one person can add, so that a person raises them by at most
+1 together. The certified spectrum is ``numerics/eigenvalues.py``.
 """
 
 from __future__ import annotations
@@ -278,8 +278,8 @@ class Projector(GapTested):
         whole, test, rest = self._shares
         sd = 1 / math.sqrt(rest)
         on = "gap-and-spread" if self.task.rank.number is not None else "spectrum"
-        tested = StepNoise(on, "gaussian", float(self._test.sigma), "rows")
-        released = StepNoise("projector-or-matrix", "gaussian", sd, "rows")
+        tested = StepNoise(on, "gaussian", self.task.in_rows(float(self._test.sigma)), "rows")
+        released = StepNoise("projector-or-matrix", "gaussian", self.task.in_rows(sd), "rows")
         steps = (
             Step(_TESTED, StepKind.TEST, tested, Cost(mu_squared=test, delta=self._failure)),
             Step(RELEASE, StepKind.RELEASE, released, Cost(mu_squared=rest)),
@@ -289,8 +289,9 @@ class Projector(GapTested):
             THEOREM,
             self.task.steps(whole, *steps),
             {"w0": float(W0)},
-            forecast(self.task.entries, sd),
+            forecast(self.task, sd),
             self.task.budget,
+            self.task.protects,
         )
 
     def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
@@ -314,7 +315,7 @@ class Projector(GapTested):
         released, sd = noisy_projector(data, view, (certificate.k, certificate.gap), rest - inside, noise)
         vectors = decomposed(released)[1][:, : certificate.k]
         block = noisy_block(data, view, vectors, inside, noise) if inside else None
-        return _described(vectors, block, certificate, sd, float(inside))
+        return _described(vectors, block, certificate, sd, float(inside)).times(task.max_rows)
 
 
 @dataclass(frozen=True)
@@ -332,13 +333,13 @@ class Dual(GapTested):
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         whole, first, rest = self._shares
-        tested = StepNoise("matrix", "gaussian", 1 / math.sqrt(first), "rows")
+        tested = StepNoise("matrix", "gaussian", self.task.in_rows(1 / math.sqrt(first)), "rows")
         steps = (
             Step(_FIRST, StepKind.TEST, tested, Cost(mu_squared=first, delta=self._failure)),
             Step(RELEASE, StepKind.RELEASE, StepNoise("projector-or-second-matrix", "gaussian"), Cost(mu_squared=rest)),
         )
-        lines = forecast(self.task.entries, 1 / math.sqrt(first + rest))
-        return Plan(DUAL.title, DUAL, self.task.steps(whole, *steps), forecast=lines, budget=self.task.budget)
+        task, lines = self.task, forecast(self.task, 1 / math.sqrt(first + rest))
+        return Plan(DUAL.title, DUAL, task.steps(whole, *steps), {}, lines, task.budget, task.protects)
 
     def fit(self, data: Secret[Scatter], context: ReleaseContext) -> Outcome[Components]:
         """Pay, test, release."""
@@ -381,9 +382,10 @@ class Dual(GapTested):
         totals, turned = decomposed(vectors.T @ one @ vectors)
         band = edge(self.task.entries) / math.sqrt(first)
         released = {"noise": sd, "gap": float(tested.gap), "spread": tested.spread}
-        return Components(
+        found = Components(
             vectors @ turned, totals, values, band, float(values.sum()), tested.start, "projector", released
         )
+        return found.times(self.task.max_rows)
 
 
 def _described(

@@ -86,6 +86,11 @@ class GroupedRelease:
         return min(forms, key=cls._doubt)
 
     @classmethod
+    def of_share(cls, share: Share, asked: Asked) -> GroupedRelease:
+        """Of listed keys, one for each row, with a share."""
+        return cls._parts(None, share, asked, 1)
+
+    @classmethod
     def _pure(cls, budget: Budget, asked: Asked, listed: bool, keys: int, part: Fraction) -> GroupedRelease:
         if listed:
             return cls._parts(None, Share.pure(budget), asked, keys)

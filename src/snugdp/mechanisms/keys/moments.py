@@ -44,7 +44,7 @@ class Power(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class _Basis:
+class Basis:
     """Combinations of (1, t, q), how far a row moves each, in units of ``unit``, and the way back to (1, t, q)."""
 
     rows: tuple[tuple[int, int, int], ...]
@@ -58,23 +58,23 @@ def _moves(*numbers: str) -> tuple[Fraction, ...]:
 
 
 _U = UNIT
-_COUNT = _Basis(((1, 0, 0),), _moves("1"), ((1,), (0,), (0,)), unit=1)
-_TOTAL = _Basis(((0, 1, 0),), _moves("1"), ((0,), (1,), (0,)))
-_PURE: Mapping[Power, _Basis] = {
+_COUNT = Basis(((1, 0, 0),), _moves("1"), ((1,), (0,), (0,)), unit=1)
+_TOTAL = Basis(((0, 1, 0),), _moves("1"), ((0,), (1,), (0,)))
+_PURE: Mapping[Power, Basis] = {
     Power.COUNT: _COUNT,
     Power.TOTAL: _TOTAL,
-    Power.MEAN: _Basis(((_U, -1, 0), (_U, 1, 0)), _moves("2", "2"), ((0.5, 0.5), (-0.5, 0.5), (0, 0))),
-    Power.VARIANCE: _Basis(
+    Power.MEAN: Basis(((_U, -1, 0), (_U, 1, 0)), _moves("2", "2"), ((0.5, 0.5), (-0.5, 0.5), (0, 0))),
+    Power.VARIANCE: Basis(
         ((_U, -2, 1), (2 * _U, 0, -2), (_U, 2, 1)),
         _moves("4", "4", "4"),
         ((0.25, 0.25, 0.25), (-0.25, 0, 0.25), (0.25, -0.25, 0.25)),
     ),
 }
-_GAUSSIAN: Mapping[Power, _Basis] = {  # moves are squares
+_GAUSSIAN: Mapping[Power, Basis] = {  # moves are squares
     Power.COUNT: _COUNT,
     Power.TOTAL: _TOTAL,
-    Power.MEAN: _Basis(((_U, 0, 0), (0, 1, 0)), _moves("4", "4/3"), ((1, 0), (0, 1), (0, 0))),
-    Power.VARIANCE: _Basis(
+    Power.MEAN: Basis(((_U, 0, 0), (0, 1, 0)), _moves("4", "4/3"), ((1, 0), (0, 1), (0, 0))),
+    Power.VARIANCE: Basis(
         ((_U, 0, 0), (0, 1, 0), (-_U, 0, 2)), _moves("5", "8/3", "40/17"), ((1, 0, 0), (0, 1, 0), (0.5, 0, 0.5))
     ),
 }
@@ -100,21 +100,22 @@ class GroupMoments:
     keys: int = 1
 
     @property
-    def _basis(self) -> _Basis:
+    def basis(self) -> Basis:
+        """What gets noise."""
         return (_PURE if self.share.is_pure else _GAUSSIAN)[self.power]
 
     @cached_property
     def laws(self) -> tuple[DiscreteLaplace | Gaussian, ...]:
         """The noise of each combination, the same for all keys."""
-        return tuple(map(self._law, self._basis.moves))
+        return tuple(map(self._law, self.basis.moves))
 
     def _law(self, move: Fraction) -> DiscreteLaplace | Gaussian:
         replaced = self.share.neighbours is Neighbours.REPLACE
         if self.share.is_pure:
             most = self.keys * move * (2 if replaced else 1)
-            return DiscreteLaplace(most * self._basis.unit / self.share.epsilon)  # 1
+            return DiscreteLaplace(most * self.basis.unit / self.share.epsilon)  # 1
         square = self.keys * move * (_REPLACED[self.power] if replaced else 1)
-        return Gaussian(root_above(square / self.share.mu_squared) * self._basis.unit)  # 2
+        return Gaussian(root_above(square / self.share.mu_squared) * self.basis.unit)  # 2
 
     def draw(self, sums: Secret[Sums], noise: Noise) -> Floats:
         """The noisy sums of 1, t / UNIT and (t / UNIT)**2, a row each and a column for every key.
@@ -124,15 +125,25 @@ class GroupMoments:
         noise = noise.at(self.step)
         drawn = [
             noise.add_integers(sums.map(partial(_combined, row)), law)  # 3
-            for row, law in zip(self._basis.rows, self.laws, strict=True)
+            for row, law in zip(self.basis.rows, self.laws, strict=True)
         ]
-        values: Floats = np.array(self._basis.back) @ (np.array(drawn, dtype=np.float64) / self._basis.unit)
+        return self.sums_from(np.array(drawn, dtype=np.float64))
+
+    def sums_from(self, combinations: Floats) -> Floats:
+        """The sums of 1, t / UNIT and (t / UNIT)**2 that belong to combinations, a row each."""
+        values: Floats = np.array(self.basis.back) @ (combinations / self.basis.unit)
         return values
+
+    @property
+    def moves(self) -> tuple[Fraction, ...]:
+        """How far one row moves each combination of one key, in the sense of ``JointNoise``."""
+        power = 1 if self.share.is_pure else 2
+        return tuple(move * self.basis.unit**power for move in self.basis.moves)
 
     @cached_property
     def spread(self) -> Floats:
         """How the noise of each combination, in standard deviations, enters the sums of 1, t and q."""
-        found: Floats = np.array(self._basis.back) * np.array([_deviation(law) / self._basis.unit for law in self.laws])
+        found: Floats = np.array(self.basis.back) * np.array([_deviation(law) / self.basis.unit for law in self.laws])
         return found
 
     @property
@@ -149,7 +160,7 @@ class GroupMoments:
         """The one step of a plan. The scale is in rows that are at a bound."""
         law = self.laws[-1]
         pure = isinstance(law, DiscreteLaplace)
-        scale = float((law.scale if isinstance(law, DiscreteLaplace) else law.sigma) / self._basis.unit)
+        scale = float((law.scale if isinstance(law, DiscreteLaplace) else law.sigma) / self.basis.unit)
         how = StepNoise(
             _CODES[self.power],
             "discrete Laplace" if pure else "gaussian",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.core.outcome import Outcome
+from snugdp.core.outcome import Outcome, Unit
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan
 from snugdp.release.context import ReleaseContext
@@ -29,10 +29,18 @@ _BITS = 60
 class Design:
     """What is public about the rows of a regression: their number of entries and their bounds, as they are enforced.
 
-    Rows and targets are those of the row map: whole numbers of cells, times ``unit``.
+    Rows and targets are those of the row map: whole numbers of cells, times ``unit``. ``weight``: so much the rows of
+    one person weigh together, at most, where all of them are used with weights; None where they are not.
+    ``max_rows``: of a person, who comes or goes with all of them, where so many are kept; 1 where that is a row.
     """
 
     row_map: RowMap
+    weight: int | None = None
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.weight is not None and (self.weight < 1 or self.max_rows > 1):
+            raise ValueError("the rows of a person weigh 1 at least, and are not kept as well")
 
     @classmethod
     def of(cls, schema: Schema, bits: int | None = None) -> Design:
@@ -63,6 +71,29 @@ class Design:
         return Fraction(math.isqrt(math.ceil(square * 4**_BITS)) + 1, 2**_BITS)
 
     @property
+    def together(self) -> int:
+        """How many rows one neighbour has more than the other: 1, or as many as the rows of a person count for."""
+        return 1 if self.weight is None else self.weight
+
+    @property
+    def curvature(self) -> Fraction:
+        """The most that a person adds to an eigenvalue of X'X, rounded up: B squared for each row."""
+        return self.max_rows * self.x_bound**2
+
+    @property
+    def protects(self) -> Unit:
+        """Whom a method for this design protects, before rows of persons are thought of."""
+        return Unit.ROW if self.weight is None and self.max_rows == 1 else Unit.PERSON
+
+    def require_single_rows(self, method: str) -> None:
+        """Refuse several rows of a person where nothing is proved of them."""
+        if self.max_rows > 1:
+            raise ValueError(
+                f"max_rows={self.max_rows}: nothing is proved of {method} where a person has several rows. Use "
+                "max_rows=1, which always works"
+            )
+
+    @property
     def y_bound(self) -> Fraction:
         """The bound on a target, exactly."""
         return self.row_map.target_limit * self.unit
@@ -70,9 +101,14 @@ class Design:
 
 def of_design(rows: Rows, design: Design) -> Rows:
     """The rows, if theirs is this design: others have other sensitivities, and end like any private failure."""
-    if row_map(rows.schema, rows.bits) != design.row_map:
+    if row_map(rows.schema, rows.bits) != design.row_map or rows.weight != design.weight:
         raise ValueError("the rows do not have the design that was planned for")
     return rows
+
+
+def one_of_each(rows: Rows, design: Design) -> Rows:
+    """One row of each person, of rows of this design: all of them where single rows are protected."""
+    return of_design(rows, design).one
 
 
 def check_budget(budget: Budget) -> None:

@@ -94,6 +94,7 @@ class PosteriorSampling(RidgeMethod):
         rows: int | None = None,
     ) -> None:
         check_rows(rows)
+        design.require_single_rows("a posterior sample")
         first, second = test_shares
         self.design, self.budget, self.rows = design, budget, rows
         split = Split.of(budget, (0 if isinstance(ridge, str) and ridge == "balanced" else first, second), slack=True)
@@ -199,8 +200,8 @@ class OutputPerturbation(RidgeMethod):
     ``ridge``: a number, or ``None`` for one at which the test says something. ``test_shares``: parts of the budget (of
     mu squared) for the curvature and for the residual.
 
-    Guarantee: (epsilon, delta) of the budget, for one row more or less, with the certificate and theta released
-    (``output.proof.md``, Theorem 1).
+    Guarantee: (epsilon, delta) of the budget, for one row more or less, or one person with up to ``design.max_rows``
+    rows, with the certificate and theta released (``output.proof.md``, Theorem 1).
     """
 
     _mechanism: NoisySolution
@@ -217,7 +218,7 @@ class OutputPerturbation(RidgeMethod):
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         steps = self._steps(StepNoise("ridge-solution", "gaussian"))
-        return Plan(OUTPUT.title, OUTPUT, steps, budget=self.budget)
+        return Plan(OUTPUT.title, OUTPUT, steps, budget=self.budget, unit=self.design.protects)
 
     def forecast(self, rows: int) -> Accuracy:
         """What to expect for about so many rows, spread evenly over all directions."""
@@ -227,7 +228,7 @@ class OutputPerturbation(RidgeMethod):
 
 @dataclass(frozen=True)
 class NoisySolution:
-    """The release: noise for the farthest that one row can move the solution, by the certificate."""
+    """The release: noise for the farthest that one person can move the solution, by the certificate."""
 
     design: Design
     mu: Fraction
@@ -235,7 +236,8 @@ class NoisySolution:
     def sigma(self, certificate: RidgeCertificate) -> tuple[Fraction, Fraction]:
         """The deviation of the noise, and the error allowed in theta*."""
         curvature, ridge, residual = certificate.exact()
-        sensitivity = output_sensitivity(self.design.x_bound, ridge, curvature, residual)  # 4.
+        rows = self.design.max_rows
+        sensitivity = output_sensitivity(self.design.x_bound, ridge, curvature, residual, rows)  # 4.
         close = sensitivity * _CLOSE
         return (sensitivity + 2 * close) / self.mu, close
 

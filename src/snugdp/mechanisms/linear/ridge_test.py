@@ -121,8 +121,8 @@ class RidgeTest:
 
     @property
     def square(self) -> Fraction:
-        """A bound on the squared norm of a row."""
-        return self.design.x_bound**2
+        """The most that one person adds to an eigenvalue: a bound on the squared norm of a row, for each of them."""
+        return self.design.curvature
 
     def certify(self, data: Secret[Moments], noise: Noise) -> RidgeCertificate:
         """One draw of both bounds."""
@@ -173,7 +173,7 @@ class RidgeTest:
         design, curvature = self.design, Fraction(0)
         if self.split.mu_curvature:
             _, _, margin = spread(self.square, Fraction(0), self.split.mu_curvature, self.split.fail_curvature)
-            curvature = max(curvature, rows * self.square / design.entries - margin)
+            curvature = max(curvature, rows * design.x_bound**2 / design.entries - margin)
         ridge = self.rule(curvature)
         sensitivity = log_lipschitz_sensitivity(self.square, ridge, curvature)
         _, _, margin = spread(sensitivity, Fraction(0), self.split.mu_residual, self.split.fail_residual)
@@ -211,8 +211,8 @@ class Setting:
 
     @property
     def square(self) -> float:
-        """A bound on the squared norm of a row."""
-        return float(self.design.x_bound**2)
+        """The most that one person adds to an eigenvalue."""
+        return float(self.design.curvature)
 
     def log_margin(self, ridge: float, curvature: float) -> float:
         """How far the released bound on log residuals lies above them, at the middle of its noise."""

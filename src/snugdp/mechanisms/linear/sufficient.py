@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from operator import index
@@ -38,6 +38,7 @@ from snugdp.propose.forecast import Accuracy, Forecast, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
+from snugdp.release.persons import grouped
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
@@ -60,7 +61,11 @@ _TYPICAL_ROWS = 10_000  # of the line in a plan that says what to expect
 
 @dataclass(frozen=True, eq=False)
 class NoisySums(Method):
-    """What the methods have in common. ``first_step``: the step in whose name the schema is read."""
+    """What the methods have in common. ``first_step``: the step in whose name the schema is read.
+
+    ``mu_squared``: what may be spent on a single row. A person moves every sum by as much as ``design.max_rows`` rows
+    at most, so the plan costs its square times as much.
+    """
 
     design: Design
     budget: Budget
@@ -68,7 +73,8 @@ class NoisySums(Method):
     first_step: ClassVar[str] = _GRAM
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu_squared", affordable(self.design, self.budget) ** 2)
+        rows = self.design.max_rows
+        object.__setattr__(self, "mu_squared", affordable(self.design, self.budget) ** 2 / rows**2)  # line 9
 
     def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay and release; there is nothing to test. Rows of another schema are refused before the charge."""
@@ -78,6 +84,11 @@ class NoisySums(Method):
     @abstractmethod
     def draw(self, rows: Secret[Rows], gradients: Gradients, noise: Noise) -> Fit:
         """All releases, and the fit that follows from them."""
+
+    def _for_persons(self, plan: Plan) -> Plan:
+        """The plan of persons, from that of single rows."""
+        steps = tuple(replace(step, cost=grouped(step.cost, self.design.max_rows)) for step in plan.steps)  # line 9
+        return replace(plan, steps=steps, unit=self.design.protects)
 
     def _expected(self, rows: int = _TYPICAL_ROWS) -> Forecast:
         return noted("scaled-noise", rows=rows, noise=self.forecast(rows).noise)
@@ -133,7 +144,7 @@ class AdaSSP(NoisySums):
         steps = _statistics_steps(self.mu_squared / 2, self.mu_squared / 2)
         floor = self._floor * FitUnits.of(self.design).x ** 2
         proposal = {"smallest eigenvalue": floor} if self.ridge is None else {"ridge": float(_ridge(self.ridge))}
-        return Plan(ADASSP.title, ADASSP, steps, proposal, self._expected(), self.budget)
+        return self._for_persons(Plan(ADASSP.title, ADASSP, steps, proposal, self._expected(), self.budget))
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and predictions as large as the targets."""
@@ -234,7 +245,7 @@ class SufficientStatistics(NoisySums):
             proposal["ridge"] = self._ridges[0] * FitUnits.of(self.design).x ** 2
         if self._validation is None or self.clip is not None:
             proposal["clip"] = float(self._clip_at(None))
-        return Plan(THEOREM.title, THEOREM, steps, proposal, self._expected(), self.budget)
+        return self._for_persons(Plan(THEOREM.title, THEOREM, steps, proposal, self._expected(), self.budget))
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and predictions as large as the targets."""
@@ -330,7 +341,8 @@ class NoisyDescent(NoisySums):
         noise = StepNoise("gradient", "gaussian", scale, "row", times=self.steps)
         proposal = {"steps": self.steps, "clip": float(self._clip), "rate": self._rate, "rows": self.rows}
         step = Step(_GRADIENTS, StepKind.RELEASE, noise, cost)
-        return Plan(DESCENT.title, DESCENT, (step,), proposal, self._expected(self.rows), self.budget)
+        expected = self._expected(self.rows)
+        return self._for_persons(Plan(DESCENT.title, DESCENT, (step,), proposal, expected, self.budget))
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly."""

@@ -152,6 +152,7 @@ class GLMObjective:
             {"ridge": float(run.ridge), "m": float(run.m)},
             noted("scaled-noise-at-most", noise=run.noise_at_most),
             self.budget,
+            self.design.protects,
         )
 
     def _step(self) -> tuple[Theorem, StepNoise]:

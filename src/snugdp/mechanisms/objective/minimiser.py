@@ -72,7 +72,7 @@ class PerturbedLoss(PrivateState):
         self.rows, self.design, self.loss, self.ridge = rows, design, loss, ridge
         self.centre = tuple(centre) if centre is not None else (Fraction(0),) * self.dimension
         self.sweeps = 0
-        self._count: int | None = None
+        self._count: Fraction | None = None  # of the rows, each with its weight
         self._known: dict[tuple[tuple[Fraction, ...], int], tuple[list[Fraction], Fraction]] = {}
         self._last: tuple[Floats, Floats] | None = None  # the Hessian of the losses, and where it was taken
 
@@ -111,13 +111,14 @@ class PerturbedLoss(PrivateState):
         work = self.gradient_pass(theta, level, hessian)
         state = self.rows.state(work)
         self.sweeps += 1
-        self._count = state.count
+        unit = self.rows.unit  # weights are whole numbers of so many parts
+        self._count = Fraction(state.count, unit)
         sums, error = work.gradient(state)
         pull = [self.ridge * (value - middle) for value, middle in zip(theta, self.centre, strict=True)]
-        self._known[theta, level] = [a + b for a, b in zip(sums, pull, strict=True)], error
+        self._known[theta, level] = [a / unit + b for a, b in zip(sums, pull, strict=True)], error / unit
         if hessian:
             at = np.array([float(value) for value in theta])
-            self._last = work.second(state), at
+            self._last = work.second(state) / unit, at
 
     def solve(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
         """About the minimiser, from a sample first, then from all rows."""
@@ -134,10 +135,11 @@ class PerturbedLoss(PrivateState):
             return centre
         if images is None or not images.blocks:
             return centre - (b / float(self.ridge) if images is not None and not images.count else 0.0)
-        V, w = images.sample(_SAMPLE_ROWS)
+        V, w, weights = images.sample(_SAMPLE_ROWS)
         unit = float(self.design.unit)
         limit = self.design.row_map.target_limit
-        table = FloatObjective(V * unit, w, limit, unit, self.loss, float(self.ridge), b, centre, images.count / len(w))
+        times = weights * (images.count / len(w) / self.rows.unit)
+        table = FloatObjective(V * unit, w, limit, unit, self.loss, float(self.ridge), b, centre, times)
         return Newton(table.derivatives, table.ridge, close(self.loss), _MAX_STEPS).run(centre)
 
     def _on_grid(self, theta: Floats) -> Floats:
@@ -205,7 +207,7 @@ def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class FloatObjective:
-    """Rows in memory as floats: the tilted objective of the whole table, guessed from a sample ``weight`` times.
+    """Rows in memory as floats: the tilted objective of the whole table, guessed from a sample, each row ``times``.
 
     ``w``: targets in cells of ``unit``, at most ``limit`` of them.
     """
@@ -218,7 +220,7 @@ class FloatObjective:
     ridge: float
     b: Floats
     centre: Floats
-    weight: float = 1.0
+    times: Floats | float = 1.0
 
     def derivatives(self, theta: Floats, hessian: bool) -> tuple[Floats, Floats | None]:
         """The gradient, and the Hessian of the losses if asked for."""
@@ -228,11 +230,11 @@ class FloatObjective:
         elif not counts(self.loss):
             u = u - self.w * self.unit
         slope, root = self.loss.parts(u * label)
-        slope = (slope * label - shares(self.loss, self.w, self.limit)) * (float(self.loss.slope) * self.weight)
+        slope = (slope * label - shares(self.loss, self.w, self.limit)) * (float(self.loss.slope) * self.times)
         gradient = self.X.T @ slope + self.ridge * (theta - self.centre) + self.b
         if not hessian:
             return gradient, None
-        Z = self.X * (root * math.sqrt(float(self.loss.curvature) * self.weight))[:, None]
+        Z = self.X * (root * np.sqrt(float(self.loss.curvature) * self.times))[:, None]
         return gradient, Z.T @ Z
 
 

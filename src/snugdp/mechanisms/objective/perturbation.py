@@ -23,6 +23,7 @@ from snugdp.accounting import gaussian
 from snugdp.accounting.objective import glm, linear, multiclass, removal
 from snugdp.accounting.objective.multiclass import SoftmaxRun
 from snugdp.accounting.objective.run import CLASS_C, Kind, RunCost, smallest_ridge, within
+from snugdp.accounting.objective.run import Unit as Neighbour
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.mechanisms.linear.base import Design, Fit, of_design
 from snugdp.mechanisms.objective.minimiser import PerturbedLoss, check_objective
@@ -41,10 +42,10 @@ _MEAN_CURVATURE = 0.6  # forecasts: the mean second derivative, as a part of the
 _MIN_TARGET_CELLS = 1 << 12
 
 _SMALLER_KAPPAS = [1 - Fraction(k, 256) for k in (0, 1, 2, 4, 8, 16, 32, 64, 128, 192)]  # of one that did not fit
-_MORE_KAPPAS, _LESS_KAPPAS = (64, 58, 52, 47, 43, 39, 36, 33, 30, 28, 26, 24, 22), (14, 12, 10, 8, 6, 4, 2, 1)
-_COMPANY_KAPPAS = [Fraction(k, 20) for k in (*_MORE_KAPPAS, *range(21, 14, -1), *_LESS_KAPPAS)]  # of epsilon
+_COMPANY_KAPPAS = [Fraction(round(3200 * 0.99**k), 1000) for k in range(410)]  # of epsilon
 _COMPOSABLE_KAPPA = Fraction(2)  # over m: half the ridge for a tenth more noise
 _SOFTMAX_KAPPA = Fraction(1, 6)  # of epsilon: what the determinant costs
+_ONE = Fraction(1)  # the most it is for persons
 _ATTEMPTS = 40
 
 
@@ -52,10 +53,12 @@ _ATTEMPTS = 40
 class ObjectiveRun(ABC):
     """One run: the minimiser of the losses + ridge/2 |theta - centre|**2 + b . theta, on a public grid.
 
-    ``m``: the largest gradient of a row over the deviation of b. What it costs, subclasses say.
+    ``m``: the largest gradient of a row, or of all rows of a person, over the deviation of b. What it costs, subclasses
+    say.
 
     Guarantee: ``cost``, when one row comes or goes, whatever the rows hold and for any centre that is public or was
-    released before: Theorem 1 of the subclass's proof.
+    released before: Theorem 1 of the subclass's proof. Where the design has a weight, when one person comes or goes
+    whose rows weigh at most so much together (``persons.proof.md``, Theorem 1).
     """
 
     design: Design
@@ -70,12 +73,12 @@ class ObjectiveRun(ABC):
 
     @property
     def sigma(self) -> Fraction:
-        """The standard deviation of b: B L0 / m, rounded up."""
+        """The standard deviation of b: B L0 / m, rounded up; for persons W times that, W their weight."""
         return self.loss.slope * _ratio(self.design, self.m)  # 1
 
     @property
     def kappa(self) -> Fraction:
-        """c0 B squared over the ridge, exactly."""
+        """c0 B squared over the ridge, exactly; for persons W times that."""
         return as_kappa(self.design, self.loss, self.ridge)
 
     @property
@@ -120,7 +123,8 @@ class ObjectiveRun(ABC):
     def released(self) -> dict[str, float]:
         """The public numbers of the run."""
         names = ("ridge", "sigma", "m", "noise_at_most")
-        return {name: float(getattr(self, name)) for name in names}
+        whose = {} if self.design.weight is None else {"max_rows": float(self.design.weight)}
+        return {**{name: float(getattr(self, name)) for name in names}, **whose}
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ class Perturbation(ObjectiveRun):
     @property
     def run(self) -> RunCost:
         """What accounting needs to know, exactly, for the sigma in use."""
-        return RunCost(m_squared(self.design, self.m), self.kappa, self.kind)
+        return run_cost(self.design, self.m, self.kappa, self.kind)
 
     @property
     def grid(self) -> int:
@@ -182,7 +186,7 @@ class GLMRun(ObjectiveRun):
     @property
     def run(self) -> RunCost:
         """What accounting needs to know, exactly, for the sigma in use."""
-        return RunCost(m_squared(self.design, self.m), self.kappa, self.loss.kind)
+        return run_cost(self.design, self.m, self.kappa, self.loss.kind)
 
     @property
     def cost(self) -> Cost:
@@ -207,13 +211,14 @@ class SoftmaxModel(ObjectiveRun):
 
     @property
     def sigma(self) -> Fraction:
-        """The standard deviation of b: the root of 2 times B / m, rounded up."""
-        return smallest_ridge(root_above(2 * self.design.x_squared), self.m, 44)  # 1
+        """The standard deviation of b: the root of 2 times B / m, rounded up; for persons W times that."""
+        return smallest_ridge(self.design.together * root_above(2 * self.design.x_squared), self.m, 44)  # 1
 
     @property
     def run(self) -> SoftmaxRun:
         """What accounting needs to know, exactly, for the sigma in use."""
-        return SoftmaxRun(2 * self.design.x_squared / self.sigma**2, self.kappa, self.loss.classes)
+        square = 2 * self.design.together**2 * self.design.x_squared / self.sigma**2
+        return SoftmaxRun(square, self.kappa, self.loss.classes, unit_of(self.design))
 
     @property
     def grid(self) -> int:
@@ -228,7 +233,7 @@ class SoftmaxModel(ObjectiveRun):
 
 @lru_cache(maxsize=512)
 def _glm_cost(run: RunCost, composable: bool) -> Cost:
-    return Cost(mu_squared=run.gaussian_squared) if composable else Cost(atoms=(run.atom,))
+    return Cost(mu_squared=run.gaussian_squared) if composable else Cost(atoms=(run.atom,), delta=run.failure)
 
 
 def coefficients_of(
@@ -266,24 +271,34 @@ def check_composable(loss: Loss) -> None:
         raise ValueError("a composable cost is proved only for losses whose slope never changes its sign")
 
 
+def run_cost(design: Design, m: Fraction, kappa: Fraction, kind: Kind) -> RunCost:
+    """What accounting needs to know of a run, exactly, for the sigma in use."""
+    return RunCost(m_squared(design, m), kappa, kind, unit=unit_of(design))
+
+
+def unit_of(design: Design) -> Neighbour:
+    """What neighbours differ in."""
+    return "row" if design.weight is None else "person"
+
+
 def m_squared(design: Design, m: Fraction) -> Fraction:
-    """(B L0 / sigma) squared, exactly, for the sigma that is used: not above m squared, and the same for every L0."""
-    return design.x_squared / _ratio(design, m) ** 2
+    """(W B L0 / sigma) squared, exactly, for the sigma in use: not above m squared, and the same for every L0."""
+    return design.together**2 * design.x_squared / _ratio(design, m) ** 2
 
 
 def _ratio(design: Design, m: Fraction) -> Fraction:
-    """Sigma over the slope L0: B / m, rounded up."""
-    return smallest_ridge(design.x_bound, m, 44)
+    """Sigma over the slope L0: W B / m, rounded up. W is 1 for single rows, and what those of a person weigh."""
+    return smallest_ridge(design.together * design.x_bound, m, 44)
 
 
 def as_kappa(design: Design, loss: Loss | Softmax, ridge: Fraction) -> Fraction:
-    """c0 B squared over the ridge."""
-    return loss.c0 * design.x_squared / ridge
+    """W c0 B squared over the ridge."""
+    return loss.c0 * design.together * design.x_squared / ridge
 
 
 def as_ridge(design: Design, loss: Loss | Softmax, kappa: Fraction) -> Fraction:
     """The smallest ridge of few digits with at most this kappa."""
-    return smallest_ridge(loss.c0 * design.x_squared, kappa)
+    return smallest_ridge(loss.c0 * design.together * design.x_squared, kappa)
 
 
 def root_below(square: Fraction) -> Fraction:
@@ -334,6 +349,12 @@ def least_ridges(
     Guarantee: with these ridges, or larger ones, all of it fits the budget (``robust.proof.md``, Theorem 2).
     """
     squares = [m_squared(design, size) for size in m]
+    if design.weight is not None:
+        if len(m) > 1:
+            raise ValueError(
+                'two runs are for one row of each person: use max_rows=1, or another rule than "two_stage"'
+            )
+        return (_person_ridge(design, budget, squares[0], mu),)
     limit = linear.largest_kappa(budget.epsilon, budget.delta, squares, list(parts), mu**2)
     last = smallest_ridge(design.x_squared, limit * parts[-1])
     return tuple(last * parts[-1] / part for part in parts)
@@ -342,8 +363,11 @@ def least_ridges(
 def least_sharp_ridge(design: Design, budget: Budget, m: Fraction, mu: Fraction) -> tuple[Fraction, bool]:
     """The smallest ridge of one run of class T beside a Gaussian release mu, and whether it needs the sharp bound.
 
-    Guarantee: with this ridge all of it fits the budget (``robust.proof.md``, Theorem 3).
+    Guarantee: with this ridge all of it fits the budget (``robust.proof.md``, Theorem 3; for persons, whose bound is
+    sharp already, ``persons.proof.md``, Theorem 2).
     """
+    if design.weight is not None:
+        return _person_ridge(design, budget, m_squared(design, m), mu), False
     plain = least_ridges(design, budget, [m], mu, [Fraction(1)])[0]
     limit = removal.largest_kappa(budget.epsilon, budget.delta, m_squared(design, m), mu**2)
     if not limit or (ridge := smallest_ridge(design.x_squared, limit)) >= plain:
@@ -354,18 +378,26 @@ def least_sharp_ridge(design: Design, budget: Budget, m: Fraction, mu: Fraction)
     return ridge, True
 
 
+def _person_ridge(design: Design, budget: Budget, square: Fraction, mu: Fraction) -> Fraction:
+    """The smallest ridge of one run of class T for persons beside a Gaussian release mu."""
+    limit = glm.largest_kappa(budget.epsilon, budget.delta, square, "class_t", mu**2, unit="person")
+    return smallest_ridge(design.together * design.x_squared, limit)
+
+
 @lru_cache(maxsize=256)
 def lone_run(design: Design, budget: Budget, loss: Loss, ridge: Fraction | None = None) -> GLMRun:
     """The run that a budget affords on its own, with the smallest ridge; for bounded curvature, with this ridge.
 
     Guarantee: its cost fits the budget (``glm.proof.md``, Theorem 2).
     """
+    unit = unit_of(design)
     if loss.kind == "sign_changing":
         lam = as_ridge(design, loss, budget.epsilon / 4) if ridge is None else ridge
         kappa = as_kappa(design, loss, lam)
-        return GLMRun(design, loss, _afforded(glm.calibrate(budget.epsilon, budget.delta, loss.kind, kappa=kappa)), lam)
-    m = _afforded(glm.calibrate(budget.epsilon, budget.delta, loss.kind))  # 1
-    limit = glm.free_kappa(budget.epsilon, m**2, loss.kind)
+        m = _afforded(glm.calibrate(budget.epsilon, budget.delta, loss.kind, kappa=kappa, unit=unit))
+        return GLMRun(design, loss, m, lam)
+    m = _afforded(glm.calibrate(budget.epsilon, budget.delta, loss.kind, unit=unit))  # 1
+    limit = glm.free_kappa(budget.epsilon, m**2, loss.kind, unit)
     runs = (GLMRun(design, loss, m, as_ridge(design, loss, part * limit)) for part in _SMALLER_KAPPAS)
     return _first_fitting(runs, budget, Cost())
 
@@ -375,9 +407,13 @@ def company_run(design: Design, budget: Budget, loss: Loss, m: Fraction, mu_squa
 
     Guarantee: both together fit the budget (``glm.proof.md``, Theorem 2).
     """
-    runs = [GLMRun(design, loss, m, as_ridge(design, loss, part * budget.epsilon)) for part in _COMPANY_KAPPAS]
-    first = bisect_left(runs, True, key=lambda run: (run.cost + Cost(mu_squared=mu_squared)).fits(budget))
-    return _first_fitting(runs[first:], budget, Cost(mu_squared=mu_squared))
+    company = Cost(mu_squared=mu_squared)
+
+    def run(part: Fraction) -> GLMRun:
+        return GLMRun(design, loss, m, as_ridge(design, loss, part * budget.epsilon))
+
+    first = bisect_left(_COMPANY_KAPPAS, True, key=lambda part: (run(part).cost + company).fits(budget))
+    return _first_fitting(map(run, _COMPANY_KAPPAS[first:]), budget, company)
 
 
 def _first_fitting(runs: Iterable[GLMRun], budget: Budget, company: Cost) -> GLMRun:
@@ -416,10 +452,12 @@ def softmax_run(
 
     Guarantee: both together fit the budget (``softmax.proof.md``, Theorem 2).
     """
-    lam = as_ridge(design, loss, budget.epsilon * _SOFTMAX_KAPPA) if ridge is None else ridge
+    most = budget.epsilon * _SOFTMAX_KAPPA if design.weight is None else min(budget.epsilon * _SOFTMAX_KAPPA, _ONE)
+    lam = as_ridge(design, loss, most) if ridge is None else ridge
     mu = root_above(mu_squared) if mu_squared else Fraction(0)
     kappa = as_kappa(design, loss, lam)
-    m = _afforded(multiclass.softmax(budget.epsilon, budget.delta, loss.classes, kappa, mu=mu))
+    unit = unit_of(design)
+    m = _afforded(multiclass.softmax(budget.epsilon, budget.delta, loss.classes, kappa, mu=mu, unit=unit))
     run = SoftmaxModel(design, loss, m, lam)
     if not (run.cost + Cost(mu_squared=mu_squared)).fits(budget):
         raise _nothing()

@@ -107,6 +107,8 @@ class ObjectivePerturbation:
     def __post_init__(self) -> None:
         _check(self.budget, self.rule, self.loss, self.tau)
         object.__setattr__(self, "general", self.general or self.loss == "huber")
+        if self.general and self.design.weight is not None:
+            raise ValueError("general=True and Huber losses are for one row of each person: use max_rows=1")
         if not self.cost.fits(self.budget):  # also reads everything that could be wrong
             raise ValueError(f"a ridge of {float(self._runs[-1].ridge):g} is too small for this budget")
 
@@ -213,6 +215,7 @@ class ObjectivePerturbation:
             proposal,
             robust_line(last.noise_at_most),
             self.budget,
+            self.design.protects,
         )
 
     def _steps_of_plan(self) -> tuple[Step, ...]:

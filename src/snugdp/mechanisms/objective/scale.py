@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from snugdp.core.guarantee import Cost
-from snugdp.mechanisms.linear.base import Design, of_design
+from snugdp.mechanisms.linear.base import Design, one_of_each
 from snugdp.noise import Gaussian, Noise
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
@@ -97,7 +97,7 @@ class MeanTarget(DesignRelease):
     def draw(self, rows: Secret[Rows], noise: Noise) -> Fraction:
         """The released mean, in the units of a scaled target."""
         limit = self.design.row_map.target_limit
-        sums = rows.map(lambda r: _sums(of_design(r, self.design).moments(), self.design))
+        sums = rows.map(lambda r: _sums(one_of_each(r, self.design).moments(), self.design))
         total, count = noise.add_integers(sums, Gaussian(limit * self.deviation))  # 1, 2
         known = max(Fraction(count, limit), Fraction(0)) + 2 * self.deviation
         part = min(max(Fraction(total, limit) / known, Fraction(-1)), Fraction(1))  # 3
@@ -152,7 +152,7 @@ class MeanRow(DesignRelease):
     def draw(self, rows: Secret[Rows], noise: Noise) -> tuple[float, ...]:
         """The released centre, one number for each feature, of norm at most 1."""
         unit = self.design.unit
-        sums = rows.map(lambda r: _row_sums(of_design(r, self.design)))  # 1
+        sums = rows.map(lambda r: _row_sums(one_of_each(r, self.design)))  # 1
         *totals, count = noise.add_integers(sums, Gaussian(self.deviation / unit))  # 2
         return self._centre([float(total * unit) for total in totals], float(count * unit))  # 3
 
@@ -209,7 +209,7 @@ def _sums(moments: Moments, design: Design) -> list[int]:
 
 
 def _values(rows: Rows, design: Design, work: Pass[Sums]) -> list[int]:
-    return of_design(rows, design).state(work).values()
+    return one_of_each(rows, design).state(work).values()
 
 
 def _row_sums(rows: Rows) -> list[int]:
@@ -218,5 +218,5 @@ def _row_sums(rows: Rows) -> list[int]:
 
 
 def _norms(rows: Rows, centre: Sequence[float], bins: int) -> list[int]:
-    moved = AffineRows(rows, centre, 1.0, _MAX_DISTANCE)
+    moved = AffineRows(rows.one, centre, 1.0, _MAX_DISTANCE)
     return moved.state(NormPass(moved.schema, None, bins)).values()

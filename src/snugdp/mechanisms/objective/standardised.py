@@ -7,6 +7,7 @@ on it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -27,6 +28,7 @@ from snugdp.mechanisms.objective.perturbation import (
     nothing_left,
     total_cost,
 )
+from snugdp.mechanisms.objective.shrinkage import stretch
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -43,7 +45,6 @@ THEOREM, CLASSES = theorem("glm-standardised/1"), theorem("found-classes/1")
 _CASES = ((2, Fraction(7, 10)), (10, Fraction(2, 10)), (100, Fraction(1, 10)))
 
 # Chosen on twelve kinds of made-up tables and on scikit-learn's breast cancer and digits: docs/benchmarks.md.
-_PART = Fraction(9, 10)  # of the largest m: a tenth more noise, and two fifths less ridge
 _FEW_ROWS_RIDGE = 0.02  # ridge for few rows, times (B coefficients / m)**2 / rows
 
 
@@ -79,7 +80,7 @@ class StandardisedGLM:
         square = glm_square(self.design, self.budget, self.losses, self.beside)
         if square <= 0:
             raise nothing_left(self.beside)
-        return glm_runs(self.design, self.budget, self.losses, square, self.beside, part=_PART)
+        return glm_runs(self.design, self.budget, self.losses, square, self.beside)
 
     @cached_property
     def cost(self) -> Cost:
@@ -90,7 +91,8 @@ class StandardisedGLM:
         """What will be done and what it costs."""
         run, noise = self.runs[0], StepNoise("objective", "gaussian", times=len(self.runs))
         step = Step("release", StepKind.RELEASE, noise, self.cost)
-        return Plan(THEOREM.title, THEOREM, (step,), {"ridge": float(run.ridge), "m": float(run.m)}, budget=self.budget)
+        proposal = {"ridge": float(run.ridge), "m": float(run.m)}
+        return Plan(THEOREM.title, THEOREM, (step,), proposal, budget=self.budget, unit=self.design.protects)
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions."""
@@ -102,8 +104,9 @@ class StandardisedGLM:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """All runs, over the same rows."""
-        runs = [for_rows(self._scaled(run), self.rows, _FEW_ROWS_RIDGE) for run in self.runs]
-        return fit_of(coefficients_of(runs, data, noise.at("release")), runs[0].released)
+        return _fitted(
+            [for_rows(self._scaled(run), self.rows, _FEW_ROWS_RIDGE) for run in self.runs], data, noise, self.rows
+        )
 
     def _scaled(self, run: ObjectiveRun) -> ObjectiveRun:
         """The run with the loss that was found: the same m, and a ridge at which kappa is not above the planned one."""
@@ -177,7 +180,8 @@ class StandardisedClasses:
         """What will be done and what it costs."""
         run = self.runs[0]
         step = Step("release", StepKind.RELEASE, StepNoise("classes-objective", "gaussian"), self.cost)
-        return Plan(CLASSES.title, CLASSES, (step,), {"ridge": float(run.ridge), "m": float(run.m)}, budget=self.budget)
+        proposal = {"ridge": float(run.ridge), "m": float(run.m)}
+        return Plan(CLASSES.title, CLASSES, (step,), proposal, budget=self.budget, unit=self.design.protects)
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions, and two classes."""
@@ -189,8 +193,20 @@ class StandardisedClasses:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """The runs, over the same rows."""
-        runs = [for_rows(run, self.rows, _FEW_ROWS_RIDGE) for run in self.runs]
-        return fit_of(coefficients_of(runs, data, noise.at("release")), runs[0].released)
+        return _fitted([for_rows(run, self.rows, _FEW_ROWS_RIDGE) for run in self.runs], data, noise, self.rows)
+
+
+def _fitted(runs: Sequence[ObjectiveRun], data: Secret[Rows], noise: Noise, rows: float) -> Fit:
+    """What the runs release; of a logistic model of two classes, without what its ridge took, as far as that is known.
+
+    Of persons with several rows it is not known how many of them there are.
+    """
+    thetas, run = coefficients_of(runs, data, noise.at("release")), runs[0]
+    if len(runs) > 1 or run.design.weight is not None or not isinstance(getattr(run, "loss", None), Logistic):
+        return fit_of(thetas, run.released)
+    map_, planned = run.design.row_map, {"ridge": float(run.ridge), "m": float(run.m)}
+    times = stretch(thetas[0], constant=map_.constant, norm=float(map_.feature_bound), rows=rows, **planned)
+    return fit_of(times * thetas, {**run.released, "stretch": times})
 
 
 @lru_cache(maxsize=64)

@@ -22,19 +22,20 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import CellRange
-from snugdp.tables.passes.value_counts import ValueCounts
+from snugdp.tables.passes.value_counts import ValueCounts, WeightedCells
 
 Integers: TypeAlias = NDArray[np.int64]
 
 RELEASE = "release"  # step
 MAX_DENOMINATOR = 10**6  # of a quantile: so that all levels are numbers of 64 bits
+MAX_PERSON_DENOMINATOR = 1000  # the same where rows have weights
 _AROUND = 17  # bits
 OFTEN = 20  # forecasts are for 19 cases in 20
 _OUTWEIGHED = 16  # times: points that stand for no answer weigh more than all others
 _REACH = 90  # levels so far behind the best, times the rate, are left to the sampler's second look
 
 
-Cells: TypeAlias = Integers | ValueCounts
+Cells: TypeAlias = Integers | ValueCounts | WeightedCells
 
 
 _EMPTY = ValueCounts.of(np.empty(0, dtype=np.int64))
@@ -54,15 +55,16 @@ class RankTarget:
     below: int = 0
 
     @classmethod
-    def quantile(cls, q: Fraction) -> RankTarget:
-        """The rank q n, between 0 and n, for 0 < q < 1.
+    def quantile(cls, q: Fraction, largest: int = MAX_DENOMINATOR) -> RankTarget:
+        """The rank q n, between 0 and n, for 0 < q < 1; ``largest``: denominator of q.
 
         >>> RankTarget.quantile(Fraction(1, 4))
         RankTarget(slope=4, share=1, above=0, below=0)
         """
-        near = q.limit_denominator(MAX_DENOMINATOR)
+        near = q.limit_denominator(largest)
         if not 0 < near < 1:
-            raise ValueError("a quantile lies between 0 and 1, by at least a millionth")
+            least = "a millionth" if largest == MAX_DENOMINATOR else "a thousandth"
+            raise ValueError(f"a quantile lies between 0 and 1, by at least {least}")
         return cls(near.denominator, near.numerator)
 
     @classmethod
@@ -219,12 +221,17 @@ class RankDraw:
 
     ``loss_range``: of the draw. Guarantee: range ``loss_range`` for neighbours in this relation, also where rows that
     are not counted (missing ones) come to be counted (``rank_draw.proof.md``, Theorem 1).
+
+    ``full``, ``most``: for persons whose rows have weights. A row that counts in full has the weight ``full``, and the
+    rows of a person at most ``most`` times that (``persons/persons.proof.md``, Theorem 4). Levels are in weights.
     """
 
     target: RankTarget
     points: Points
     loss_range: Fraction
     neighbours: Neighbours
+    full: int = 1
+    most: int = 1
 
     @classmethod
     def paid_by(cls, share: Share, target: RankTarget, points: Points) -> RankDraw:
@@ -234,11 +241,17 @@ class RankDraw:
     @property
     def rate(self) -> Fraction:
         """What a unit of the level costs."""
-        return self.target.rate(self.loss_range, self.neighbours)
+        return self.target.rate(self.loss_range, self.neighbours) / (self.full * self.most)
+
+    @property
+    def scale(self) -> float:
+        """So many ranks off, in rows that count in full, a point is e times less likely."""
+        return float(1 / (self.rate * self.target.slope * self.full))
 
     def groups(self, cells: Cells) -> Groups:
         """The points by their levels. Cells are whole numbers between the ends of the points, in any order."""
-        return _groups(cells, self.target, self.points, self.rate)
+        known = cells.counts() if isinstance(cells, WeightedCells) else cells
+        return _groups(known, self.target, self.points, self.rate)
 
     def draw(self, cells: Secret[Cells], noise: Noise) -> int:
         """A point, in the step at hand."""
@@ -247,7 +260,7 @@ class RankDraw:
     def rank_error(self, often: float = 0.95) -> int:
         """So many ranks the answer is off at most, in this share of all cases (Theorem 2)."""
         weight = math.log(self.points.mass >> self.points.level_weight) - math.log1p(-often)
-        return math.ceil(weight / float(self.rate) / self.target.slope)
+        return math.ceil(weight / float(self.rate) / (self.target.slope * self.full))
 
     def rows_needed(self) -> int:
         """With so many rows an open end is hardly ever drawn, where an even part of the weight lies around the answer.
@@ -257,7 +270,7 @@ class RankDraw:
         need = math.log(OFTEN * self.points.mass / (self.points.base_mass >> _AROUND)) / float(self.rate)
         target = self.target
         sides = ((need - target.below, target.share), (need + target.above, target.slope - target.share))
-        return max(math.ceil(levels / each) for levels, each in sides if each)
+        return max(math.ceil(levels / (each * self.full)) for levels, each in sides if each)
 
 
 @dataclass(frozen=True)
@@ -269,7 +282,7 @@ class OneRank:
 
     def steps(self) -> tuple[Step]:
         """Of a plan."""
-        noise = StepNoise("rank", "exponential", float(1 / (self.point.rate * self.point.target.slope)), "ranks")
+        noise = StepNoise("rank", "exponential", self.point.scale, "ranks")
         return (Step(RELEASE, StepKind.RELEASE, noise, self.share.cost),)
 
     def draw(self, cells: Secret[Cells], noise: Noise) -> int:
@@ -282,7 +295,9 @@ def range_of(share: Share) -> Fraction:
     return share.epsilon if share.is_pure else range_at(share.mu_squared)
 
 
-def levels_of(cells: Cells, target: RankTarget, ends: tuple[int, int]) -> tuple[Integers, Integers, Integers]:
+def levels_of(
+    cells: Integers | ValueCounts, target: RankTarget, ends: tuple[int, int]
+) -> tuple[Integers, Integers, Integers]:
     """All points between two ends, in order: where a run of equal levels begins, how long it is, and its level.
 
     >>> levels_of(np.array([5, 1, 1]), RankTarget.quantile(Fraction(1, 2)), (0, 6))
@@ -292,7 +307,7 @@ def levels_of(cells: Cells, target: RankTarget, ends: tuple[int, int]) -> tuple[
     return _runs(tally, 0, tally.rows, target, ends)
 
 
-def _groups(cells: Cells, target: RankTarget, points: Points, rate: Fraction) -> Groups:
+def _groups(cells: Integers | ValueCounts, target: RankTarget, points: Points, rate: Fraction) -> Groups:
     rows = len(cells) if isinstance(cells, np.ndarray) else cells.rows
     lower, upper = points.lower, points.upper
     tally, under = _between(cells, *target.near(rate, rows)) if rows else (_EMPTY, 0)  # 1
@@ -314,7 +329,7 @@ def _groups(cells: Cells, target: RankTarget, points: Points, rate: Fraction) ->
     return replace(found, others=others, others_level=min(left + right), others_mass=points.mass)  # 4
 
 
-def _between(cells: Cells, start: int, stop: int) -> tuple[ValueCounts, int]:
+def _between(cells: Integers | ValueCounts, start: int, stop: int) -> tuple[ValueCounts, int]:
     """The values of the rows of rank ``start`` to ``stop``, with all their rows, and how many rows are below them."""
     if isinstance(cells, ValueCounts):
         sums = np.cumsum(cells.counts)

@@ -10,17 +10,29 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from snugdp.accounting.bounded_range import range_at
 from snugdp.core.guarantee import Budget, Neighbours
-from snugdp.mechanisms.order_statistics.rank_draw import Cells, Integers, Points, RankDraw, RankTarget, range_of
+from snugdp.mechanisms.order_statistics.rank_draw import (
+    MAX_DENOMINATOR,
+    MAX_PERSON_DENOMINATOR,
+    Cells,
+    Integers,
+    Points,
+    RankDraw,
+    RankTarget,
+    range_of,
+)
 from snugdp.noise import Noise
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.value_counts import WeightedCells
+
+Rows: TypeAlias = Integers | WeightedCells
 
 _DIGITS = 16  # random binary digits behind every row, so that rows of one value can be parted
 _BITS = 61  # of a row with its digits
@@ -58,14 +70,18 @@ class SeveralQuantiles:
     """Points for ascending quantiles, in ascending order.
 
     Guarantee: ``share.cost``, for neighbours in its relation, also where rows that are not counted (missing ones) come
-    to be counted (``several.proof.md``, Theorem 1).
+    to be counted (``several.proof.md``, Theorem 1). ``full``, ``most``: see ``RankDraw``.
     """
 
     quantiles: tuple[Fraction, ...]
     points: Points
     share: Share
+    full: int = 1
+    most: int = 1
 
     def __post_init__(self) -> None:
+        if self.full > 1 and not self.share.is_pure:
+            raise ValueError("several quantiles of persons whose rows have weights are proved for pure noise")
         ends = (Fraction(0), *self.quantiles, Fraction(1))
         if not self.quantiles or not all(low < high for low, high in pairwise(ends)):
             raise ValueError("quantiles lie between 0 and 1, in ascending order, none twice")
@@ -86,6 +102,8 @@ class SeveralQuantiles:
     def loss_range(self) -> Fraction:
         """Of one draw."""
         part = self.share.part(Fraction(1, self.stages))
+        if self.full > 1:
+            return part.epsilon / (1 if part.neighbours is Neighbours.ADD_REMOVE else 2)
         if len(self.quantiles) <= _FEW or part.neighbours is Neighbours.ADD_REMOVE:
             return range_of(part)
         if part.is_pure:
@@ -104,7 +122,7 @@ class SeveralQuantiles:
     def scale(self) -> float:
         """The largest number of ranks over which the probability falls by a factor e."""
         draws = (self._draw(one, self.points) for one in self._draws())
-        return max(float(1 / (draw.rate * draw.target.slope)) for draw in draws)
+        return max(draw.scale for draw in draws)
 
     @property
     def rows_needed(self) -> int:
@@ -129,13 +147,14 @@ class SeveralQuantiles:
 
     def _draw(self, one: Halving, points: Points) -> RankDraw:
         """Of the rows that are left: how many these are is private in both relations, once a column was halved."""
-        few = len(self.quantiles) <= _FEW
+        few = len(self.quantiles) <= _FEW and self.full == 1
         relation = self.share.neighbours if few else Neighbours.ADD_REMOVE
-        return RankDraw(RankTarget.quantile(one.q), points, self.loss_range, relation)
+        target = RankTarget.quantile(one.q, MAX_DENOMINATOR if self.full == 1 else MAX_PERSON_DENOMINATOR)
+        return RankDraw(target, points, self.loss_range, relation, self.full, self.most)
 
-    def _halve(self, cells: Secret[Integers], points: Points, noise: Noise) -> list[int]:
+    def _halve(self, cells: Secret[Rows], points: Points, noise: Noise) -> list[int]:
         """Every quantile, on the rows and between the points that the draws before have left it."""
-        left: dict[tuple[int, int], tuple[Secret[Integers], Points]] = {(0, len(self.quantiles) - 1): (cells, points)}
+        left: dict[tuple[int, int], tuple[Secret[Rows], Points]] = {(0, len(self.quantiles) - 1): (cells, points)}
         found = []
         for one in halvings(self.quantiles):
             i, j = next(ends for ends in left if ends[0] <= one.place <= ends[1])
@@ -162,16 +181,25 @@ class SeveralQuantiles:
         below, above = (many >> self._spare << _DIGITS for many in self.points.beyond)
         return replace(self.points, lower=lower, upper=upper + (1 << _DIGITS) - 1, anchor=centre, beyond=(below, above))
 
-    def _with_digits(self, cells: Cells, noise: Noise) -> Integers:
-        rows = cells if isinstance(cells, np.ndarray) else cells.cells()
+    def _with_digits(self, cells: Cells, noise: Noise) -> Rows:
+        if isinstance(cells, WeightedCells):
+            return WeightedCells(self._finer(cells.cells, noise), cells.weights)
+        return self._finer(cells if isinstance(cells, np.ndarray) else cells.cells(), noise)
+
+    def _finer(self, rows: Integers, noise: Noise) -> Integers:
         return (rows >> self._spare << _DIGITS) + noise.scatter(len(rows), 1 << _DIGITS)  # 2
 
     def _coarse(self, point: int) -> int:
         return min(max(point >> _DIGITS << self._spare, self.points.lower), self.points.upper)
 
 
-def _part(rows: Secret[Integers], point: int, *, below: bool) -> Secret[Integers]:
-    return rows.map(lambda cells: cells[cells < point] if below else cells[cells >= point])
+def _part(rows: Secret[Rows], point: int, *, below: bool) -> Secret[Rows]:
+    def part(cells: Rows) -> Rows:
+        values = cells.cells if isinstance(cells, WeightedCells) else cells
+        which = values < point if below else values >= point
+        return cells.chosen(which) if isinstance(cells, WeightedCells) else cells[which]
+
+    return rows.map(part)
 
 
 def _step(stage: int) -> str:

@@ -84,8 +84,9 @@ class OutputGLM:
     ``rows``, a public guess of their number. ``shape``: ``"iso"`` for noise that is the same in all directions,
     ``"hessian"`` for noise shaped by the Hessian where that is proved. ``test_share``: the test's part of mu squared.
 
-    Guarantee: (epsilon, delta) of the budget for one row more or less, with the certificate, the ridge and theta all
-    released (``glm.proof.md``, Theorem 1). ``plan().cost`` is that; for ``"iso"`` it is a Gaussian cost.
+    Guarantee: (epsilon, delta) of the budget for one row more or less, or one person with up to ``design.max_rows``
+    rows, with the certificate, the ridge and theta all released (``glm.proof.md``, Theorem 1). ``plan().cost`` is that;
+    for ``"iso"`` it is a Gaussian cost.
     """
 
     design: Design
@@ -136,7 +137,7 @@ class OutputGLM:
     @property
     def _trace(self) -> float:
         """About the largest trace of the Hessian, for as many rows as are guessed."""
-        return (self.rows or _GUESSED_ROWS) * float(self._exact.curvature)
+        return (self.rows or _GUESSED_ROWS) * float(self._exact.curvature / self.design.max_rows)
 
     @property
     def _length(self) -> float:
@@ -150,7 +151,7 @@ class OutputGLM:
         if loss.log_lipschitz is None or loss.curvature_bound is None:
             raise TypeError("output perturbation needs a loss with a bounded and log-Lipschitz second derivative")
         constants = LossConstants(loss.slope, loss.curvature, loss.log_lipschitz, loss.curvature_bound)
-        return constants.at(self.design.x_bound)
+        return constants.at(self.design.x_bound, self.design.max_rows)
 
     @property
     def tolerance(self) -> Fraction:
@@ -169,7 +170,7 @@ class OutputGLM:
 
     @property
     def sensitivity(self) -> Fraction:
-        """How far one row moves a computed smallest eigenvalue at most, errors included."""
+        """How far one person moves a computed smallest eigenvalue at most, errors included."""
         return self.constants.change + 4 * self.close
 
     @property
@@ -194,7 +195,7 @@ class OutputGLM:
             Step("release", StepKind.RELEASE, StepNoise(f"minimiser-{self.shape}", "gaussian"), costs[1]),
         )
         proposal = {"ridge": float(self.ridges[0])} if count == 1 else {}
-        return Plan(THEOREM.title, THEOREM, steps, proposal, budget=self.budget)
+        return Plan(THEOREM.title, THEOREM, steps, proposal, budget=self.budget, unit=self.design.protects)
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from snugdp.mechanisms.order_statistics.rank_draw import range_of
 from snugdp.mechanisms.statistics.joint import RELEASE, JointNoise, count_noise, total_noise
@@ -68,6 +68,7 @@ class CandidateDraw:
 
     share: Share
     number: int
+    step: ClassVar[str] = RELEASE
 
     @property
     def range(self) -> Fraction:
@@ -76,7 +77,7 @@ class CandidateDraw:
 
     def draw(self, above: Secret[list[int]], noise: Noise) -> int:
         """The position of a candidate, from how many are beyond each of them."""
-        return noise.at(RELEASE).argmax(above.map(self.scores), Gumbel(1))  # 2
+        return noise.at(self.step).argmax(above.map(self.scores), Gumbel(1))  # 2
 
     def scores(self, above: list[int]) -> list[Fraction]:
         """The logarithms of the weights."""

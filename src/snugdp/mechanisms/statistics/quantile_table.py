@@ -18,6 +18,7 @@ from snugdp.noise import Noise
 from snugdp.propose.plan import Step
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.passes.value_counts import WeightedCells
 
 Drawn: TypeAlias = tuple[tuple[int, ...], list[int]]  # edges, and counts between them
 _HALF = Fraction(1, 2)
@@ -62,7 +63,8 @@ def rows_between(edges: tuple[int, ...], cells: Cells) -> list[int]:
     >>> rows_between((0, 5, 9), np.array([0, 4, 5, 9]))
     [2, 2]
     """
-    values, counts = (cells, None) if isinstance(cells, np.ndarray) else (cells.values, cells.counts)
+    tally = cells.counts() if isinstance(cells, WeightedCells) else cells
+    values, counts = (tally, None) if isinstance(tally, np.ndarray) else (tally.values, tally.counts)
     place = np.searchsorted(np.array(edges[1:-1], dtype=np.int64), values, side="right")
     rows = np.zeros(len(edges) - 1, dtype=np.int64)
     np.add.at(rows, place, 1 if counts is None else counts)

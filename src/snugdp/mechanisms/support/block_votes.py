@@ -31,7 +31,8 @@ class VotedSupport:
     """The ``size`` entries with the most votes of ``blocks`` blocks of rows, or a refusal.
 
     Every row goes to a block by a lot of its own; the number of blocks is public and does not follow the number of
-    rows. ``centred``: whether a block compares covariances, or plain sums of products.
+    rows. ``centred``: whether a block compares covariances, or plain sums of products. ``max_rows``: of a person, who
+    comes or goes with all of them, each in a block of its own; 1 where that is a row.
 
     Guarantee: (epsilon, delta) of the budget (``block_votes.proof.md``, Theorem 1), for both neighbouring relations.
     """
@@ -40,6 +41,7 @@ class VotedSupport:
     blocks: int
     budget: Budget
     centred: bool = True
+    max_rows: int = 1
 
     @property
     def cost(self) -> Cost:
@@ -55,7 +57,8 @@ class VotedSupport:
 
     def needed(self, width: int) -> float:
         """The lead, in votes, at which the test passes in about 19 cases of 20."""
-        return 2.0 * (float(self._test().threshold) + math.log(_OFTEN) / float(self.budget.epsilon)) + 1.0
+        persons = float(self._test().threshold) + math.log(_OFTEN) / float(self.budget.epsilon)
+        return 2.0 * self.max_rows * persons + 1.0
 
     def certify(self, data: Secret[Candidates], noise: Noise) -> Support | None:
         """Vote, test, release or refuse."""
@@ -70,9 +73,9 @@ class VotedSupport:
         return votes(*sums, size=self.size, centred=self.centred)
 
     def _test(self) -> DistanceTest[Integers]:
-        size, budget = self.size, self.budget
+        size, budget, rows = self.size, self.budget, self.max_rows
         return integer_laplace(
-            lambda tally: distance(tally, size),
+            lambda tally: distance(tally, size, rows),
             epsilon=budget.epsilon,
             delta=budget.delta,
             neighbours=budget.neighbours,
@@ -105,19 +108,21 @@ def leaders(counts: Sequence[int] | Integers, size: int) -> tuple[int, ...]:
     return tuple(int(place) for place in order)
 
 
-def margin(counts: Sequence[int] | Integers, size: int) -> Fraction | float:
+def margin(counts: Sequence[int] | Integers, size: int, rows: int = 1) -> Fraction | float:
     """Half the lead of the winners, less one, at least 0: where it is positive no neighbour has other winners.
 
-    >>> margin([40, 38, 35, 3, 1], 3), margin([5, 4], 1)
-    (Fraction(15, 1), Fraction(0, 1))
+    ``rows``: of a person, each of which may be in another block; then it is half the lead over their number, less one.
+
+    >>> margin([40, 38, 35, 3, 1], 3), margin([5, 4], 1), margin([40, 38, 35, 3, 1], 3, rows=4)
+    (Fraction(15, 1), Fraction(0, 1), Fraction(3, 1))
     """
     if size >= len(counts):
         return math.inf
     ordered = np.sort(np.asarray(counts, dtype=np.int64))[::-1]
-    return max(Fraction(int(ordered[size - 1] - ordered[size]), 2) - 1, Fraction(0))
+    return max(Fraction(int(ordered[size - 1] - ordered[size]), 2 * rows) - 1, Fraction(0))
 
 
-def distance(counts: Sequence[int] | Integers, size: int) -> int | float:
-    """A lower bound on how many rows must change before the winners do, 1-Lipschitz: the margin, rounded up."""
-    half = margin(counts, size)
+def distance(counts: Sequence[int] | Integers, size: int, rows: int = 1) -> int | float:
+    """A lower bound on how many persons must change before the winners do, 1-Lipschitz: the margin, rounded up."""
+    half = margin(counts, size, rows)
     return half if isinstance(half, float) else math.ceil(half)

@@ -41,14 +41,16 @@ class Support:
 class TopScores:
     """``size`` positions drawn one after the other, each the largest score after Gumbel noise, without replacement.
 
-    ``rate``: the most that one row moves a score, over the scale of its noise. ``cost``: what all draws cost.
+    ``rate``: the most that one person moves a score, over the scale of its noise. ``cost``: what all draws cost.
+    ``max_rows``: of a person; 1 where that is a row.
 
-    Guarantee: ``cost``, for one row more or less (``peeling.proof.md``, Theorems 1 and 3).
+    Guarantee: ``cost``, for one row more or less, or one person (``peeling.proof.md``, Theorems 1 and 3).
     """
 
     size: int
     rate: Fraction
     cost: Cost
+    max_rows: int = 1
 
     @classmethod
     def pure(cls, size: int, epsilon: Real) -> TopScores:
@@ -70,8 +72,8 @@ class TopScores:
         return cls(size, range_at(mu_squared / size) / 2, Cost(mu_squared=mu_squared))
 
     def scale(self, sensitivity: int = 1) -> Fraction:
-        """The scale of the noise, in units of the scores."""
-        return sensitivity / self.rate
+        """The scale of the noise, in units of the scores, where one row moves a score by so much."""
+        return self.max_rows * sensitivity / self.rate
 
     def draw(self, scores: Secret[Integers], sensitivity: int, noise: Noise) -> tuple[int, ...]:
         """The positions, in the order of the draws."""
@@ -87,7 +89,7 @@ class TopScores:
 class NoisySupport:
     """The entries with the best noisy scores, around a private mean of the targets where ``centre_mu`` pays for one.
 
-    Guarantee: ``cost``, for one row more or less (``peeling.proof.md``, Theorem 4).
+    Guarantee: ``cost``, for one row more or less, or one person (``peeling.proof.md``, Theorem 4).
     """
 
     top: TopScores
@@ -109,7 +111,7 @@ class NoisySupport:
 
     def certify(self, data: Secret[Candidates], noise: Noise) -> Support:
         """Draw the centre, then the positions."""
-        centre = mean_target(self.centre_mu, data, noise) if self.centre_mu else Fraction(0)
+        centre = mean_target(self.centre_mu, data, noise, self.top.max_rows) if self.centre_mu else Fraction(0)
         cells = int(centre * CELLS)
         scores = data.map(lambda candidates: candidates.scores().centred(cells))  # 3
         return Support(self.top.draw(scores, CELLS * (CELLS + abs(cells)), noise.at(SELECT)), centre)
@@ -120,15 +122,21 @@ class NoisyScores:
     """The largest of all scores after Gaussian noise on each of them: for rows that are short as a whole.
 
     ``row_norm``: whole rows are shortened to it, so that one row moves the vector of all scores by little. The noise
-    does not grow with ``size``.
+    does not grow with ``size``. ``max_rows``: of a person; 1 where that is a row.
 
-    Guarantee: ``cost``, for one row more or less (``peeling.proof.md``, Theorem 5).
+    Guarantee: ``cost``, for one row more or less, or one person (``peeling.proof.md``, Theorem 5).
     """
 
     size: int
     mu: Fraction
     row_norm: Fraction
     centre_mu: Fraction = Fraction(0)
+    max_rows: int = 1
+
+    @property
+    def _deviation(self) -> Fraction:
+        """Of the noise, in rows."""
+        return self.max_rows * self.row_norm / self.mu
 
     @property
     def cost(self) -> Cost:
@@ -137,17 +145,17 @@ class NoisyScores:
 
     def steps(self) -> tuple[Step, ...]:
         """Of a plan."""
-        noise = StepNoise("best-scores", "gaussian", float(self.row_norm / self.mu), "rows", times=self.size)
+        noise = StepNoise("best-scores", "gaussian", float(self._deviation), "rows", times=self.size)
         return *_centre(self.centre_mu), Step(SELECT, StepKind.SELECT, noise, Cost(mu=self.mu))
 
     def needed(self, width: int) -> float:
         """The lead, in rows, at which a score is found among ``width`` in about 19 cases of 20."""
-        return float(self.row_norm / self.mu) * (math.sqrt(2 * math.log(max(width, 2))) + 2.5)
+        return float(self._deviation) * (math.sqrt(2 * math.log(max(width, 2))) + 2.5)
 
     def certify(self, data: Secret[Candidates], noise: Noise) -> Support:
         """Draw the centre, then all scores; the largest are chosen from what was released."""
-        centre = mean_target(self.centre_mu, data, noise) if self.centre_mu else Fraction(0)
-        cells, limit = int(centre * CELLS), math.floor(self.row_norm * CELLS)
+        centre = mean_target(self.centre_mu, data, noise, self.max_rows) if self.centre_mu else Fraction(0)
+        cells, limit = int(centre * CELLS), self.max_rows * math.floor(self.row_norm * CELLS)
         scores = data.map(lambda candidates: _shortened(candidates, self.row_norm).scores().signed(cells))
         noisy = noise.at(SELECT).add_integers(scores, Gaussian(limit * (CELLS + abs(cells)) / self.mu))  # 5
         order = sorted(range(len(noisy)), key=lambda place: (-abs(noisy[place]), place))
@@ -158,9 +166,9 @@ def _centre(mu: Fraction) -> tuple[Step, ...]:
     return (Step(CENTRE, StepKind.STATISTIC, StepNoise("mean-target", "gaussian"), Cost(mu=mu)),) if mu else ()
 
 
-def mean_target(mu: Fraction, data: Secret[Candidates], noise: Noise) -> Fraction:
+def mean_target(mu: Fraction, data: Secret[Candidates], noise: Noise, max_rows: int = 1) -> Fraction:
     """The mean of the scaled targets, shrunk towards 0: a Gaussian release of this mu (Theorem 4, lines 1 and 2)."""
-    deviation = _ROOT / mu
+    deviation = max_rows * _ROOT / mu
     sums = data.map(lambda candidates: candidates.scores().totals())
     total, count = noise.at(CENTRE).add_integers(sums, Gaussian(CELLS * deviation))  # 1
     known = max(Fraction(count, CELLS), Fraction(0)) + 2 * deviation

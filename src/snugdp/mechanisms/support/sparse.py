@@ -6,9 +6,10 @@ what the first one leaves of the budget, and only the entries that were released
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import TypeAlias
 
 from snugdp.accounting import gaussian
@@ -37,10 +38,11 @@ _MAX_MU = 1 << 30  # a cap on public mu, for budgets that protect nobody
 Chooser: TypeAlias = NoisySupport | NoisyScores | VotedSupport
 
 
-def noisy_support(size: int, budget: Budget, share: Fraction, *, centred: bool) -> NoisySupport:
+def noisy_support(size: int, budget: Budget, share: Fraction, *, centred: bool, max_rows: int = 1) -> NoisySupport:
     """Gumbel noise for a share of the budget's mu squared; in the pure form where that needs less noise.
 
     ``centred``: one hundredth of mu squared, or a tenth of the share, goes to a private mean of the targets.
+    ``max_rows``: of a person.
     """
     mu_squared = _mu_squared(budget.epsilon, budget.delta)
     spent = share * mu_squared
@@ -49,20 +51,25 @@ def noisy_support(size: int, budget: Budget, share: Fraction, *, centred: bool) 
     pure = _left_alike(budget, mu_squared - spent + centre**2)
     if pure / (2 * size) > top.rate:
         top = TopScores.pure(size, pure)
-    return NoisySupport(top, centre)
+    return NoisySupport(replace(top, max_rows=max_rows), centre)
 
 
-def noisy_scores(size: int, budget: Budget, share: Fraction, *, row_norm: Fraction, centred: bool) -> NoisyScores:
+def noisy_scores(
+    size: int, budget: Budget, share: Fraction, *, row_norm: Fraction, centred: bool, max_rows: int = 1
+) -> NoisyScores:
     """Gaussian noise on all scores, for a share of the budget's mu squared."""
     mu_squared = _mu_squared(budget.epsilon, budget.delta)
     spent = share * mu_squared
     centre = _root(min(_CENTRE * mu_squared, spent / 10)) if centred else Fraction(0)
-    return NoisyScores(size, _root(spent - centre**2), row_norm, centre)
+    return NoisyScores(size, _root(spent - centre**2), row_norm, centre, max_rows)
 
 
-def voted_support(size: int, budget: Budget, share: Fraction, *, blocks: int, centred: bool) -> VotedSupport:
+def voted_support(
+    size: int, budget: Budget, share: Fraction, *, blocks: int, centred: bool, max_rows: int = 1
+) -> VotedSupport:
     """Votes of blocks, for a share of epsilon and of delta."""
-    return VotedSupport(size, blocks, Budget(budget.epsilon * share, budget.delta * share, budget.neighbours), centred)
+    part = Budget(budget.epsilon * share, budget.delta * share, budget.neighbours)
+    return VotedSupport(size, blocks, part, centred, max_rows)
 
 
 def beside(budget: Budget, first: Cost, make: Callable[[Budget], Method]) -> Method:
@@ -107,6 +114,7 @@ class SparseMethod:
             self._second.proposal,
             replace(after, notes=(lead, *after.notes)),
             self.budget,
+            self._second.unit,
         )
 
     def forecast(self, rows: int) -> Accuracy:
@@ -123,7 +131,7 @@ class SparseMethod:
         return self.method.fit(data.map(lambda candidates: candidates.rows(positions, self._x_norm)), context)
 
 
-def _guesses(epsilon: Fraction, delta: Fraction, mu_squared: Fraction) -> list[Fraction]:
+def _guesses(epsilon: Fraction, delta: Fraction, mu_squared: Fraction) -> Iterator[Fraction]:
     """What may be left of epsilon: twice from Gaussian curves, then less and less."""
     found = []
     for part in (delta, delta / 2):
@@ -131,9 +139,8 @@ def _guesses(epsilon: Fraction, delta: Fraction, mu_squared: Fraction) -> list[F
         if left > 0:
             found.append(Fraction(gaussian.epsilon(_root(left), part)) * _JUST_BELOW)
     least = min(found, default=epsilon)
-    return [
-        guess for guess in (*found, *(least * _SMALLER_STEP**k for k in range(1, _MAX_TRIES))) if 0 < guess <= epsilon
-    ]
+    less = (least * _SMALLER_STEP**k for k in range(1, _MAX_TRIES))
+    return (guess for guess in chain(found, less) if 0 < guess <= epsilon)
 
 
 def _left_alike(budget: Budget, mu_squared: Fraction) -> Fraction:

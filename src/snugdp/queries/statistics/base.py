@@ -18,12 +18,12 @@ from snugdp.propose.forecast import Forecast, Note
 from snugdp.propose.plan import Plan, Step
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import Theorem
-from snugdp.queries.base import Query, Shown
+from snugdp.queries.base import PersonRelease, Query, Shown
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import Mechanism, release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import ALONE, Measure, StatisticsPass
+from snugdp.tables.passes.statistics import ALONE, CellMeasure, Measure, StatisticsPass
 
 if TYPE_CHECKING:
     from snugdp.tables.sources import Source
@@ -71,6 +71,22 @@ class PreparedStatistic(Generic[Seen]):
     forecast: Forecast
 
 
+@dataclass(frozen=True)
+class Contribution:
+    """What a row adds to a statistic, so that what a person adds with all rows can be bounded.
+
+    ``rows``: the combinations of the numbers of the measure that get noise. ``moves``: of each of them, in the sense
+    of ``JointNoise``. ``cell``: the only one that is asked about. ``least``: caps that are found in private are not
+    below it.
+    """
+
+    measure: CellMeasure
+    rows: tuple[tuple[int, ...], ...]
+    moves: tuple[Fraction, ...]
+    cell: int | None = None
+    least: Fraction = Fraction(1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ColumnStatistic(Query[Seen]):
     """A statistic of one column or several, from exact sums over their rows. It is never refused.
@@ -92,15 +108,39 @@ class ColumnStatistic(Query[Seen]):
     column: str | None = None
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
 
+    finds_caps = True
+
     def __post_init__(self) -> None:
         if self.column is not None and not isinstance(self.column, str):
             raise TypeError('column must be the name of a column, such as column="income"')
         self.plan()  # what is wrong is said here, before any data are seen
 
-    @property
-    @abstractmethod
+    @cached_property
     def _prepared(self) -> PreparedStatistic[Seen]:
         """From public quantities alone, once."""
+        return self._prepare(self._shares)
+
+    @abstractmethod
+    def _prepare(self, shares: tuple[Share, ...]) -> PreparedStatistic[Seen]:
+        """What is done with one of these shares, whichever is best."""
+
+    @abstractmethod
+    def _contribution(self, share: Share) -> Contribution:
+        """What rows add, where the share is pure or Gaussian as this one is."""
+
+    @cached_property
+    def _totals(self) -> PersonRelease[Seen] | None:
+        """Where bounds are to be found, or numbers clipped in private, rows are kept."""
+        persons = self._persons
+        if persons is None or (persons.most == 1 and not persons.is_private):
+            return None
+        if persons.is_private and self._open:
+            raise ValueError('max_rows="private" needs public bounds: give bounds=(lower, upper), or max_rows a number')
+        if self._open or not (persons.is_private or getattr(self, "clip", None) is None):
+            return None
+        from snugdp.queries.statistics.persons import PersonStatistic  # polars: for those who bring a table
+
+        return PersonStatistic(self, persons)
 
     @property
     def _name(self) -> str:
@@ -113,8 +153,7 @@ class ColumnStatistic(Query[Seen]):
     @cached_property
     def _plan(self) -> Plan:
         prepared = self._prepared
-        title = _spaced(type(self).__name__)
-        plan = Plan(title, prepared.theorem, prepared.mechanism.steps(), {}, prepared.forecast, self._budget)
+        plan = Plan(title_of(self), prepared.theorem, prepared.mechanism.steps(), {}, prepared.forecast, self._budget)
         return plan.with_notes(*self._gaps)
 
     @property
@@ -184,6 +223,11 @@ def row_guess(rows: object) -> int | None:
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
         raise ValueError("rows must be a whole number of at least 1, known or guessed without the data")
     return int(rows)
+
+
+def title_of(query: object) -> str:
+    """What a query is called."""
+    return _spaced(type(query).__name__)
 
 
 def _spaced(name: str) -> str:

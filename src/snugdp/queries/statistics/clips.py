@@ -22,7 +22,7 @@ from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import Note
 from snugdp.propose.share import Share
 from snugdp.queries.base import BoundedKeywords
-from snugdp.queries.bounds_given import GivenBounds, both_ends, open_ends
+from snugdp.queries.bounds.given import GivenBounds, both_ends, open_ends
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.base import ColumnStatistic, row_guess
 from snugdp.tables.found import FoundNumber

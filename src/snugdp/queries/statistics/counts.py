@@ -11,19 +11,21 @@ from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.statistics.clipping import ClippedRange, ClippedTotal
 from snugdp.mechanisms.statistics.joint import JointNoise, count_noise, total_noise
 from snugdp.propose.forecast import Forecast, Note
+from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.queries.base import ColumnKeywords
 from snugdp.queries.estimate import Estimate
-from snugdp.queries.statistics.base import ColumnStatistic, OfSums, PreparedStatistic, best, sums_of
+from snugdp.queries.statistics.base import ColumnStatistic, Contribution, OfSums, PreparedStatistic, best, sums_of
 from snugdp.queries.statistics.clips import ClippedStatistic, HiddenPart, clip_notes, clip_range
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import Names
 from snugdp.tables.cells.columns import open_column
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import LabelCounts, PowerSums, RowCount, StatisticsPass
+from snugdp.tables.passes.statistics import LabelCounts, PowerSums, RowCount, SignedTotal, StatisticsPass
 
 BITS = 36  # of the grid of a sum
+_LEAST_TOTAL = Fraction(1, 64)  # caps on the total of a person go down to this part of the largest value
 
 
 class CountKeywords(ColumnKeywords, total=False):
@@ -67,10 +69,13 @@ class Count(ColumnStatistic[Estimate]):
                 "column=... the entries of a column are counted"
             )
 
-    @cached_property
-    def _prepared(self) -> PreparedStatistic[Estimate]:
-        noise = count_noise(best(self._shares, lambda share: count_noise(share).errors[0]))
-        measure = RowCount() if self.column is None else LabelCounts(self.column, Names([], "the entries"))
+    @property
+    def _measure(self) -> RowCount | LabelCounts:
+        return RowCount() if self.column is None else LabelCounts(self.column, Names([], "the entries"))
+
+    def _prepare(self, shares: tuple[Share, ...]) -> PreparedStatistic[Estimate]:
+        noise = count_noise(best(shares, lambda share: count_noise(share).errors[0]))
+        measure = self._measure
         error = noise.errors[0]
 
         def show(drawn: list[int]) -> Estimate:
@@ -78,6 +83,10 @@ class Count(ColumnStatistic[Estimate]):
 
         place = slice(int(self.missing), int(self.missing) + 1)
         return PreparedStatistic(measure, OfSums(noise, itemgetter(place)), show, theorem("counts/1"), Forecast(error))
+
+    def _contribution(self, share: Share) -> Contribution:
+        place = None if self.column is None else int(self.missing)
+        return Contribution(self._measure, ((1,),), (Fraction(1),), cell=place)
 
     @property
     def _read_columns(self) -> tuple[str, ...]:
@@ -117,10 +126,14 @@ class Sum(ClippedStatistic):
     def _grid(self) -> Grid:
         return Grid.across(self._reach, BITS)
 
-    @cached_property
-    def _prepared(self) -> PreparedStatistic[Estimate]:
+    def _contribution(self, share: Share) -> Contribution:
+        grid = self._grid
+        (move,) = total_noise(share, grid.lower, grid.upper).moves
+        return Contribution(SignedTotal(self._name, grid), ((1,),), (move,), least=_LEAST_TOTAL)
+
+    def _prepare(self, shares: tuple[Share, ...]) -> PreparedStatistic[Estimate]:
         grid, unit = self._grid, float(self._grid.unit)
-        share = best(self._shares, lambda share: total_noise(share, grid.lower, grid.upper).errors[0])
+        share = best(shares, lambda share: total_noise(share, grid.lower, grid.upper).errors[0])
         if self.clip is None:
             noise = total_noise(share, grid.lower, grid.upper)
             forecast = Forecast(noise.errors[0] * unit)

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Self, TypeAlias, cast
 
 from snugdp.mechanisms.statistics.joint import JointNoise, cell_noise
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note
+from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.queries.base import BoundedKeywords
-from snugdp.queries.bounds_given import GivenBounds, hull_of, open_ends
+from snugdp.queries.bounds.given import GivenBounds, hull_of, open_ends
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.labels import listed, public_names
-from snugdp.queries.statistics.base import ColumnStatistic, PreparedStatistic, best
+from snugdp.queries.statistics.base import ColumnStatistic, Contribution, PreparedStatistic, best
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends, check_bounds
-from snugdp.tables.passes.statistics import EdgeCounts, LabelCounts, Measure
+from snugdp.tables.passes.statistics import EdgeCounts, LabelCounts
 from snugdp.tables.schema.kinds import Category
 
 Cell: TypeAlias = Hashable
@@ -158,18 +158,21 @@ class Histogram(ColumnStatistic[HistogramCounts]):
         return given
 
     @cached_property
-    def _prepared(self) -> PreparedStatistic[HistogramCounts]:
-        measure: Measure
+    def _measure(self) -> LabelCounts | EdgeCounts:
         if self.values is not None:
-            measure = LabelCounts(self._name, public_names(self._listed, "values"))
-        else:
-            measure = EdgeCounts(self._name, self._edges)
-        noise = best_cells(self._shares, measure.size)
-        error = noise.errors[0]
-        return PreparedStatistic(measure, noise, self._show, theorem("histogram/1"), Forecast(error))
+            return LabelCounts(self._name, public_names(self._listed, "values"))
+        return EdgeCounts(self._name, self._edges)
 
-    def _show(self, drawn: list[int]) -> HistogramCounts:
-        error = self._prepared.forecast.answer_error or math.inf
+    def _contribution(self, share: Share) -> Contribution:
+        return Contribution(self._measure, ((1,),), (Fraction(1),))
+
+    def _prepare(self, shares: tuple[Share, ...]) -> PreparedStatistic[HistogramCounts]:
+        noise = best_cells(shares, self._measure.size)
+        error = noise.errors[0]
+        show = partial(self._show, error)
+        return PreparedStatistic(self._measure, noise, show, theorem("histogram/1"), Forecast(error))
+
+    def _show(self, error: float, drawn: list[int]) -> HistogramCounts:
         *counts, missing = drawn
         if self.values is not None:
             *some, other = counts

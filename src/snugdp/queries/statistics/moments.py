@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar, cast
+from typing import cast
 
+import numpy as np
+
+from snugdp.inference.means import SampledMean
 from snugdp.mechanisms.statistics.clipping import ClippedMoments, ClippedRange
 from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMoments
+from snugdp.propose.forecast import Note
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.queries.base import ColumnKeywords
@@ -18,6 +22,7 @@ from snugdp.queries.estimate import Estimate
 from snugdp.queries.labels import listed, public_names
 from snugdp.queries.statistics.base import (
     ColumnStatistic,
+    Contribution,
     OfSums,
     PreparedStatistic,
     best,
@@ -25,10 +30,18 @@ from snugdp.queries.statistics.base import (
     moment_grid,
     row_guess,
 )
-from snugdp.queries.statistics.clips import ClippedStatistic, HiddenPart, clip_notes, clip_range, left_for_release
+from snugdp.queries.statistics.clips import (
+    ClipKeywords,
+    ClippedStatistic,
+    HiddenPart,
+    clip_notes,
+    clip_range,
+    left_for_release,
+)
+from snugdp.release.persons import Persons
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import LabelCounts, Measure, PowerSums, TruthCounts
+from snugdp.tables.passes.statistics import CellMeasure, LabelCounts, PowerSums, TruthCounts, ZerosAndOnes
 from snugdp.tables.schema.kinds import Category
 
 _MANY = 10**9  # rows, where errors are compared: to first order
@@ -40,6 +53,13 @@ class ProportionKeywords(ColumnKeywords, total=False):
 
     values: Sequence[Hashable] | Category | None
     rows: int | None
+    inference: bool
+
+
+class MeanKeywords(ClipKeywords, total=False):
+    """The keyword arguments of ``mean``."""
+
+    inference: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +70,10 @@ class MomentStatistic(ClippedStatistic):
     where numbers are clipped in private ``clipping.proof.md``).
     """
 
-    degree: ClassVar[int]
+    @property
+    def _degree(self) -> int:
+        """Of the moments that are released."""
+        return 2
 
     @staticmethod
     @abstractmethod
@@ -65,29 +88,36 @@ class MomentStatistic(ClippedStatistic):
     def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
         """The same with what clipping may hide of at least so many rows."""
 
-    @cached_property
-    def _grid(self) -> Grid:
-        make = Grid.across if self.degree == 1 else moment_grid
-        return make(self._reach, _BITS[self.degree])
+    def _about_population(self, shown: Estimate, moments: NoisyMoments, lower: float, width: float) -> Estimate:
+        """The same with what is known of the population."""
+        return shown
 
     @cached_property
-    def _prepared(self) -> PreparedStatistic[Estimate]:
+    def _grid(self) -> Grid:
+        make = Grid.across if self._degree == 1 else moment_grid
+        return make(self._reach, _BITS[self._degree])
+
+    def _contribution(self, share: Share) -> Contribution:
+        measure = PowerSums((self._name,), (self._grid,), self._degree)
+        return of_moments(measure, JointMoments(share, (self._grid.width,), self._degree))
+
+    def _prepare(self, shares: tuple[Share, ...]) -> PreparedStatistic[Estimate]:
         grid, unit = self._grid, float(self._grid.unit)
-        share = best(self._shares, lambda share: self._error(share, _MANY))
+        share = best(shares, lambda share: self._error(share, _MANY))
         if self.clip is None:
-            made = JointMoments(share, (grid.width,), self.degree)
+            made = JointMoments(share, (grid.width,), self._degree)
 
             def show(drawn: list[int]) -> Estimate:
                 whole = ClippedRange(grid.lower, grid.upper, 0, share)
                 return self._of_range(whole, made.moments(drawn), unit)
 
-            measure = PowerSums((self._name,), (grid,), self.degree)
+            measure = PowerSums((self._name,), (grid,), self._degree)
             forecast = expected(self.rows, lambda rows: self._error(share, rows))
             return PreparedStatistic(measure, made, show, theorem("moments/1"), forecast)
-        chosen = clip_range(share, self._capped(grid, self.degree), self.clip, self.rows)
+        chosen = clip_range(share, self._capped(grid, self._degree), self.clip, self.rows)
         left = left_for_release(chosen)
         forecast = expected(self.rows, lambda rows: self._error(left, rows), *clip_notes(chosen))
-        clipped = ClippedMoments(chosen, self.degree)
+        clipped = ClippedMoments(chosen, self._degree)
 
         def show_clipped(drawn: tuple[ClippedRange, list[int]]) -> Estimate:
             clip, sums = drawn
@@ -97,20 +127,28 @@ class MomentStatistic(ClippedStatistic):
 
     def _of_range(self, clip: ClippedRange, moments: NoisyMoments, unit: float) -> Estimate:
         """The statistic of numbers clipped to a range."""
-        shown = self._shown(self._statistic(moments), clip.low * unit, (clip.high - clip.low) * unit)
+        ends = clip.low * unit, (clip.high - clip.low) * unit
+        shown = self._about_population(self._shown(self._statistic(moments), *ends), moments, *ends)
         hidden = HiddenPart.of(clip, self._grid, found=isinstance(self.bounds, FoundNumber))
         return self._with_hidden(shown, hidden, moments.least_rows)
 
     def _error(self, share: Share, rows: int) -> float:
         """With so many rows that fill their bounds evenly, in the user's units."""
         width = self._grid.width
-        found = JointMoments(share, (width,), self.degree).even(rows)
+        found = JointMoments(share, (width,), self._degree).even(rows)
         return self._shown(self._statistic(found), 0.0, width * float(self._grid.unit)).error
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(MomentStatistic):
     """The mean of a column of numbers.
+
+    Parameters
+    ----------
+    inference : bool, default=False
+        Whether the variance is released as well, and with it a standard error and a confidence interval for the
+        population: ``conf_int()`` of the value. The plan says by how much the noise of the mean grows. With public
+        bounds ``clip="auto"`` is then None: what clipping may hide would be most of the interval.
 
     Examples
     --------
@@ -120,8 +158,32 @@ class Mean(MomentStatistic):
     True
     """
 
-    degree = 1
+    inference: bool = False
     _statistic = staticmethod(NoisyMoments.mean)
+
+    def __post_init__(self) -> None:
+        if self.inference and self.clip == "auto" and not self._open and not isinstance(self.bounds, FoundNumber):
+            object.__setattr__(self, "clip", None)
+        super().__post_init__()
+        check_inference(self.inference, self._persons)
+
+    @property
+    def _degree(self) -> int:
+        return 2 if self.inference else 1
+
+    @property
+    def _gaps(self) -> tuple[Note, ...]:
+        return (*super()._gaps, *((self._price,) if self.inference else ()))
+
+    @property
+    def _price(self) -> Note:
+        """What the variance adds to the noise of the mean."""
+        one, two = (min(JointMoments(share, (2**20,), degree).even(_MANY).mean().error for share in self._shares)
+                    for degree in (1, 2))  # fmt: skip
+        return Note("population-mean", {"factor": two / one})
+
+    def _about_population(self, shown: Estimate, moments: NoisyMoments, lower: float, width: float) -> Estimate:
+        return with_population(shown, _sums_of(moments), lower, width) if self.inference else shown
 
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return mean_of(found, lower, width)
@@ -142,7 +204,6 @@ class Variance(MomentStatistic):
     True
     """
 
-    degree = 2
     _statistic = staticmethod(NoisyMoments.variance)
 
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
@@ -183,6 +244,9 @@ class Proportion(ColumnStatistic[Estimate]):
         The labels that count, known without the data. Without them, the column holds yes and no.
     rows : int, optional
         A public guess of the number of rows, for the forecast.
+    inference : bool, default=False
+        Whether the value has a standard error and a confidence interval for the population, ``conf_int()``. It costs
+        nothing.
 
     Examples
     --------
@@ -194,32 +258,82 @@ class Proportion(ColumnStatistic[Estimate]):
 
     values: Sequence[Hashable] | Category | None = None
     rows: int | None = None
+    inference: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", row_guess(self.rows))
         object.__setattr__(self, "values", listed(self.values))
         super().__post_init__()
+        check_inference(self.inference, self._persons)
 
-    @cached_property
-    def _prepared(self) -> PreparedStatistic[Estimate]:
-        share = best(self._shares, lambda share: self._error(share, _MANY))
+    @property
+    def _measure(self) -> TruthCounts | LabelCounts:
         if self.values is None:
-            measure: Measure = TruthCounts(self._name)
-        else:
-            measure = LabelCounts(self._name, public_names(cast(Sequence[Hashable], self.values), "values"))
+            return TruthCounts(self._name)
+        return LabelCounts(self._name, public_names(cast(Sequence[Hashable], self.values), "values"))
+
+    def _contribution(self, share: Share) -> Contribution:
+        measure = self._measure
+        ones = (1, 2) if isinstance(measure, TruthCounts) else (0, len(measure.names))
+        return of_moments(ZerosAndOnes(measure, ones), JointMoments(share, (1,)))
+
+    def _prepare(self, shares: tuple[Share, ...]) -> PreparedStatistic[Estimate]:
+        share, measure = best(shares, lambda share: self._error(share, _MANY)), self._measure
         made = JointMoments(share, (1,))
         powers = partial(_zeros_and_ones, truth=self.values is None)
         forecast = expected(self.rows, lambda rows: self._error(share, rows))
 
         def show(drawn: list[int]) -> Estimate:
-            found = made.moments(drawn).mean()
-            return Estimate(found.value, found.error, found.count)
+            moments = made.moments(drawn)
+            found = moments.mean()
+            shown = Estimate(found.value, found.error, found.count)
+            return with_population(shown, _sums_of(moments), 0.0, 1.0) if self.inference else shown
 
         return PreparedStatistic(measure, OfSums(made, powers), show, theorem("moments/1"), forecast)
 
     @staticmethod
     def _error(share: Share, rows: int) -> float:
         return JointMoments(share, (1,)).even(rows).mean().error
+
+
+def check_inference(inference: object, persons: Persons | None) -> None:
+    """Refuse what is no choice, and several rows of a person: they are not independent."""
+    if not isinstance(inference, bool | np.bool_):
+        raise TypeError("inference must be True or False")
+    if inference and persons is not None and (persons.most > 1 or persons.is_private):
+        raise ValueError(
+            "intervals for the population are for independent rows: with person=... leave out max_rows, so that one "
+            "row of each person counts"
+        )
+
+
+def with_population(shown: Estimate, sums: SampledMean, lower: float, width: float) -> Estimate:
+    """An estimate with its standard error and confidence interval, in the user's units."""
+    low, high = (lower + width * float(end) for end in sums.interval())
+    error = width * float(sums.standard_error)
+    return replace(shown, standard_error=error, population_lower=low, population_upper=high)
+
+
+def _sums_of(moments: NoisyMoments) -> SampledMean:
+    """The number of rows, the sum and the variance of a column, in units of the width.
+
+    The variance has one deviation of its noise added: too small a one would cost coverage, too large a one width.
+    """
+    covariance = moments.spread @ moments.spread.T
+    zero, one = (moments.order.index(which) for which in ((0,), (1,)))
+    noise = float(covariance[zero, zero]), float(covariance[one, one]), float(covariance[zero, one])
+    spread = None
+    if (2,) in moments.values:
+        found = moments.variance()
+        spread = min(found.value + found.error / moments.tail, 0.25)
+    return SampledMean(moments.values[(0,)], moments.values[(1,)], spread, noise)
+
+
+def of_moments(measure: CellMeasure, moments: JointMoments) -> Contribution:
+    """What persons add to the sums of polynomials, from the powers that rows have."""
+    powers = moments.degree + 1
+    columns = [moments.features([int(i == j) for j in range(powers)]) for i in range(powers)]
+    return Contribution(measure, tuple(zip(*columns, strict=True)), moments.noise.moves)
 
 
 def _zeros_and_ones(counts: list[int], truth: bool) -> list[int]:

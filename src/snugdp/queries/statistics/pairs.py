@@ -19,7 +19,7 @@ from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.queries.base import Query, ReleaseKeywords, Shown
-from snugdp.queries.bounds_given import GivenBounds, both_ends, open_ends
+from snugdp.queries.bounds.given import GivenBounds, both_ends, open_ends
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.base import best, budget_shares, expected, moment_grid, row_guess, sums_of
 from snugdp.release.context import ReleaseContext
@@ -113,7 +113,9 @@ class PairStatistic(Query[Estimate]):
     @property
     def _read_columns(self) -> tuple[str, ...]:
         if self.columns is None:
-            raise ValueError('with person=... the columns are named, such as columns=("height", "weight")')
+            raise ValueError(
+                'with person=..., or for a part of a table, the columns are named, such as columns=("height", "weight")'
+            )
         return self.columns
 
     @property

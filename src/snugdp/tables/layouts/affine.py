@@ -68,7 +68,7 @@ class AffineRows(Rows):
     __slots__ = ()
 
     def __init__(self, rows: Rows, centre: Sequence[float], stretch: float, norm: Real) -> None:
-        super().__init__(rows.source, AffineLayout(rows.schema, tuple(centre), stretch, norm), progress=False)
+        super().__init__(rows.data, AffineLayout(rows.schema, tuple(centre), stretch, norm), progress=False)
 
 
 def undo_affine(theta: ArrayLike, centre: Sequence[float], stretch: float) -> Floats:

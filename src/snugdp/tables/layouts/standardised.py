@@ -22,7 +22,7 @@ from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
 from snugdp.tables.layouts.arrays import one_for_each
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema import scaling
-from snugdp.tables.schema.kinds import Boolean, Column, Date, DType, Number
+from snugdp.tables.schema.kinds import Boolean, Column, Date, DType, Number, Spline
 from snugdp.tables.schema.scaling import Bits, DateScale, Floats, Indicated, OneHot, Scale, Sign
 from snugdp.tables.schema.schema import Coefficients, entry_names
 
@@ -121,6 +121,12 @@ class StandardisedLayout:
     constant: bool = True
     joint: bool = True
     usual: bool = True
+
+    def __post_init__(self) -> None:
+        if any(isinstance(kind, Spline) for kind in self.columns.values()):
+            raise ValueError(
+                "splines need public bounds of all columns, the target among them: declare them in a schema"
+            )
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -241,7 +247,7 @@ class StandardisedLayout:
         """The vectors and scaled targets of some rows, part by part."""
         for X, y in self._standardised(frame, self._aim):
             with np.errstate(all="ignore"):  # a warning would depend on private values
-                image = _shortened(X, y) if self.joint else (X, y)
+                image = shortened(X, y) if self.joint else (X, y)
             yield image
 
     def predictors(self, frame: Any) -> Iterator[Floats]:
@@ -320,15 +326,19 @@ def _kept(share: float) -> float:
     return min(max(share, _LEAST_SHARE), 1 - _LEAST_SHARE)
 
 
-def _shortened(X: Floats, y: Floats | None) -> tuple[Floats, Floats | None]:
-    """Rows of norm at most about 1, each with its target: both are multiplied with one number.
+def shortened(X: Floats, y: Floats | None) -> tuple[Floats, Floats | None]:
+    """Rows of norm at most about 1, each with its target: both are multiplied with one number."""
+    factor = np.minimum(1.0, 1.0 / np.sqrt(np.maximum(squared_lengths(X), 4.0**-_BITS)))  # 4
+    X *= factor[:, None]
+    return X, None if y is None else y * factor
 
-    Lengths are those of rows in whole cells, which add up exactly in whatever order: a float norm would depend on the
-    place of a row in its block.
+
+def squared_lengths(X: Floats) -> Floats:
+    """Of rows in whole cells, which add up exactly in whatever order.
+
+    A float norm would depend on the place of a row in its block.
     """
     most = float(math.isqrt(_EXACT // max(X.shape[1], 1)))
     cells = np.clip(np.trunc(X * 2.0**_BITS), -most, most)  # 3
-    squares = np.einsum("ij,ij->i", cells, cells)
-    factor = np.minimum(1.0, 2.0**_BITS / np.sqrt(np.maximum(squares, 1.0)))  # 4
-    X *= factor[:, None]
-    return X, None if y is None else y * factor
+    squares: Floats = np.einsum("ij,ij->i", cells, cells) * 4.0**-_BITS
+    return squares

@@ -98,6 +98,16 @@ class Sums(PrivateState):
         self.floats += other.floats
         return self
 
+    def add_times(self, times: int, other: Self) -> None:
+        """Add the sums of other rows so many times, whatever their widths."""
+        self._totals += times * other._all()
+        self.floats += times * other.floats
+
+    def widened(self, more: int) -> Self:
+        """The same sums with so many bytes more for each of them."""
+        self._width += more
+        return self
+
     def _header(self) -> bytes:
         numbers = (len(self._totals), *self.floats.shape, self._width, *self._about)
         return f"sums/1 {type(self).__name__} {numbers}\n".encode()

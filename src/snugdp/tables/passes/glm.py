@@ -21,7 +21,7 @@ from snugdp.tables.passes.moments import Moments
 from snugdp.tables.rowmap import Floats, RowLimits
 from snugdp.tables.schema.schema import Layout
 
-_SLOPE_BITS = 20  # first derivatives are kept to a millionth of their bound
+SLOPE_BITS = 20  # first derivatives are kept to a millionth of their bound
 _POINT_BITS, _LIMB_BITS = 50, 25  # of the largest coefficient; in two limbs, so that x . theta is exact in floats
 _MAX_COEFFICIENT = 2.0**100
 
@@ -57,7 +57,7 @@ class FixedGradient(RowPass[Moments]):
     @cached_property
     def limits(self) -> RowLimits:
         """What the integers of every row obey: those of the row map, with the slope in place of the target."""
-        return RowLimits(self.row_map.entries, self.row_map.limits.norm_squared, 1 << _SLOPE_BITS)
+        return RowLimits(self.row_map.entries, self.row_map.limits.norm_squared, 1 << SLOPE_BITS)
 
     @cached_property
     def _point_bits(self) -> int:
@@ -79,7 +79,7 @@ class FixedGradient(RowPass[Moments]):
     @property
     def gradient_unit(self) -> Fraction:
         """The size of one cell of the gradient."""
-        return self.loss.slope * self.row_map.unit * Fraction(1, 2**_SLOPE_BITS)
+        return self.loss.slope * self.row_map.unit * Fraction(1, 2**SLOPE_BITS)
 
     @property
     def block(self) -> int:
@@ -93,19 +93,24 @@ class FixedGradient(RowPass[Moments]):
 
     def add_block(self, state: Moments, V: Floats, w: Floats) -> None:
         """Add the rows of one block."""
-        state.add(None, V, self._slopes(V, w))  # line 14
+        state.add(None, V, self.slopes(V, w))  # line 14
 
-    def _slopes(self, V: Floats, w: Floats) -> Floats:
+    def slopes(self, V: Floats, w: Floats) -> Floats:
+        """The first derivative of the loss of every row, in whole parts of 2**-20 of its bound."""
+        return self.derivatives(V, w)[0]
+
+    def derivatives(self, V: Floats, w: Floats) -> tuple[Floats, Floats]:
+        """The same, and the root of the second derivative over its bound."""
         high, low = np.dot(V, np.array(self._limbs, dtype=np.float64).T).T  # line 11
         with np.errstate(all="ignore"):  # a warning would depend on private values
             u = (high * 2.0**_LIMB_BITS + low) * math.ldexp(1.0, -self._point_bits - self.row_map.bits)
             label = labels(self.loss, w, self.row_map.target_limit) if self.loss.classifies else np.ones_like(w)
             apart = 0.0 if self.loss.classifies or counts(self.loss) else w * float(self.row_map.unit)
-            slope = self.loss.parts(u * label - apart)[0]  # line 12
+            slope, root = self.loss.parts(u * label - apart)  # line 12
             slope = slope * label - shares(self.loss, w, self.row_map.target_limit)
-            slope = np.trunc(slope * 2.0**_SLOPE_BITS)  # line 13
-        limit = 2.0**_SLOPE_BITS
-        return np.minimum(np.maximum(slope, -limit), limit)
+            slope = np.trunc(slope * 2.0**SLOPE_BITS)  # line 13
+        limit = 2.0**SLOPE_BITS
+        return np.minimum(np.maximum(slope, -limit), limit), root
 
     def gradient(self, state: Moments) -> NDArray[np.float64]:
         """The gradient as floats, each the nearest to its exact value. As private as the state."""

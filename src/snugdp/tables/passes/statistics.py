@@ -51,16 +51,43 @@ class Measure(Protocol):
         """The sums over some rows."""
 
 
+class CellMeasure(Protocol):
+    """A measure of which each row adds a few whole numbers to one cell, or to none."""
+
+    @property
+    def reads(self) -> tuple[tuple[str, Reading], ...]:
+        """The columns that are read, and as what."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row adds."""
+
+    @property
+    def largest(self) -> int:
+        """The largest size of a number that a row adds."""
+
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """For every row its cell, -1 for none, and its numbers."""
+
+
 @dataclass(frozen=True)
 class RowCount:
     """How many rows there are."""
 
     reads: tuple[tuple[str, Reading], ...] = ()
-    size = 1
+    size = cells = width = largest = 1
 
     def sums(self, rows: int, read: Reader) -> list[int]:
         """The number of rows."""
         return [rows]
+
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """One for each row."""
+        return np.zeros(rows, dtype=np.int64), (np.ones(rows, dtype=np.int64),)
 
 
 @dataclass(frozen=True)
@@ -95,13 +122,33 @@ class PowerSums:
         every = product(range(self.degree + 1), repeat=len(raw))
         return [_exact_sum([p[i - 1] for p, i in zip(powers, each, strict=True) if i], count) for each in every]
 
+    cells = 1
+
+    @property
+    def width(self) -> int:
+        """The powers of the only column."""
+        return self.degree + 1
+
+    @property
+    def largest(self) -> int:
+        """The largest power at the upper bound."""
+        return int(math.prod(grid.width for grid in self.grids) ** self.degree)
+
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """The powers of the only column, from 0 on."""
+        values = read(*self.reads[0])
+        known = ~np.isnan(values)
+        cells = _cells(self.grids[0], np.where(known, values, 0.0))
+        return np.where(known, 0, -1), tuple(cells**power for power in range(self.degree + 1))
+
 
 @dataclass(frozen=True)
 class TruthCounts:
     """How many cells are no, yes and neither."""
 
     column: str
-    size = 3
+    size = cells = 3
+    width = largest = 1
 
     @property
     def reads(self) -> tuple[tuple[str, Reading], ...]:
@@ -113,6 +160,11 @@ class TruthCounts:
         values = read(self.column, "booleans")
         return [int(np.count_nonzero(cells)) for cells in (values == 0, values == 1, np.isnan(values))]
 
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """One for each row."""
+        values = read(self.column, "booleans")
+        return np.where(np.isnan(values), 2, (values == 1).astype(np.int64)), (np.ones(rows, dtype=np.int64),)
+
 
 @dataclass(frozen=True)
 class LabelCounts:
@@ -120,6 +172,7 @@ class LabelCounts:
 
     column: str
     names: Names
+    width = largest = 1
 
     @property
     def reads(self) -> tuple[tuple[str, Reading], ...]:
@@ -131,11 +184,18 @@ class LabelCounts:
         """The names and two more."""
         return len(self.names) + 2
 
+    cells = size
+
     def sums(self, rows: int, read: Reader) -> list[int]:
         """The counts over some rows."""
         places = read(self.column, self.names)
         counts: list[int] = np.bincount(places + 1, minlength=self.size).tolist()
         return [*counts[1:], counts[0]]
+
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """One for each row."""
+        places = read(self.column, self.names)
+        return np.where(places < 0, self.size - 1, places), (np.ones(rows, dtype=np.int64),)
 
 
 @dataclass(frozen=True)
@@ -147,6 +207,7 @@ class EdgeCounts:
 
     column: str
     edges: tuple[float, ...]
+    width = largest = 1
 
     @property
     def reads(self) -> tuple[tuple[str, Reading], ...]:
@@ -158,14 +219,69 @@ class EdgeCounts:
         """The cells between the edges, the two outside, and one for what is missing."""
         return len(self.edges) + 2
 
+    cells = size
+
     def sums(self, rows: int, read: Reader) -> list[int]:
         """The counts over some rows."""
+        counts: list[int] = np.bincount(self.entries(rows, read)[0], minlength=self.size).tolist()
+        return counts
+
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """One for each row."""
         values = read(self.column, "numbers").astype(np.float64, copy=False)
         at = np.searchsorted(np.array(self.edges), values, side="right")
         at[values == self.edges[-1]] -= 1
         at[np.isnan(values)] = len(self.edges) + 1
-        counts: list[int] = np.bincount(at, minlength=self.size).tolist()
-        return counts
+        return at, (np.ones(rows, dtype=np.int64),)
+
+
+@dataclass(frozen=True)
+class SignedTotal:
+    """Numbers of a column, in cells of a public grid."""
+
+    column: str
+    grid: Grid
+    cells = width = 1
+
+    @property
+    def reads(self) -> tuple[tuple[str, Reading], ...]:
+        """The column, as numbers."""
+        return ((self.column, "numbers"),)
+
+    @property
+    def largest(self) -> int:
+        """The farther bound."""
+        return max(abs(self.grid.lower), abs(self.grid.upper), 1)
+
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """Each number."""
+        values = read(*self.reads[0])
+        known = ~np.isnan(values)
+        return np.where(known, 0, -1), (self.grid.integers(np.where(known, values, 0.0), self.grid.lower),)
+
+
+@dataclass(frozen=True)
+class ZerosAndOnes:
+    """Rows with an entry, and whether it is one of those that count. ``measure``: counts; the last cell is missing.
+
+    ``ones``: from the first of these cells up to below the second, rows count.
+    """
+
+    measure: TruthCounts | LabelCounts
+    ones: tuple[int, int]
+    cells = largest = 1
+    width = 2
+
+    @property
+    def reads(self) -> tuple[tuple[str, Reading], ...]:
+        """As the counts."""
+        return self.measure.reads
+
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """One for each row with an entry, and one more where it counts."""
+        places, (each,) = self.measure.entries(rows, read)
+        counts = (places >= self.ones[0]) & (places < self.ones[1])
+        return np.where(places < self.measure.size - 1, 0, -1), (each, counts.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -203,8 +319,8 @@ class CappedSums:
         totals = np.array(
             [
                 np.bincount(place, minlength=2 * width).astype(object),
-                _binned(place, distance, self.caps[-1], 2 * width),
-                *(_binned(place, distance * distance, self.caps[-1] ** 2, 2 * width) for _ in range(self.degree - 1)),
+                binned(place, distance, self.caps[-1], 2 * width),
+                *(binned(place, distance * distance, self.caps[-1] ** 2, 2 * width) for _ in range(self.degree - 1)),
             ]
         )
         sides = totals.reshape(self.degree + 1, 2, width).transpose(1, 0, 2)
@@ -313,8 +429,7 @@ class StatisticsPass(SummingPass[Sums]):
 
     def fold(self, state: Sums, frame: nw.DataFrame[Any]) -> Sums:
         """Some more rows; a column is read once, however many measures there are of it."""
-        images = {(name, reading): _image(frame.get_column(name), reading) for name, reading in self._reads}
-        state.accumulate(self._sums(len(frame), images))
+        state.accumulate(self._sums(len(frame), read_images(frame, self._reads)))
         return state
 
     def alone(self, *columns: object) -> list[list[int]]:
@@ -346,6 +461,13 @@ class StatisticsPass(SummingPass[Sums]):
     def _cut(self, values: list[int]) -> list[list[int]]:
         rest = iter(values)
         return [[next(rest) for _ in range(measure.size)] for measure in self.measures]
+
+
+def read_images(
+    frame: nw.DataFrame[Any], reads: tuple[tuple[str, Reading], ...]
+) -> dict[tuple[str, Reading], NDArray[Any]]:
+    """The columns of a frame, each as it is read."""
+    return {(name, reading): _image(frame.get_column(name), reading) for name, reading in reads}
 
 
 def _image(column: nw.Series[Any], reading: Reading) -> NDArray[Any]:
@@ -389,7 +511,7 @@ def _short_sum(first: Integers, second: Integers | None, rows: slice) -> int:
     return int(first[rows].sum() if second is None else np.dot(first[rows], second[rows]))
 
 
-def _binned(place: Integers, values: Integers, top: int, size: int) -> NDArray[Any]:
+def binned(place: Integers, values: Integers, top: int, size: int) -> NDArray[Any]:
     """For every place the sum of its values, at most ``top`` each: in parts of few bits, whose sums floats hold."""
     total: NDArray[Any] = np.zeros(size, dtype=object)
     bits = 53 - len(place).bit_length()

@@ -47,6 +47,25 @@ class ValueCounts(PrivateState):
         return ValueCounts(values, counts)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedCells(PrivateState):
+    """Cells in any order, each with a whole weight of at least 0, by which it counts."""
+
+    cells: Integers
+    weights: Integers
+
+    def counts(self) -> ValueCounts:
+        """The cells in ascending order, each once, with their weights added up."""
+        values, where = np.unique(self.cells, return_inverse=True)
+        counts = np.zeros(len(values), dtype=np.int64)
+        np.add.at(counts, where, self.weights)
+        return ValueCounts(values[counts > 0], counts[counts > 0])
+
+    def chosen(self, which: NDArray[np.bool_]) -> WeightedCells:
+        """Some of them."""
+        return WeightedCells(self.cells[which], self.weights[which])
+
+
 class GatheredCounts(PrivateState):
     """Counts in the making: parts of growing size, so that merging many small ones takes little time in all."""
 

@@ -15,15 +15,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from snugdp.tables.persons.hashing import Words
+from snugdp.tables.passes.keys import KeyColumn
+from snugdp.tables.persons.hashing import Words, mixed, subkeys, text_words
 from snugdp.tables.persons.images import image, written
 from snugdp.tables.persons.order import HASH, in_order
 from snugdp.tables.persons.passes import PersonPass, all_persons, checked
-from snugdp.tables.persons.state import PART, ROW
+from snugdp.tables.persons.state import PART, ROW, Held
 from snugdp.tables.sources import Source
 from snugdp.tables.sources.base import Frame
 
 _PLACE, _RUN = "place", "run"
+_KEY_BITS = 32  # of a hash
 
 
 def keep_rows(
@@ -70,6 +72,75 @@ class KeepPass(PersonPass):
             undecided = np.flatnonzero(np.isin(run, run[cut]))
             rows[undecided] = _by_content(index, rows[undecided], run[undecided], parts)
         return index[np.sort(rows[place < self.most])]
+
+
+def keep_keys(
+    source: Source,
+    columns: Sequence[str],
+    person: str,
+    keys: Sequence[KeyColumn],
+    *,
+    most: int,
+    key: int,
+    missing: bool = False,
+) -> Source:
+    """The columns of a table with one row for each of at most ``most`` keys of a person, chosen by a keyed hash.
+
+    ``keys``: how the key columns are read. ``missing``: whether rows without a key have one; otherwise they are left
+    out. ``person`` and ``key`` are as in ``keep_rows``.
+
+    Guarantee: the rows that are kept are the union over persons of a function of that person's own rows, the key and
+    public values; those of a person have different keys, at most ``most`` (``persons.proof.md``, Theorem 3).
+    """
+    names = checked(source, columns, person, key)
+    work = KeepKeysPass(names, person, key, not source.inferred, most, tuple(keys), missing)
+    return all_persons(source, work)
+
+
+@dataclass(frozen=True)
+class KeepKeysPass(KeepPass):
+    """Keeps one row for each of ``most`` keys of a person."""
+
+    keys: tuple[KeyColumn, ...] = ()
+    missing: bool = False
+
+    def fold(self, state: Held, frame: nw.DataFrame[Any]) -> Held:
+        """Some more rows: line 10."""
+        if not self.missing and len(frame):
+            known = np.ones(len(frame), dtype=bool)
+            for encoded in self._encoded(frame):
+                known &= encoded.is_not_null().to_numpy()
+            frame = frame[np.flatnonzero(known)]
+        return super().fold(state, frame)
+
+    def _encoded(self, frame: Frame) -> list[pl.Series]:
+        return [key.encoded(key.raw(frame.get_column(key.name))) for key in self.keys]
+
+    def about(self, frame: Frame, who: Words) -> dict[str, Words]:
+        """Half of the hash is that of the key, the other half that of the row: line 11."""
+        found, salts = who, subkeys(self.key, 1 + len(self.names) + len(self.keys))[1 + len(self.names) :]
+        for encoded, salt in zip(self._encoded(frame), salts, strict=True):
+            words = text_words(encoded.cast(pl.String), salt)
+            found = mixed(found ^ np.where(encoded.is_null().to_numpy(), ~salt, words))
+        half = np.uint64(_KEY_BITS)
+        return {HASH: (found >> half << half) | (self.row_words(frame, who) >> half)}
+
+    def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
+        """The first row of each key, and the first keys of each person: line 12."""
+        order = in_order(index)
+        rows, half = order.rows, np.uint64(_KEY_BITS)
+        tops = index[HASH].to_numpy()[rows] >> half
+        new_key = order.new_person.copy()
+        new_key[1:] |= tops[1:] != tops[:-1]
+        number = np.cumsum(new_key, dtype=np.int64)
+        first = number[np.maximum.accumulate(np.where(order.new_person, np.arange(len(rows)), 0))]
+        kept = new_key & (number - first < self.most)
+        run: NDArray[np.int64] = np.cumsum(order.new_hash, dtype=np.int64)
+        again = np.flatnonzero(~order.new_hash)
+        undecided = np.flatnonzero(np.isin(run, np.intersect1d(run[kept], run[again])))
+        if len(undecided):
+            rows[undecided] = _by_content(index, rows[undecided], run[undecided], parts)
+        return index[np.sort(rows[kept])]
 
 
 def _by_content(

@@ -5,7 +5,6 @@ The line numbers in the comments are those of ``persons.proof.md``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from snugdp.tables.engines import gather
 from snugdp.tables.passes.base import SummingPass, Sums
+from snugdp.tables.passes.weighted import WEIGHT
 from snugdp.tables.persons.hashing import Words
 from snugdp.tables.persons.order import in_order
 from snugdp.tables.persons.passes import PersonPass, all_persons, checked
@@ -26,7 +26,6 @@ from snugdp.tables.sources.base import Frame
 
 Integers = NDArray[np.int64]
 
-WEIGHT = math.lcm(*range(1, 21)) << 20  # W: of a row that counts in full
 BINS = 48  # persons with 1, 2, 3-4, 5-8, ... rows; the last bin has all that have more
 _COUNT = "rows"
 _MAX_CAP = ((1 << 63) - 1) // WEIGHT

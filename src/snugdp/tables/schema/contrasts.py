@@ -11,6 +11,8 @@ differences are. ``identified`` writes the same linear function with a reference
 
 A category with one level is compared with rows that are not in it, and keeps its entry.
 
+The knots of a spline are like levels: they are compared with the first of them, the lower bound of the number.
+
 Without an intercept levels do not add up to anything, and there is nothing to identify.
 """
 
@@ -25,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.tables.found import Flag, FoundColumn, FoundNumber
-from snugdp.tables.schema.kinds import Category, Column
-from snugdp.tables.schema.schema import Coefficients
+from snugdp.tables.schema.kinds import Category, Column, Spline
+from snugdp.tables.schema.schema import Coefficients, entry_names
 
 NO_LEVEL = "(none)"
 
@@ -41,12 +43,15 @@ def identified(coefficients: Coefficients, columns: Mapping[str, Column]) -> Coe
     Coefficients(names=('age', 'city=Oslo', 'city=(none)'), values=array([ 2.,  3., -1.]), intercept=11.0)
     """
     given = _contrasts(coefficients.names, coefficients.values, columns, sub)
-    constant = sum(given.get(no_level(name), 0.0) for name, kind in columns.items() if isinstance(kind, Category))
+    constant = sum(
+        given.get(no_level(name), 0.0) for name, kind in columns.items() if isinstance(kind, Category | Spline)
+    )
     return Coefficients(tuple(given), np.array(list(given.values())), coefficients.intercept - constant)
 
 
 def deviations(names: Sequence[str], noise: NDArray[np.float64], columns: Mapping[str, Column]) -> NDArray[np.float64]:
-    """Those of the contrasts, from the deviations of all entries, whose noise is independent.
+    """Those of the contrasts, from the deviations of all entries, whose noise is independent; that of the knots of a
+    spline is correlated, which makes their differences less noisy than is said here.
 
     >>> deviations(["city=Rome", "city=Oslo"], np.array([3.0, 4.0]), {"city": Category(["Rome", "Oslo"])}).tolist()
     [5.0, 3.0]
@@ -68,11 +73,12 @@ def _contrasts(
     """What belongs to the contrasts by name; ``apart``: from what belongs to a level and to its reference."""
     given = dict(zip(names, values.tolist(), strict=True))
     for name, column in columns.items():
-        if not isinstance(column, Category) or len(column.levels) < 2:
+        if not isinstance(column, Category | Spline):
             continue
-        entries = {level: f"{name}={level}" for level in column.levels}
-        if any(entry in given for entry in entries.values()):
-            given = _contrasted(given, list(entries.values()), entries[column.baseline], no_level(name), apart)
+        entries = entry_names(name, column)
+        reference = f"{name}={column.baseline}" if isinstance(column, Category) else entries[0]
+        if len(entries) > 1 and any(entry in given for entry in entries):
+            given = _contrasted(given, entries, reference, no_level(name), apart)
     return given
 
 

@@ -119,6 +119,43 @@ class Number(Interval):
 
 
 @dataclass(frozen=True)
+class Spline(Number):
+    """A number between bounds whose effect is a curve instead of a straight line: one column of an additive model.
+
+    The curve is a linear spline on even knots, and fits of it shrink towards smooth curves. Rows beyond the bounds
+    count as the bound; a missing or invalid number has no effect at all.
+
+    Parameters
+    ----------
+    lower, upper : Real
+        The bounds; public.
+    cells : int, default=16
+        How many pieces the curve has, from 1 to 64.
+
+    Examples
+    --------
+    >>> Spline(0, 120, cells=4).knots
+    (0.0, 30.0, 60.0, 90.0, 120.0)
+    """
+
+    cells: int = field(default=16, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.is_open:
+            raise ValueError(f"a spline needs both bounds, as in Spline(0, 120). {HOW_TO_GET_BOUNDS}")
+        if isinstance(self.cells, bool) or not isinstance(self.cells, int | np.integer) or not 1 <= self.cells <= 64:
+            raise ValueError("cells must be a whole number from 1 to 64")
+        object.__setattr__(self, "cells", int(self.cells))
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Where the pieces meet, the bounds included."""
+        low, high = self._ends
+        return tuple(float(low + (high - low) * place / self.cells) for place in range(self.cells + 1))
+
+
+@dataclass(frozen=True)
 class Undeclared(Number):
     """A column whose kind nobody declared, as in a CSV file: what it holds, and between which bounds, is found in
     private. Until then it is read as numbers.
@@ -287,7 +324,8 @@ class Date(Interval):
 
 Column: TypeAlias = Number | Category | Boolean | Date
 _DESCRIBED: dict[type, str] = {
-    Number: "numbers", Undeclared: "numbers, dates or text", Category: "categories", Boolean: "booleans", Date: "dates",
+    Number: "numbers", Spline: "numbers", Undeclared: "numbers, dates or text", Category: "categories",
+    Boolean: "booleans", Date: "dates",
 }  # fmt: skip
 
 

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from snugdp.tables.cells import Names, declared, moments, numbers, truths
 from snugdp.tables.cells.dates import MISSING, days
 from snugdp.tables.schema.calendar import steps, turn
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Date
+from snugdp.tables.schema.hats import knot_images
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Spline
 
 if TYPE_CHECKING:
     from snugdp.tables.schema.schema import Schema
@@ -62,6 +63,51 @@ class Affine:
         np.clip(image, -self.limit, self.limit, out=image)
         if image.size and np.isnan(image.max()):  # one look at the block; the image of a row stays its own
             np.copyto(image, 0.0, where=np.isnan(image))
+
+
+@dataclass(frozen=True)
+class Hats:
+    """A number as a spline: the image of its place between two knots, times ``limit``; 0 for what is no number.
+
+    >>> out = np.empty((3, 3))
+    >>> Hats(0.0, 0.2, 2, 1.0).write(np.array([0.0, 2.5, np.nan]), out)
+    >>> out.T.round(4).tolist()
+    [[0.8944, 0.4, 0.2], [0.4472, 0.6, 0.3], [0.0, 0.0, 0.0]]
+    """
+
+    lower: float
+    factor: float
+    cells: int
+    limit: float
+
+    @property
+    def width(self) -> int:
+        """One entry for every knot."""
+        return self.cells + 1
+
+    def read(self, column: nw.Series[Any]) -> Floats:
+        """The column as floats."""
+        return floats(column)
+
+    def missing(self, raw: NDArray[Any]) -> Bits | None:
+        """Which cells are missing; None where none is."""
+        return not_numbers(raw)
+
+    def write(self, raw: NDArray[Any], out: Floats) -> None:
+        """The images of some rows, each from its own cell: single products and sums, no routine for a block."""
+        place = np.subtract(raw, self.lower, dtype=np.float64)
+        np.multiply(place, self.factor, out=place)
+        np.clip(place, 0.0, float(self.cells), out=place)
+        gaps = np.isnan(place)
+        place[gaps] = 0.0
+        left = np.minimum(place.astype(np.intp), self.cells - 1)
+        place -= left
+        images = knot_images(self.cells) * self.limit
+        steps = np.diff(images, axis=0)
+        for entry in range(self.width):
+            np.multiply(steps[left, entry], place, out=out[entry])
+            np.add(out[entry], images[left, entry], out=out[entry])
+        out[:, gaps] = 0.0
 
 
 @dataclass(frozen=True)
@@ -177,7 +223,7 @@ class Indicated:
     Where it is missing all other entries are 0, so the column is no longer than without the last one.
     """
 
-    scale: Affine | Sign | OneHot | Calendar
+    scale: Affine | Sign | OneHot | Calendar | Hats
     limit: float
 
     @property
@@ -200,7 +246,7 @@ class Indicated:
         out[-1] = 0.0 if gaps is None else gaps * self.limit
 
 
-Scale: TypeAlias = Affine | Sign | OneHot | Calendar | Indicated
+Scale: TypeAlias = Affine | Sign | OneHot | Calendar | Hats | Indicated
 
 
 def scale_for(column: Column, parts: int) -> Scale:
@@ -215,6 +261,8 @@ def scale_for(column: Column, parts: int) -> Scale:
         return OneHot(column.levels, limit)
     if isinstance(column, Boolean):
         return Sign(limit)
+    if isinstance(column, Spline):
+        return Hats(float(column.middle - column.half), float(column.cells / (2 * column.half)), column.cells, limit)
     number = Affine(float(column.middle), float(Fraction(limit) / column.half), limit)
     return Calendar(number, tuple(column.parts)) if isinstance(column, Date) else number
 
@@ -363,8 +411,9 @@ def target_scale(column: Column) -> Scale:
 
 def check_target(name: str, column: Column) -> None:
     """Refuse a target from which nothing can be learned."""
-    if isinstance(column, Date):
-        raise TypeError(f'the target "{name}" must be a Number, a Boolean or a Category, not a Date')
+    if isinstance(column, Date | Spline):
+        kind = type(column).__name__
+        raise TypeError(f'the target "{name}" must be a Number, a Boolean or a Category, not a {kind}')
     if isinstance(column, Category) and not (column.is_open or 2 <= len(column.levels) <= MAX_CLASSES):
         raise TypeError(
             f'the target "{name}" must be a Number, a Boolean or 2 to {MAX_CLASSES} listed values, not a Category of '

@@ -20,9 +20,10 @@ from snugdp.tables.cells import declared, inferred
 from snugdp.tables.keyed import EqualByKey
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema import scaling, toml
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, described, type_name
+from snugdp.tables.schema.hats import knot_images
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, Spline, described, type_name
 
-__all__ = ["Boolean", "Category", "Coefficients", "Column", "Date", "Layout", "Number", "Schema"]
+__all__ = ["Boolean", "Category", "Coefficients", "Column", "Date", "Layout", "Number", "Schema", "Spline"]
 _BITS = 52
 
 
@@ -51,6 +52,25 @@ class Coefficients:
     names: tuple[str, ...]
     values: NDArray[np.float64]
     intercept: float
+
+    def contrast(self, weights: Mapping[str, float]) -> float:
+        """A linear function of the coefficients, such as {"city=Oslo": 1, "city=Rome": -1}. It costs nothing.
+
+        Parameters
+        ----------
+        weights : mapping
+            The weight of each coefficient by its name; "intercept" is one of them.
+
+        Examples
+        --------
+        >>> found = Coefficients(("city=Oslo", "city=Rome"), np.array([3.0, 1.0]), 5.0)
+        >>> found.contrast({"city=Oslo": 1, "city=Rome": -1})
+        2.0
+        """
+        known = {**dict(zip(self.names, self.values.tolist(), strict=True)), "intercept": float(self.intercept)}
+        if not weights or any(name not in known for name in weights):
+            raise ValueError(f"give weights of {', '.join(known)}")
+        return math.fsum(float(weight) * known[name] for name, weight in weights.items())
 
 
 class Layout(Protocol):
@@ -310,9 +330,21 @@ class Schema(EqualByKey):
         part = scaling.part_of_norm(self.parts)
         units = [unit for name in self._used for unit in self._units_of(name)]
         middles, halves = np.array(units).T
-        values = half * part * given[: len(units)] / halves
+        values = half * part * self._at_knots(given[: len(units)]) / halves
         constant = half * given[-1] if self.intercept else 0.0
         return Coefficients(self._entries, values, float(middle + constant - values @ middles))
+
+    def _at_knots(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same with the values of curves at their knots in the place of their coordinates."""
+        if not any(isinstance(column, Spline) for column in self._used.values()):
+            return theta
+        values, at = theta.copy(), 0
+        for name, column in self._used.items():
+            if isinstance(column, Spline):
+                own = slice(at, at + column.cells + 1)
+                values[own] = knot_images(column.cells) @ theta[own]
+            at += len(self._entries_of(name))
+        return values
 
     def _units_of(self, name: str) -> list[tuple[float, float]]:
         """Middle and half width of every entry of a column."""
@@ -390,6 +422,8 @@ def _units(column: Column) -> list[tuple[float, float]]:
         return [(0.0, 1.0)] * len(column.levels)
     if isinstance(column, Boolean):
         return [(0.5, 0.5)]
+    if isinstance(column, Spline):
+        return [(0.0, 1.0)] * (column.cells + 1)
     turns = [(0.0, 1.0)] * (2 * len(column.parts)) if isinstance(column, Date) else []
     return [(float(column.middle), float(column.half)), *turns]
 
@@ -398,6 +432,8 @@ def entry_names(name: str, column: Column) -> list[str]:
     """What the entries of a column are called, as far as they are declared."""
     if isinstance(column, Category):
         return [f"{name}={value}" for value in column.values or ()]
+    if isinstance(column, Spline):
+        return [name] if column.is_open else [f"{name} at {knot:.6g}" for knot in column.knots]
     turns = column.parts if isinstance(column, Date) else ()
     return [name, *(f"{name}.{part}.{wave}" for part in turns for wave in ("sin", "cos"))]
 

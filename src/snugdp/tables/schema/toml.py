@@ -13,20 +13,21 @@ from typing import Any
 
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.schema import missing as gaps
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Undeclared
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Spline, Undeclared
 
 _TOP_LEVEL_KEYS = ("target", "person", "intercept", "norm", "missing", "columns")
 _KEYS = {
     "number": ("lower", "upper"),
+    "spline": ("lower", "upper", "cells"),
     "category": ("values", "reference"),
     "boolean": (),
     "date": ("lower", "upper", "parts"),
     "any": (),
 }
 _KINDS: dict[str, type[Column]] = {
-    "number": Number, "category": Category, "boolean": Boolean, "date": Date, "any": Undeclared,
+    "number": Number, "spline": Spline, "category": Category, "boolean": Boolean, "date": Date, "any": Undeclared,
 }  # fmt: skip
-_TYPES = '"number", "category", "boolean", "date" or "any"'
+_TYPES = '"number", "spline", "category", "boolean", "date" or "any"'
 _TABLE = re.compile(r"^\s*\[\s*columns\s*\.\s*(.+?)\s*\]\s*(#.*)?$")
 _BLANK = re.compile(r"^\s*(type|lower|upper)\s*=\s*(#.*)?$")
 
@@ -122,7 +123,7 @@ def column_lines(column: Column) -> list[str]:
     """
     kind = next(kind for kind, made in _KINDS.items() if type(column) is made)
     held = {key: getattr(column, key) for key in _KEYS[kind]}
-    write = _number if kind == "number" else _written
+    write = _number if kind in ("number", "spline") else _written
     return [f'type = "{kind}"', *(f"{key} = {write(value)}" for key, value in held.items() if value not in (None, ()))]
 
 
@@ -160,6 +161,7 @@ def template(
 _PERSON_HINT = '# person = "customer_id"  # if a person may have several rows: the column that says whose they are'
 _HINTS: dict[type[Column], tuple[str, ...]] = {
     Number: ("lower = 0", "upper = 120"),
+    Spline: ("lower = 0", "upper = 120", "cells = 16"),
     Category: ('values = ["red", "blue"]', 'reference = "red"'),
     Boolean: (),
     Date: ("lower = 2020-01-01", "upper = 2030-01-01", 'parts = ["month", "weekday", "hour"]'),

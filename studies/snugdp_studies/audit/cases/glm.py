@@ -28,6 +28,7 @@ def cases() -> Iterator[Case[tables.Table]]:
 _LOGISTIC: dict[str, dict[str, Any]] = {
     "auto": {"classes": TWO},
     "auto, bounds found": {"classes": TWO, "x_norm": None},
+    "intervals": {"classes": TWO, "inference": True},
     "objective": {"classes": TWO, "method": "objective", "fit_intercept": False},
     "objective, composable": {"classes": TWO, "method": "objective", "proposals": {"composable": True}},
     "output": {"classes": TWO, "method": "output", "fit_intercept": False},
@@ -46,6 +47,7 @@ _LOGISTIC: dict[str, dict[str, Any]] = {
 }
 _COUNTS: dict[str, dict[str, Any]] = {
     "auto": {},
+    "intervals": {"inference": True},
     "auto, bounds found": {"x_norm": None},
     "objective": {"method": "objective", "fit_intercept": False},
     "output": {"method": "output", "proposals": {"ridge": 20.0}, "fit_intercept": False},

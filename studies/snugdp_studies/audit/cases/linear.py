@@ -75,6 +75,21 @@ def _case(name: str, method: str, proposals: Mapping[str, Any], tight: bool | fl
     )
 
 
+def _with_intervals(name: str, **bounds: Any) -> Case[tables.Table]:
+    """A run on whitened rows, and both matrices at its result. Many parts, none of them at its worst."""
+    return fitting(
+        name,
+        LinearRegression,
+        {"epsilon": EPSILON, "delta": DELTA, "inference": True, **bounds},
+        n_features=2,
+        group="linear",
+        worst=lambda: pairs(2, intercept=True),
+        random=partial(tables.with_targets, d=2, target=tables.number, odd=tables.odd_number, least=1),
+        tight=False,
+        parts=False,
+    )
+
+
 def _with_gaps() -> Case[tuple[Any]]:
     """A table with names, in which cells are missing."""
     import polars
@@ -197,6 +212,8 @@ def _flat(nothing: tables.Table, width: int, *, intercept: bool) -> tables.Table
 
 MAKERS: dict[str, Callable[[], Case[Any]]] = {
     **{f"linear: {name}": partial(_case, name, *form) for name, form in _FORMS.items()},
+    "linear: intervals": partial(_with_intervals, "linear: intervals", x_norm=1, y_bound=1),
+    "linear: intervals, bounds found": partial(_with_intervals, "linear: intervals, bounds found"),
     "linear: adassp, a table with gaps": _with_gaps,
     "linear: auto, bounds found": partial(_without_bounds, "auto"),
     "linear: adassp, bounds found": partial(_without_bounds, "adassp"),

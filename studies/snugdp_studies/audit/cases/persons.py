@@ -31,6 +31,8 @@ def cases() -> Iterator[Case[People]]:
     yield from _several()
     yield _fit("persons: linear, adassp", method="adassp", max_rows=_MOST)
     yield _fit("persons: linear")
+    yield _fit("persons: linear, several rows", max_rows=_MOST)
+    yield _fit("persons: linear, private weight", max_rows="private")
 
 
 def frame(people: People) -> pl.DataFrame:
@@ -98,6 +100,24 @@ def _several() -> Iterator[Case[People]]:
     yield _case("persons: count, several rows", snugdp.Count(**given), pairs)
     total = snugdp.Sum(column="value", bounds=BOUNDS, clip=None, delta=DELTA, **given)
     yield _case("persons: sum, several rows", total, pairs, tight=False)
+    yield _case("persons: mean, several rows", snugdp.Mean(column="value", bounds=BOUNDS, **given), pairs, tight=False)
+    ranks: dict[str, Any] = {"column": "value", "bounds": BOUNDS, "step": 1, **given}
+    yield _case("persons: median, several rows", snugdp.Median(**ranks), pairs, tight=False)
+    two = snugdp.Quantiles(q=[0.25, 0.75], **ranks)  # more are halved: random digits then belong to places, not persons
+    yield _case("persons: two quantiles, several rows", two, pairs, tight=False)
+    keys = snugdp.GroupBy(by="key", delta=DELTA, **given)
+    yield _case("persons: keys, several rows", keys, pairs, tight=False)
+    yield from _private_caps(pairs)
+
+
+def _private_caps(pairs: Sequence[tuple[People, People]]) -> Iterator[Case[People]]:
+    """A cap is found first, and the noise is scaled by it."""
+    given: dict[str, Any] = {"epsilon": EPSILON, "person": "who", "max_rows": ("private", 8)}
+    total = snugdp.Sum(column="value", bounds=BOUNDS, **given)
+    yield _case("persons: sum, private cap", total, pairs, tight=False)
+    listed: dict[str, Any] = {"by": "key", "keys": ["0.0", "4.0"], "statistics": {"value": "mean"}}
+    groups = snugdp.GroupBy(**listed, bounds={"value": BOUNDS}, delta=DELTA, **given)
+    yield _case("persons: groups, private cap", groups, pairs, tight=False)
 
 
 def _fit(name: str, **given: Any) -> Case[People]:

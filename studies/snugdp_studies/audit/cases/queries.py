@@ -151,6 +151,9 @@ def _several() -> Iterator[Case[Rows]]:
     def by_function(rows: Rows, noise: Noise) -> Any:
         return snugdp.interquartile_range(rows, **budget, noise=noise)
 
+    def interval(rows: Rows, noise: Noise) -> Any:
+        return snugdp.quantile_interval(rows, **budget, noise=noise)
+
     def table(rows: Rows, noise: Noise) -> Any:
         return snugdp.quantile_table(rows, bins=4, **budget, noise=noise)
 
@@ -160,6 +163,8 @@ def _several() -> Iterator[Case[Rows]]:
         ("quantiles", snugdp.Quantiles(q=[0.25, 0.5, 0.75], **budget), None),
         ("quantiles: replace", snugdp.Quantiles(q=[0.25, 0.5, 0.75], neighbours="replace", **budget), None),
         ("quantiles: many", snugdp.Quantiles(**many), None),
+        ("quantile interval", snugdp.QuantileInterval(q=0.5, **budget), interval),
+        ("quantile interval: replace", snugdp.QuantileInterval(q=0.75, neighbours="replace", **budget), None),
         ("quantile table", snugdp.QuantileTable(bins=4, **budget), table),
         ("quantile table: replace", snugdp.QuantileTable(bins=3, neighbours="replace", **budget), None),
     ):

@@ -121,6 +121,7 @@ OWN: dict[str, dict[str, Any]] = {
     "median": {"beta": None},
     "quantile": {"beta": None},
     "quantiles": {"q": [0.25, 0.5, 0.75]},
+    "quantile_interval": {"q": 0.75},
     "quantile_table": {"bins": 4},
     "trimmed_mean": {"beta": None, "delta": 0},
     "histogram": {"edges": (-1, 0, 0.5, 2), "bounds": None},
@@ -164,6 +165,7 @@ COVERED_BY: dict[str, str] = {
     "Histogram": "histogram",
     "Mean": "mean",
     "InterquartileRange": "interquartile_range",
+    "QuantileInterval": "quantile_interval",
     "QuantileTable": "quantile_table",
     "Maximum": "maximum",
     "Median": "median",
@@ -173,6 +175,7 @@ COVERED_BY: dict[str, str] = {
     "Proportion": "proportion",
     "Quantile": "quantile",
     "Quantiles": "quantiles",
+    "Score": "score",
     "Selection": "select",
     "StandardDeviation": "standard_deviation",
     "Sum": "sum",
@@ -188,7 +191,8 @@ REQUIRED = ("x_norm", "y_bound", "y_max", "bounds", "classes", "categories", "ca
 
 def entry_points(*, full: bool = False, names: Iterable[str] | None = None, how: How = paid) -> list[EntryPoint]:
     """All of them, or those of these names. A public name that reads rows and cannot be made here is an error."""
-    found = [one for one in _found(full, how) if names is None or one.name in names]
+    wanted = None if names is None else set(names)
+    found = [one for one in _found(full, how, wanted) if wanted is None or one.name in wanted]
     for one in found:
         _prove(one)
     return found
@@ -199,8 +203,12 @@ def entry_point_names(*, full: bool = False) -> list[str]:
     return [one.name for one in _found(full, paid)]
 
 
-def _found(full: bool, how: How) -> Iterator[EntryPoint]:
-    return (one for name in snugdp.__all__ for one in points_of(name, getattr(snugdp, name), full, how))
+def _found(full: bool, how: How, wanted: set[str] | None = None) -> Iterator[EntryPoint]:
+    """Those of all public names, or of those that have one that is wanted."""
+    for name in snugdp.__all__:
+        forms = (f"{name} (", f"{name}:", f"{name}.")
+        if wanted is None or any(one == name or one.startswith(forms) for one in wanted):
+            yield from points_of(name, getattr(snugdp, name), full, how)
 
 
 def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Iterator[EntryPoint]:
@@ -211,7 +219,10 @@ def points_of(name: str, thing: Any, full: bool = False, how: How = paid) -> Ite
             if inspect.isfunction(function) and _reads(function):
                 yield from _query(f"{name}.{inner}", inner, function, how)
     elif inspect.isfunction(thing):
-        if name in BUILDERS:
+        if name in TABLE_BUILDERS:
+            for own in (own for own in TABLE_BUILDERS if own == name or own.startswith(f"{name} (")):
+                yield EntryPoint(own, "table", partial(_built_from_table, own, how))
+        elif name in BUILDERS:
             for own in (own for own in BUILDERS if own == name or own.startswith(f"{name} (")):
                 yield EntryPoint(own, "column", partial(_built, own, how))
         elif _reads(thing):
@@ -245,6 +256,10 @@ def _taken(how: How, known: Mapping[str, Any]) -> dict[str, Any]:
 
 def _built(name: str, how: How, data: Any) -> Any:
     return BUILDERS[name](data, how())
+
+
+def _built_from_table(name: str, how: How, data: Given) -> Any:
+    return TABLE_BUILDERS[name](data, how())
 
 
 def _query(name: str, short: str, function: Any, how: How) -> Iterator[EntryPoint]:
@@ -522,6 +537,41 @@ BUILDERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
 """Public functions that make something which reads rows: how to release with it."""
 
 
+class _Threshold:
+    """Of others: the larger the first entry of a row, the more probable is 1. It fails on missing cells."""
+
+    classes_ = np.array([0, 1])
+
+    def predict(self, X: Any) -> Any:
+        return (self.predict_proba(X)[:, 1] > 0.5).astype(int)
+
+    def predict_proba(self, X: Any) -> Any:
+        first = np.asarray(X, dtype=np.float64)[:, 0]
+        if np.isnan(first).any():
+            raise ValueError(f"NaN in {first}")
+        p = 0.5 + 0.5 * np.tanh(first)
+        return np.stack([1 - p, p], axis=1)
+
+
+@cache
+def _regression() -> Any:
+    X = np.linspace(-1, 1, 400).reshape(-1, 2)
+    return snugdp.LinearRegression(1, 1e-6, x_norm=2, y_bound=(0, 2)).fit(X, 1 + X.mean(axis=1))
+
+
+def _scored(model: Callable[[], Any], data: Given, how: dict[str, Any]) -> Any:
+    """The scores of a model on rows with their target beside or among them."""
+    y = TARGET if data.described else data.y if data.y is not None else np.ones(len(data.X))
+    return snugdp.score(model(), data.X, y, epsilon=1, **how)
+
+
+TABLE_BUILDERS: dict[str, Callable[[Given, dict[str, Any]], Any]] = {
+    "score": partial(_scored, _Threshold),
+    "score (regression)": partial(_scored, _regression),
+}
+"""The same of tables."""
+
+
 # ---- bad input, what must be asked for, and what is kept or said, at every entry point
 
 
@@ -553,7 +603,17 @@ _NEAR_THE_ROWS = {
     "describe (no schema)",
     *(
         f"{name} (no bounds)"
-        for name in ("mean", "median", "quantile", "quantiles", "quantile_table", "minimum", "maximum", "trimmed_mean")
+        for name in (
+            "mean",
+            "median",
+            "quantile",
+            "quantiles",
+            "quantile_interval",
+            "quantile_table",
+            "minimum",
+            "maximum",
+            "trimmed_mean",
+        )
     ),
 }
 """Without bounds a mean or quantile of a column whose cells are all a canary is about that number: the release."""

@@ -14,7 +14,7 @@ from snugdp.audit.finding import Finding
 
 SILENT = (
     "secrecy", "numerics", "accounting", "core", "serial", "ledger", "noise", "propose", "tables", "release", "certify",
-    "mechanisms", "recipe", "queries", "pate",
+    "mechanisms", "recipe", "queries", "pate", "inference", "scores",
 )  # fmt: skip
 QUIET = ("estimators",)  # may warn, in words that were written before any row was read
 _CALLS = {"print", "pprint", "breakpoint", "input", "displayhook", "excepthook", "print_exc", "print_exception"}
@@ -23,13 +23,17 @@ _STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 _WARNERS = {"warn", "warn_explicit", "showwarning"}
 
 ALLOWED: dict[tuple[str, str], str] = {
+    ("ledger/stores/postgres/store.py", "warn"): "names the address of a database, as the caller gave it",
     ("release/progress.py", "stderr"): "asks whether there is a terminal",
     ("release/progress.py", "rich"): "shows the time since a selection began, and nothing else",
     ("tables/engines.py", "stderr"): "asks whether there is a terminal",
     ("tables/engines.py", "rich"): "shows how many bytes of a file were read: its size can be listed anyway",
     ("estimators/pate/teachers.py", "stderr"): "asks whether there is a terminal",
     ("estimators/pate/teachers.py", "rich"): "counts teachers, whose number is public",
-    ("estimators/pipelines.py", "warn"): "names steps of a pipeline by their names and types, which are public",
+    (
+        "estimators/workflows/pipelines.py",
+        "warn",
+    ): "names steps of a pipeline by their names and types, which are public",
 }
 """(file, what is used): why it may be."""
 
@@ -41,7 +45,7 @@ CARRIED: dict[tuple[str, str], str] = {
 
 PRIVATE = {"X", "y", "row", "rows", "cell", "cells", "data", "votes", "groups", "targets", "column", "values", "value"}
 """Names that hold rows, or one of them, wherever rows are read."""
-_ROOMS_OF_ROWS = ("tables", "release", "certify", "estimators", "pate", "queries", "noise", "mechanisms")
+_ROOMS_OF_ROWS = ("tables", "release", "certify", "estimators", "pate", "queries", "noise", "mechanisms", "scores")
 _PUBLIC = {"shape", "ndim", "name", "names", "dtype", "__name__", "width", "columns", "lower", "upper", "kind"}
 PUBLIC_VALUES: dict[str, str] = {
     "tables/schema/schema.py": "reads declared columns and values: the schema is public",

@@ -42,10 +42,14 @@ def names(data: str) -> list[str]:
 
 
 def load(data: str, name: str, rows: int, number: int = 0) -> Table:
-    """Features and target. ``rows`` and ``number`` are for made-up tables: how long, and which of its kind."""
-    if data == MADE_UP and not Path(data).exists():
-        return KINDS[name](rows, np.random.default_rng([_SEED, list(KINDS).index(name), rows, number]))
-    return read(next(path for end in SUFFIXES if (path := Path(data) / f"{name}{end}").exists()), name)
+    """Features and target. ``rows`` and ``number`` are for made-up tables: how long, and which of its kind.
+
+    A table that is not in the folder is made up.
+    """
+    for path in (Path(data) / f"{name}{end}" for end in SUFFIXES):
+        if path.exists():
+            return read(path, name)
+    return KINDS[name](rows, np.random.default_rng([_SEED, list(KINDS).index(name), rows, number]))
 
 
 def read(path: Path, name: str) -> Table:

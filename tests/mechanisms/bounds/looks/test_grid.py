@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from snugdp.mechanisms.bounds.looks import grid
+from tests.effort import often, repeated
 
 PHI = NormalDist().cdf
 
@@ -64,9 +65,11 @@ def test_hulls_are_those_of_brute_force(cells: int, lengths: tuple[int, ...], mi
     assert (first >= 0).sum() > 30
 
 
+@pytest.mark.slow
+@repeated
 def test_empty_cells_are_hardly_ever_occupied() -> None:
     """Lemma 3: in no column with probability .95. The union bound is nearly sharp for single cells alone."""
-    generator, columns, looks = np.random.default_rng(5), 11, 1500
+    generator, columns, looks = np.random.default_rng(5), 11, often(500, 1500)
     sets = grid.doubling_sets()
     counts = np.rint(generator.normal(0, 45, (looks * columns, sets.cells)))
     first, _ = sets.hulls(counts, 45.0, sets.threshold(columns))

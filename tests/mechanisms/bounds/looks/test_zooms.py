@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
+import polars as pl
 
+from snugdp import Simulation
 from snugdp.mechanisms.bounds.looks.grid import bin_sets
+from snugdp.mechanisms.bounds.looks.looks import Looks
 from snugdp.mechanisms.bounds.looks.zooms import Ranges, Reading
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.found import Flag, FoundNumber
+from snugdp.tables.opened import OpenedTable
+from snugdp.tables.sources import open_source
 from tests.mechanisms.bounds.looks.test_grid import all_sets, hull_by_hand
 
 SETS = all_sets(32, (1, 2, 4, 8), False)
@@ -22,7 +30,7 @@ def test_readings_are_those_of_the_formulas() -> None:
     lower = generator.normal(0, 1e3, 200)
     upper = lower + generator.lognormal(0, 5, 200)
     z = bin_sets().threshold(11)
-    reading = Reading.of_bins(counts, Ranges(lower, upper), 10.0, z, tails=False)
+    reading = Reading.of_bins(counts, Ranges(lower, upper), 10.0, z, tails=None)
     for i, row in enumerate(counts.tolist()):
         first, last = hull_by_hand(row, SETS, 10.0, z)
         assert reading.found[i] == (first >= 0)
@@ -84,3 +92,26 @@ def test_rows_that_are_surely_there_are_no_noise() -> None:
     counts[0, 3], counts[0, 4:14] = 2000.0, 80.0
     reading = Reading.of_bins(counts, Ranges(np.array([10.0]), np.array([42.0])), 20.0, 4.0, doubted=True)
     assert (reading.hull.lower[0], reading.hull.upper[0], reading.narrow[0]) == (13.0, 24.0, False)
+
+
+def test_the_side_of_zero_on_which_a_column_lies() -> None:
+    ranges = Ranges(np.array([0.0, -4.0, -8.0]), np.array([2.0, 4.0, 0.0]))
+    zoomed = ranges.doubled().cut(ranges.side)
+    assert (zoomed.lower.tolist(), zoomed.upper.tolist()) == ([0.0, -8.0, -12.0], [3.0, 8.0, 0.0])
+
+
+def test_thinner_tails_are_seen_where_that_is_asked_for() -> None:
+    counts, range_ = np.array([[900.0, *[25.0] * 4, *[0.0] * 27]]), Ranges(np.array([0.0]), np.array([32.0]))
+    ends = [Reading.of_bins(counts, range_, 20.0, 4.0, tails=tails).hull.upper[0] for tails in (None, 2.5, 1.8)]
+    assert ends == [1.0, 1.0, 3.0]
+
+
+def test_a_second_mode_that_the_first_look_saw_is_no_noise() -> None:
+    """Seven of ten rows near 10, the others near 100, each of which noise alone could be in a zoom."""
+    rng = np.random.default_rng(3)
+    modes = np.where(rng.random((2000, 11)) < 0.3, rng.normal(100, 5, (2000, 11)), rng.normal(10, 2, (2000, 11)))
+    data = pl.DataFrame({f"x{at}": column for at, column in enumerate(modes.T)})
+    looks = Looks(tuple(data.columns), (), Fraction(24, 100) * Fraction(".2291") ** 2)
+    columns = looks.draw(Secret(OpenedTable(open_source(data), progress=False)), Simulation(1)).columns
+    found = [one for one in columns.values() if isinstance(one, FoundNumber)]
+    assert all(one.flag is Flag.FOUND and one.upper > 100 and 30 < one.scale < 55 for one in found)

@@ -22,8 +22,10 @@ from snugdp_studies.audit.side_channels.canaries import (
     seen_in,
 )
 from snugdp_studies.audit.side_channels.entry_points import entry_point_names, kept
+from tests.effort import sampled
 
 
+@sampled(36)
 @pytest.mark.parametrize("name", entry_point_names())
 def test_no_canary_is_found(name: str) -> None:
     for finding in kept([name]):

@@ -12,7 +12,7 @@ from snugdp.tables.cells import columns, rows
 from snugdp_studies.audit.side_channels import doors as audited
 from snugdp_studies.audit.side_channels.doors import containers, doors, odd_cells
 from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_point_names
-from tests.effort import often, repeated
+from tests.effort import often, sampled
 
 ENTRIES = [name for name in entry_point_names() if name not in HANDED_ON]
 
@@ -23,15 +23,16 @@ def nobody_quotes_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
 
 
-@repeated
+@pytest.mark.slow
+@sampled(33)
 @pytest.mark.parametrize(("turn", "name"), list(enumerate(ENTRIES)), ids=ENTRIES)
 def test_an_odd_cell_or_row_changes_nothing_else(turn: int, name: str) -> None:
-    """In every so manyth container, others for each entry point; in all of them; in all with every odd cell."""
-    every, full = often(8, 1), often(0, 0, 1) == 1
+    """In every so manyth container, others for each entry point; at night in all of them, with every odd cell."""
+    every, full = often(8, 3, 1), often(0, 0, 1) == 1
     (finding,) = doors(names=[name], full=full, part=slice(turn % every, None, every))
     assert finding.passed, str(finding)
     tried = int(finding.measured.split()[2].replace(",", ""))
-    assert tried >= (10_000 if full else 400 if every == 1 else 10)
+    assert tried >= {1: 10_000, 3: 100, 8: 10}[every]
 
 
 def test_every_entry_point_is_a_door() -> None:
@@ -39,6 +40,7 @@ def test_every_entry_point_is_a_door() -> None:
     estimators = {name for name in snugdp.__all__ if callable(getattr(getattr(snugdp, name), "fit", None))}
     queries = {"median", "quantile", "trimmed_mean", "mode", "vote", "private_bounds", "select", "pate.label"}
     queries |= {
+        "quantile_interval",
         "quantile_table",
         "quantiles",
         "interquartile_range",
@@ -77,6 +79,7 @@ def test_a_column_that_becomes_text_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     assert "another answer" in broken("median")
 
 
+@pytest.mark.slow
 def test_a_shape_that_one_row_decides_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: rows of different lengths were an error."""
     grid = rows.grid
@@ -104,6 +107,7 @@ def test_a_warning_about_one_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
     assert "there is text" in broken("median")
 
 
+@pytest.mark.slow
 def test_a_type_that_is_refused_for_one_cell_is_noticed(tmp_path: Path) -> None:
     def choosy(data: Any) -> Any:
         if any(cell is None for cell in data):

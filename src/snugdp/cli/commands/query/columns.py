@@ -46,15 +46,17 @@ class ColumnOptions(PersonOptions):
         Path | None, typer.Option("--schema", help="A schema that describes the column, a TOML file.")
     ] = None
 
-    def _cells(self, source: Source, kinds: dict[str, Column]) -> Any:
-        """The column by itself; with persons, beside their identifiers."""
+    def _cells(self, source: Source, kinds: dict[str, Column], choices: ReleaseOptions) -> Any:
+        """The column by itself; with persons, or for a part, beside the column that says whose or where rows are."""
         from snugdp.cli import reading
 
-        person = self.persons(self.schema)["person"]
-        if person is None:
-            return reading.frame(source, kinds)[self.column]
-        models.require_person(source, person)
-        return reading.frame(source, kinds, beside=(person,))
+        person, part = self.persons(self.schema)["person"], choices.part_column
+        if person is not None:
+            models.require_person(source, person)
+        others = (name for name in (person, part) if name is not None and name in source.types)
+        beside = tuple(dict.fromkeys(name for name in others if name not in kinds))
+        found = reading.frame(source, kinds, beside=beside)
+        return found if beside else found[self.column]
 
     def _tell(self, choices: ReleaseOptions, name: str, outcome: Any, plan: Plan, public: dict[str, Any]) -> None:
         value = outcome.value
@@ -154,12 +156,12 @@ class NumberOptions(BoundedOptions):
         if rows is None and Neighbours(given["neighbours"]) is Neighbours.REPLACE:
             if persons["person"] is not None:
                 raise ValueError("give --rows, the number of persons: it is public when neighbours replace a person")
-            values = self._cells(source, kinds)
+            values = self._cells(source, kinds, choices)
             rows = max(len(values), 1)  # which is public under this relation
             query = make(bounds=bounds, rows=rows, **given)
         plan = query.plan()
         account = choices.agreed(plan)
-        values = self._cells(source, kinds) if values is None else values
+        values = self._cells(source, kinds, choices) if values is None else values
         outcome = query.release(values, ledger=account)
         self._tell(choices, name, outcome, plan, {"bounds": _between(kind), **given, "rows": rows})
 
@@ -224,7 +226,7 @@ class LabelOptions(ColumnOptions):
         source = reading.opened(self.data if source is None else source, kinds)
         public, plan = {"values": list(kind.levels)}, query.plan()
         account = choices.agreed(plan)
-        outcome = query.release(self._cells(source, kinds), ledger=account)
+        outcome = query.release(self._cells(source, kinds, choices), ledger=account)
         self._tell(choices, name, outcome, plan, public)
 
 
@@ -235,7 +237,7 @@ def median(asked: MiddleOptions, *, groups: GroupOptions, choices: ReleaseOption
 
     Example: snugdp query median people.parquet -c age --step 1 --epsilon 0.5
     """
-    from snugdp.queries.quantiles import Median
+    from snugdp.queries.order_statistics.quantiles import Median
 
     asked.ask(choices, "median", Median, groups, "median")
 
@@ -253,7 +255,7 @@ def quantile(
 
     Example: snugdp query quantile people.parquet -c income --q 0.9 --epsilon 0.5
     """
-    from snugdp.queries.quantiles import Quantile
+    from snugdp.queries.order_statistics.quantiles import Quantile
 
     asked.ask(choices, "quantile", Quantile, groups, f"quantile_{q}", q=q)
 
@@ -271,7 +273,7 @@ def quantiles(
 
     Example: snugdp query quantiles people.parquet -c age --q 0.25 --q 0.5 --q 0.75 --schema people.toml --epsilon 1
     """
-    from snugdp.queries.quantiles import Quantiles
+    from snugdp.queries.order_statistics.quantiles import Quantiles
 
     asked.release(choices, "quantiles", Quantiles, q=q, delta=delta)
 
@@ -283,7 +285,7 @@ def interquartile_range(asked: DrawnOptions, *, choices: ReleaseOptions) -> None
 
     Example: snugdp query interquartile-range people.parquet -c income --epsilon 0.5
     """
-    from snugdp.queries.quantiles import InterquartileRange
+    from snugdp.queries.order_statistics.quantiles import InterquartileRange
 
     asked.release(choices, "interquartile-range", InterquartileRange)
 
@@ -295,7 +297,7 @@ def minimum(asked: EndOptions, *, choices: ReleaseOptions) -> None:
 
     Example: snugdp query minimum people.parquet -c age --lower 0 --upper 120 --step 1 --epsilon 0.5
     """
-    from snugdp.queries.extremes import Minimum
+    from snugdp.queries.order_statistics.extremes import Minimum
 
     asked.release(choices, "minimum", Minimum, beyond=asked.beyond)
 
@@ -307,7 +309,7 @@ def maximum(asked: EndOptions, *, choices: ReleaseOptions) -> None:
 
     Example: snugdp query maximum people.parquet -c age --lower 0 --upper 120 --step 1 --epsilon 0.5
     """
-    from snugdp.queries.extremes import Maximum
+    from snugdp.queries.order_statistics.extremes import Maximum
 
     asked.release(choices, "maximum", Maximum, beyond=asked.beyond)
 
@@ -328,7 +330,7 @@ def trimmed_mean(
 
     Example: snugdp query trimmed-mean people.parquet -c income --schema people.toml --epsilon 0.5 --trim 0.1
     """
-    from snugdp.queries.robust import TrimmedMean
+    from snugdp.queries.order_statistics.robust import TrimmedMean
 
     asked.release(choices, "trimmed-mean", TrimmedMean, trim=trim, delta=delta, neighbours=neighbours)
 
@@ -377,7 +379,7 @@ def bounds(
     Example: snugdp bounds people.parquet --column age --column income --epsilon 0.5 --ledger people.ledger
     """
     from snugdp.cli import reading
-    from snugdp.queries.bounds import Bounds
+    from snugdp.queries.bounds.private import Bounds
 
     given: dict[str, Any] = {"epsilon": epsilon, "outside": outside, "neighbours": neighbours}
     query = Bounds(columns=column, **given, **persons.persons())

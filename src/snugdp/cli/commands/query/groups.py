@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, PersonOptions, Relation
+from snugdp.cli.options import Data, Delta, Epsilon, OptionGroup, PersonOptions, RawText, Relation
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class GroupOptions(OptionGroup):
         ),
     ] = None
     output: Output = None
+    raw_text: RawText = False
 
     @property
     def wanted(self) -> bool:
@@ -104,8 +105,9 @@ class GroupOptions(OptionGroup):
     def _write(self, table: StatisticsTable) -> None:
         if self.output is None:
             return
-        frame = table.to_polars()
-        frame.write_parquet(self.output) if self.output.suffix == ".parquet" else frame.write_csv(self.output)
+        from snugdp.serial.files import write_table
+
+        write_table(table.to_polars(), self.output, raw_text=self.raw_text)
 
 
 @releasing
@@ -125,6 +127,9 @@ def group_by(
     epsilon: Epsilon,
     delta: Delta = "1e-6",
     max_keys: Annotated[int, typer.Option(help="For how many keys a row counts, where cells are lists of keys.")] = 1,
+    inference: Annotated[
+        bool, typer.Option("--inference", help="Confidence intervals for the population, of means and proportions.")
+    ] = False,
     neighbours: Relation = "add_remove",
     persons: PersonOptions,
     choices: ReleaseOptions,
@@ -139,6 +144,7 @@ def group_by(
     ends = {name: (pair[0], pair[1]) for name, pair in pairs.items()}
     budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "max_keys": max_keys}
     wanted = {name: [value.replace("-", "_") for value in values] for name, values in map(_named, statistic or ())}
+    budget["inference"] = inference
     asked.release(choices, data, wanted, ends, schema, **budget, **persons.persons(schema))
 
 

@@ -26,6 +26,9 @@ Lower = Annotated[
 Upper = Annotated[str | None, typer.Option(help="Public upper bound of the column; else it is found.")]
 Values = Annotated[str | None, typer.Option(help="Listed values, separated by commas; by default those of the schema.")]
 OneColumn = Annotated[str, typer.Option("--column", "-c", help="The column.", show_default=False)]
+Inference = Annotated[
+    bool, typer.Option("--inference", help="Release a standard error and a confidence interval for the population.")
+]
 ClipWord = Annotated[str, typer.Option(help='Where to clip numbers in private: "auto", "private" (always) or "none".')]
 
 
@@ -79,7 +82,10 @@ class StatisticOptions(PersonOptions):
 
 
 def _told(value: Any) -> tuple[str, dict[str, Any]]:
-    """An ``Estimate`` or ``HistogramCounts`` in words, and for machines."""
+    """An ``Estimate``, ``HistogramCounts`` or interval in words, and for machines."""
+    if isinstance(value, tuple):
+        low, high = value
+        return f"{low:,.6g} to {high:,.6g} (population, 95 % confidence)", {"value": list(value)}
     if hasattr(value, "cells"):
         beside = {name: getattr(value, name) for name in ("below", "above", "other", "missing")}
         pairs = [*zip(map(_cell, value.cells), value.counts, strict=True), *beside.items()]
@@ -89,7 +95,15 @@ def _told(value: Any) -> tuple[str, dict[str, Any]]:
     ends = {name: end if math.isfinite(end := getattr(value, name)) else None for name in ("lower", "upper")}
     rest = {name: getattr(value, name) for name in ("count", "below", "above")}
     told = f"{value.value:,.6g}, with noise below {value.error:,.3g} in 19 of 20 cases{_hidden(value)}"
+    if value.population_lower is not None:
+        low, high = value.conf_int()
+        told = f"{told}\nPopulation, 95 % confidence interval: {low:,.6g} to {high:,.6g}"
+        rest |= {"standard_error": _finite(value.standard_error), "conf_int": [low, high]}
     return told, {"value": value.value, "error": value.error, **ends, **rest}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _hidden(value: Any) -> str:
@@ -135,18 +149,21 @@ class MomentOptions(StatisticOptions):
     clip: ClipWord = "auto"
     rows: Rows = None
 
-    def ask(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], groups: GroupOptions) -> None:
+    def ask(
+        self, choices: ReleaseOptions, name: str, make: Callable[..., Any], groups: GroupOptions, **given: Any
+    ) -> None:
         """Release a statistic of it, or of every group."""
         low, high = self.bounds(self.column, self.lower, self.upper)
         if groups.wanted:
             statistic, ends = {self.column: [name.replace("-", "_")]}, {self.column: (low, high)}
-            groups.release(choices, self.data, statistic, ends, self.schema, **self.budget)
+            groups.release(choices, self.data, statistic, ends, self.schema, **self.budget, **given)
             return
         clip = None if self.clip == "none" else self.clip
-        query = make(column=self.column, bounds=(low, high), clip=clip, rows=self.rows, **self.budget)
+        query = make(column=self.column, bounds=(low, high), clip=clip, rows=self.rows, **self.budget, **given)
         _numbers(self.data, [self.column])
         bounds = _between((low, high))
-        self.release(choices, name, self.column, query, {"bounds": bounds, "clip": self.clip, "rows": self.rows})
+        public = {"bounds": bounds, "clip": self.clip, "rows": self.rows, **given}
+        self.release(choices, name, self.column, query, public)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,16 +231,18 @@ def total(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions
 
 
 @releasing
-def mean(asked: MomentOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
+def mean(asked: MomentOptions, *, inference: Inference = False, groups: GroupOptions, choices: ReleaseOptions) -> None:
     """The mean of a column of numbers.
 
     Example: snugdp query mean people.parquet -c income --epsilon 0.5 --ledger people.ledger
+
+    For the population: snugdp query mean people.parquet -c income --inference --epsilon 0.5
 
     By group: snugdp query mean people.parquet -c income --schema people.toml --by city --epsilon 1 --delta 1e-6
     """
     from snugdp.queries.statistics.moments import Mean
 
-    asked.ask(choices, "mean", Mean, groups)
+    asked.ask(choices, "mean", Mean, groups, **({"inference": True} if inference else {}))
 
 
 @releasing
@@ -277,6 +296,7 @@ def proportion(
     column: OneColumn,
     values: Values = None,
     rows: Rows = None,
+    inference: Inference = False,
     groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
@@ -289,11 +309,12 @@ def proportion(
     if groups.wanted:
         if values is not None:
             raise ValueError("proportions by group are those of columns of true and false: leave out --values")
-        groups.release(choices, asked.data, {column: ["proportion"]}, {}, asked.schema, **asked.budget)
+        asks = {**asked.budget, "inference": inference}
+        groups.release(choices, asked.data, {column: ["proportion"]}, {}, asked.schema, **asks)
         return
     source = _labels(asked.data, column)
     listed = None if values is None else asked.labels(column, values, source)
-    query = Proportion(column=column, values=listed, rows=rows, **asked.budget)
+    query = Proportion(column=column, values=listed, rows=rows, inference=inference, **asked.budget)
     asked.release(choices, "proportion", column, query, {"values": listed, "rows": rows})
 
 
@@ -351,12 +372,35 @@ def quantile_table(
 
     Example: snugdp query quantile-table people.parquet -c income --bins 5 --epsilon 1
     """
-    from snugdp.queries.quantile_table import QuantileTable
+    from snugdp.queries.order_statistics.quantile_table import QuantileTable
 
     low, high = asked.bounds(column, lower, upper)
     query = QuantileTable(column=column, bins=bins, bounds=(low, high), step=step, **asked.budget)
     _numbers(asked.data, [column])
     asked.release(choices, "quantile-table", column, query, {"bounds": _between((low, high)), "bins": bins})
+
+
+@releasing
+def quantile_interval(
+    asked: StatisticOptions,
+    *,
+    column: OneColumn,
+    q: Annotated[str, typer.Option("--q", help="Which quantile, between 0 and 1; 0.5 is the median.")] = "0.5",
+    lower: Lower = None,
+    upper: Upper = None,
+    step: Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")] = "0",
+    choices: ReleaseOptions,
+) -> None:
+    """A 95 % confidence interval for a quantile of the population.
+
+    Example: snugdp query quantile-interval people.parquet -c income --q 0.9 --epsilon 1
+    """
+    from snugdp.queries.order_statistics.interval import QuantileInterval
+
+    low, high = asked.bounds(column, lower, upper)
+    query = QuantileInterval(column=column, q=q, bounds=(low, high), step=step, **asked.budget)
+    _numbers(asked.data, [column])
+    asked.release(choices, "quantile-interval", column, query, {"bounds": _between((low, high)), "q": q})
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {
@@ -370,4 +414,5 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "proportion": proportion,
     "histogram": histogram,
     "quantile-table": quantile_table,
+    "quantile-interval": quantile_interval,
 }

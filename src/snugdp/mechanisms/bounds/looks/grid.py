@@ -24,7 +24,7 @@ AROUND_ZERO = 0.28  # of normal rows around 0: in a set of L cells they stand ou
 ASTRAY = 0.05  # how often, at most, an empty set counts as occupied in one of the columns of a look
 _GROWTH = 2.0  # deviations: from so many on a hull grows into the next cells
 _SURER, _STRETCH = 1.5, 2.0**8  # deviations more, for cells that make a hull reach so many times further
-_TAIL = 2.5  # deviations: from so many on some of the next bins are the tail of a hull
+TAIL = 2.5  # deviations: from so many on some of the next bins are the tail of a hull
 _HEAP = 0.7  # of the rows in two bins side by side: what is seen of the others may be noise
 _BESIDE = 5.0  # deviations: fewer rows than so many beside a heap may be noise alone
 _CLEAR = 3.0  # deviations: fewer rows than so many may be noise alone
@@ -109,8 +109,8 @@ def grown(counts: Floats, last: Integers, sigma: Floats | float) -> Integers:
     return grown_to
 
 
-def with_tails(counts: Floats, hulls: Hulls, sigma: Floats | float) -> Hulls:
-    """Hulls that reach as far as thin tails do: into bins that together hold more than noise.
+def with_tails(counts: Floats, hulls: Hulls, sigma: Floats | float, clear: float = TAIL) -> Hulls:
+    """Hulls that reach as far as thin tails do: into bins that together hold more than ``clear`` deviations of noise.
 
     A heap of rows in one bin with the others spread thinly over many is no narrow column.
 
@@ -120,13 +120,13 @@ def with_tails(counts: Floats, hulls: Hulls, sigma: Floats | float) -> Hulls:
     """
     first, last = hulls
     top = counts.shape[1] - 1
-    lower, upper = top - _tail(counts[:, ::-1], top - first, sigma), _tail(counts, last, sigma)
+    lower, upper = top - _tail(counts[:, ::-1], top - first, clear * sigma), _tail(counts, last, clear * sigma)
     return np.where(first < 0, first, lower), np.where(first < 0, last, upper)
 
 
-def _tail(counts: Floats, last: Integers, sigma: Floats | float) -> Integers:
+def _tail(counts: Floats, last: Integers, noise: Floats | float) -> Integers:
     """The last bin of every hull, moved upwards while some of the next bins together hold more than noise."""
-    cells, least = counts.shape[1], _TAIL * np.broadcast_to(sigma, last.shape)
+    cells, least = counts.shape[1], np.broadcast_to(noise, last.shape)
     moved = last.copy()
     for at in range(cells - 1):
         sums = np.cumsum(counts[:, at + 1 :], axis=1)
@@ -199,6 +199,23 @@ def guarded(sets: CellSets, counts: Floats, sigma: Floats | float, threshold: Fl
     reach, near = (np.maximum(*map(np.abs, ends(one))) for one in (hulls, sure))
     stretched = (sure[0] >= 0) & ~alone & (reach > _STRETCH * near)
     return np.where(stretched, sure[0], hulls[0]), np.where(stretched, sure[1], hulls[1])
+
+
+def reached(counts: Floats, hulls: Hulls, clear: Floats | float) -> tuple[Floats, Floats]:
+    """What columns surely reach: at or below the first of two numbers, and at or above the second, there are rows.
+
+    These are the inner ends of the outermost cells of a hull that stand out on their own, with more than ``clear``
+    rows; infinite, which says nothing, where none does.
+
+    >>> counts = np.zeros((1, 163))
+    >>> counts[0, [105, 108]] = 900.0, 300.0
+    >>> [end.tolist() for end in reached(counts, (np.array([104]), np.array([108])), 200.0)]
+    [[16.0], [64.0]]
+    """
+    alone = possible(counts, *hulls) > np.reshape(clear, (-1, 1))
+    lowest, highest = np.argmax(alone, axis=1), counts.shape[1] - 1 - np.argmax(alone[:, ::-1], axis=1)
+    any_ = alone.any(axis=1)
+    return np.where(any_, EDGES[lowest + 1], np.inf), np.where(any_, EDGES[highest], -np.inf)
 
 
 def opened(hull: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

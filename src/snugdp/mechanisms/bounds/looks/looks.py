@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from operator import itemgetter
@@ -42,6 +42,7 @@ WEIGHTS = (5, 5, 1, 1)  # of the first look, and of the zooms
 MAX_LOOKS = 8
 _MAX_END = 1e290
 _FREE: Ends = (None, None)
+_THIN_TAIL = 1.8  # deviations: of columns to fit on, a tail that is cut off costs more than one of noise
 _HEAVY = 3  # how many columns the one that matters more counts for
 
 
@@ -181,7 +182,7 @@ class Looks:
         for look in range(1, len(self.shares)):
             if not asked.any():  # 4
                 break
-            zoom = self._zoom(data, noise.at(step_of(look)), look, asked, reading.next.at(asked))
+            zoom = self._zoom(data, noise.at(step_of(look)), look, asked, reading.next.at(asked), reached=first.reached)
             zoomed[asked] |= zoom.found
             reading = reading.closer(asked, zoom)
             asked = reading.narrow
@@ -216,14 +217,21 @@ class Looks:
         cells, missing = noisy[:size].reshape(-1, Doublings.size), noisy[size:]
         lacking, limits, sets = cells[:, -1], self._limits, grid.doubling_sets()
         counts = grid.possible(cells[:, :-1], doubling(limits.lower), doubling(limits.upper))
-        hulls = grid.guarded(sets, counts, sigma, sets.threshold(max(len(self.numbers), 1)))
+        threshold = sets.threshold(max(len(self.numbers), 1))
+        hulls = grid.guarded(sets, counts, sigma, threshold)
+        reached = Ranges(*grid.reached(counts, hulls, threshold * sigma))
         rows = grid.rows_of_hulls(counts, lacking, hulls) if self.numbers else rows_of_levels(shown, missing)
-        return _FirstLook(hulls, lacking, shown, missing, max(rows, 1.0))
+        return _FirstLook(hulls, reached, lacking, shown, missing, max(rows, 1.0))
 
     def _coarse(self, hulls: grid.Hulls) -> Reading:
-        return Reading.of_doublings(Ranges(*grid.opened(grid.ends(hulls)))).cut(self._limits)
+        """What doublings tell. A column that lies on one side of 0 is zoomed on that side alone."""
+        ranges = Ranges(*grid.opened(grid.ends(hulls)))
+        reading = Reading.of_doublings(ranges).cut(self._limits)
+        return replace(reading, next=reading.next.cut(ranges.side))
 
-    def _zoom(self, data: Secret[OpenedTable], noise: Noise, look: int, asked: Flags, ranges: Ranges) -> Reading:
+    def _zoom(
+        self, data: Secret[OpenedTable], noise: Noise, look: int, asked: Flags, ranges: Ranges, *, reached: Ranges
+    ) -> Reading:
         """The bins of the columns that are asked for."""
         names = [name for name, wanted in zip(self.numbers, asked.tolist(), strict=True) if wanted]
         bins = map(EqualBins, ranges.lower.tolist(), ranges.upper.tolist())
@@ -231,7 +239,10 @@ class Looks:
         counts = data.map(lambda table: work.counts(table.state(work)).ravel().tolist())  # 5
         noisy = self._noisy(counts, noise, look, names).reshape(len(names), -1)  # 6
         threshold, doubted = grid.bin_sets().threshold(len(names)), np.array([name != self.heavy for name in names])
-        reading = Reading.of_bins(noisy, ranges, self.sigmas(look, names), threshold, doubted=doubted)
+        sigmas = self.sigmas(look, names)
+        reading = Reading.of_bins(
+            noisy, ranges, sigmas, threshold, tails=_THIN_TAIL, doubted=doubted, reached=reached.at(asked)
+        )
         return reading.cut(self._limits.at(asked))
 
     def _looked_at(self, name: str, places: Doublings | EqualBins) -> LookedAt:
@@ -267,6 +278,7 @@ class _FirstLook:
     """What the first look released, and its reading. ``lacking``, ``missing``: cells without a number, or a level."""
 
     hulls: grid.Hulls
+    reached: Ranges
     lacking: Floats
     shown: tuple[Shown, ...]
     missing: Floats

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.mechanisms.bounds.looks.grid import bin_sets, cores, with_tails
+from snugdp.mechanisms.bounds.looks.grid import TAIL, bin_sets, cores, with_tails
 from snugdp.tables.passes.looks import BINS
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -52,6 +52,11 @@ class Ranges:
         reach = np.maximum(np.abs(np.where(above, lower, upper)), 1.0)
         return Ranges(np.where(below, upper - reach, lower), np.where(above, lower + reach, upper))
 
+    @property
+    def side(self) -> Ranges:
+        """The side of 0 on which each lies; all numbers where it reaches over 0."""
+        return Ranges(np.where(self.lower >= 0, 0.0, -np.inf), np.where(self.upper <= 0, 0.0, np.inf))
+
     def at(self, columns: Flags) -> Ranges:
         """Of some of the columns."""
         return Ranges(self.lower[columns], self.upper[columns])
@@ -90,18 +95,24 @@ class Reading:
         sigma: Floats | float,
         threshold: Floats | float,
         *,
-        tails: bool = True,
+        tails: float | None = TAIL,
         doubted: Flags | bool = False,
+        reached: Ranges | None = None,
     ) -> Self:
         """What the noisy counts of a zoom tell. The centre stays near the middle of bins that hold hardly any rows.
 
-        ``doubted``: columns in which a few rows beside a heap, which is not one of zeros, are taken for noise.
+        ``tails``: from so many deviations on some of the next bins are the tail of a hull; None: there are no tails.
+        ``doubted``: columns in which a few rows beside a heap, which is not one of zeros, are taken for noise, unless
+        the heap lacks what is surely ``reached``.
         """
         hulls = bin_sets().hulls(counts, sigma, threshold)
-        first, last = with_tails(counts, hulls, sigma) if tails else hulls
+        first, last = hulls if tails is None else with_tails(counts, hulls, sigma, tails)
         if np.any(doubted):
             heap = cores(counts, (first, last), sigma)
-            apart = doubted & ((ranges.edge(heap[0]) > 0) | (ranges.edge(heap[1] + 1) < 0))
+            low, high = ranges.edge(heap[0]), ranges.edge(heap[1] + 1)
+            apart = doubted & ((low > 0) | (high < 0))
+            if reached is not None:
+                apart &= (low <= reached.lower) & (high >= reached.upper)
             first, last = np.where(apart, heap[0], first), np.where(apart, heap[1], last)
         width, half = (ranges.upper - ranges.lower) / BINS, (last + 1 - first) / 2
         hull = Ranges(ranges.edge(first), ranges.edge(last + 1))

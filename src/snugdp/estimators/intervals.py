@@ -1,0 +1,198 @@
+"""From the coefficients that are shown to the equation that was released: which functions of it they are.
+
+Coefficients are affine functions of the fitted vector: levels are compared with their reference level, units are the
+user's. Those that are compared with something span what is identified; what they do not span, such as a constant added
+to all levels, is left out of the fit and of its intervals. Post-processing, and public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from snugdp.estimators.base import refused
+from snugdp.estimators.coefficients import shown
+from snugdp.inference.equation import ContrastEstimate, NoisyEquation
+from snugdp.inference.summary import CoefficientSummary, JointTest
+from snugdp.tables.schema.contrasts import NO_LEVEL
+from snugdp.tables.schema.schema import Layout
+
+Floats: TypeAlias = NDArray[np.float64]
+INTERCEPT = "intercept"
+_NOTHING = 1e-9  # of the largest singular value
+
+
+@dataclass(frozen=True)
+class DisplayMap:
+    """Coefficients in the user's units, the intercept last, as ``matrix @ theta + constants``."""
+
+    names: tuple[str, ...]
+    matrix: Floats
+    constants: Floats
+
+    @property
+    def is_identified(self) -> NDArray[np.bool_]:
+        """Which of them are: not those of rows in none of the levels, nor what no row has."""
+        named = np.array([not name.endswith(f"={NO_LEVEL}") for name in self.names])
+        return named & self.matrix.any(axis=1)
+
+
+def display_map(layout: Layout) -> DisplayMap:
+    """That of a layout, from the functions of all unit vectors."""
+    width = len(layout.features)
+    names = shown(layout, np.zeros(width)).names
+    constants = _all_of(layout, np.zeros(width))
+    columns = [_all_of(layout, unit) - constants for unit in np.eye(width)]
+    return DisplayMap((*names, INTERCEPT), np.array(columns).T, constants)
+
+
+def _all_of(layout: Layout, theta: Floats) -> Floats:
+    linear = shown(layout, theta)
+    return np.array([*linear.values, linear.intercept])
+
+
+def identified_basis(shown_as: DisplayMap) -> tuple[tuple[float, ...], ...]:
+    """Orthonormal columns that span the functions that are identified."""
+    rows = shown_as.matrix[shown_as.is_identified]
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    _, values, vectors = np.linalg.svd(rows, full_matrices=False)
+    basis = vectors[values > _NOTHING * values.max(initial=0.0)].T
+    return tuple(tuple(line) for line in basis.tolist())
+
+
+@dataclass(frozen=True)
+class FittedEquation:
+    """The equation of a fit, for coefficients in the user's units."""
+
+    shown_as: DisplayMap
+    directions: Floats
+    equation: NoisyEquation
+
+    @classmethod
+    def of(cls, shown_as: DisplayMap, fit: Any) -> FittedEquation:
+        """Of a fit that released one."""
+        return cls(shown_as, fit.directions, fit.equation)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the coefficients that are identified, or would be with more rows; the intercept comes last."""
+        return tuple(np.array(self.shown_as.names)[self._told].tolist())
+
+    @property
+    def _told(self) -> NDArray[np.bool_]:
+        found = np.array([not name.endswith(f"={NO_LEVEL}") for name in self.shown_as.names])
+        found[-1] = self.shown_as.matrix[-1].any()
+        return found
+
+    def estimates(self, alpha: float) -> tuple[ContrastEstimate, ...]:
+        """Of all of them."""
+        return tuple(self.contrast({name: 1.0}, alpha=alpha) for name in self.names)
+
+    def contrast(self, weights: Mapping[str, float], *, null: float = 0.0, alpha: float = 0.05) -> ContrastEstimate:
+        """A linear function of coefficients."""
+        row, constant = self._function(weights)
+        found = self.equation.contrast(row, alpha, null - constant)
+        moved = (found.estimate + constant, found.standard_error, found.lower + constant, found.upper + constant)
+        return ContrastEstimate(*moved, found.p_value, found.degrees)
+
+    def joint_test(self, names: Sequence[str]) -> JointTest:
+        """That all of these coefficients are 0."""
+        rows, constants = zip(*(self._function({name: 1.0}) for name in names), strict=True)
+        return JointTest(*self.equation.joint_test(np.array(rows), -np.array(constants)))
+
+    def _function(self, weights: Mapping[str, float]) -> tuple[Floats, float]:
+        unknown = [name for name in weights if name not in self.names]
+        if unknown or not weights:
+            raise ValueError(f"give weights of {', '.join(self.names)}")
+        given = np.array([float(weights.get(name, 0.0)) for name in self.shown_as.names])
+        return self.directions.T @ (given @ self.shown_as.matrix), float(given @ self.shown_as.constants)
+
+
+class WithIntervals:
+    """What linear models with ``inference=True`` know of their coefficients. All of it is post-processing."""
+
+    inference: bool
+    _estimand = "line"
+
+    def summary(self, alpha: float = 0.05) -> CoefficientSummary:
+        """Estimates, standard errors, intervals and tests of all coefficients. It costs nothing; needs ``inference``.
+
+        Parameters
+        ----------
+        alpha : float, default=0.05
+            One minus the confidence of the intervals.
+
+        Returns
+        -------
+        CoefficientSummary
+            A table: print it, or take its ``frame``.
+        """
+        return CoefficientSummary.of(self._intervals(), alpha, self._estimand)
+
+    def conf_int(self, alpha: float = 0.05) -> NDArray[np.float64]:
+        """Confidence intervals: a row (lower, upper) for each name of ``summary().names``, the intercept last."""
+        return np.array([(each.lower, each.upper) for each in self.summary(alpha).estimates])
+
+    def contrast(self, weights: Mapping[str, float], *, null: float = 0.0, alpha: float = 0.05) -> ContrastEstimate:
+        """A linear function of coefficients, such as {"city=Oslo": 1, "city=Rome": -1}: estimate, interval, test.
+
+        Parameters
+        ----------
+        weights : mapping
+            The weight of each coefficient by its name; "intercept" is one of them.
+        null : float, default=0.0
+            The value that is tested.
+        alpha : float, default=0.05
+            One minus the confidence of the interval.
+        """
+        return self._intervals().contrast(weights, null=null, alpha=alpha)
+
+    def joint_test(self, names: Sequence[str]) -> JointTest:
+        """Wald's test that all of these coefficients are 0.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of ``summary().names``.
+        """
+        return self._intervals().joint_test(names)
+
+    def _intervals(self) -> FittedEquation:
+        model: Any = self
+        check_is_fitted(model)
+        if not model.released_:
+            refused(type(self).__name__, model._without_test, looked=model._looks)
+        if not self.inference:
+            raise ValueError(
+                "standard errors are released with the fit: fit again with inference=True, which costs the same and "
+                "leaves a little less of the budget for the coefficients"
+            )
+        return FittedEquation.of(display_map(model._shown(model._answer)), model._fit)
+
+    @property
+    def standard_errors_(self) -> NDArray[np.float64]:
+        """Of ``summary().estimates`` in the order of ``coef_names_``: of sampling and privacy noise together."""
+        if not (self.inference and hasattr(self, "_fit")):
+            raise AttributeError("standard errors are released by a fit with inference=True")
+        return np.array([each.standard_error for each in self.summary().estimates[:-1]])
+
+    def _wants_intervals(self) -> bool:
+        """Whether intervals are asked for; what does not go with them is refused."""
+        model: Any = self
+        if not isinstance(self.inference, bool | np.bool_):
+            raise TypeError("inference must be True or False")
+        if self.inference and model.method != "auto":
+            raise ValueError('inference=True has a method of its own: leave out method, or say "auto"')
+        if self.inference and getattr(model, "max_rows", 1) != 1:
+            raise ValueError(
+                "inference=True uses one row of each person, as rows of one are not independent: leave out max_rows"
+            )
+        return bool(self.inference)
+
+    def _read_by(self, layout: Layout) -> dict[str, Any]:
+        return {"basis": identified_basis(display_map(layout))} if self.inference else {}

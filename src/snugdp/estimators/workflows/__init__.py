@@ -1,0 +1,1 @@
+"""Estimators inside searches, grids and pipelines."""

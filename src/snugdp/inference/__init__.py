@@ -1,0 +1,1 @@
+"""What released numbers say about the population: standard errors, intervals and tests. Post-processing."""

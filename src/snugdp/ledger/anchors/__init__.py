@@ -1,0 +1,1 @@
+"""What each user remembers of a ledger, and how it is recognised."""

@@ -1,0 +1,1 @@
+"""How releases add up, and whether one more is taken."""

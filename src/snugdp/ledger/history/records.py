@@ -1,0 +1,145 @@
+"""The records of a ledger: canonical JSON, each holding the hash of the one before it."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from snugdp.ledger.errors import TamperedLedgerError
+from snugdp.serial.costs import Json
+
+FORMATS = (1, 2, 3)  # of the records; a newer one is refused. Only from format 3 on there must be checkpoints
+FORMAT = FORMATS[-1]
+_LONGEST_USER = 200
+_COMMON = ("prev", "seq", "kind", "time", "software")
+_CHARGE = frozenset({*_COMMON, "key", "what", "plan", "cost", "announced", "part", "total", "limits", "user"})
+FIELDS: Mapping[str, frozenset[str]] = {
+    "genesis": frozenset(
+        {*_COMMON, "format", "id", "dataset", "unit", "neighbours", "budget", "keep", "composition", "users"}
+    ),
+    "partition": frozenset({*_COMMON, "name", "parts", "column", "hash_key"}),
+    "charge": frozenset({*_CHARGE, "question", "within"}),
+    "reserve": _CHARGE,
+    "outcome": frozenset({*_COMMON, "of", "state", "body"}),
+    "checkpoint": frozenset({*_COMMON, "genesis", "earlier", "index", "charges", "adoptions", "spent"}),
+    "adopt": frozenset({*_COMMON, "by", "reason", "place", "file_system", "lost"}),
+}
+_LATER = frozenset(
+    {"question", "announced", "user", "composition", "users", "column", "hash_key"}
+)  # older records have none
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+class Row(NamedTuple):
+    """One record as it is stored. ``seq`` counts from 0 (genesis) without gaps."""
+
+    seq: int
+    record: str  # canonical JSON, ASCII
+    body: str | None  # the outcome's text, only beside the record of an outcome
+    hash: str  # SHA-256 of the record, 64 hexadecimal digits
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of the history. ``hash`` is the SHA-256 of ``text``; ``text`` holds the hash of the one before."""
+
+    seq: int
+    kind: str
+    fields: Mapping[str, Json]
+    text: str
+    hash: str
+
+    def row(self, body: str | None = None) -> Row:
+        """The record as it is stored."""
+        return Row(self.seq, self.text, body, self.hash)
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def canonical(fields: Mapping[str, Json]) -> str:
+    """JSON with sorted keys, no spaces, ASCII only: one text for one meaning."""
+    return _ENCODER.encode(fields)
+
+
+def stamp() -> dict[str, str]:
+    """When and by what a record is made. Information only: order is by number, never by a clock."""
+    from snugdp import __version__
+
+    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "software": f"snugdp {__version__}"}
+
+
+@lru_cache(maxsize=1)
+def account_name() -> str | None:
+    """Who writes: the name of the account, as far as the system tells."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return None
+    return name if name.isprintable() and 0 < len(name) <= _LONGEST_USER else None
+
+
+def write(prev: str, seq: int, kind: str, fields: Mapping[str, Json]) -> Record:
+    """A new record after the one with hash ``prev``."""
+    whole = {**fields, "prev": prev, "seq": seq, "kind": kind}
+    text = canonical(whole)
+    return Record(seq, kind, whole, text, digest(text))
+
+
+def read(row: Row, prev: str | None, seq: int) -> Record:
+    """The record in a row, if it is the one that comes after ``prev``; else ``TamperedLedgerError``.
+
+    With ``prev=None`` whatever comes before it; its hash is for the caller to compare.
+    """
+    if type(row.seq) is not int or row.seq != seq:
+        raise TamperedLedgerError(f"record {seq} of the ledger is missing: it was deleted or moved")
+    if not isinstance(row.record, str) or not isinstance(row.hash, str) or digest(row.record) != row.hash:
+        raise TamperedLedgerError(f"record {seq} of the ledger was changed: its hash is another")
+    fields = _parsed(row.record)
+    if fields is None:
+        raise TamperedLedgerError(f"record {seq} of the ledger is not canonical JSON")
+    if prev not in (None, fields.get("prev")) or fields.get("seq") != seq or type(fields.get("seq")) is not int:
+        raise TamperedLedgerError(f"record {seq} of the ledger does not follow record {seq - 1}: the chain is broken")
+    kind = fields.get("kind")
+    if kind == "genesis" and type(fields.get("format")) is int and fields["format"] > FORMAT:
+        raise TamperedLedgerError(
+            "this ledger was written by a newer version of snugdp: upgrade snugdp to open it; nothing was changed"
+        )
+    if not isinstance(kind, str) or kind not in FIELDS or not _complete(kind, fields):
+        raise TamperedLedgerError(f"record {seq} of the ledger has an unknown form")
+    _check_body(row, kind, fields)
+    return Record(seq, kind, fields, row.record, row.hash)
+
+
+def is_checkpoint(row: Row) -> bool:
+    """Whether a row seems to hold a checkpoint; which one is for the caller to check."""
+    return isinstance(row.record, str) and (_parsed(row.record) or {}).get("kind") == "checkpoint"
+
+
+def _parsed(text: str) -> dict[str, Json] | None:
+    try:
+        fields = json.loads(text)
+        return fields if isinstance(fields, dict) and canonical(fields) == text else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _complete(kind: str, fields: Mapping[str, Json]) -> bool:
+    texts = all(isinstance(fields.get(name), str) for name in ("prev", "time", "software"))
+    return texts and FIELDS[kind] - _LATER <= fields.keys() <= FIELDS[kind]
+
+
+def _check_body(row: Row, kind: str, fields: Mapping[str, Json]) -> None:
+    expected = fields["body"] if kind == "outcome" else None
+    if row.body is None and expected is None:
+        return
+    if not isinstance(row.body, str) or expected != digest(row.body):
+        raise TamperedLedgerError(f"the output beside record {row.seq} of the ledger was changed or lost")

@@ -1,0 +1,736 @@
+"""What a history amounts to. Every rule that makes a record legal is here, for old records and for new ones alike.
+
+A record is judged first (``judge``: nothing changes) and folded in later (``take``, after it is durable). Of what lies
+before the newest checkpoint the state holds only what the checkpoint says; single records are in the ``archive``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from typing import Protocol, TypeAlias
+
+from snugdp.core.guarantee import Budget, Cost, Neighbours
+from snugdp.core.outcome import Unit
+from snugdp.ledger.composition.filter import Composition, Filter, Spent, counted, is_pure, satisfies
+from snugdp.ledger.composition.limits import Box, Limits, Remaining, legal, within
+from snugdp.ledger.composition.tally import Tally
+from snugdp.ledger.errors import BudgetExceededError, KeyConflictError, TamperedLedgerError
+from snugdp.ledger.history import records
+from snugdp.ledger.history.records import Record, Row
+from snugdp.ledger.parts import TablePartition
+from snugdp.ledger.question import Question
+from snugdp.serial import costs
+from snugdp.serial.costs import Json
+
+EVERY = 256  # records from one checkpoint to the next
+FINGERPRINT = 16  # hexadecimal digits by which a checkpoint knows a key
+Part: TypeAlias = tuple[str, str]  # the name of a partition, and of one of its parts
+Fixed: TypeAlias = Callable[[Spent, Spent], Filter]
+Drafted: TypeAlias = tuple[int, "Charge", Cost | None, tuple[Filter, Spent, Callable[[], None]]]
+STATES = ("released", "refused", "consumed")
+_FIRST_WITH_CHECKPOINTS = 3  # format
+_HEX = frozenset("0123456789abcdef")
+
+
+class CheckpointDueError(Exception):
+    """A checkpoint has to be written before the next record. It never leaves the ledger."""
+
+
+@dataclass(frozen=True)
+class Genesis:
+    """The first record: what may be spent on whom."""
+
+    id: str
+    dataset: str
+    unit: str
+    neighbours: Neighbours
+    budget: Budget | Cost
+    keep: bool
+    time: str
+    format: int
+    composition: Composition
+    users: bool  # whether charges say who made them
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A charge or a reservation, as it was asked for."""
+
+    key: str
+    what: str
+    plan: str
+    cost: Cost
+    part: Part | None = None
+    within: int | None = None  # the reservation that paid for it
+    reserve: bool = False
+    question: Question | None = None
+    announced: Cost | None = field(default=None, compare=False)  # an epsilon and a delta that the release satisfies
+    fresh: bool = field(default=False, compare=False)  # whether nobody else can have this key
+
+    @property
+    def title(self) -> str:
+        """What was asked, with the column or the target where it has a name; else what was released."""
+        return self.what if self.question is None else self.question.words
+
+    def same(self, other: Charge) -> bool:
+        """Whether both are one release: the words of a question, and of the plan for it, may be of another version."""
+        if self.question is None or other.question is None:
+            return self == other
+        return self._asked() == other._asked()
+
+    def _asked(self) -> tuple[object, ...]:
+        digest = None if self.question is None else self.question.digest
+        return self.key, digest, self.cost, self.part, self.within, self.reserve
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of a charge."""
+
+    seq: int  # of the record of the outcome; its row holds the body
+    state: str
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """Somebody has said that this copy is the ledger from here on: after a move, a restore, or on a network's disk."""
+
+    seq: int
+    by: str
+    reason: str
+    place: str  # where the ledger was then
+    file_system: str | None  # one without locks among machines, if it was allowed
+    lost: tuple[tuple[int, str], ...]  # records that anchors remembered and that are not in this history
+    time: str
+
+    @property
+    def words(self) -> str:
+        """When, by whom and why, and what was known to be lost."""
+        lost = f"; lost: up to record {max(self.lost)[0]} of another copy" if self.lost else ""
+        return f"{self.time[:16].replace('T', ' ')} by {self.by}: {self.reason} (record {self.seq}{lost})"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A record that is legal now, and what folding it in does."""
+
+    record: Record
+    effect: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What was paid for in advance, for which part, and what of it is used."""
+
+    cost: Cost
+    part: Part | None
+    used: Cost
+
+
+class Archive(Protocol):
+    """The records before the newest checkpoint: looked up one by one, each proved to be in the history."""
+
+    def find(self, key: str) -> int | None:
+        """The number of the charge with this key."""
+        ...
+
+    def charge(self, seq: int) -> Charge | None:
+        """The charge of this number."""
+        ...
+
+    def settled(self, seq: int) -> Settled | None:
+        """What became of it."""
+        ...
+
+    def hash(self, seq: int) -> str:
+        """The hash of a record."""
+        ...
+
+
+@dataclass
+class State:
+    """Everything that the records so far mean. One per open ledger; ``book`` guards it by its lock.
+
+    ``whole``: whether it holds every record, for ``verify``; else those since the newest checkpoint.
+    """
+
+    whole: bool = False
+    archive: Archive | None = None
+    genesis: Genesis | None = None
+    seq: int = -1  # of the newest record
+    head: str = ""  # its hash
+    first: str = ""  # the hash of genesis
+    checkpoint: tuple[int, str] | None = None  # the newest: its number and its hash
+    hashes: dict[int, str] = field(default_factory=dict)
+    charges: dict[int, Charge] = field(default_factory=dict)
+    keys: dict[str, int] = field(default_factory=dict)
+    settled: dict[int, Settled] = field(default_factory=dict)
+    index: list[str | int | None] = field(
+        default_factory=list
+    )  # since the checkpoint: keys' fingerprints, what settled
+    count: int = 0  # of charges and reservations
+    partitions: dict[str, TablePartition] = field(default_factory=dict)
+    reserved: dict[int, Reservation] = field(default_factory=dict)
+    adoptions: list[Adoption] = field(default_factory=list)
+    filter: Filter | None = None  # of the budget in genesis; its limits are fixed by a charge
+    composed: Tally = field(default_factory=Tally)
+    announced: Tally = field(default_factory=Tally)
+    _drafted: Drafted | None = None  # the newest draft of a charge: before which record, what, and what comes of it
+
+    # -- what it says
+
+    @property
+    def total(self) -> Spent:
+        """What was spent, in the ways that this ledger adds up."""
+        neighbours = self.born.neighbours
+        return Spent(self.composed.total(neighbours), self.announced.total(neighbours))
+
+    @property
+    def spent(self) -> Cost:
+        """Everything charged: what was announced, added up; or the costs, composed."""
+        return self._told(self.total)
+
+    def _told(self, total: Spent) -> Cost:
+        return total.composed if self.born.composition.composes else total.announced
+
+    @property
+    def remaining(self) -> Remaining:
+        """The largest charges that are still accepted."""
+        return self._filter.remaining(self.total)
+
+    @property
+    def born(self) -> Genesis:
+        """Genesis."""
+        if self.genesis is None:
+            raise TamperedLedgerError("the ledger is empty: its first record is missing")
+        return self.genesis
+
+    @property
+    def _filter(self) -> Filter:
+        return self.filter or Filter.open(self.born.budget, self.born.composition)
+
+    # -- single records, old ones too
+
+    def seq_of(self, charge: Charge) -> int | None:
+        """The number of the charge with the key of this one."""
+        seq = self.keys.get(charge.key)
+        if seq is not None or charge.fresh or self.archive is None or self.checkpoint is None:
+            return seq
+        return self.archive.find(charge.key)
+
+    def charge_at(self, seq: int) -> Charge | None:
+        """The charge of this number."""
+        charge = self.charges.get(seq)
+        return self.archive.charge(seq) if charge is None and self.archived(seq) and self.archive else charge
+
+    def settled_at(self, seq: int) -> Settled | None:
+        """What became of the charge of this number."""
+        settled = self.settled.get(seq)
+        return self.archive.settled(seq) if settled is None and self.archived(seq) and self.archive else settled
+
+    def hash_at(self, seq: int) -> str | None:
+        """The hash of a record; None if there is none of this number."""
+        if self.archived(seq) and self.archive is not None:
+            return self.archive.hash(seq)
+        return self.hashes.get(seq)
+
+    def archived(self, seq: int) -> bool:
+        """Whether a record lies before the newest checkpoint, so that it is not held here."""
+        return not self.whole and self.checkpoint is not None and 0 <= seq < self.checkpoint[0]
+
+    # -- reading history
+
+    def read(self, row: Row) -> None:
+        """Check the next row of the history, with the rules that a new one has to obey, and fold it in."""
+        record = records.read(row, self.head, self.seq + 1)
+        try:
+            judged = self.judge(record)
+        except (BudgetExceededError, KeyConflictError):
+            raise TamperedLedgerError(f"record {record.seq} of the ledger breaks its own limits") from None
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError):
+            raise TamperedLedgerError(f"record {record.seq} of the ledger has an unknown form") from None
+        self.take(judged)
+
+    # -- making new records
+
+    def draft(self, kind: str, fields: Mapping[str, Json], stamp: Mapping[str, str]) -> Judged:
+        """The next record, judged by the same rules as history; ``CheckpointDueError`` if a checkpoint comes first."""
+        if self.due and kind != "checkpoint":
+            raise CheckpointDueError
+        return self.judge(records.write(self.head, self.seq + 1, kind, {**fields, **stamp}))
+
+    def charged(self, charge: Charge) -> Mapping[str, Json]:
+        """The fields of a new charge, with the total after it and, if it fixes the limits, with these."""
+        charge = self.complete(charge)
+        judged, total, then = self._after(charge, self._fixed_by)
+        self._drafted = (self.seq, charge, charge.announced, (judged, total, then))
+        limits, old = judged.tight, self._filter.tight
+        fields = {
+            "key": charge.key,
+            "what": charge.what,
+            "plan": charge.plan,
+            "cost": costs.cost_to_json(charge.cost),
+            "announced": None if charge.announced is None else costs.cost_to_json(charge.announced),
+            "part": None if charge.part is None else list(charge.part),
+            "total": costs.total_to_json(self._told(total)),
+            "limits": None if limits is None or old is None or limits.boxes == old.boxes else _boxes_to_json(limits),
+            "user": records.account_name() if self.born.users else None,
+        }
+        if charge.reserve:
+            return fields
+        asked = None if charge.question is None else charge.question._asdict()
+        return fields | {"within": charge.within, "question": asked}
+
+    def complete(self, charge: Charge) -> Charge:
+        """The charge with an epsilon and a delta, where it needs them and has none."""
+        budget = self.born.budget
+        if charge.within is not None or not self.born.composition.adds:
+            return charge
+        self.born.neighbours.require(charge.cost.neighbours)
+        derived = counted(charge.cost, charge.announced, budget) if isinstance(budget, Budget) else None
+        if derived is None:
+            raise BudgetExceededError(
+                f"the budget does not cover this release ({charge.what}): a release of {charge.cost.words} has no "
+                "epsilon at a hundredth of this ledger's delta. Announce its epsilon and delta, as in "
+                "charge(..., announced=Budget(1, 1e-7))"
+            )
+        return replace(charge, announced=derived)
+
+    def found(self, charge: Charge) -> int | None:
+        """The number of the charge with this key, if it is the same release."""
+        seq = self.seq_of(charge)
+        if seq is None:
+            return None
+        known = self.charge_at(seq)
+        if known is None or not known.same(charge):
+            used, way_out = ("another release", "") if known is None else _other(known, charge)
+            raise KeyConflictError(
+                f"the key {charge.key!r} was used for {used}: a key names one release, with one question, one cost and "
+                f"one part of the data. Nothing was charged or drawn. {way_out}, or use another key"
+            )
+        return seq
+
+    def affords(self, charge: Charge) -> bool:
+        """Whether this charge would be accepted now."""
+        try:
+            self._after(self.complete(charge), self._fixed_by)
+        except BudgetExceededError:
+            return False
+        return True
+
+    def payable(self, charges: Sequence[Charge]) -> int:
+        """How many of these charges would be accepted, one after the other, up to the first that is not."""
+        ahead = replace(self, reserved=dict(self.reserved))  # all that the rules change
+        for number, charge in enumerate(charges):
+            try:
+                ahead.filter, _, then = ahead._after(ahead.complete(charge), ahead._fixed_by)
+            except BudgetExceededError:
+                return number
+            then()
+        return len(charges)
+
+    def remaining_after(self, charge: Charge) -> Remaining | None:
+        """What would remain after this charge; None if it would not be accepted."""
+        try:
+            judged, total, _ = self._after(self.complete(charge), self._fixed_by)
+        except BudgetExceededError:
+            return None
+        return judged.remaining(total)
+
+    # -- the rules
+
+    def judge(self, record: Record) -> Judged:
+        """Whether a record may come next; raises if not, and changes nothing."""
+        if (record.kind == "genesis") != (self.genesis is None):
+            raise ValueError("genesis is the first record, and only the first")
+        if self.genesis is not None and not self._in_turn(record):
+            raise ValueError("checkpoints come in their turn")
+        rule: Callable[[Record], Callable[[], None]] = getattr(self, f"_{record.kind}")
+        return Judged(record, rule(record))
+
+    def take(self, judged: Judged) -> None:
+        """Fold in a record that was judged legal as the next one."""
+        if judged.record.seq != self.seq + 1:
+            raise TamperedLedgerError("a record was judged for another place in the history")
+        record = judged.record
+        judged.effect()
+        self.hashes[record.seq] = self.head = record.hash
+        self.seq = record.seq
+        if record.kind == "checkpoint":
+            self._archive(record)
+        elif record.seq:
+            self.index.append(_mark(record))
+
+    # -- checkpoints
+
+    @property
+    def due(self) -> bool:
+        """Whether a checkpoint comes next."""
+        return self.genesis is not None and (self.seq + 1) % EVERY == 0
+
+    def _in_turn(self, record: Record) -> bool:
+        """Ledgers of old formats may have checkpoints, and later ones must; all in the same places."""
+        if record.kind == "checkpoint":
+            return self.due
+        return not self.due or self.born.format < _FIRST_WITH_CHECKPOINTS
+
+    def summary(self) -> Mapping[str, Json]:
+        """The fields of a checkpoint: all that counts of the records before it."""
+        tight = self._filter.tight
+        return {
+            "genesis": self.first,
+            "earlier": None if self.checkpoint is None else list(self.checkpoint),
+            "index": list(self.index),
+            "charges": self.count,
+            "adoptions": [adoption_to_json(one) for one in self.adoptions],
+            "spent": {
+                "composed": self.composed.to_json(),
+                "announced": self.announced.to_json(),
+                "partitions": {name: one.to_json() for name, one in self.partitions.items()},
+                "limits": None if tight is None else _boxes_to_json(tight),
+                "reserved": {str(seq): _reservation_to_json(one) for seq, one in self.reserved.items()},
+            },
+        }
+
+    def _checkpoint(self, record: Record) -> Callable[[], None]:
+        if any(record.fields[name] != value for name, value in self.summary().items()):
+            raise ValueError("a checkpoint says what the records before it amount to")
+
+        def effect() -> None:
+            self.checkpoint = (record.seq, record.hash)
+
+        return effect
+
+    def _archive(self, record: Record) -> None:
+        """From a checkpoint on only the records after it are held, unless all are."""
+        self.index = []
+        if not self.whole:
+            self.hashes = {record.seq: record.hash}
+            self.charges, self.keys, self.settled = {}, {}, {}
+
+    @classmethod
+    def resumed(cls, genesis: Row, row: Row) -> State:
+        """The state at a checkpoint, which the caller has yet to find in the history that was anchored."""
+        state = cls()
+        state.read(genesis)
+        record = records.read(row, None, row.seq)
+        if record.kind != "checkpoint" or record.fields["genesis"] != genesis.hash:
+            raise TamperedLedgerError(f"record {row.seq} of the ledger is no checkpoint of it")
+        try:
+            state._resume(record)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError):
+            raise TamperedLedgerError(f"record {record.seq} of the ledger has an unknown form") from None
+        return state
+
+    def _resume(self, record: Record) -> None:
+        neighbours, spent = self.born.neighbours, record.fields["spent"]
+        self.composed = Tally.from_json(spent["composed"], neighbours)
+        self.announced = Tally.from_json(spent["announced"], neighbours)
+        self.partitions = {_text(name): TablePartition.from_json(one) for name, one in spent["partitions"].items()}
+        self.reserved = {int(seq): _reservation_from_json(one, neighbours) for seq, one in spent["reserved"].items()}
+        tight = self._filter.tight
+        if tight is not None:
+            self.filter = self._filter.with_limits(Limits(tight.budget, _boxes_from_json(spent["limits"], neighbours)))
+        self.adoptions = [_adoption_from_json(one) for one in record.fields["adoptions"]]
+        self.count, self.seq, self.head = record.fields["charges"], record.seq, record.hash
+        self.checkpoint = (record.seq, record.hash)
+        self._archive(record)
+
+    def _genesis(self, record: Record) -> Callable[[], None]:
+        fields = record.fields
+        if fields["format"] not in records.FORMATS or not _is_hex(fields["id"], 32) or type(fields["keep"]) is not bool:
+            raise ValueError("genesis has a format, an id and says what is kept")
+        neighbours = Neighbours(fields["neighbours"])
+        budget = costs.budget_from_json(fields["budget"], neighbours)
+        composition = Composition.of(_text(fields.get("composition", Composition.TIGHT.value)), budget)
+        genesis = Genesis(
+            fields["id"], _text(fields["dataset"]), _text(fields["unit"]), neighbours, budget, fields["keep"],
+            fields["time"], fields["format"], composition, _is_true(fields.get("users", True)),
+        )  # fmt: skip
+        opened = Filter.open(budget, composition)
+
+        def effect() -> None:
+            self.genesis, self.filter, self.first = genesis, opened, record.hash
+
+        return effect
+
+    def _partition(self, record: Record) -> Callable[[], None]:
+        name, partition = _text(record.fields["name"]), TablePartition.from_json(dict(record.fields))
+        if self.born.neighbours is not Neighbours.ADD_REMOVE:
+            raise ValueError("parts are for the add_remove relation: a replaced row can move from one part to another")
+        if self.born.unit == Unit.PERSON.value and partition.column is not None and partition.key is None:
+            raise ValueError(
+                "in a ledger for persons, parts are by a hash of the identifier, such as "
+                'ledger.partition("customer_id", 4): by another column a person may have rows in several parts'
+            )
+        if name in self.partitions or not name:
+            raise ValueError("a partition has a name of its own")
+
+        def effect() -> None:
+            self.partitions[name] = partition
+
+        return effect
+
+    def _charge(self, record: Record) -> Callable[[], None]:
+        fields = record.fields
+        reserve = record.kind == "reserve"
+        inside = None if reserve else fields["within"]
+        charge = charge_in(record, self.born.neighbours)
+        if not charge.key or charge.key in self.keys or (inside is not None and type(inside) is not int):
+            raise ValueError("a key is used once")
+        judged, total, then = self._after_drafted(charge, fields["limits"]) or self._after(
+            charge, lambda before, _: self._fixed_in(fields["limits"], before)
+        )
+        if costs.total_to_json(self._told(total)) != fields["total"]:
+            raise ValueError("the total is not the sum of the charges")
+
+        def effect() -> None:
+            self.charges[record.seq], self.keys[charge.key] = charge, record.seq
+            self.filter, self.count = judged, self.count + 1
+            if reserve:
+                self.reserved[record.seq] = Reservation(charge.cost, charge.part, Cost(neighbours=self.born.neighbours))
+            then()
+
+        return effect
+
+    _reserve = _charge
+
+    def _outcome(self, record: Record) -> Callable[[], None]:
+        of, state, body = record.fields["of"], record.fields["state"], record.fields["body"]
+        if type(of) is not int or of in self.settled or not self._awaits_outcome(of):
+            raise ValueError("an outcome belongs to one charge, which has no other")
+        if state not in STATES or (state == "consumed") != (body is None) or not (body is None or _is_hex(body, 64)):
+            raise ValueError("an outcome is released, refused or consumed")
+        if body is not None and not self.born.keep:
+            raise ValueError("this ledger keeps no outputs")
+        settled = Settled(record.seq, state)
+
+        def effect() -> None:
+            self.settled[of] = settled
+
+        return effect
+
+    def _adopt(self, record: Record) -> Callable[[], None]:
+        adoption = _adoption_from_json({**record.fields, "seq": record.seq})
+
+        def effect() -> None:
+            self.adoptions = [*self.adoptions, adoption]
+
+        return effect
+
+    def _awaits_outcome(self, of: int) -> bool:
+        """Whether this may be a charge; of an archived one whoever writes its outcome has looked before."""
+        return self.archived(of) or (of in self.charges and not self.charges[of].reserve)
+
+    def _after(self, charge: Charge, fixed: Fixed) -> tuple[Filter, Spent, Callable[[], None]]:
+        """The filter and the total after a charge, and how to get there; raises if it is not covered.
+
+        ``fixed``: the filter by which a charge is judged that takes the total from the one to the other.
+        """
+        neighbours = self.born.neighbours
+        neighbours.require(charge.cost.neighbours)
+        self.check_part(charge.part)
+        self._check_announced(charge)
+        before = self.total
+        if charge.within is not None:
+            reserved, used = charge.within, self._used_after(charge, charge.within)
+            return fixed(before, before), before, lambda: self.reserved.update({reserved: used})
+        composed, announced = self.composed, self.announced
+        if self.born.composition.composes:
+            composed = composed.after(charge.cost, charge.part)
+        if self.born.composition.adds and charge.announced is not None:
+            announced = announced.after(charge.announced, charge.part)
+        total = Spent(composed.total(neighbours), announced.total(neighbours))
+        judged = fixed(before, total)
+        if not judged.covers(total):
+            needs = charge.cost if charge.announced is None else charge.announced
+            raise BudgetExceededError(
+                f"the budget does not cover this release ({charge.what}): it needs {needs.words}, the ledger has "
+                f"spent {self.spent.words} of {_budget_words(self.born.budget)}, left: {self.remaining}. Ask for less "
+                "epsilon or delta"
+            )
+
+        def then() -> None:
+            self.composed, self.announced = composed, announced
+
+        return judged, total, then
+
+    def _after_drafted(self, charge: Charge, limits: Json) -> tuple[Filter, Spent, Callable[[], None]] | None:
+        """What comes of the charge that was drafted in this very state, if this is it and it fixes no limits."""
+        if self._drafted is None or limits is not None:
+            return None
+        seq, drafted, announced, after = self._drafted
+        same = seq == self.seq and drafted == charge and announced == charge.announced
+        return after if same and after[0] == self._filter else None
+
+    def _check_announced(self, charge: Charge) -> None:
+        if charge.announced is None:
+            if self.born.composition.adds and charge.within is None:
+                raise ValueError("a ledger that adds up needs the epsilon and the delta of every release")
+            return
+        self.born.neighbours.require(charge.announced.neighbours)
+        if not is_pure(charge.announced):
+            raise ValueError("an epsilon and a delta are announced, and no other part")
+        if not satisfies(charge.cost, charge.announced):
+            raise ValueError(
+                f"a release of {charge.cost.words} is not private by what it announces ({charge.announced.words}): "
+                "announce a larger epsilon or delta, or leave announced out"
+            )
+
+    def _fixed_by(self, before: Spent, total: Spent) -> Filter:
+        return self._filter if before == total else self._filter.after(before, total)
+
+    def _fixed_in(self, boxes: Json, before: Spent) -> Filter:
+        """The limits that history says a charge fixed. They must keep the budget; how they were found is no matter."""
+        if boxes is None:
+            return self._filter
+        tight, fixed = self._filter.tight, _boxes_from_json(boxes, self.born.neighbours)
+        if tight is None or isinstance(tight.budget, Cost) or tight.boxes or not fixed:
+            raise ValueError("the limits were fixed before, or there are none")
+        if not legal(tight.budget, fixed, before.composed):
+            raise ValueError("the limits exceed the budget")
+        return self._filter.with_limits(Limits(tight.budget, fixed))
+
+    def check_part(self, part: Part | None) -> None:
+        """Raise unless this part was declared."""
+        if part is not None and (part[0] not in self.partitions or part[1] not in self.partitions[part[0]].parts):
+            raise ValueError(
+                f"there is no part {part[1]!r} of {part[0]!r} in this ledger: declare it with "
+                "ledger.partition(column, values) before"
+            )
+
+    def _used_after(self, charge: Charge, reserved: int) -> Reservation:
+        paid = self.reserved.get(reserved)
+        if paid is None or paid.part != charge.part or charge.reserve:
+            raise ValueError("a charge within a reservation needs one, of the same part")
+        used = costs.added(paid.used, charge.cost)
+        if not within(used, paid.cost):
+            raise BudgetExceededError(
+                f"the reservation does not cover this release ({charge.what}): it needs {charge.cost!r}, of "
+                f"{paid.cost!r} it has used {paid.used!r}. Every part of the cost has its own limit"
+            )
+        return replace(paid, used=used)
+
+
+def charge_in(record: Record, neighbours: Neighbours) -> Charge:
+    """The charge or the reservation in a record."""
+    fields = record.fields
+    part, announced = fields["part"], fields.get("announced")
+    return Charge(
+        _text(fields["key"]),
+        _text(fields["what"]),
+        _text(fields["plan"]),
+        costs.cost_from_json(fields["cost"], neighbours),
+        None if part is None else _pair(part),
+        fields.get("within"),
+        record.kind == "reserve",
+        _question(fields.get("question")),
+        None if announced is None else costs.cost_from_json(announced, neighbours),
+    )
+
+
+def fingerprint(key: str) -> str:
+    """By what a checkpoint knows a key."""
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT]
+
+
+def _mark(record: Record) -> str | int | None:
+    """What the next checkpoint says of a record: the fingerprint of its key, or what it settles."""
+    if record.kind in ("charge", "reserve"):
+        return fingerprint(record.fields["key"])
+    of: int | None = record.fields["of"] if record.kind == "outcome" else None
+    return of
+
+
+def _reservation_to_json(one: Reservation) -> Json:
+    part = None if one.part is None else list(one.part)
+    return {"cost": costs.cost_to_json(one.cost), "part": part, "used": costs.cost_to_json(one.used)}
+
+
+def _reservation_from_json(fields: Json, neighbours: Neighbours) -> Reservation:
+    cost, used = (costs.cost_from_json(fields[name], neighbours) for name in ("cost", "used"))
+    return Reservation(cost, None if fields["part"] is None else _pair(fields["part"]), used)
+
+
+def adoption_to_json(one: Adoption) -> Json:
+    """For a checkpoint, and for people's programs."""
+    return {**asdict(one), "lost": [list(mark) for mark in one.lost]}
+
+
+def _adoption_from_json(fields: Json) -> Adoption:
+    system = fields["file_system"]
+    return Adoption(
+        fields["seq"], _text(fields["by"]), _text(fields["reason"]), _text(fields["place"]),
+        None if system is None else _text(system), tuple(map(_seen, fields["lost"])), _text(fields["time"]),
+    )  # fmt: skip
+
+
+def _budget_words(budget: Budget | Cost) -> str:
+    return budget.words if isinstance(budget, Cost) else budget.cost.words
+
+
+def _other(old: Charge, new: Charge) -> tuple[str, str]:
+    """What a key was used for, in words that show the difference, and how to see what came of it."""
+    here = "Repeat the first question to see its outcome"
+    if replace(old, what=new.what, plan=new.plan, question=new.question) == new and new.question is not None:
+        if old.question is not None:
+            return f"another question ({old.question}; now: {new.question})", here
+        return (
+            f"a release ({old.what}) by an older version of snugdp, or by hand: its question cannot be compared",
+            "Repeat it with that version to see its outcome",
+        )
+    return f"another release ({old.what})", here
+
+
+def _boxes_to_json(limits: Limits) -> Json:
+    return [{"limit": costs.cost_to_json(box.limit), "order": str(box.order)} for box in limits.boxes]
+
+
+def _boxes_from_json(boxes: Json, neighbours: Neighbours) -> tuple[Box, ...]:
+    if not isinstance(boxes, list) or any(box.keys() != {"limit", "order"} for box in boxes):
+        raise ValueError("limits are a list of boxes")
+    return tuple(Box(costs.cost_from_json(box["limit"], neighbours), costs.amount(box["order"])) for box in boxes)
+
+
+def _text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a name is text")
+    return value
+
+
+def _question(value: Json) -> Question | None:
+    if value is None:
+        return None
+    if value.keys() != {"words", "digest"} or not _is_hex(value["digest"], 32):
+        raise ValueError("a question has words and a digest")
+    return Question(_text(value["words"]), value["digest"])
+
+
+def _texts(value: Json) -> list[str]:
+    if not isinstance(value, list):
+        raise TypeError("names are a list")
+    return [_text(one) for one in value]
+
+
+def _pair(value: Json) -> Part:
+    name, part = _texts(value)
+    return name, part
+
+
+def _is_true(value: Json) -> bool:
+    if type(value) is not bool:
+        raise TypeError("yes or no")
+    return value
+
+
+def _seen(value: Json) -> tuple[int, str]:
+    seq, seen = value
+    if type(seq) is not int or seq < 0 or not _is_hex(seen, 64):
+        raise ValueError("what was seen of a history is a number and a hash")
+    return seq, seen
+
+
+def _is_hex(value: Json, length: int) -> bool:
+    return isinstance(value, str) and len(value) == length and set(value) <= _HEX

@@ -1,0 +1,1 @@
+"""Where records lie: files of SQLite, and PostgreSQL."""

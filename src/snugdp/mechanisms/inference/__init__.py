@@ -1,0 +1,1 @@
+"""Fits with intervals: rows whitened in private, and what standard errors are computed from."""

@@ -1,0 +1,124 @@
+"""Labels and counts with intervals: rows whitened, the longest left out, a run on the others, and its covariance.
+
+A label cannot be shortened with its row, so long rows are left out: which ones depends on x alone, which biases no
+model of y given x. Proof: ``whitened.proof.md``, Theorem 2; the numbers in the comments are those of its algorithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.inference.whitening import Matrix, WhitenedFit, Whitening, whitened_design
+from snugdp.mechanisms.linear.base import Design, Fit, check_budget
+from snugdp.mechanisms.objective.adaptive import glm_square
+from snugdp.mechanisms.objective.glm import Losses
+from snugdp.mechanisms.objective.perturbation import GLMRun, company_run, nothing_left, root_below
+from snugdp.noise import Noise
+from snugdp.propose.forecast import Accuracy, Forecast, Note
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
+from snugdp.release.context import ReleaseContext
+from snugdp.release.spine import release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.losses.losses import Logistic, Loss, TamedPoisson
+from snugdp.tables.rows import Rows
+
+THEOREM = theorem("glm-inference/1")
+
+# Of M squared: the Gram matrix, the lengths, both matrices; the rest is the run.
+_SHARES = tuple(Fraction(part, 100) for part in (6, 2, 12))
+_LONG = 0.02  # of the rows, about, are left out
+
+
+@lru_cache(maxsize=64)
+def _glm_parts(design: Design, budget: Budget, loss: Loss, beside: Fraction) -> tuple[Whitening, GLMRun]:
+    rows = whitened_design(design.entries)
+    square = glm_square(rows, budget, (loss,), beside)
+    if square <= 0:
+        raise nothing_left(beside)
+    gram, radius, pair = (root_below(share * square) for share in _SHARES)
+    whitening = Whitening(design, gram=gram, radius=radius, pair=pair, share=_LONG)
+    m = root_below((1 - sum(_SHARES)) * square)
+    run = company_run(rows, budget, loss, m, whitening.mu_squared + beside)
+    if not (run.cost + Cost(mu_squared=whitening.mu_squared + beside)).fits(budget):
+        raise nothing_left(beside)
+    return whitening, run
+
+
+@dataclass(frozen=True)
+class WhitenedGLM:
+    """Fit a model of labels or counts on whitened rows, and release what its standard errors are computed from.
+
+    A ``Method``. Nothing is tested and nothing is refused. ``losses``: one, logistic or tamed Poisson. ``beside`` and
+    ``basis``: as in ``WhitenedLine``.
+
+    Guarantee: ``plan().cost``, which fits the budget together with ``beside`` (``whitened.proof.md``, Theorem 2).
+    Add/remove neighbours.
+    """
+
+    design: Design
+    budget: Budget
+    _: KW_ONLY
+    losses: Losses
+    beside: Fraction = Fraction(0)
+    basis: Matrix | None = None
+
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        if len(self.losses) != 1 or not isinstance(self.losses[0], Logistic | TamedPoisson):
+            raise ValueError("there are intervals for two classes and for counts: use inference=False for others")
+        self._whitening  # noqa: B018  # what is wrong is told here, in public
+
+    @property
+    def _loss(self) -> Loss:
+        loss = self.losses[0]
+        assert isinstance(loss, Logistic | TamedPoisson)
+        return loss
+
+    @property
+    def _planned(self) -> tuple[Whitening, GLMRun]:
+        return _glm_parts(self.design, self.budget, self._loss, self.beside)
+
+    @property
+    def _whitening(self) -> Whitening:
+        return replace(self._planned[0], basis=self.basis)
+
+    @property
+    def _run(self) -> GLMRun:
+        """The run in as many directions as there are: the same m and kappa."""
+        return replace(self._planned[1], design=whitened_design(self._whitening.directions))
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        run, (before, after) = self._run, self._whitening.steps()
+        needed = Note("intervals-bounded", {"rows": self._whitening.rows_needed})
+        step = Step("release", StepKind.RELEASE, StepNoise("objective", "gaussian"), run.cost)
+        return Plan(
+            THEOREM.title,
+            THEOREM,
+            (*before, step, after),
+            {"ridge": float(run.ridge), "m": float(run.m)},
+            Forecast(notes=(needed,)),
+            self.budget,
+        )
+
+    def forecast(self, rows: int) -> Accuracy:
+        """For rows spread evenly over all directions."""
+        return self._run.forecast(rows)
+
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
+        """Pay, look, release."""
+        return release(self.plan(), self, rows, context)
+
+    def draw(self, data: Secret[Rows], noise: Noise) -> WhitenedFit:
+        """Whiten, run, and take both matrices at the result."""
+        whitening, run = self._whitening, self._run
+        matrix, released = whitening.draw(data, noise)  # 1
+        rows = whitening.whitened(data, matrix, "drop")
+        start = (Fraction(0),) * whitening.directions
+        theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 2
+        return WhitenedFit(theta, None, {**run.released, **released}, directions, equation)

@@ -1,0 +1,182 @@
+"""A line with intervals: rows whitened and shortened with their targets, a robust run on them, and its covariance.
+
+Proof: ``whitened.proof.md``, Theorem 1; the numbers in the comments are those of its algorithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from snugdp.accounting import gaussian
+from snugdp.accounting.objective.run import Kind
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.inference.whitening import Matrix, WhitenedFit, Whitening, whitened_design
+from snugdp.mechanisms.linear.base import Design, Fit, check_budget
+from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
+from snugdp.mechanisms.objective.perturbation import (
+    Perturbation,
+    least_sharp_ridge,
+    nothing_left,
+    robust_line,
+    root_above,
+    root_below,
+)
+from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram
+from snugdp.noise import Noise
+from snugdp.propose.forecast import Accuracy, Note
+from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
+from snugdp.propose.theorem import theorem
+from snugdp.release.context import ReleaseContext
+from snugdp.release.spine import certify_and_release
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.losses.losses import LogCosh
+from snugdp.tables.rows import Rows
+
+THEOREM = theorem("linear-inference/1")
+
+# Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, both matrices; the rest is the run.
+_SHARES = tuple(Fraction(part, 100) for part in (1, 3, 6, 2, 13))
+_LONG = 0.5  # of the rows, about, are shortened
+_MIN_RIDGE = Fraction(1, 2)
+_GUESS = 0.2  # mean size of a target, as a part of its bound
+_POINT = 1 << 40  # the centre of a run is rounded to multiples of one over this
+
+
+@dataclass(frozen=True)
+class _LineParts:
+    """What a budget affords: the releases before the run, and the run with its smallest ridge."""
+
+    centre: MeanTarget | None
+    sizes: SizeHistogram
+    whitening: Whitening
+    run: Perturbation
+
+    @property
+    def cost(self) -> Cost:
+        """All of it."""
+        others = Cost(mu_squared=self.whitening.mu_squared) + self.sizes.cost + self.run.cost
+        return others if self.centre is None else others + self.centre.cost
+
+
+@lru_cache(maxsize=64)
+def _line_parts(design: Design, budget: Budget, beside: Fraction) -> _LineParts:
+    """Shares of what is left of M squared; the ridge is that of a run beside all Gaussian releases."""
+    total = Fraction(gaussian.mu(budget.epsilon, budget.delta / 2)) ** 2
+    left = total - beside
+    if left <= 0:
+        raise nothing_left(beside)
+    shares = _SHARES if design.row_map.constant else (Fraction(0), *_SHARES[1:])
+    mus = [root_below(share * left) for share in shares]
+    m, rows = root_below((1 - sum(shares)) * left), whitened_design(design.entries)
+    least, sharp = least_sharp_ridge(rows, budget, m, root_above(beside + sum(mu**2 for mu in mus)))
+    kind: Kind = "class_t_sharp" if sharp else "class_t"
+    run = Perturbation(rows, LogCosh(rows.y_bound), m, max(least, _MIN_RIDGE * rows.x_squared), kind)
+    centre = MeanTarget(design, mus[0]) if mus[0] else None
+    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_LONG)
+    parts = _LineParts(centre, SizeHistogram(design, mus[1]), whitening, run)
+    if not (parts.cost + Cost(mu_squared=beside)).fits(budget):
+        raise nothing_left(beside)
+    return parts
+
+
+@dataclass(frozen=True)
+class WhitenedLine:
+    """Fit a line on whitened rows, and release what its standard errors are computed from; a ``Method``.
+
+    Nothing is tested and nothing is refused. ``beside``: mu squared of a Gaussian release that somebody else makes of
+    the same budget. ``basis``: orthonormal columns that span what is identified, such as levels relative to a reference
+    level; public, or a function of what was released. Without one, all directions are.
+
+    Guarantee: ``plan().cost``, which fits the budget together with ``beside`` (``whitened.proof.md``, Theorem 1).
+    Add/remove neighbours.
+
+    >>> from snugdp.tables.schema.schema import Number, Schema
+    >>> design = Design.of(Schema({"x": Number(0, 10), "y": Number(0, 1)}, target="y"))
+    >>> WhitenedLine(design, Budget(1, 1e-6)).plan().cost.fits(Budget(1, 1e-6))
+    True
+    """
+
+    design: Design
+    budget: Budget
+    beside: Fraction = Fraction(0)
+    basis: Matrix | None = None
+
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        self._whitening  # noqa: B018  # what is wrong is told here, in public
+
+    @property
+    def _planned(self) -> _LineParts:
+        return _line_parts(self.design, self.budget, self.beside)
+
+    @property
+    def _whitening(self) -> Whitening:
+        return replace(self._planned.whitening, basis=self.basis)
+
+    def _run(self, sizes: Sizes) -> Perturbation:
+        """The run in as many directions as there are, at the scale that the sizes ask for: the same m and kappa."""
+        run, directions = self._planned.run, self._whitening.directions
+        design = whitened_design(directions)
+        tau = tau_for(sizes, sizes.rows * float(run.m) / directions, float(self.budget.epsilon), design)
+        return replace(run, design=design, loss=LogCosh(tau))
+
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+        parts, run = self._planned, self._planned.run
+        before, after = self._whitening.steps()
+        forecast = robust_line(run.noise_at_most)
+        needed = Note("intervals-bounded", {"rows": self._whitening.rows_needed})
+        return Plan(
+            THEOREM.title,
+            THEOREM,
+            (
+                *([parts.centre.step("centre", "mean-target")] if parts.centre else []),
+                parts.sizes.step("sizes", "target-sizes", parts.sizes.deviation),
+                *before,
+                Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
+                after,
+            ),
+            {"ridge": float(run.ridge), "m": float(run.m)},
+            replace(forecast, notes=(*forecast.notes, needed)),
+            self.budget,
+        )
+
+    def forecast(self, rows: int) -> Accuracy:
+        """For rows spread evenly, and targets of about a fifth of their bound."""
+        return self._run(Sizes(float(rows), _GUESS, 1.0)).forecast(rows)
+
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
+        """Pay, look, release."""
+        return certify_and_release(self.plan(), self, self, rows, context)
+
+    def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
+        """The private centre and sizes."""
+        mean, histogram = self._planned.centre, self._planned.sizes
+        centre = Fraction(0) if mean is None else mean.draw(data, noise.at("centre"))  # 1
+        around = (*(Fraction(0),) * (self.design.entries - 1), centre)
+        counts = histogram.draw(data, noise.at("sizes"), around)  # 2
+        return Sizes.read(counts, float(histogram.deviation), centre)
+
+    def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> WhitenedFit:
+        """Whiten, run, and take both matrices at the result."""
+        whitening, run = self._whitening, self._run(certificate)
+        matrix, released = whitening.draw(data, noise)  # 3
+        rows = whitening.whitened(data, matrix, "shorten")
+        start = _start(matrix, certificate.centre)
+        theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 4
+        return WhitenedFit(
+            theta, None, {**run.released, **released, "centre": float(certificate.centre)}, directions, equation
+        )
+
+
+def _start(matrix: Matrix, centre: Fraction) -> tuple[Fraction, ...]:
+    """The line that is the same everywhere, in whitened coefficients."""
+    line = np.zeros(len(matrix))
+    line[-1] = float(centre)
+    solved = np.linalg.lstsq(np.array(matrix), line, rcond=None)[0] if centre else np.zeros(len(matrix[0]))
+    return tuple(Fraction(round(value * _POINT), _POINT) for value in solved.tolist())

@@ -1,0 +1,185 @@
+"""What fits with intervals have in common: whitened rows before the run, and both matrices of its covariance after it.
+
+Noise that is the same in all directions is too much where rows are short: where columns are collinear, or fill little
+of their bounds. So a few hundredths of the budget buy X'X with noise, and rows are turned and stretched by its inverse
+root, to a radius that a given share of them exceeds. Proof: ``whitened.proof.md``, whose line numbers the comments
+carry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.core.guarantee import Cost
+from snugdp.inference.equation import NoisyEquation
+from snugdp.mechanisms.linear.base import Design, Fit, of_design
+from snugdp.mechanisms.linear.noisy_sums import law_for, noisy_gram, symmetric
+from snugdp.mechanisms.objective.perturbation import ObjectiveRun, Point
+from snugdp.noise import Gaussian, Noise
+from snugdp.propose.plan import Step, StepKind, StepNoise
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.layouts.whitened import Long, WhitenedRows
+from snugdp.tables.passes.distances import NormPass
+from snugdp.tables.passes.glm import FixedGradient
+from snugdp.tables.passes.sandwich import SandwichPass
+from snugdp.tables.rowmap import RowMap
+from snugdp.tables.rows import Rows
+
+Floats: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = tuple[tuple[float, ...], ...]
+
+_FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
+_BINS, _PER_OCTAVE = 32, 2
+_CLEAR = 3.0  # deviations of noise
+
+
+@dataclass(frozen=True)
+class WhitenedFit(Fit):
+    """A linear function with what its intervals are made from: the equation that its whitened coefficients satisfy.
+
+    ``directions``: a column for each of them; ``theta`` is this matrix times the whitened coefficients.
+    """
+
+    directions: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    equation: NoisyEquation | None = None
+
+
+def whitened_design(directions: int) -> Design:
+    """That of rows in so many directions: norm 1, no constant."""
+    return Design(RowMap(directions, 1, 1))
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """X'X with noise, and the lengths of rows that it whitens; and, after a run, both matrices of its covariance.
+
+    ``gram``, ``radius``, ``pair``: mu of each. ``share``: of rows, about, that are longer than the radius. ``basis``:
+    orthonormal columns that span what is identified; public, or a function of what was released.
+
+    Guarantee: the cost of its steps, when one row comes or goes (``whitened.proof.md``, Lemmas 1 and 2).
+    """
+
+    design: Design
+    gram: Fraction
+    radius: Fraction
+    pair: Fraction
+    share: float
+    basis: Matrix | None = None
+
+    def __post_init__(self) -> None:
+        if self.basis is not None and (len(self.basis) != self.design.entries or not self.basis[0]):
+            raise ValueError("the basis must have a row for each entry, and at least one column")
+
+    @property
+    def directions(self) -> int:
+        """How many there are."""
+        return self.design.entries if self.basis is None else len(self.basis[0])
+
+    @property
+    def rows_needed(self) -> int:
+        """With so many rows, spread evenly over all directions, most intervals are bounded."""
+        return math.ceil(6 * self.directions / self.pair)
+
+    def steps(self) -> tuple[tuple[Step, ...], Step]:
+        """Those before the run, and the one after it."""
+        lengths = StepNoise("row-lengths", "gaussian", float(1 / self.radius), "rows")
+        return (
+            Step("gram", StepKind.STATISTIC, StepNoise("gram-matrix", "gaussian"), Cost(mu=self.gram)),
+            Step("radius", StepKind.STATISTIC, lengths, Cost(mu=self.radius)),
+        ), Step("errors", StepKind.RELEASE, StepNoise("covariance-matrices", "gaussian"), Cost(mu=self.pair))
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """Of all steps together."""
+        return self.gram**2 + self.radius**2 + self.pair**2
+
+    def draw(self, data: Secret[Rows], noise: Noise) -> tuple[Matrix, dict[str, float]]:
+        """The matrix that rows are multiplied with; and the radius and about the number of rows."""
+        basis = np.eye(self.design.entries) if self.basis is None else np.array(self.basis)
+        cells = noisy_gram(data, self.design, self.gram**2, noise.at("gram"))  # 1
+        gram = np.array([[float(n * self.design.unit**2) for n in line] for line in cells])
+        values, vectors = np.linalg.eigh(basis.T @ gram @ basis)
+        square = float(self.design.x_squared)
+        floor = _FLOOR * square / float(self.gram) * math.sqrt(2 * len(values))
+        roots = (vectors / np.sqrt(np.maximum(values, 0.0) + floor)) @ vectors.T
+        wide = basis @ roots * math.sqrt(floor / square)  # 2; no row is longer than 1
+        spread = _as_matrix(wide)
+        counts = data.map(lambda table: _lengths(of_design(table, self.design), spread))
+        noisy = noise.at("radius").add_integers(counts, Gaussian(1 / self.radius))  # 3
+        rows = max(float(sum(noisy)), _CLEAR * math.sqrt(len(noisy)) / float(self.radius))
+        radius = radius_from_counts(
+            noisy, float(self.radius), top=1.0, rows=rows, fraction=self.share, per_octave=_PER_OCTAVE
+        )
+        return _as_matrix(wide / radius), {"radius": radius, "rows": rows}
+
+    def whitened(self, data: Secret[Rows], matrix: Matrix, long: Long) -> Secret[Rows]:
+        """The rows in their directions."""
+        return data.map(lambda table: WhitenedRows(of_design(table, self.design), matrix, long))  # 4
+
+    def fit(
+        self, rows: Secret[Rows], run: ObjectiveRun, matrix: Matrix, start: Point, noise: Noise
+    ) -> tuple[Floats, Floats, NoisyEquation]:
+        """The run, and both matrices at its result: theta, the directions, and the equation."""
+        theta = run.draw(rows, noise.at("release"), start)  # 5
+        point = np.array([float(value) for value in theta])
+        moved = point - np.array([float(value) for value in start])
+        hessian, scores, deviations = self._matrices(rows, run, point, noise.at("errors"))
+        equation = NoisyEquation(
+            hessian, float(run.ridge) * moved, scores, float(run.sigma) ** 2, *deviations, base=point
+        )
+        directions = np.array(matrix)
+        return directions @ point, directions, equation
+
+    def _matrices(
+        self, rows: Secret[Rows], run: ObjectiveRun, point: Floats, noise: Noise
+    ) -> tuple[Floats, Floats, tuple[float, float]]:
+        """The Hessian and the covariance of the gradients, with noise; the deviations of that on their diagonals."""
+        schema = noise.reveal(rows.map(lambda table: table.schema))  # a function of what was released
+        loss: Any = run.loss
+        work = SandwichPass(FixedGradient(schema, point.tolist(), loss))
+        law = law_for(work.limit_squared, self.pair**2)
+        both = rows.map(lambda table: work.matrices(table.state(work)))
+        parts = (both.map(lambda pair: pair[0]), both.map(lambda pair: pair[1]))
+        noisy = [symmetric(part, law, noise) for part in parts]  # 6
+        first, second = (
+            np.array([[float(n * unit) for n in line] for line in each])
+            for each, unit in zip(noisy, work.units, strict=True)
+        )
+        deviations = tuple(float(law.sigma * unit) for unit in work.units)
+        return first, second, (deviations[0], deviations[1])
+
+
+def radius_from_counts(
+    counts: Sequence[float], mu: float, *, top: float, rows: float, fraction: float, per_octave: int
+) -> float:
+    """The smallest edge of a bin that about a fraction of the rows exceed, from noisy counts from the top down.
+
+    A beginning of the list counts as empty while it is no more than that, or than three deviations of its noise.
+
+    >>> radius_from_counts([3, -2, 1, 40, 300, 500], 0.5, top=8.0, rows=840.0, fraction=0.5, per_octave=2)
+    1.4142135623730951
+    """
+    total, place = 0.0, 0
+    for place, count in enumerate(counts):
+        total += count
+        if total > max(fraction * rows, _CLEAR * math.sqrt(place + 1) / mu):
+            break
+    else:
+        place = len(counts)
+    return float(top * 2.0 ** (-place / per_octave))
+
+
+def _lengths(rows: Rows, matrix: Matrix) -> list[int]:
+    spread = WhitenedRows(rows, matrix, "keep")
+    return spread.state(NormPass(spread.schema, None, _BINS)).values()
+
+
+def _as_matrix(values: Floats) -> Matrix:
+    return tuple(tuple(line) for line in values.tolist())

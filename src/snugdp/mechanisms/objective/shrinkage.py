@@ -1,0 +1,55 @@
+"""What a ridge takes from the coefficients of a logistic model, given back. Public from beginning to end.
+
+A ridge pulls coefficients towards 0, far where labels are nearly separable: there the likelihood hardly changes along
+their direction. Rows that were standardised are about as long in every direction, so that released numbers tell how
+far: along the coefficients, the pull of the ridge is that of the rows between the slope found and a steeper one.
+Proof: ``glm_adaptive.proof.md``, Theorem 2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+# Chosen on 23 kinds of made-up tables that no benchmark has: docs/benchmarks.md.
+_MOST = 2.0  # times steeper, at most
+_LENGTH = 0.85  # the mean square of the lengths of rows, half of which are shortened, in parts of that of the longest
+_TRUSTED = 80.0  # rows * m / entries, at which the root of it is given back; with far fewer rows there is noise alone
+_LONGEST = 1e100  # beyond, nothing is told
+_STEPS = 40  # halvings of an interval
+
+_DEVIATES = np.linspace(-6.0, 6.0, 601)
+_WEIGHTS = np.exp(-(_DEVIATES**2) / 2) / np.exp(-(_DEVIATES**2) / 2).sum()
+
+
+def stretch(theta: NDArray[np.float64], *, constant: bool, norm: float, rows: float, ridge: float, m: float) -> float:
+    """How many times steeper the labels are than the coefficients of a ridge say.
+
+    ``constant``: whether the last entry is that of a constant. ``norm``: of the longest rows without it. ``rows``: how
+    many there are, about. ``m``: of the run, which says how far its noise is to be trusted.
+
+    >>> theta = np.array([6.0, -8.0, 0.5])
+    >>> round(stretch(theta, constant=True, norm=2.0, rows=20_000, ridge=3.0, m=0.2), 2)
+    1.2
+    """
+    slopes = theta[:-1] if constant else theta
+    length = math.hypot(*slopes.tolist())
+    if not 0 < length < _LONGEST:
+        return 1.0
+    score = _DEVIATES * (norm * math.sqrt(_LENGTH / len(slopes)) * length)
+    offset = float(theta[-1]) if constant else 0.0
+
+    def gradient(times: float) -> float:
+        """Of the mean loss along the coefficients, but for what labels give."""
+        return float(_WEIGHTS @ (expit(times * (score + offset)) * score))
+
+    wanted = gradient(1.0) + ridge * length**2 / rows
+    least, most = 1.0, _MOST
+    for _ in range(_STEPS):
+        middle = (least + most) / 2
+        least, most = (middle, most) if gradient(middle) < wanted else (least, middle)
+    signal = rows * m / len(theta)
+    return float(most ** (signal**2 / (signal**2 + _TRUSTED**2)))

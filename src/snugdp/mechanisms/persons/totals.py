@@ -1,0 +1,223 @@
+"""Sums to which each person adds a vector of bounded length, under a cap that is public or found in private.
+
+Proof: ``persons.proof.md``, Theorem 3; the numbers in the comments are those of its algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.mechanisms.persons.cap_draw import CAP, CapDraw, draw_part, target_for, tilt_for
+from snugdp.mechanisms.statistics.clipping import caps_up_to
+from snugdp.mechanisms.statistics.joint import JointNoise
+from snugdp.noise import DiscreteLaplace, Noise
+from snugdp.propose.plan import Step, StepKind, StepNoise
+from snugdp.propose.share import Share
+from snugdp.propose.theorem import theorem
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.found import FoundCap
+from snugdp.tables.passes.statistics import binned
+from snugdp.tables.persons.totals import PersonTotals, Totals
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Seen = TypeVar("Seen")
+
+THEOREM = theorem("person-totals/1")
+FINE = 1 << 24  # in such parts of a unit totals are scaled down
+MAX_CAP = 1 << 20
+_NEAR = 1 + 2.0**-18  # so much longer than the cap a total may be before it is scaled down
+_SLACK = 1 + Fraction(1, 1 << 17)  # so much longer than the cap a total may be in all, with the rounding of floats
+_SPLIT = 20  # bits
+_MAX_OCTAVES = 20
+
+
+@dataclass(frozen=True)
+class TotalsBlock:
+    """Some of the numbers that persons add in every cell, and the combinations of them that are released.
+
+    ``places``: of the numbers among those of a ``Totals``. ``rows``: the combinations. ``moves``: of each combination,
+    in the sense of ``JointNoise``: the length of a vector is measured by them. ``share``: what is spent on the block.
+    """
+
+    places: tuple[int, ...]
+    rows: tuple[tuple[int, ...], ...]
+    moves: tuple[Fraction, ...]
+    share: Share
+    step: str
+
+    def lengths(self, totals: Totals) -> Floats:
+        """How long the vector of each person is, up to the rounding of floats."""
+        values = np.stack([totals.values[place].astype(np.float64) for place in self.places])
+        combined = np.array(self.rows, dtype=np.float64) @ values
+        moves = np.array([[float(move)] for move in self.moves])
+        entries = (np.abs(combined) / moves if self.share.is_pure else combined**2 / moves).sum(axis=0)  # 1
+        found = np.bincount(totals.person, entries, minlength=totals.persons).astype(np.float64)
+        return found if self.share.is_pure else np.sqrt(found)
+
+    def cut(self, cap: Fraction, cells: int, totals: PersonTotals) -> list[int]:
+        """The combinations over all persons, each scaled down to the cap, in parts of ``FINE``; cell by cell."""
+        sums = np.zeros((len(self.places), cells), dtype=object)
+        for part in totals.parts:
+            sums = sums + self._sums(cap, cells, part)
+        return [int(each) for each in (np.array(self.rows, dtype=object) @ sums).ravel()]  # 5
+
+    def _sums(self, cap: Fraction, cells: int, totals: Totals) -> NDArray[Any]:
+        """The sums over some persons of weight times number, by place and cell."""
+        lengths, limit = self.lengths(totals), float(cap)
+        with np.errstate(all="ignore"):
+            scaled = np.floor(FINE * (limit / lengths))
+        weights = np.where(lengths > limit * _NEAR, scaled, FINE).astype(np.int64)  # 4
+        weights[totals.too_many] = 0
+        return np.stack([_weighted(totals, place, weights, cells) for place in self.places])
+
+    def noise(self, cap: Fraction, cells: int) -> JointNoise:
+        """That of the combinations in parts of ``FINE``."""
+        power = 1 if self.share.is_pure else 2
+        moves = tuple(move * FINE**power for move in self.moves for _ in range(cells))
+        return JointNoise(share_of_row(self.share, cap), moves, step=self.step)  # 6
+
+    @property
+    def unit_noise(self) -> float:
+        """The standard deviation of the noise on the first combination for each unit of a cap, in its moves."""
+        law = JointNoise(self.share, (Fraction(1),)).laws[0]
+        return 2**0.5 * float(law.scale) if isinstance(law, DiscreteLaplace) else float(law.sigma)
+
+
+def share_of_row(share: Share, cap: Fraction) -> Share:
+    """What is spent on a single row, where a person with all rows counts for at most so many of them."""
+    rows = cap * _SLACK
+    return share.part(1 / rows if share.is_pure else 1 / rows**2)
+
+
+def _weighted(totals: Totals, place: int, weights: Integers, cells: int) -> NDArray[Any]:
+    """The sum over persons of weight times number, for every cell; in whole numbers of any size."""
+    each, values, found = weights[totals.person], totals.values[place], np.zeros(cells, dtype=object)
+    for sign in (1, -1):
+        sized = np.maximum(sign * values, 0)
+        if sized.any():
+            low, high = each * (sized & ((1 << _SPLIT) - 1)), each * (sized >> _SPLIT)
+            found = found + sign * binned(totals.cell, low, int(low.max()), cells)
+            found = found + sign * (binned(totals.cell, high, int(high.max()), cells) << _SPLIT)
+    return found
+
+
+@dataclass(frozen=True)
+class PersonVectors:
+    """Sums over persons, of vectors that are scaled down to a cap. ``blocks``: what is released; the first is longest.
+
+    ``cells``: public. ``largest``: the cap, or the last candidate where it is to be found ``in_private``.
+    ``least``: the smallest candidate may not be below it; candidates are multiples of the fourth part of it.
+
+    Guarantee: the costs of its steps together, when a person with all rows comes or goes (``persons.proof.md``,
+    Theorem 3).
+    """
+
+    blocks: tuple[TotalsBlock, ...]
+    cells: int
+    largest: int
+    in_private: bool = False
+    least: Fraction = Fraction(1)
+    share: Share | None = None  # of the draw
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.largest <= MAX_CAP:
+            raise ValueError(f"max_rows must be at most {MAX_CAP:,}")
+
+    @cached_property
+    def candidates(self) -> tuple[Fraction, ...]:
+        """The caps among which one is drawn, four for every doubling; the last is the largest."""
+        unit = self.least / 4
+        caps = (cap * unit for cap in caps_up_to(int(self.largest / unit), _MAX_OCTAVES))
+        return tuple(cap for cap in caps if cap >= self.least)
+
+    @cached_property
+    def cap_draw(self) -> CapDraw:
+        """The draw of a cap."""
+        assert self.share is not None
+        numbers = self.cells * len(self.blocks[0].rows)
+        draw = CapDraw(self.share, len(self.candidates), Fraction(0), tilt_for(numbers))
+        return replace(draw, target=target_for(draw.range, numbers, self.blocks[0].unit_noise))
+
+    def certify(self, data: Secret[PersonTotals], noise: Noise) -> FoundCap:
+        """A cap, drawn by how many persons are above each candidate."""
+        place = self.cap_draw.draw(data.map(self.above), noise)  # 2, 3
+        return FoundCap(self.candidates[place], self.largest)
+
+    def above(self, totals: PersonTotals) -> list[int]:
+        """For every candidate, how many persons are above it."""
+        limits = np.array([float(cap) * _NEAR for cap in self.candidates])
+        above = np.zeros(len(limits), dtype=np.int64)
+        for part in totals.parts:
+            lengths = np.sort(self.blocks[0].lengths(part))
+            above += len(lengths) - np.searchsorted(lengths, limits, side="right")
+        return [int(each) for each in above]
+
+    def draw(self, data: Secret[PersonTotals], cap: Fraction, noise: Noise) -> list[list[Fraction]]:
+        """The noisy combinations of every block, by combination and cell."""
+        drawn = []
+        for block in self.blocks:
+            sums = data.map(partial(block.cut, cap, self.cells))
+            drawn.append([Fraction(each, FINE) for each in block.noise(cap, self.cells).draw(sums, noise)])
+        return drawn
+
+    def steps(self, columns: tuple[str, ...] = ()) -> tuple[Step, ...]:
+        """Of a plan. Where the cap is found in private, the noise is scaled by it and its cost stays the same."""
+        first: tuple[Step, ...] = ()
+        if self.in_private:
+            assert self.share is not None
+            params = {"candidates": len(self.candidates), "largest": self.largest}
+            drawn = StepNoise("person-cap", "gumbel", params=params)
+            first = (Step(CAP, StepKind.SELECT, drawn, self.share.cost),)
+        return (*first, *(self._step(block, *columns[place : place + 1]) for place, block in enumerate(self.blocks)))
+
+    def _step(self, block: TotalsBlock, *column: str) -> Step:
+        """The scale is in rows at the largest value, of the first combination."""
+        cap = Fraction(1) if self.in_private else Fraction(self.largest)
+        law = JointNoise(share_of_row(block.share, cap), (Fraction(1),)).laws[0]
+        scale = float(law.scale if isinstance(law, DiscreteLaplace) else law.sigma)
+        params: dict[str, Any] = {"column": column[0]} if column else {}
+        if self.in_private:
+            params["each"] = scale
+        name, times = "discrete Laplace" if block.share.is_pure else "gaussian", self.cells * len(block.rows)
+        one, many = ("capped-total", "capped-totals") if self.in_private else ("person-total", "person-totals")
+        size = None if self.in_private else scale
+        noise = StepNoise(one if times == 1 else many, name, size, "rows", times, params)
+        return Step(block.step, StepKind.RELEASE, noise, block.share.cost)
+
+
+def divided(share: Share, numbers: int, *, in_private: bool) -> tuple[Share | None, Share]:
+    """The part of a share that the draw of a cap gets, and the rest, for so many numbers."""
+    part = draw_part(share, numbers)
+    return (share.part(part), share.part(1 - part)) if in_private else (None, share)
+
+
+@dataclass(frozen=True)
+class ShownVectors(Generic[Seen]):
+    """What is drawn under a cap, in the user's units: ``show`` takes the cap and the combinations of every block."""
+
+    vectors: PersonVectors
+    show: Callable[[Fraction, list[list[Fraction]]], Seen]
+
+    def draw(self, data: Secret[PersonTotals], certificate: FoundCap, noise: Noise) -> Seen:
+        """Draw, then show."""
+        return self.show(certificate.cap, self.vectors.draw(data, certificate.cap, noise))
+
+
+@dataclass(frozen=True)
+class ShownAtCap(Generic[Seen]):
+    """The same with a public cap."""
+
+    shown: ShownVectors[Seen]
+
+    def draw(self, data: Secret[PersonTotals], noise: Noise) -> Seen:
+        """Draw, then show."""
+        vectors = self.shown.vectors
+        return self.shown.draw(data, FoundCap(Fraction(vectors.largest), vectors.largest), noise)

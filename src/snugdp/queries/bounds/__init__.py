@@ -1,0 +1,1 @@
+"""Bounds of columns: given, or found in private."""

@@ -1,0 +1,1 @@
+"""All columns of a table at a glance, for one charge."""

@@ -1,0 +1,1 @@
+"""Medians, quantiles, extremes: by rank, or by a test first."""

@@ -1,0 +1,113 @@
+"""A ledger as one page: what may be spent, what was, when, by whom, and what all of it promises together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from snugdp.core.guarantee import Budget, Cost
+from snugdp.ledger.composition.filter import Composition
+from snugdp.ledger.composition.tally import Tally
+from snugdp.ledger.entries import Entry, Overview, as_pair, cells
+from snugdp.numerics.printed import printed_down
+from snugdp.report import words
+from snugdp.report.drawing import Axes, Axis, Frame, Point, linear
+from snugdp.report.model import pages_of
+
+if TYPE_CHECKING:
+    from snugdp.ledger.book import Ledger
+
+MAX_LISTED = 1000  # entries on a page; an export has all
+_POINTS = 60  # of a composed total that are computed for the drawing
+_DAYS = 4 * 86400  # seconds: a shorter time is shown with hours
+_WIDE = Frame(640, 240, 56, 44, 14, 30, 17)
+
+
+def page(ledger: Ledger) -> str:
+    """The whole page, in one file without scripts."""
+    told = ledger.overview(None)
+    shown = told.entries[-MAX_LISTED:]
+    return (
+        pages_of()
+        .get_template("ledger.html")
+        .render(
+            told=told,
+            lines=[cells(entry, False) for entry in reversed(shown)],
+            left_out=told.count - len(shown),
+            burnt=_burn_down(told),
+            percent=_percent(told),
+            caps=isinstance(told.budget, Cost),
+            tight=told.composition is not Composition.ADDITION,
+            both=told.composition is Composition.BOTH,
+        )
+    )
+
+
+def _percent(told: Overview) -> int | None:
+    """How much of the budget's epsilon is spent, rounded up."""
+    if isinstance(told.budget, Cost) or told.epsilon is None:
+        return None
+    return min(100, math.ceil(100 * told.epsilon / told.budget.epsilon))
+
+
+def _burn_down(told: Overview) -> Markup:
+    """What was left of epsilon after every release, over time."""
+    budget = told.budget
+    paid = [entry for entry in told.entries if entry.within is None]
+    if isinstance(budget, Cost) or not paid:
+        return Markup()
+    left = _left_after(paid, told, budget)
+    times = _times(paid)
+    start, end = times[0], times[-1]
+    points: list[Point] = [(start, float(budget.epsilon))]
+    for time, epsilon in zip(times, left, strict=True):
+        if epsilon is not None:
+            points += [(time, points[-1][1]), (time, float(max(epsilon, Fraction(0))))]
+    top = float(budget.epsilon)
+    marks = (start, (start + end) / 2, end) if end > start else (start,)
+    when = Axis("", linear(start, end), marks, _date if end - start > _DAYS else _moment)
+    much = Axis("epsilon left", linear(0, top), (0, top / 4, top / 2, 3 * top / 4, top), lambda value: f"{value:.3g}")
+    axes = Axes(when, much, _WIDE)
+    area = [(start, 0.0), *points, (points[-1][0], 0.0)]
+    sentence = f"From epsilon {words.number(top)} to {printed_down(Fraction(points[-1][1]))} in {len(paid)} charges."
+    dots = [axes.dot(point, 3, entry.title) for point, entry in zip(points[2::2], paid, strict=False)]
+    shapes = [axes.line(area, "area", closed=True), axes.line(points, "curve"), *(dots if len(paid) <= _POINTS else ())]
+    return axes.drawing(sentence, shapes, "What was left over time")
+
+
+def _left_after(paid: Sequence[Entry], told: Overview, budget: Budget) -> list[Fraction | None]:
+    """Epsilon left after each charge; of a composed total only at so many of them as take no long time."""
+    tally, left, step = Tally(), list[Fraction | None](), max(1, len(paid) // _POINTS)
+    adds = told.composition is Composition.ADDITION
+    for number, entry in enumerate(paid, 1):
+        counted = entry.announced if adds and entry.announced is not None else entry.cost
+        tally = tally.after(counted, entry.part)
+        seen = adds or number % step == 0 or number == len(paid)
+        spent = as_pair(tally.total(told.neighbours), budget)[0] if seen else None
+        left.append(None if spent is None else budget.epsilon - spent)
+    return left
+
+
+def _times(entries: Sequence[Entry]) -> list[float]:
+    """Seconds; a clock that was set back is held, for the order is that of the entries."""
+    times: list[float] = []
+    for entry in entries:
+        try:
+            time = datetime.fromisoformat(entry.time).timestamp()
+        except ValueError:
+            time = 0.0
+        times.append(max(time, times[-1]) if times else time)
+    return times
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%d %b %Y")
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%d %b, %H:%M")

@@ -1,0 +1,1 @@
+"""Scores of models on private rows, as one release with a plan."""

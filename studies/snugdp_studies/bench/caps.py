@@ -1,0 +1,204 @@
+"""Caps on what a person contributes, found in private, beside the best cap in hindsight and beside rows that are kept.
+
+Made-up panels: persons with Zipf, geometric and lognormal numbers of rows, each row in a random one of some cells. For
+every panel the law of the draw is exact, and so is the mean absolute error of a count given the cap: no release is
+simulated. Rows that are kept, and caps on cells, are drawn once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erf, logsumexp
+
+from snugdp import Budget
+from snugdp.mechanisms.persons.totals import FINE, PersonVectors, TotalsBlock, divided
+from snugdp.mechanisms.statistics.joint import deviation
+from snugdp.noise import DiscreteLaplace
+from snugdp.propose.share import Share
+from snugdp.queries.statistics.base import budget_shares
+from snugdp.queries.statistics.persons import better_share
+from snugdp.release.persons import LARGEST_CAP
+from snugdp.tables.persons.totals import Totals
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+SHAPES: dict[str, Callable[[np.random.Generator, int], Integers]] = {
+    "Zipf, 2.2": lambda rng, n: rng.zipf(2.2, n),
+    "geometric, mean 6": lambda rng, n: rng.geometric(1 / 6, n),
+    "lognormal, median 3.7": lambda rng, n: np.maximum(1, np.rint(np.exp(rng.normal(1.3, 1.0, n)))).astype(np.int64),
+}
+CELLS = (1, 10, 50, 200)
+_NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
+_LONGEST = 10**6  # rows of a person
+_GRID = tuple(Fraction(round(4 * 2 ** (step / 4)), 4) for step in range(45))  # caps that are tried in hindsight
+
+
+@dataclass(frozen=True)
+class CapError:
+    """Mean absolute errors of a count, over that of the best cap in hindsight with the whole budget.
+
+    ``private``: with a cap found in private. ``largest``: with the public bound. ``ten``: with a public cap of 10.
+    ``kept``: with the best number of kept rows, as OpenDP bounds persons. ``bounded``: with the best numbers of cells
+    and of rows in each, as PipelineDP does. ``others``: these two with the noise of those libraries, by name.
+    """
+
+    shape: str
+    cells: int
+    noise: str
+    best_cap: float
+    best: float
+    private: float
+    largest: float
+    ten: float
+    kept: float
+    bounded: float
+    others: dict[str, float]
+
+
+def run(people: int = 10_000, tables: int = 5, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[CapError]:
+    """All shapes and numbers of cells; errors are means over so many panels."""
+    budget = Budget(epsilon, delta)
+    for cells in CELLS:
+        for shape in SHAPES:
+            yield _mean([_measured(shape, cells, people, seed, budget) for seed in range(tables)])
+
+
+def _measured(shape: str, cells: int, people: int, seed: int, budget: Budget) -> CapError:
+    rng = np.random.default_rng(seed)
+    rows = np.minimum(SHAPES[shape](rng, people), _LONGEST)
+    who = np.repeat(np.arange(people), rows)
+    cell = rng.integers(0, cells, len(who))
+    totals, truth = gathered(who, cell, cells), np.bincount(cell, minlength=cells)
+    share = better_share(budget_shares(budget), cells, LARGEST_CAP)
+    errors = {cap: _error(share, cap, cells, totals, truth) for cap in _GRID}
+    best_cap = min(errors, key=errors.__getitem__)
+    best = errors[best_cap]
+    kept = _kept(rng, who, cell, cells)
+    gaussian = Share.gaussian(budget)
+    unit = _block(gaussian).unit_noise
+    both = {"OpenDP": _moved(kept, truth), "PipelineDP": _moved(_bounded(rng, totals, cells), truth)}
+    others = {
+        name: min(_gaussian(lost, length * sigma) for length, lost in both[name]) for name, sigma in rivals(budget)
+    }
+    return CapError(
+        shape, cells, "pure" if share.is_pure else "Gaussian", float(best_cap), best,
+        _in_private(share, cells, totals, truth) / best,
+        _error(share, Fraction(LARGEST_CAP), cells, totals, truth) / best,
+        _error(share, Fraction(10), cells, totals, truth) / best,
+        min(_expected(share, lost, most) for most, lost in both["OpenDP"]) / best,
+        min(_gaussian(lost, length * unit) for length, lost in both["PipelineDP"]) / best,
+        {name: error / best for name, error in others.items()},
+    )  # fmt: skip
+
+
+def gathered(who: Integers, cell: Integers, cells: int) -> Totals:
+    """The rows of persons, counted by cell."""
+    pairs, counts = np.unique(who * cells + cell, return_counts=True)
+    person = np.unique(pairs // cells, return_inverse=True)[1]
+    return Totals(person, pairs % cells, (counts,), np.zeros(person[-1] + 1, dtype=bool))
+
+
+def _block(share: Share) -> TotalsBlock:
+    return TotalsBlock((0,), ((1,),), (Fraction(1),), share, "release")
+
+
+def _error(share: Share, cap: Fraction, cells: int, totals: Totals, truth: Integers) -> float:
+    """The mean absolute error of a count under a public cap."""
+    sums = np.array(_block(share).cut(cap, cells, totals), dtype=np.float64) / FINE
+    return _expected(share, sums - truth, float(cap))
+
+
+def _expected(share: Share, lost: Floats, cap: float) -> float:
+    """The mean of |what is lost + noise|, for noise of this share under a cap."""
+    law = _block(share).noise(Fraction(cap), 1).laws[0]
+    if isinstance(law, DiscreteLaplace):
+        scale = float(law.scale) / FINE
+        return float(np.mean(np.abs(lost) + scale * np.exp(-np.abs(lost) / scale)))
+    return _gaussian(lost, deviation(law) / FINE)
+
+
+def _gaussian(lost: Floats, sigma: float) -> float:
+    spread = sigma * np.sqrt(2 / np.pi) * np.exp(-(lost**2) / (2 * sigma**2))
+    return float(np.mean(spread + lost * erf(lost / (sigma * np.sqrt(2)))))
+
+
+def _in_private(share: Share, cells: int, totals: Totals, truth: Integers) -> float:
+    """The mean over the caps that may be drawn, by their exact probabilities."""
+    drawn, rest = divided(share, cells, in_private=True)
+    vectors = PersonVectors((_block(rest),), cells, LARGEST_CAP, in_private=True, share=drawn)
+    scores = np.array([float(score) for score in vectors.cap_draw.scores(vectors.above(totals))])
+    chances = np.exp(scores - logsumexp(scores))
+    likely = [place for place in range(len(scores)) if chances[place] > 1e-9]
+    return sum(
+        float(chances[place]) * _error(rest, vectors.candidates[place], cells, totals, truth) for place in likely
+    )
+
+
+def _moved(counts: dict[float, Integers], truth: Integers) -> list[tuple[float, Floats]]:
+    """What is lost of every count, by the length that noise has to hide."""
+    return [(length, (each - truth).astype(np.float64)) for length, each in counts.items()]
+
+
+def _bounded(rng: np.random.Generator, totals: Totals, cells: int) -> dict[float, Integers]:
+    """The counts of at most so many random cells of each person, and of at most so many rows in each."""
+    order = np.lexsort((rng.random(len(totals.person)), totals.person))
+    person, cell, rows = totals.person[order], totals.cell[order], totals.values[0][order]
+    place = np.arange(len(person)) - np.searchsorted(person, person)
+    found: dict[float, Integers] = {}
+    for some in [most for most in _NUMBERS if most <= 2 * cells]:
+        for each in _NUMBERS:
+            kept = np.bincount(cell, np.where(place < some, np.minimum(rows, each), 0), minlength=cells)
+            length = float(each * np.sqrt(min(some, cells)))
+            if length not in found or kept.sum() > found[length].sum():
+                found[length] = kept.astype(np.int64)
+    return found
+
+
+def _kept(rng: np.random.Generator, who: Integers, cell: Integers, cells: int) -> dict[float, Integers]:
+    """The counts of at most so many random rows of each person."""
+    order = np.lexsort((rng.random(len(who)), who))
+    sorted_who = who[order]
+    first = np.searchsorted(sorted_who, sorted_who)
+    place = np.arange(len(who)) - first
+    return {most: np.bincount(cell[order][place < most], minlength=cells) for most in _NUMBERS}
+
+
+def rivals(budget: Budget) -> Iterator[tuple[str, float]]:
+    """The standard deviation of Gaussian noise for one row by other libraries, as far as they are installed."""
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        pass
+    else:
+        dp.enable_features("contrib")
+        space = dp.atom_domain(T=int), dp.absolute_distance(T=float)
+
+        def made(scale: float) -> Any:
+            return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale)), delta)
+
+        scale = dp.binary_search_param(made, d_in=1.0, d_out=(epsilon, delta), T=float)
+        yield "OpenDP", float(scale)
+    try:
+        computations = importlib.import_module("pipeline_dp.dp_computations")
+    except ImportError:
+        return
+    yield "PipelineDP", float(computations.compute_sigma(epsilon, delta, 1.0))
+
+
+def _mean(found: list[CapError]) -> CapError:
+    first = found[0]
+    means = {
+        name: float(np.mean([getattr(one, name) for one in found]))
+        for name in ("best_cap", "best", "private", "largest", "ten", "kept", "bounded")
+    }
+    others = {name: float(np.mean([one.others[name] for one in found])) for name in first.others}
+    return CapError(first.shape, first.cells, first.noise, **means, others=others)

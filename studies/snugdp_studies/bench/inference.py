@@ -1,0 +1,268 @@
+"""How often confidence intervals of private fits cover, and how wide they are, on made-up tables with a known truth.
+
+Beside each: the interval of the same model without privacy, and for lines the textbook's private one, noisy sufficient
+statistics with a parametric bootstrap (Ferrando, Wang and Sheldon, 2022), here with exact Gaussian accounting and one
+joint release, which is kinder to it than the published form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from snugdp.accounting import gaussian
+from snugdp.estimators.linear import LinearRegression
+from snugdp.estimators.logistic import LogisticRegression
+from snugdp.estimators.poisson import PoissonRegression
+from snugdp.noise import Simulation
+from snugdp.tables.schema.schema import Boolean, Number, Schema
+
+Floats: TypeAlias = NDArray[np.float64]
+Generator: TypeAlias = np.random.Generator
+
+DELTA, NORMAL, BOOTSTRAPS = 1e-6, 1.959964, 200
+GOALS = (
+    "Goals: slopes covered in 93 to 97 %, none below 90 %; width at most 1.15 times that without privacy at 5,000 "
+    "rows, 5 columns, epsilon 1. NOT PRIVATE: seeded noise. The intercept is compared with that of the conditional "
+    "mean, which a robust line does not estimate where errors are skewed."
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A population. ``columns``: draws x; ``errors``: of y around its line, from x. ``kind``: line, labels or counts.
+
+    ``wide``: how many times the bounds on x, and on y, are wider than need be; None: found in private.
+    """
+
+    name: str
+    rows: int
+    width: int
+    epsilon: float
+    kind: str = "line"
+    columns: str = "even"
+    errors: str = "normal"
+    wide: tuple[float, float] | None = (1.0, 1.0)
+    start: float = 0.25
+
+    @property
+    def slopes(self) -> Floats:
+        """The truth."""
+        return np.linspace(-1.0, 1.0, self.width) if self.width > 1 else np.array([0.5])
+
+    def draw(self, generator: Generator) -> tuple[Floats, Floats]:
+        """A sample."""
+        X = _COLUMNS[self.columns](generator, self.rows, self.width)
+        linear = X @ self.slopes + self.start
+        if self.kind == "labels":
+            return X, (generator.random(self.rows) < 1 / (1 + np.exp(-linear))).astype(float)
+        if self.kind == "counts":
+            return X, np.minimum(generator.poisson(np.exp(linear)), MOST).astype(float)
+        return X, linear + _ERRORS[self.errors](generator, X)
+
+
+MOST = 12  # the largest count
+
+
+def _even(generator: Generator, n: int, d: int) -> Floats:
+    return generator.uniform(-1, 1, (n, d))
+
+
+def _collinear(generator: Generator, n: int, d: int) -> Floats:
+    return 0.9 * generator.uniform(-1, 1, (n, 1)) + 0.1 * generator.uniform(-1, 1, (n, d))
+
+
+def _skewed(generator: Generator, n: int, d: int) -> Floats:
+    return 2 * generator.beta(1, 4, (n, d)) - 1
+
+
+def _rare(generator: Generator, n: int, d: int) -> Floats:
+    return np.where(generator.random((n, d)) < 0.05, 1.0, -1.0)
+
+
+def _powers(generator: Generator, n: int, d: int) -> Floats:
+    x = generator.uniform(-1, 1, (n, 1))
+    return np.concatenate([x**power for power in range(1, d + 1)], axis=1)
+
+
+_COLUMNS: Mapping[str, Callable[[Generator, int, int], Floats]] = {
+    "even": _even, "collinear": _collinear, "skewed": _skewed, "rare levels": _rare, "powers": _powers,
+}  # fmt: skip
+
+
+def _wider(generator: Generator, X: Floats) -> Floats:
+    return generator.normal(size=len(X)) * (0.3 + np.abs(X[:, 0]))
+
+
+_ERRORS: Mapping[str, Callable[[Generator, Floats], Floats]] = {
+    "normal": lambda generator, X: generator.normal(size=len(X)),
+    "heteroskedastic": _wider,
+    "heavy": lambda generator, X: generator.standard_t(3, len(X)),
+    "lognormal": lambda generator, X: generator.lognormal(0, 0.8, len(X)) - math.exp(0.32),
+}
+
+DESIGNS = (
+    Design("few rows", 500, 2, 4.0),
+    Design("plain", 2000, 3, 1.0),
+    Design("plain", 5000, 5, 1.0),
+    Design("plain", 5000, 5, 0.5),
+    Design("many columns", 50_000, 15, 1.0),
+    Design("heteroskedastic", 20_000, 10, 1.0, errors="heteroskedastic"),
+    Design("heavy tails", 20_000, 5, 1.0, errors="heavy"),
+    Design("skewed errors", 2000, 3, 1.0, errors="lognormal"),
+    Design("skewed errors", 20_000, 5, 1.0, errors="lognormal"),
+    Design("collinear", 20_000, 5, 1.0, columns="collinear"),
+    Design("skewed columns", 10_000, 6, 1.0, columns="skewed", errors="heteroskedastic"),
+    Design("powers of x", 10_000, 3, 1.0, columns="powers"),
+    Design("rare levels", 20_000, 8, 1.0, columns="rare levels"),
+    Design("x bounds 5 times too wide", 20_000, 5, 1.0, wide=(5.0, 1.0)),
+    Design("y bounds 20 times too wide", 20_000, 5, 1.0, wide=(1.0, 20.0)),
+    Design("no bounds", 5000, 5, 1.0, wide=None),
+    Design("no bounds and collinear", 20_000, 5, 2.0, columns="collinear", wide=None),
+    Design("too little budget", 1000, 15, 0.5),
+    Design("labels", 5000, 5, 1.0, "labels"),
+    Design("rare labels", 20_000, 5, 1.0, "labels", start=-2.8),
+    Design("collinear labels", 20_000, 5, 1.0, "labels", columns="collinear"),
+    Design("labels without bounds", 20_000, 5, 1.0, "labels", wide=None),
+    Design("labels with wide x bounds", 100_000, 5, 1.0, "labels", wide=(5.0, 1.0)),
+    Design("counts", 20_000, 3, 1.0, "counts"),
+    Design("counts", 5000, 3, 4.0, "counts"),
+)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was seen of a design. Widths are medians, over those of intervals without privacy.
+
+    ``worst``: the coverage of the slope that is covered least. ``unbounded``: the share of slopes without a bound.
+    ``errors``: how often a true null hypothesis about a slope is rejected at 5 %.
+    """
+
+    design: Design
+    tables: int
+    slopes: float
+    worst: float
+    intercept: float
+    width: float
+    unbounded: float
+    rejected: float
+    peer: float | None
+    peer_width: float | None
+
+
+def run(tables: int, designs: Sequence[Design] = DESIGNS, seed: int = 1) -> Iterator[Coverage]:
+    """Each design on so many tables."""
+    for place, design in enumerate(designs):
+        found = [_one(design, np.random.default_rng([seed, place, turn]), turn) for turn in range(tables)]
+        ours, peers = np.array([one for one, _ in found]), [peer for _, peer in found if peer is not None]
+        inside, widths, p = ours[:, :, 0], ours[:, :-1, 1], ours[:, :-1, 2]
+        finite = np.isfinite(widths)
+        yield Coverage(
+            design,
+            tables,
+            float(inside[:, :-1].mean()),
+            float(inside[:, :-1].mean(axis=0).min()),
+            float(inside[:, -1].mean()),
+            float(np.median(widths)),
+            float(1 - finite.mean()),
+            float((p < 0.05).mean()),
+            float(np.mean([peer[:, 0] for peer in peers])) if peers else None,
+            float(np.median([peer[:, 1] for peer in peers])) if peers else None,
+        )
+
+
+def _one(design: Design, generator: Generator, seed: int) -> tuple[Floats, Floats | None]:
+    """For the slopes and the intercept: whether the truth is covered, the relative width, the p-value of the truth."""
+    X, y = design.draw(generator)
+    model, truth, errors = _fitted(design, X, y, seed), np.append(design.slopes, design.start), _without(design, X, y)
+    names = [*(f"x{place}" for place in range(design.width)), "intercept"]
+    rows = []
+    for name, value, error in zip(names, truth, errors, strict=True):
+        found = model.contrast({name: 1.0}, null=value)
+        width = (found.upper - found.lower) / (2 * NORMAL * error)
+        rows.append((found.lower <= value <= found.upper, width, found.p_value))
+    peer = _bootstrapped(design, X, y, generator, errors) if design.kind == "line" and design.wide is not None else None
+    return np.array(rows, dtype=np.float64), peer
+
+
+def _fitted(design: Design, X: Floats, y: Floats, seed: int) -> Any:
+    names = [f"x{place}" for place in range(design.width)]
+    target = pl.Series("y", y.astype(bool) if design.kind == "labels" else y)
+    table = pl.DataFrame(X, schema=names).with_columns(target)
+    given: dict[str, Any] = {"epsilon": design.epsilon, "delta": DELTA, "inference": True, "noise": Simulation(seed)}
+    made: dict[str, Any] = {"line": LinearRegression, "labels": LogisticRegression, "counts": PoissonRegression}
+    if design.wide is None:
+        known: dict[str, dict[str, Any]] = {"labels": {"classes": [False, True]}, "counts": {"y_max": MOST}}
+        return made[design.kind](**given, **known.get(design.kind, {})).fit(table, "y")
+    schema = Schema({**dict.fromkeys(names, Number(*_ends(design.wide[0]))), "y": _target(design)}, target="y")
+    return made[design.kind](**given, schema=schema).fit(table)
+
+
+def _ends(wide: float) -> tuple[float, float]:
+    return -wide, wide
+
+
+def _target(design: Design) -> Any:
+    if design.kind != "line":
+        return Boolean() if design.kind == "labels" else Number(0, MOST)
+    assert design.wide is not None
+    return Number(*_ends(8 * design.wide[1]))
+
+
+def _without(design: Design, X: Floats, y: Floats) -> Floats:
+    """Standard errors of the same model without privacy, robust to other variances."""
+    Z, theta = np.column_stack([X, np.ones(len(X))]), np.append(design.slopes, design.start)
+    if design.kind == "line":
+        theta = np.linalg.lstsq(Z, y, rcond=None)[0]
+        weight, residual = np.ones(len(y)), y - Z @ theta
+    for _ in range(0 if design.kind == "line" else 25):
+        mean = np.exp(Z @ theta) if design.kind == "counts" else 1 / (1 + np.exp(-Z @ theta))
+        weight, residual = mean if design.kind == "counts" else mean * (1 - mean), y - mean
+        theta = theta + np.linalg.solve((Z.T * weight) @ Z, Z.T @ residual)
+    inverse = np.linalg.inv((Z.T * weight) @ Z)
+    errors: Floats = np.sqrt(np.diag(inverse @ (Z.T * residual**2) @ Z @ inverse))
+    return errors
+
+
+def _bootstrapped(design: Design, X: Floats, y: Floats, generator: Generator, errors: Floats) -> Floats:
+    """Noisy moments of (x, 1, y) as one Gaussian release, and percentiles of what they would be drawn again."""
+    assert design.wide is not None
+    wide_x, wide_y = design.wide
+    scaled = np.column_stack([X / wide_x, np.ones(len(X)), y / (8 * wide_y)])
+    d, square = scaled.shape[1] - 1, design.width + 2.0
+    deviation = square / gaussian.mu(design.epsilon, DELTA)
+    moments = scaled.T @ scaled + _symmetric(generator, d + 1, deviation)
+    slopes = _solved(moments)
+    gram, rows = moments[:d, :d], max(float(moments[d - 1, d - 1]), 1.0)
+    values, vectors = np.linalg.eigh(gram)
+    spread = max(float(moments[d, d] - 2 * slopes @ moments[:d, d] + slopes @ gram @ slopes) / rows, 1e-9)
+    root = vectors * np.sqrt(np.maximum(values, 1e-9)) @ vectors.T
+    drawn = []
+    for _ in range(BOOTSTRAPS):
+        cross = root @ root @ slopes + root @ generator.normal(size=d) * math.sqrt(spread)
+        again = np.block([[root @ root, cross[:, None]], [cross[None, :], np.zeros((1, 1))]])
+        drawn.append(_solved(again + _symmetric(generator, d + 1, deviation)))
+    scale = np.append(np.full(design.width, 8 * wide_y / wide_x), 8 * wide_y)
+    half = NORMAL * np.std(drawn, axis=0) * scale
+    truth = np.append(design.slopes, design.start)
+    inside = np.abs(slopes * scale - truth) <= half
+    found: Floats = np.column_stack([inside, half / (NORMAL * errors)])[: design.width]
+    return found
+
+
+def _symmetric(generator: Generator, size: int, deviation: float) -> Floats:
+    upper = np.triu(generator.normal(size=(size, size)), 1) / math.sqrt(2)
+    noise: Floats = deviation * (upper + upper.T + np.diag(generator.normal(size=size)))
+    return noise
+
+
+def _solved(moments: Floats) -> Floats:
+    d = len(moments) - 1
+    solved: Floats = np.asarray(np.linalg.lstsq(moments[:d, :d], moments[:d, d], rcond=None)[0], dtype=np.float64)
+    return solved

@@ -1,0 +1,88 @@
+"""Intervals and tests from a noisy linear equation."""
+
+import math
+
+import numpy as np
+import pytest
+
+from snugdp.inference.equation import NoisyEquation, matrix_noise_covariance
+from tests.effort import often, repeated
+
+
+def equation(matrix_noise: float = 3.0, score_noise: float = 5.0, d: int = 3) -> NoisyEquation:
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(400, d))
+    return NoisyEquation(
+        rows.T @ rows, rng.normal(size=d), 2 * rows.T @ rows, 30.0, matrix_noise, score_noise, rng.normal(size=d)
+    )
+
+
+def test_the_ends_of_an_interval_have_its_level_as_p_value() -> None:
+    for given in (equation(), equation(0.0, 0.0), equation(30.0)):
+        for weights in ([1, 0, 0], [1, -1, 0], [0.2, 3, -1]):
+            found = given.contrast(weights, 0.1)
+            for end in (found.lower, found.upper):
+                assert given.contrast(weights, null=end).p_value == pytest.approx(0.1, rel=1e-6)
+            assert found.lower < found.estimate < found.upper
+            assert given.contrast(weights, null=found.estimate).p_value == pytest.approx(1.0)
+
+
+def test_without_noise_it_is_walds_interval() -> None:
+    given = equation(0.0, 0.0)
+    inverse = np.linalg.inv(given.matrix)
+    covariance = inverse @ (given.scores + 30 * np.eye(3)) @ inverse
+    found = given.contrast([1, 2, -1])
+    error = math.sqrt(np.array([1, 2, -1]) @ covariance @ np.array([1, 2, -1]))
+    assert found.standard_error == pytest.approx(error)
+    assert found.upper - found.lower == pytest.approx(2 * 1.959964 * error, rel=1e-5)
+    assert found.z == pytest.approx(found.estimate / error)
+
+
+def test_a_matrix_that_is_hardly_more_than_its_noise_says_nothing() -> None:
+    given = equation(1e4)
+    found = given.contrast([1, 0, 0])
+    assert (found.lower, found.upper) == (-math.inf, math.inf)
+    assert not found.is_bounded
+    assert found.p_value > 0.05
+    assert given.joint_test([[1, 0, 0], [0, 1, 0]]) == (0.0, 2, 1.0)
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((2, 2)), np.ones((2, 2)), np.full((2, 2), np.nan)])
+def test_a_matrix_without_an_inverse(matrix: np.ndarray) -> None:
+    given = NoisyEquation(matrix, np.ones(2), np.eye(2), 1.0, 1.0, 1.0, np.array([3.0, 4.0]))
+    found = given.contrast([1, 1])
+    assert (found.estimate, found.lower, found.upper, found.p_value) == (7.0, -math.inf, math.inf, 1.0)
+    assert given.solution.tolist() == [3.0, 4.0]
+
+
+def test_a_joint_test_of_one_is_that_of_the_contrast() -> None:
+    given = equation(0.0, 0.0)
+    statistic, degrees, p = given.joint_test([[1, 0, 0]])
+    assert degrees == 1
+    assert p == pytest.approx(given.contrast([1, 0, 0]).p_value, rel=1e-6)
+    assert statistic == pytest.approx(given.contrast([1, 0, 0]).z ** 2)
+    with pytest.raises(ValueError, match="follow from the others"):
+        given.joint_test([[1, 0, 0], [2, 0, 0]])
+
+
+@repeated
+def test_intervals_cover_where_the_equation_holds() -> None:
+    """Also where the noise of the matrix is most of the error: off by four deviations at most."""
+    rng, d, runs = np.random.default_rng(11), 3, often(1000, 10_000)
+    truth, G = np.array([1.0, -2.0, 0.5]), np.diag([400.0, 300.0, 250.0])
+    covered: list[bool] = []
+    for _ in range(runs):
+        noise = rng.normal(size=(d, d)) * 40 / math.sqrt(2)
+        W = np.triu(noise, 1) + np.triu(noise, 1).T + np.diag(rng.normal(size=d) * 40)
+        vector = G @ truth + rng.normal(size=d) * 25
+        found = NoisyEquation(G + W, vector, np.zeros((d, d)), 625.0, 40.0, 0.0, np.zeros(d)).contrast([1, 1, -1])
+        covered.append(bool(found.lower <= truth @ [1, 1, -1] <= found.upper))
+    assert abs(sum(covered) / runs - 0.95) < 4 * math.sqrt(0.95 * 0.05 / runs)
+
+
+def test_the_covariance_of_a_noisy_product() -> None:
+    rng, u = np.random.default_rng(3), np.array([1.0, -2.0])
+    noise = rng.normal(size=(200_000, 2, 2)) * 3 / math.sqrt(2)
+    W = np.triu(noise, 1) + np.swapaxes(np.triu(noise, 1), 1, 2)
+    W[:, 0, 0], W[:, 1, 1] = rng.normal(size=(2, 200_000)) * 3
+    assert np.cov((W @ u).T) == pytest.approx(matrix_noise_covariance(u, 3.0), rel=0.03)

@@ -1,0 +1,139 @@
+"""Fits with intervals: what they cost, whatever is found; what is drawn; and whether intervals cover."""
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from snugdp import Boolean, Budget, Cost, Number, Schema, Simulation
+from snugdp.mechanisms.inference.glm import WhitenedGLM
+from snugdp.mechanisms.inference.line import WhitenedLine
+from snugdp.mechanisms.inference.whitening import WhitenedFit, radius_from_counts
+from snugdp.mechanisms.linear.base import Design
+from snugdp.release.context import ReleaseContext
+from snugdp.secrecy.secret import PrivateComputationError, Secret
+from snugdp.tables.losses.losses import Logistic, Softmax, TamedPoisson
+from snugdp.tables.rows import Rows
+from tests.effort import often, repeated, sampled
+
+BUDGET, BESIDE = Budget(1, 1e-6), Fraction(1, 100)
+LINE = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-8, 8)}, target="y")
+LABELS = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Boolean()}, target="y")
+
+
+def basis(entries: int, directions: int) -> Any:
+    return tuple(map(tuple, np.eye(entries)[:, :directions].tolist()))
+
+
+def methods(beside: Fraction = Fraction(0), **given: Any) -> list[WhitenedLine | WhitenedGLM]:
+    line, labels = Design.of(LINE), Design.of(LABELS)
+    return [
+        WhitenedLine(line, BUDGET, beside, **given),
+        WhitenedGLM(labels, BUDGET, losses=(Logistic(),), beside=beside, **given),
+        WhitenedGLM(line, BUDGET, losses=(TamedPoisson(10, 5),), beside=beside, **given),
+    ]
+
+
+@sampled(2)
+@pytest.mark.parametrize("beside", [Fraction(0), BESIDE])
+def test_the_cost_is_the_same_for_every_basis_and_fits_the_budget(beside: Fraction) -> None:
+    for one, other in zip(methods(beside), methods(beside, basis=basis(3, 2)), strict=True):
+        assert one.plan().cost == other.plan().cost
+        assert (one.plan().cost + Cost(mu_squared=beside)).fits(BUDGET)
+        more = Cost(mu_squared=beside + one.plan().cost.mu_squared / 4)
+        assert not (one.plan().cost + more).fits(BUDGET), "nothing of the budget is left"
+
+
+def test_the_run_that_is_made_is_the_one_that_was_planned() -> None:
+    for method in methods(BESIDE, basis=basis(3, 2)):
+        planned = next(step for step in method.plan().steps if step.id == "release").cost
+        run = method._run if isinstance(method, WhitenedGLM) else method._run(_sizes(0.01))
+        other = method._run if isinstance(method, WhitenedGLM) else method._run(_sizes(0.9))
+        assert run.design.entries == 2
+        assert run.cost == other.cost == planned
+
+
+def _sizes(mean: float) -> Any:
+    from snugdp.mechanisms.objective.adaptive import Sizes
+
+    return Sizes(1000.0, mean, 1.2)
+
+
+@pytest.mark.parametrize("beside", [Fraction(1), Fraction(1, 10)])
+def test_nothing_is_left_beside_too_much(beside: Fraction) -> None:
+    with pytest.raises(ValueError, match="too small"):
+        WhitenedLine(Design.of(LINE), BUDGET, beside)
+
+
+def test_what_no_theorem_speaks_of_is_refused() -> None:
+    for losses in ((Softmax(3),), (Logistic(), Logistic())):
+        with pytest.raises(ValueError, match="two classes and for counts"):
+            WhitenedGLM(Design.of(LABELS), BUDGET, losses=losses)
+    for budget in (Budget(1, 0), Budget(1, 1e-6, "replace")):
+        with pytest.raises(ValueError, match=r"delta|add_remove"):
+            WhitenedLine(Design.of(LINE), budget)
+    with pytest.raises(ValueError, match="basis"):
+        WhitenedLine(Design.of(LINE), BUDGET, basis=basis(2, 2))
+
+
+def table(seed: int, n: int, *, labels: bool = False, apart: float = 1.0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    a = rng.uniform(-1, 1, n)
+    b = (1 - apart) * a + apart * rng.uniform(-1, 1, n)
+    linear = a - 0.5 * b + 0.25
+    y: Any = rng.random(n) < 1 / (1 + np.exp(-linear)) if labels else linear + rng.normal(size=n)
+    return pl.DataFrame({"a": a, "b": b, "y": y})
+
+
+def fitted(method: Any, frame: pl.DataFrame, schema: Schema, seed: int) -> WhitenedFit:
+    outcome = method.fit(Secret(Rows(frame, schema)), ReleaseContext(Simulation(seed)))
+    assert isinstance(outcome.value, WhitenedFit)
+    return outcome.value
+
+
+@pytest.mark.slow
+@repeated
+def test_intervals_cover_whatever_the_shape_of_the_rows() -> None:
+    """Collinear columns, too. Of the slopes fewer than nine in ten would be very rare."""
+    inside, runs = [], often(4, 60)
+    for seed in range(runs):
+        for labels, apart in ((False, 1.0), (False, 0.1), (True, 1.0)):
+            schema = LABELS if labels else LINE
+            method = methods()[1 if labels else 0]
+            fit = fitted(method, table(seed, 4000, labels=labels, apart=apart), schema, seed)
+            for slope, truth in ((0, 1.0), (1, -0.5)):
+                row = np.array([schema.coefficients(unit).values[slope] for unit in np.eye(3)])
+                row -= schema.coefficients(np.zeros(3)).values[slope]
+                scale = 1.0 if not labels else 1 / schema.target_units[1]
+                assert fit.equation is not None
+                found = fit.equation.contrast(fit.directions.T @ row * scale)
+                inside.append(found.lower <= truth <= found.upper)
+    assert sum(inside) >= {4: 20, 60: 328}[runs], f"{sum(inside)} of {len(inside)}"
+
+
+def test_few_rows_say_nothing() -> None:
+    fit = fitted(methods()[0], table(1, 40), LINE, 1)
+    assert fit.equation is not None
+    found = fit.equation.contrast(fit.directions.T @ np.array([1.0, 0.0, 0.0]))
+    assert not found.is_bounded
+    assert np.isfinite(fit.theta).all()
+
+
+def test_rows_of_another_design_end_like_any_private_failure() -> None:
+    other = Schema({"a": Number(-1, 1), "y": Number(-8, 8)}, target="y")
+    with pytest.raises(PrivateComputationError):
+        methods()[0].fit(Secret(Rows(table(1, 10), other)), ReleaseContext(Simulation(1)))
+
+
+def test_the_radius_is_one_that_about_a_share_of_the_rows_exceed() -> None:
+    lengths = np.sort(np.random.default_rng(4).lognormal(-2, 0.5, 20_000).clip(0, 1))
+    edges = 2.0 ** -(np.arange(33) / 2)
+    counts = [int(((lengths < high) & (lengths >= low)).sum()) for high, low in pairwise(edges)]
+    for share in (0.02, 0.5):
+        radius = radius_from_counts(counts, 1.0, top=1.0, rows=20_000, fraction=share, per_octave=2)
+        beyond = (lengths >= radius).mean()
+        assert beyond <= share < (lengths >= radius / 2**0.5).mean()
+    assert radius_from_counts([0] * 32, 1.0, top=1.0, rows=10, fraction=0.5, per_octave=2) == 2.0**-16

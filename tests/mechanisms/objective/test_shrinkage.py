@@ -1,0 +1,94 @@
+"""What a ridge takes from a logistic model: against exact fits with and without it, and that nothing else changes."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from snugdp import Budget, LogisticRegression, Simulation
+from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.objective import standardised
+from snugdp.mechanisms.objective.shrinkage import stretch
+from snugdp.mechanisms.objective.standardised import StandardisedGLM
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.losses.losses import Logistic, SoftHinge
+from snugdp.tables.rowmap import RowMap
+
+PLANNED: dict[str, Any] = {"constant": True, "norm": 2.0, "rows": 20_000.0, "ridge": 3.0, "m": 0.2}
+
+
+def fitted(X: Any, y: Any, ridge: float) -> Any:
+    def loss(theta: Any) -> tuple[float, Any]:
+        score = X @ theta
+        value = np.logaddexp(0, score).sum() - y @ score + ridge / 2 * theta @ theta
+        return float(value), X.T @ (expit(score) - y) + ridge * theta
+
+    return minimize(loss, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"gtol": 1e-6}).x
+
+
+@pytest.mark.parametrize(("steep", "ridge"), [(1.0, 3.0), (12.0, 3.0), (12.0, 0.5)])
+def test_a_stretched_fit_is_about_as_steep_as_one_without_a_ridge(steep: float, ridge: float) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20_000, 8))
+    X *= np.minimum(1, 2.7 / np.linalg.norm(X, axis=1))[:, None] * (2 / 2.7)  # the median of lengths
+    rows = np.column_stack([X, np.ones(len(X))])
+    y = (rng.random(len(X)) < expit(steep * (X[:, 0] + X[:, 1] - 0.2))).astype(float)
+    pulled, free = fitted(rows, y, ridge), fitted(rows, y, 0.0)
+    times = stretch(pulled, **{**PLANNED, "ridge": ridge, "rows": float(len(X))})
+    long, short = (float(np.linalg.norm(theta)) for theta in (free, pulled))
+    assert times == pytest.approx(long / short, rel=0.06)
+    assert abs(times * short - long) <= abs(short - long) + 0.01 * long
+
+
+def test_where_nothing_is_known_nothing_is_stretched() -> None:
+    theta = np.array([6.0, -8.0, 0.5])
+    assert stretch(0 * theta, **PLANNED) == 1.0
+    assert stretch(theta * 1e300, **PLANNED) == 1.0
+    assert 1.0 <= stretch(theta, **{**PLANNED, "rows": 1.0}) < 1.001  # noise alone
+    assert stretch(theta, **{**PLANNED, "rows": 1e12}) == pytest.approx(1.0, abs=1e-6)  # the ridge hardly counts
+    assert stretch(1e3 * theta, **PLANNED) <= 2.0
+
+
+class _Drawn:
+    """A run's answer without rows."""
+
+    def __init__(self) -> None:
+        self.theta = np.array([[6.0, -8.0, 0.5]])
+
+    def __call__(self, *_: Any) -> Any:
+        return self.theta
+
+
+@pytest.mark.parametrize(("weight", "loss", "stretched"), [(None, Logistic(), True), (2, Logistic(), False)])
+def test_which_models_are_stretched(
+    weight: int | None, loss: Any, stretched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = _Drawn()
+    monkeypatch.setattr(standardised, "coefficients_of", drawn)
+    design = Design(RowMap(3, 2, 1, None, True), weight)
+    model = StandardisedGLM(design, Budget(1, 1e-6), losses=(loss,), beside=Fraction(1, 100), rows=20_000.0)
+    fit = model.draw(Secret(None), Simulation(1))  # type: ignore[arg-type]
+    assert ("stretch" in fit.released) is stretched
+    times = fit.released.get("stretch", 1.0)
+    assert (times > 1.001) is stretched
+    assert np.array_equal(fit.theta, times * drawn.theta[0])
+
+
+def test_other_losses_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standardised, "coefficients_of", _Drawn())
+    run: Any = StandardisedGLM(
+        Design(RowMap(3, 2, 1, None, True)), Budget(1, 1e-6), losses=(SoftHinge(0.5),), beside=Fraction(1, 100)
+    )
+    assert "stretch" not in run.draw(Secret(None), Simulation(1)).released
+
+
+def test_a_fit_says_by_how_much() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(8000, 3)) * [1, 50, 0.01]
+    y = np.where(X @ [3.0, 0.06, 300.0] + rng.logistic(size=8000) / 4 > 0, "yes", "no")
+    model = LogisticRegression(epsilon=1, delta=1e-6, classes=["no", "yes"], noise=Simulation(1)).fit(X, y)
+    assert 1.02 < model.details_["stretch"] < 2
+    assert model.score(X, y) > 0.9

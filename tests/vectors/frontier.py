@@ -1,0 +1,38 @@
+"""Adapters for the vectors of splines, by kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from snugdp.tables.schema.hats import knot_images, smooth_factor
+
+
+def _images(cells: int, smooth: float, order: int) -> tuple[Any, Any]:
+    """R and the images of the knots: the product's for first differences, by a formula for others."""
+    if order == 1:
+        diagonal, beside = smooth_factor(cells, smooth)
+        return np.diag(diagonal) + np.diag(beside, 1), knot_images(cells, smooth)
+    D = np.diff(np.eye(cells + 1), n=order, axis=0)
+    R = np.linalg.cholesky(np.eye(cells + 1) + smooth * D.T @ D).T
+    inverse = np.linalg.inv(R)
+    return R, inverse / np.linalg.norm(inverse, axis=1).max()
+
+
+def _factor(cells: int, smooth: float, order: int) -> dict[str, Any]:
+    R, images = _images(cells, smooth, order)
+    return {"factor": R.tolist(), "longest": 1 / (R[-1, -1] * images[-1, -1])}
+
+
+def _row(values: list[float], cells: int, smooth: float, order: int) -> list[float]:
+    images = _images(cells, smooth, order)[1] / math.sqrt(len(values))
+    places = [min(max(value, 0.0), 1.0) * cells for value in values]
+    return [
+        float(np.interp(place, range(cells + 1), images[:, entry])) for place in places for entry in range(cells + 1)
+    ]
+
+
+FRONTIER: Mapping[str, Callable[..., Any]] = {"smooth_map": _factor, "additive_row": _row}
