@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from snugdp.certify.statistics import Statistic
     from snugdp.core.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
     from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released, Unit, UnitMismatchError
+    from snugdp.estimators.additive.curves import EffectCurve
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.files.model_file import load, save
     from snugdp.estimators.registry import *  # noqa: F403  what its __all__ names
@@ -90,6 +91,7 @@ __all__ = [
     "Date",
     "Describe",
     "Description",
+    "EffectCurve",
     "Estimate",
     "EstimatedBounds",
     "Exact",
@@ -182,6 +184,7 @@ __all__ += _estimators.__all__
 
 _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.tables.schema.schema": "Boolean Category Coefficients Date Number Schema Spline",
+    "snugdp.estimators.additive.curves": "EffectCurve",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
     "snugdp.estimators.workflows.pipelines": "PrivacyWarning check_pipeline",

@@ -31,6 +31,7 @@ class Model(StrEnum):
     LINEAR = "linear"
     LOGISTIC = "logistic"
     POISSON = "poisson"
+    ADDITIVE = "additive"
     SPARSE = "sparse"
     PCA = "pca"
 
@@ -51,7 +52,10 @@ class TableSchema(NamedTuple):
 
 
 _TRUTHS = ("no", "yes"), ("false", "true"), ("0", "1"), ("n", "y"), ("f", "t")
-_HELP = "What to fit; sparse is logistic if the target is a boolean, otherwise linear."
+_HELP = (
+    "What to fit; additive (curves) is for labels if --classes is given or the target is declared as a boolean or a "
+    "category, otherwise for numbers; sparse is logistic if the target is a boolean, otherwise linear."
+)
 Which = Annotated[Model, typer.Argument(help=_HELP, show_default=False)]
 
 
@@ -72,8 +76,8 @@ class ModelOptions(PersonOptions):
     classes: Annotated[
         str | None,
         typer.Option(
-            help="logistic, sparse: all labels there can be, with commas, such as no,yes; public. Those of logistic "
-            "models are found in private where neither this nor a schema lists them."
+            help="logistic, additive, sparse: all labels there can be, with commas, such as no,yes; public. Those of "
+            "logistic models are found in private where neither this nor a schema lists them."
         ),
     ] = None
     y_max: Annotated[
@@ -120,6 +124,8 @@ class ModelOptions(PersonOptions):
         if model is Model.SPARSE:  # linear and logistic
             columns = len(schema.features) - schema.intercept if schema.complete else len(schema.columns) - 1
             return known[_is_truth(schema)].load()(self.features or min(10, columns), **given)
+        if model is Model.ADDITIVE:  # numbers and labels
+            return known[_is_label(schema)].load()(**given)
         return known[0].load()(**given, inference=self.inference)
 
     @property
@@ -147,8 +153,8 @@ class ModelOptions(PersonOptions):
         return replace(schema, columns={**schema.columns, str(schema.target): kind})
 
     def _check(self, model: Model) -> None:
-        if self.classes is not None and model not in (Model.LOGISTIC, Model.SPARSE):
-            raise ValueError("--classes is for logistic and sparse models: leave it out")
+        if self.classes is not None and model not in (Model.LOGISTIC, Model.ADDITIVE, Model.SPARSE):
+            raise ValueError("--classes is for logistic, additive and sparse models: leave it out")
         if self.y_max is not None and model is not Model.POISSON:
             raise ValueError("--y-max is for poisson models: leave it out")
         if self.features is not None and model is not Model.SPARSE:
@@ -165,6 +171,12 @@ def _is_truth(schema: Schema) -> bool:
     from snugdp.tables.schema.kinds import Boolean
 
     return isinstance(schema.columns[str(schema.target)], Boolean)
+
+
+def _is_label(schema: Schema) -> bool:
+    from snugdp.tables.schema.kinds import Boolean, Category
+
+    return isinstance(schema.columns[str(schema.target)], Boolean | Category)
 
 
 def schema_of(file: object, target: str | None, *, needed: bool = True) -> Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -70,6 +70,7 @@ class LinearModel(PrivateEstimator):
 
     _error_of, _without_test = ErrorOf.PREDICTION, "adassp"
     _private_weight = True
+    _standardises = True  # rows whose bounds are found
     _named = False  # whether scikit-learn knows the features of an open fit
 
     def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
@@ -130,9 +131,13 @@ class LinearModel(PrivateEstimator):
     @property
     def _declared(self) -> Schema | None:
         """The schema, with what is to be done about missing cells."""
-        if self.missing is None or not isinstance(self.schema, Schema):
+        if not isinstance(self.schema, Schema) or (policy := self._policy(self.schema)) is None:
             return self.schema
-        return replace(self.schema, missing=self.missing)
+        return replace(self.schema, missing=policy)
+
+    def _policy(self, schema: Schema | None) -> Policies | None:
+        """What a missing cell does, for the columns of a schema or for those that are found; None: as usual."""
+        return self.missing
 
     @property
     def _found_before(self) -> FoundBounds | None:
@@ -156,6 +161,10 @@ class LinearModel(PrivateEstimator):
         if self.schema is None:
             return self.x_norm is None
         return isinstance(self.schema, Schema) and not self.schema.complete
+
+    def _layout_of(self, found: FoundBounds, response: Response) -> Layout:
+        """How rows are read by what was found."""
+        return StandardisedLayout(found, bool(self.fit_intercept and found.declared.intercept), response.joint)
 
     @staticmethod
     def _opening() -> type[OpenFit]:
@@ -243,8 +252,11 @@ class LinearModel(PrivateEstimator):
             self._check_features(X)
         theta: NDArray[np.float64] = self._fit.theta
         none = np.empty((0, *theta.shape[:-1]))
-        read = standardised_rows if isinstance(self._layout, StandardisedLayout) else rows_of
-        return np.concatenate([none, *(rows @ theta.T for rows in read(X, self._layout))])
+        return np.concatenate([none, *(rows @ theta.T for rows in self._vectors(X, self._layout))])
+
+    def _vectors(self, X: Any, layout: Layout) -> Iterator[NDArray[np.float64]]:
+        """The vectors of rows to predict from, part by part."""
+        return standardised_rows(X, layout) if isinstance(layout, StandardisedLayout) else rows_of(X, layout)
 
     @property
     def _by_name(self) -> bool:
@@ -285,8 +297,7 @@ class LinearModel(PrivateEstimator):
         if not isinstance(self.validation, tuple | list) or len(self.validation) != 2:
             raise TypeError("validation must be a pair (X, y) of public rows and targets")
         X, y = self.validation
-        blocks = standardised_rows(X, layout) if isinstance(layout, StandardisedLayout) else rows_of(X, layout)
-        rows = np.concatenate([np.empty((0, len(layout.features))), *blocks])
+        rows = np.concatenate([np.empty((0, len(layout.features))), *self._vectors(X, layout)])
         target = response.scaled(y, layout)
         known = ~np.isnan(target)
         return (rows[known], target[known]) if len(rows) == len(target) else (rows, target)
@@ -323,7 +334,7 @@ class LinearModel(PrivateEstimator):
         if layout is None and fit is not None:
             found, fit = fit if isinstance(fit, tuple) else (found, fit)
             assert found is not None
-            self.bounds_, layout = found, self._opening().layout_of(found, response, self.fit_intercept)
+            self.bounds_, layout = found, self._layout_of(found, response)
             response = response.settled(found.declared)
         if response.classes is not None:
             self.classes_ = response.classes

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 # For type checkers and for the reference, which would not take names from a plain TYPE_CHECKING by ``import *``.
 if bool(TYPE_CHECKING):
+    from snugdp.estimators.additive.models import AdditiveClassifier, AdditiveRegressor
     from snugdp.estimators.glm import GLM
     from snugdp.estimators.linear import LinearRegression
     from snugdp.estimators.logistic import LogisticRegression
@@ -24,8 +25,9 @@ if bool(TYPE_CHECKING):
     from snugdp.estimators.transformers.standard_scaler import StandardScaler
 
 __all__ = [
-    "GLM", "PCA", "LinearRegression", "LogisticRegression", "OneHotEncoder", "PATEClassifier", "PoissonRegression",
-    "Prepare", "SparseLinearRegression", "SparseLogisticRegression", "StandardScaler",
+    "GLM", "PCA", "AdditiveClassifier", "AdditiveRegressor", "LinearRegression", "LogisticRegression", "OneHotEncoder",
+    "PATEClassifier", "PoissonRegression", "Prepare", "SparseLinearRegression", "SparseLogisticRegression",
+    "StandardScaler",
 ]  # fmt: skip
 
 _LINE = ("coef_names_", "coef_", "intercept_", "noise_scale_", "details_")
@@ -82,6 +84,10 @@ ESTIMATORS = (
            _LINE, _BEST, methods="methods.glm:GLM_METHODS", command="poisson"),
     _entry("glm/1", "GLM", "glm", "Generalised linear model",
            _LINE, ("classes_", *_BEST), methods="methods.glm:GLM_METHODS"),
+    _entry("additive-regressor/1", "AdditiveRegressor", "additive.models", "Additive regression",
+           _LINE, _BEST, methods="methods.linear:METHODS", command="additive"),
+    _entry("additive-classifier/1", "AdditiveClassifier", "additive.models", "Additive classification",
+           (*_LINE, "classes_"), _BEST, methods="methods.glm:GLM_METHODS", command="additive"),
     _entry("sparse-linear-regression/1", "SparseLinearRegression", "sparse.models", "Sparse linear regression",
            _SPARSE, methods="methods.linear:METHODS", command="sparse"),
     _entry("sparse-logistic-regression/1", "SparseLogisticRegression", "sparse.models", "Sparse logistic regression",

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from snugdp.tables.cells import Names
 from snugdp.tables.keyed import EqualByKey
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number
+from snugdp.tables.schema.missing import restricted
 from snugdp.tables.schema.schema import Schema
 
 
@@ -144,7 +145,8 @@ class FoundBounds(EqualByKey):
         >>> FoundBounds(Schema({"age": Number()}), {"age": FoundNumber(20, 80, 50, 15)}, 1000, 2).schema.columns
         {'age': Number(lower=20, upper=80)}
         """
-        return replace(self.declared, columns=self.kinds)
+        columns = self.kinds
+        return replace(self.declared, columns=columns, missing=restricted(self.declared.missing, columns))
 
     @property
     def kinds(self) -> dict[str, Column]:

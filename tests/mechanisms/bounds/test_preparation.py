@@ -12,6 +12,8 @@ import pytest
 import snugdp.mechanisms.bounds.preparation as preparation_module
 from snugdp import (
     GLM,
+    AdditiveClassifier,
+    AdditiveRegressor,
     Boolean,
     Budget,
     Category,
@@ -66,6 +68,9 @@ MODELS: dict[str, Any] = {
     **{f"counts {name}": (PoissonRegression, COUNTS, {"method": name}) for name in ("auto", "objective", "output")},
     **{type(loss).__name__: (GLM, SCHEMA, {"loss": loss}) for loss in (PseudoHuber(0.2), LogCosh(0.2), Huber(0.2))},
     "soft hinge": (GLM, CLASSES, {"loss": SoftHinge(0.5)}),
+    "curves": (AdditiveRegressor, SCHEMA, {}),
+    "curves, classes found": (AdditiveClassifier, FOUND, {}),
+    "curves, two classes": (AdditiveClassifier, LABELS, {}),
 }
 OUTCOMES = [(0, 0.0, 1.0, 1e-9), (1, 0.1, 50.0, 3.0), (40, 0.9, 1e7, 1e9), (900, 0.2, 3e3, 2.0)]
 
@@ -101,7 +106,7 @@ def test_what_is_found_does_not_change_the_cost(name: str, intercept: bool) -> N
             if aimed is None:
                 continue
             found = aimed
-        method: Any = fit._make(OpenFit.layout_of(found, fit.response, intercept), found.rows)
+        method: Any = fit._make(model._layout_of(found, fit.response), found.rows)
         assert method.plan().cost == planned.cost
         assert within(method.plan().cost, planned.cost)
         bounds.add((method.design.x_squared, method.design.y_bound, method.design.unit))

@@ -26,15 +26,14 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.persons import Persons
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundBounds
-from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.schema.schema import Schema
+from snugdp.tables.schema.schema import Layout, Schema
 
 if TYPE_CHECKING:
     from snugdp.estimators.model import LinearModel
 
-Make = Callable[[StandardisedLayout, float], Method]
+Make = Callable[[Layout, float], Method]
 _TYPICAL_ROWS = 10_000.0  # in a plan
 _FEW_LONG = 0.02  # of the rows are too long for a model with intervals, which leaves them out
 _LISTS = (
@@ -72,8 +71,8 @@ class OpenFit:
         target, intercept = _target(response, y, schema), bool(model.fit_intercept)
         table = open_input(given.X, target, schema, intercept, person=given.column)
         declared = table.declared
-        if schema is None and model.missing is not None:
-            declared = replace(declared, missing=model.missing)
+        if schema is None and (policy := model._policy(None)) is not None:
+            declared = replace(declared, missing=policy)
         return cls(model, response.settled(declared), declared, table, given.persons)
 
     @classmethod
@@ -85,13 +84,9 @@ class OpenFit:
             own = with_target(schema, target_in(schema, target), target.own, schema.intercept)
             return cls(model, response, own, persons=persons)
         schema = declared_numbers(len(model._array_names(n_features)), target.given, bool(model.fit_intercept))
-        own = schema if model.missing is None else replace(schema, missing=model.missing)
+        policy = model._policy(None)
+        own = schema if policy is None else replace(schema, missing=policy)
         return cls(model, response, own, persons=persons)
-
-    @staticmethod
-    def layout_of(found: FoundBounds, response: Response, intercept: bool) -> StandardisedLayout:
-        """How rows are read by what was found."""
-        return StandardisedLayout(found, bool(intercept and found.declared.intercept), response.joint)
 
     @staticmethod
     def _checked(model: LinearModel) -> tuple[Response, Schema | None]:
@@ -135,7 +130,7 @@ class OpenFit:
         """So much the rows of a person weigh together, at most, where the method plans for persons itself."""
         return self.model._weight(self.persons)
 
-    def _design(self, layout: StandardisedLayout) -> Design:
+    def _design(self, layout: Layout) -> Design:
         return Design(row_map(layout), self.weight if self.chosen is None else self.chosen, self._max_rows)
 
     def _choice(self, entries: int = 1) -> WeightChoice | None:
@@ -174,13 +169,14 @@ class OpenFit:
             self._budget,
             constant,
             self.response.joint,
+            standardised=self.model._standardises,
             counts=counts,
             rows=whole_rows(self.model.rows),
             longer=_FEW_LONG if getattr(self.model, "inference", False) and not self.response.joint else None,
         )
         if not isinstance(self.response, OpenClassTarget):
             return looks
-        expected = self.layout_of(looks.expected(), self.response, self.model.fit_intercept)
+        expected = self.model._layout_of(looks.expected(), self.response)
         before = self._reserved(looks.cost)
         most = self.response.most(self._design(expected), self._beside(before), before.mu_squared)
         return replace(looks, most_classes=most)
@@ -190,11 +186,11 @@ class OpenFit:
         return Budget(self._budget.epsilon, self._budget.delta - first.delta, self._budget.neighbours)
 
     @cached_property
-    def layout(self) -> StandardisedLayout:
+    def layout(self) -> Layout:
         """How rows are read; where that is not known yet, as it may turn out."""
         found = self.known if self._preparation is None else self._preparation.expected()
         assert found is not None
-        return self.layout_of(found, self.response, self.model.fit_intercept)
+        return self.model._layout_of(found, self.response)
 
     @cached_property
     def _make(self) -> Make:
@@ -202,7 +198,7 @@ class OpenFit:
         if self._choice() is None:
             return self._maker(before)
 
-        def weighted(layout: StandardisedLayout, rows: float) -> Method:
+        def weighted(layout: Layout, rows: float) -> Method:
             choice = self._choice(len(layout.features))
             assert choice is not None
             return WeightedMethod(choice, lambda w: replace(self, chosen=w)._maker(before)(layout, rows), self._budget)
@@ -222,7 +218,7 @@ class OpenFit:
 
     def _on_found(self, data: Secret[OpenedTable], found: FoundBounds, context: ReleaseContext) -> Outcome[Fit]:
         """The fit on rows read by what was found."""
-        layout = self.layout_of(found, self.response, self.model.fit_intercept)
+        layout = self.model._layout_of(found, self.response)
         return self._make(layout, found.rows).fit(data.map(lambda table: table.rows(layout)), context)
 
     def _maker(self, first: Cost) -> Make:
@@ -240,7 +236,7 @@ class OpenFit:
             if recipe.after is None:
                 raise ValueError(_NOISE_IS_PLANNED)
             return lambda layout, rows: response.after(
-                self._design(layout), left, layout.bounds.declared, beside=first.mu_squared, rows=rows
+                self._design(layout), left, _declared_by(layout), beside=first.mu_squared, rows=rows
             )
         check_persons(model.method, model._recipes(), self._max_rows)
         given = {"losses": self.response.losses} if self.response.losses else {}
@@ -303,3 +299,9 @@ class OpenFit:
 def _target(response: Response, y: Any, schema: Schema | None) -> OpenTarget:
     """What is public about the target; bounds that were found without one say nothing of it."""
     return response.open_target(y, None if schema is None or schema.target is None else schema)
+
+
+def _declared_by(layout: Layout) -> Schema:
+    """The columns with the target as it was found."""
+    declared: Schema = layout if isinstance(layout, Schema) else layout.bounds.declared  # type: ignore[attr-defined]
+    return declared

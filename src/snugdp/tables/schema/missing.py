@@ -52,6 +52,17 @@ def kept(missing: Policies) -> Policies:
     return "centre" if missing == "drop" else missing
 
 
+def restricted(missing: Policies, columns: Collection[str]) -> Policies:
+    """The same for some of the columns.
+
+    >>> restricted({"age": "drop", "city": "indicator"}, ["age"])
+    {'age': 'drop'}
+    """
+    if not isinstance(missing, Mapping):
+        return missing
+    return {name: policy for name, policy in missing.items() if name in columns}
+
+
 def entry_name(column: str) -> str:
     """The name of the entry that is 1 where a cell of the column is missing."""
     return f"{column} is missing"

@@ -104,6 +104,8 @@ OWN: dict[str, dict[str, Any]] = {
     "LogisticRegression": {"bounds": "private", "method": "objective"},
     "PoissonRegression": {"bounds": "private", "method": "objective"},
     "GLM": {"bounds": "private", "loss": PseudoHuber(1), "method": "objective", "classes": None},
+    "AdditiveRegressor": {"bounds": "private", "method": "adassp", "cells": 2},
+    "AdditiveClassifier": {"bounds": "private", "method": "objective", "cells": 2},
     "SparseLinearRegression": {"bounds": "private", "method": "adassp", "x_norm": None},
     "SparseLogisticRegression": {"bounds": "private", "method": "objective", "x_norm": None},
     "PCA": {"bounds": "private", "method": "gauss"},
@@ -133,11 +135,16 @@ OWN: dict[str, dict[str, Any]] = {
 KINDS: dict[str, Any] = {"OneHotEncoder": Category([0, 1])}
 """The features in the schema of an entry point that takes no ``Number(-2, 2)``."""
 
-TARGETS: dict[str, Any] = {"LogisticRegression": Category([0, 1]), "SparseLogisticRegression": Boolean()}
+TARGETS: dict[str, Any] = {
+    "LogisticRegression": Category([0, 1]),
+    "AdditiveClassifier": Category([0, 1]),
+    "SparseLogisticRegression": Boolean(),
+}
 """The target in the schema of an entry point that takes no ``Number(0, 2)``."""
 
 OPEN_TARGETS: dict[str, Any] = {
     "LogisticRegression": Category(),
+    "AdditiveClassifier": Category(),
     "SparseLogisticRegression": Category(),
     "PoissonRegression": Number(lower=0),
     "SparseLinearRegression": Number(),

@@ -1,0 +1,190 @@
+"""Additive models: curves between given and found bounds, what is predicted, shown, saved and refused."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import snugdp
+from snugdp import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    Category,
+    EffectCurve,
+    LinearRegression,
+    LogisticRegression,
+    MemoryLedger,
+    Number,
+    Schema,
+    Simulation,
+    Spline,
+)
+
+DRAWN = np.random.default_rng(25)
+AGES = DRAWN.uniform(0, 10, 4000)
+CITIES = DRAWN.choice(["Oslo", "Rome"], 4000)
+WAVES = np.sin(AGES) + 0.5 * (CITIES == "Oslo") + DRAWN.normal(0, 0.1, 4000)
+LABELS = np.where(DRAWN.random(4000) < 1 / (1 + np.exp(-4 * np.sin(AGES))), "yes", "no")
+TABLE = pl.DataFrame({"age": AGES, "city": CITIES, "y": WAVES})
+LABELLED = TABLE.with_columns(y=pl.Series(LABELS))
+PUBLIC = Schema({"age": Number(0, 10), "city": Category(["Oslo", "Rome"]), "y": Number(-3, 3)}, target="y")
+
+
+def error(model: Any) -> float:
+    return float(np.mean((model.predict(TABLE) - WAVES) ** 2))
+
+
+def test_a_curve_is_found_where_a_line_sees_little() -> None:
+    curve = AdditiveRegressor(epsilon=2, schema=PUBLIC, noise=Simulation(1)).fit(TABLE)
+    line = LinearRegression(epsilon=2, schema=PUBLIC, noise=Simulation(1)).fit(TABLE)
+    assert error(curve) < 0.05
+    assert error(line) > 0.2
+    ages = curve.curves()["age"]
+    assert ages.knots == Spline(0, 10).knots
+    assert np.abs(ages([1.5, 4.7]) - ages([1.5, 4.7]).mean() - [1, -1]).max() < 0.3
+
+
+def test_bounds_are_found_and_knots_are_where_rows_are() -> None:
+    model = AdditiveRegressor(epsilon=2, noise=Simulation(2)).fit(TABLE, "y")
+    assert error(model) < 0.05
+    knots = model.curves()["age"].knots
+    assert -1 < knots[0] < 2
+    assert 8 < knots[-1] < 12
+    again = AdditiveRegressor(epsilon=1, bounds=model.bounds_, noise=Simulation(3)).fit(TABLE, "y")
+    assert again.curves()["age"].knots == knots
+    assert model.predict(TABLE.head(3)).shape == (3,)
+
+
+def test_labels_have_curves_too() -> None:
+    model = AdditiveClassifier(epsilon=2, noise=Simulation(1)).fit(LABELLED, "y")
+    line = LogisticRegression(epsilon=2, noise=Simulation(1)).fit(LABELLED, "y")
+    truth = LABELS == "yes"
+
+    def loss(one: Any) -> float:
+        chances = one.predict_proba(LABELLED)[:, 1]
+        return -float(np.mean(np.log(np.where(truth, chances, 1 - chances))))
+
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert loss(model) < 0.5 < loss(line)
+    assert model.curves()["age"]([1.5])[0] > model.curves()["age"]([4.7])[0] + 2
+
+
+def test_more_than_two_classes_have_curves_each() -> None:
+    three = TABLE.with_columns(y=pl.Series(np.digitize(AGES, [3, 7]).astype(str)))
+    model = AdditiveClassifier(epsilon=4, noise=Simulation(1), classes=["0", "1", "2"]).fit(three, "y")
+    assert np.mean(model.predict(three) == three["y"].to_numpy()) > 0.8
+    with pytest.raises(ValueError, match="label must be one of"):
+        model.curves()
+    assert model.curves("1")["age"]([5.0])[0] > model.curves("1")["age"]([0.5])[0]
+
+
+def test_a_linear_column_stays_a_line() -> None:
+    model = AdditiveRegressor(epsilon=2, schema=PUBLIC, linear=["age"], noise=Simulation(1)).fit(TABLE)
+    line = LinearRegression(epsilon=2, schema=PUBLIC, missing="indicator", noise=Simulation(1)).fit(TABLE)
+    assert model.curves() == {}
+    np.testing.assert_array_equal(model.coef_, line.coef_)
+
+
+def test_what_is_wrong_is_said_before_the_charge() -> None:
+    ledger = MemoryLedger(4, 1e-5)
+    for schema, target in ((PUBLIC, None), (None, "y")):
+        for wrong, kind, words in (
+            ({"cells": 0}, ValueError, "cells must be"),
+            ({"cells": 2.5}, ValueError, "cells must be"),
+            ({"linear": "age"}, TypeError, "list of names"),
+            ({"linear": ["nobody"]}, ValueError, '"nobody"'),
+        ):
+            with pytest.raises(kind, match=words):
+                AdditiveRegressor(schema=schema, ledger=ledger, **wrong).fit(TABLE, target)
+    wide = np.zeros((3, 1000))
+    with pytest.raises(ValueError, match="fewer cells"):
+        AdditiveRegressor(ledger=ledger).fit(wide, [0, 1, 2])
+    assert ledger.spent == MemoryLedger(4, 1e-5).spent
+
+
+def test_a_missing_cell_has_an_effect_of_its_own_unless_told_otherwise() -> None:
+    gaps = TABLE.with_columns(age=pl.when(pl.int_range(pl.len()) % 4 == 0).then(None).otherwise(pl.col("age")))
+    moved = gaps.with_columns(y=pl.when(pl.col("age").is_null()).then(2.5).otherwise(pl.col("y")))
+    model = AdditiveRegressor(epsilon=2, schema=PUBLIC, noise=Simulation(1)).fit(moved)
+    assert "age is missing" in model.coef_names_
+    curve = model.curves()["age"]
+    assert curve.missing is not None
+    assert curve([np.nan])[0] == curve.missing > curve([1.5])[0]
+    declared = Schema(dict(PUBLIC.columns), target="y", missing={"age": "drop"})
+    assert "age is missing" not in AdditiveRegressor(schema=declared, noise=Simulation(1)).fit(moved).coef_names_
+    plain = AdditiveRegressor(schema=PUBLIC, missing="centre", noise=Simulation(1)).fit(moved)
+    assert "age is missing" not in plain.coef_names_
+    assert plain.curves()["age"].missing is None
+
+
+@pytest.mark.parametrize("schema", [PUBLIC, None])
+def test_a_model_is_saved_and_read(schema: Schema | None, tmp_path: Path) -> None:
+    model = AdditiveRegressor(schema=schema, cells=5, noise=Simulation(1)).fit(TABLE, None if schema else "y")
+    snugdp.save(model, tmp_path / "model.json")
+    loaded = snugdp.load(tmp_path / "model.json")
+    assert isinstance(loaded, AdditiveRegressor)
+    assert loaded.cells == 5
+    np.testing.assert_array_equal(loaded.predict(TABLE), model.predict(TABLE))
+    assert loaded.curves()["age"].knots == model.curves()["age"].knots
+
+
+def test_an_array_has_curves_by_the_numbers_of_its_columns() -> None:
+    X = np.column_stack([AGES, DRAWN.normal(size=len(AGES))])
+    model = AdditiveRegressor(epsilon=2, noise=Simulation(1)).fit(X, np.sin(AGES))
+    assert set(model.curves()) == {"x0", "x1"}
+    assert np.abs(model.predict(X) - np.sin(AGES)).mean() < 0.2
+    assert model.predict(X[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1.0] * 500,
+        [None] * 500,
+        [1e300, *[1.0 + i / 100 for i in range(499)]],
+        [1e-300 * i for i in range(500)],
+        [1e15 + i % 2 for i in range(500)],
+        ["?", [], *[i / 100 for i in range(498)]],
+    ],
+)
+def test_hostile_columns_end_in_an_outcome(column: list[Any]) -> None:
+    ages = np.arange(500) / 50
+    table = pd.DataFrame({"odd": pd.Series(column, dtype=object), "age": ages, "y": np.sin(ages)})
+    ledger = MemoryLedger(4, 1e-5)
+    model = AdditiveRegressor(epsilon=4, ledger=ledger).fit(table, "y")
+    assert ledger.spent == model.cost_
+    if model.released_:
+        assert np.isfinite(model.predict(table)).all()
+
+
+def test_a_row_changes_no_other_row() -> None:
+    """Under found bounds: the image of a row is a function of that row and of what was released."""
+    model = AdditiveRegressor(epsilon=2, noise=Simulation(1)).fit(TABLE, "y")
+    rows = TABLE.head(20).drop("y")
+    whole = model.predict(rows)
+    for place, odd in itertools.product((0, 7), (np.nan, np.inf, -np.inf, 1e300)):
+        changed = rows.with_row_index().with_columns(
+            age=pl.when(pl.col("index") == place).then(odd).otherwise(pl.col("age"))
+        )
+        others = np.arange(20) != place
+        np.testing.assert_array_equal(model.predict(changed.drop("index"))[others], whole[others])
+
+
+def test_curves_are_functions_of_the_place_alone() -> None:
+    curve = EffectCurve("age", (0.0, 1.0, 2.0), np.array([1.0, -1.0, 0.0]), 5.0)
+    np.testing.assert_array_equal(curve([-9, 0.5, 9, np.nan]), [1.0, 0.0, 0.0, 5.0])
+    falling = curve.monotone(increasing=False)
+    assert (np.diff(falling.values) <= 0).all()
+    assert falling.values.sum() == pytest.approx(curve.values.sum())
+    assert (falling.name, falling.knots, falling.missing) == (curve.name, curve.knots, curve.missing)
+
+
+def test_predictions_are_the_sum_of_the_curves() -> None:
+    model = AdditiveRegressor(epsilon=2, schema=PUBLIC, noise=Simulation(1)).fit(TABLE)
+    curve = model.curves()["age"]
+    oslo = pl.DataFrame({"age": [2.0, 7.0, 11.0], "city": ["Oslo"] * 3})
+    np.testing.assert_allclose(np.diff(model.predict(oslo)), np.diff(curve(oslo["age"])), atol=1e-9)
