@@ -19,7 +19,7 @@ from snugdp.estimators.open.tables import matrix_blocks
 from snugdp.estimators.targets import Response
 from snugdp.numerics.rationals import Real
 from snugdp.tables.found import Flag, FoundBounds, FoundNumber
-from snugdp.tables.schema.kinds import Column, Number, Spline
+from snugdp.tables.schema.kinds import Number, Spline
 from snugdp.tables.schema.missing import Policies, restricted
 from snugdp.tables.schema.schema import Layout, Schema
 
@@ -68,31 +68,34 @@ class AdditiveModel(LinearModel):
         return replace(declared, columns=columns)
 
     def _layout_of(self, found: FoundBounds, response: Response) -> Layout:
-        """The columns as they were found, with splines; those between whose bounds nothing can lie are left out."""
+        """The columns as they were found, with splines."""
         declared = found.declared
         straight = {declared.target, *self._straight(declared.columns)}
-        if (self.cells + 2) * sum(isinstance(kind, Number) for kind in declared.columns.values()) > _MOST_ENTRIES:
-            raise ValueError(
-                f"curves of so many columns have more than {_MOST_ENTRIES:,} knots: use fewer cells or columns"
-            )
-        closed = {name: self._closed(found.get(name), kind, name in straight) for name, kind in found.kinds.items()}
-        columns = {name: column for name, column in closed.items() if column is not None}
+        self._check_knots(sum(isinstance(kind, Number) for kind in declared.columns.values()))
+        columns = {
+            name: kind if name in straight or type(kind) is not Number else self._between(found.get(name), kind)
+            for name, kind in found.kinds.items()
+        }
         intercept = bool(self.fit_intercept and declared.intercept)
         return replace(declared, columns=columns, missing=restricted(declared.missing, columns), intercept=intercept)
 
-    def _closed(self, found: Any, column: Column, is_straight: bool) -> Column | None:
-        """A number between what was found of it; its knots are where nearly all rows are."""
-        if type(column) is not Number:
-            return column
-        if is_straight or not isinstance(found, FoundNumber) or found.flag is Flag.CONSTANT:
+    def _check_knots(self, curves: int) -> None:
+        knots = len(self._curve(Number(0, 1)).knots)
+        if curves * (knots + 1) > _MOST_ENTRIES:
+            raise ValueError(f"the curves would have more than {_MOST_ENTRIES:,} knots: use fewer cells or columns")
+
+    def _between(self, found: Any, column: Number) -> Number:
+        """A curve where nearly all rows are; a line where they hold one value, or no number lies between the ends."""
+        if not isinstance(found, FoundNumber) or found.flag is Flag.CONSTANT:
             return column
         reach = math.inf if found.flag is Flag.PUBLIC else _REACH * found.scale
         first, last = found.hull or (found.lower, found.upper)
         low, high = max(first, found.centre - reach), min(last, found.centre + reach)
         try:
-            return self._curve(Number(low, high))
-        except ValueError:  # no number lies between them
-            return None
+            ends = Number(low, high)
+        except ValueError:  # public by now: it depends on what was released
+            return column
+        return self._curve(ends)
 
     def _curve(self, column: Number) -> Spline:
         return Spline(*column.bounds, cells=self.cells)
